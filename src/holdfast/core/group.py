@@ -1,0 +1,79 @@
+"""Groups and dependencies: what the end of one job means for those that wait for it.
+
+DONE is success and every other terminal state is failure. In a retry chain the last link speaks for all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from enum import StrEnum
+
+from holdfast.core.job import TERMINAL, StateName
+
+
+class GroupMode(StrEnum):
+    """All members at once, or one after the other."""
+
+    PARALLEL = "parallel"
+    SEQUENTIAL = "sequential"
+
+
+class OnFailure(StrEnum):
+    """What a failed member of a sequential group means for those behind it."""
+
+    STOP = "stop"
+    CONTINUE = "continue"
+    SKIP = "skip"
+
+
+class GroupStatus(StrEnum):
+    """OPEN while any member is not terminal."""
+
+    OPEN = "OPEN"
+    COMPLETED = "COMPLETED"
+    PARTIAL = "PARTIAL"
+    CANCELLED = "CANCELLED"
+
+
+class Needs(StrEnum):
+    """What a dependency waits for: success, or the end whatever the outcome."""
+
+    DONE = "done"
+    ENDED = "ended"
+
+
+class Turn(StrEnum):
+    """What happens to a waiting job when the one it waits for has ended."""
+
+    START = "start"
+    CANCEL = "cancel"
+    CANCEL_ALL = "cancel all"
+
+
+def next_turn(on_failure: OnFailure, predecessor: StateName) -> Turn:
+    """What the next member of a sequential group does once its predecessor's last link has ended."""
+    if predecessor is StateName.DONE:
+        return Turn.START
+    match on_failure:
+        case OnFailure.STOP:
+            return Turn.CANCEL_ALL
+        case OnFailure.CONTINUE:
+            return Turn.START
+        case OnFailure.SKIP:
+            return Turn.CANCEL
+
+
+def dependency_turn(needs: Needs, parent: StateName) -> Turn:
+    """What a dependent job does once the job it depends on has ended."""
+    return Turn.START if needs is Needs.ENDED or parent is StateName.DONE else Turn.CANCEL
+
+
+def group_status(last_links: Collection[StateName]) -> GroupStatus:
+    """The state of a whole group, judged on the last link of each member."""
+    if any(state not in TERMINAL for state in last_links):
+        return GroupStatus.OPEN
+    if all(state is StateName.DONE for state in last_links):
+        return GroupStatus.COMPLETED
+    if StateName.DONE not in last_links and StateName.CANCELLED in last_links:
+        return GroupStatus.CANCELLED
+    return GroupStatus.PARTIAL

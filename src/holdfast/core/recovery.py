@@ -1,0 +1,48 @@
+"""Who pays when a process dies with runs in it. Nobody is charged for what he did not do."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from holdfast.core.retry import Failure, FailureKind, RetryPolicy
+from holdfast.core.settle import Broke, Outcome, Yielded
+
+CRASH_CODE = "ERR_CRASH_RECOVERY"
+
+
+class Death(StrEnum):
+    """How a session ended, as far as the judge can know."""
+
+    CRASH = "crash"
+    REBOOT = "reboot"
+    ORDERLY = "orderly"
+
+
+def after_death(policy: RetryPolicy, death: Death, company: int) -> Outcome:
+    """The outcome of a run whose session is gone; `company` is how many runs died together, this one included.
+
+    With `infra=0` a job must never run twice, whoever is to blame.
+    """
+    failure = Failure(FailureKind.INFRA, CRASH_CODE, _said(death, company))
+    if policy.infra == 0:
+        return Broke(failure)
+    if death is Death.ORDERLY:
+        return Yielded(failure.message)
+    if death is Death.REBOOT or company > 1:
+        return Broke(failure, charge=False)
+    return Broke(failure, death=True)
+
+
+def is_suspect(death: Death) -> bool:
+    """Whether a job that was in a dead process must next run with nothing beside it, so that guilt shows."""
+    return death is Death.CRASH
+
+
+def _said(death: Death, company: int) -> str:
+    match death:
+        case Death.REBOOT:
+            return "the machine went down while it ran"
+        case Death.ORDERLY:
+            return "its process stopped before it ended"
+        case Death.CRASH:
+            return "its process died" if company == 1 else f"its process died with {company} runs in it"

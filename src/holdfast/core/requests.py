@@ -1,0 +1,132 @@
+"""What is asked of the store, and what it answers: one definition of each shape for every layer above."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from holdfast.core.group import Needs
+from holdfast.core.job import JobId, Millis, RunId, SessionId, StateName
+from holdfast.core.retry import RetryPolicy
+from holdfast.core.settle import Outcome
+from holdfast.core.subject import DEFAULT_TENANT
+
+
+class Dependency(Struct, frozen=True):
+    """The job must not start before another one is done, or has ended whatever the outcome."""
+
+    job_id: JobId
+    needs: Needs = Needs.DONE
+
+
+class NewJob(Struct, frozen=True, kw_only=True):
+    """A job to be stored. `due` is a moment, `delay_ms` counts from the enqueue; at most one of them is set."""
+
+    id: JobId
+    task: str
+    queue: str = "default"
+    payload: str = "{}"
+    priority: int = 0
+    tenant: str = DEFAULT_TENANT
+    subject: str | None = None
+    generation: int | None = None
+    stop_older: bool = False
+    due: Millis | None = None
+    delay_ms: Millis | None = None
+    ttl_ms: Millis | None = None
+    deadline: Millis | None = None
+    timeout_ms: Millis | None = None
+    policy: RetryPolicy = RetryPolicy()
+    tag: str | None = None
+    group_id: str | None = None
+    after: tuple[Dependency, ...] = ()
+    idempotency_key: str | None = None
+    parent_job_id: JobId | None = None
+    trace_id: str | None = None
+    trigger: str | None = None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether nothing that is stored already can matter to it but its place in the queue."""
+        return self.subject is None and self.idempotency_key is None and self.group_id is None and not self.after
+
+
+class Enqueued(Struct, frozen=True):
+    """The answer to an enqueue. `existing`: an earlier request stands for this one, nothing was stored.
+
+    `id` is None where the earlier job is already gone by retention ("already done").
+    """
+
+    id: JobId | None
+    state: StateName
+    generation: int | None = None
+    existing: bool = False
+
+
+class QueueSlots(Struct, frozen=True):
+    """How many more jobs of a queue the caller can take."""
+
+    queue: str
+    slots: int
+
+
+class ClaimRequest(Struct, frozen=True, kw_only=True):
+    """A worker asks for jobs: at most `slots` in all, of these tasks, from these queues."""
+
+    session_id: SessionId
+    slots: int
+    queues: tuple[QueueSlots, ...]
+    tasks: tuple[str, ...]
+    worker_id: str | None = None
+
+
+class Claimed(Struct, frozen=True, kw_only=True, gc=False):
+    """A job handed to a worker, with all it needs to run it."""
+
+    run_id: RunId
+    job_id: JobId
+    number: int
+    task: str
+    queue: str
+    payload: str
+    attempt: int
+    started_at: Millis
+    subject: str | None
+    generation: int | None
+    timeout_ms: Millis | None
+    deadline: Millis | None
+    checkpoint: str | None
+    tag: str | None
+    trace_id: str | None
+    is_alone: bool
+
+
+class Report(Struct, frozen=True):
+    """A run's outcome on its way to the store."""
+
+    run_id: RunId
+    job_id: JobId
+    outcome: Outcome
+    duration_ms: int
+    exit_code: int | None = None
+
+
+class Settled(Struct, frozen=True):
+    """What became of the job: its state after the report. `refused` says why a report was not accepted."""
+
+    run_id: RunId
+    job_id: JobId | None
+    state: StateName | None
+    refused: str | None = None
+
+
+class JobFilter(Struct, frozen=True, kw_only=True):
+    """Which jobs a list or a bulk action means; None leaves a field open."""
+
+    states: tuple[StateName, ...] = ()
+    queue: str | None = None
+    task: str | None = None
+    tag: str | None = None
+    group_id: str | None = None
+    subject_prefix: str | None = None
+    created_after: Millis | None = None
+    error_text: str | None = None

@@ -1,0 +1,43 @@
+"""A run: one try at a job. Open while its status is None; once closed, its status never changes."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from msgspec import Struct
+
+from holdfast.core.job import JobId, Millis, RunId, SessionId
+
+
+class RunStatus(StrEnum):
+    """How a run ended, as stored."""
+
+    COMPLETED = "COMPLETED"
+    FAILED = "FAILED"
+    SKIPPED = "SKIPPED"
+    CANCELLED = "CANCELLED"
+    YIELDED = "YIELDED"
+
+
+class Run(Struct, frozen=True, kw_only=True):
+    """One try at a job, as it stands in the store."""
+
+    id: RunId
+    job_id: JobId
+    attempt: int
+    status: RunStatus | None
+    session_id: SessionId | None
+    worker_id: str | None
+    params_snapshot: str
+    started_at: Millis
+    finished_at: Millis | None
+    duration_ms: int | None
+    error_kind: str | None
+    error_code: str | None
+    error: str | None
+    exit_code: int | None
+    pid: int | None
+    pid_started_at: Millis | None
+    trace_id: str | None
+    log_path: str | None
+    artifacts: str | None

@@ -1,0 +1,35 @@
+"""When a job is due, how long it may wait and when it is too late."""
+
+from __future__ import annotations
+
+from holdfast.core.job import Millis, StateName
+
+FAR_FUTURE: Millis = 253_402_300_799_999  # the end of the year 9999
+LONGEST: Millis = 100 * 365 * 86_400_000
+
+
+def first_state(now: Millis, due: Millis | None, deadline: Millis | None, *, blocked: bool) -> StateName:
+    """Where a new job starts; `blocked` means that it waits for other jobs."""
+    if is_overdue(deadline, now):
+        return StateName.SKIPPED_DEADLINE
+    if blocked or (due is not None and due > now):
+        return StateName.SCHEDULED
+    return StateName.QUEUED
+
+
+def expires_at(queued_at: Millis, ttl_ms: Millis | None) -> Millis | None:
+    """When a ready job has waited too long. Only the time in QUEUED counts."""
+    return None if ttl_ms is None else queued_at + ttl_ms
+
+
+def is_overdue(deadline: Millis | None, now: Millis) -> bool:
+    """Whether the deadline has passed; the very moment counts as passed."""
+    return deadline is not None and now >= deadline
+
+
+def run_budget(now: Millis, timeout_ms: Millis | None, deadline: Millis | None) -> tuple[Millis | None, bool]:
+    """How long a run that starts now may take, and whether the deadline (True) or the time-out bounds it."""
+    left = None if deadline is None else max(0, deadline - now)
+    if left is not None and (timeout_ms is None or left <= timeout_ms):
+        return left, True
+    return timeout_ms, False

@@ -1,0 +1,155 @@
+"""What an engine is: it runs transaction scripts. A script is a plain function `(tx, *args)` that reads, asks
+core and writes; it changes rows and nothing else, so that a transaction can always be thrown away.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future
+from itertools import starmap
+from operator import itemgetter
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar
+
+import uuid_utils
+from msgspec import Struct
+
+from holdfast.store.statements import Dialect, Statement
+
+T = TypeVar("T")
+P = ParamSpec("P")
+
+Ids: TypeAlias = Callable[[], str]
+Row: TypeAlias = tuple[Any, ...]
+
+
+class Changes(Struct):
+    """What a commit changed, told to whoever waits for it. `unknown`: somebody else wrote, look for yourself."""
+
+    ready: set[str] = set()
+    ended: set[str] = set()
+    due: bool = False
+    stops: bool = False
+    unknown: bool = False
+
+    def merge(self, other: Changes) -> None:
+        """Add what another commit changed."""
+        self.ready |= other.ready
+        self.ended |= other.ended
+        self.due |= other.due
+        self.stops |= other.stops
+        self.unknown |= other.unknown
+
+    def __bool__(self) -> bool:
+        return bool(self.ready or self.ended or self.due or self.stops or self.unknown)
+
+
+Listener: TypeAlias = Callable[[Changes], None]
+
+
+class Tx(Protocol):
+    """An open transaction, as a script sees it."""
+
+    changes: Changes
+    dialect: Dialect
+
+    def run(self, statement: Statement, /, **params: object) -> int:
+        """Execute; how many rows changed."""
+
+    def run_many(self, statement: Statement, rows: Iterable[Mapping[str, object]], /) -> None:
+        """Execute once for each set of parameters."""
+
+    def values_many(self, statement: Statement, rows: Iterable[Mapping[str, object]], /) -> list[Any]:
+        """Execute once for each set of parameters; the first column of every row that comes back."""
+
+    def all(self, statement: Statement, into: Callable[..., T], /, **params: object) -> list[T]:
+        """Every row, as `into` (a struct; columns are matched by name)."""
+
+    def one(self, statement: Statement, into: Callable[..., T], /, **params: object) -> T | None:
+        """The first row, or None."""
+
+    def value(self, statement: Statement, /, **params: object) -> Any:
+        """The first column of the first row, or None."""
+
+    def rows(self, statement: Statement, /, **params: object) -> list[dict[str, Any]]:
+        """Every row as a dictionary, for reports."""
+
+    def new_id(self) -> str:
+        """A fresh UUIDv7."""
+
+
+class Engine(Protocol):
+    """A database that scripts run on. `write` is durable when it returns."""
+
+    dialect: Dialect
+
+    def submit(self, script: Callable[Concatenate[Tx, P], T], *args: P.args, **kw: P.kwargs) -> Future[T]:
+        """Run a writing script; the future resolves after its commit. For callers without an event loop."""
+
+    def query(self, script: Callable[Concatenate[Tx, P], T], *args: P.args, **kw: P.kwargs) -> T:
+        """Run a reading script on a snapshot, in the calling thread."""
+
+    async def write(self, script: Callable[Concatenate[Tx, P], T], *args: P.args, **kw: P.kwargs) -> T:
+        """Run a writing script; durable when it returns."""
+
+    async def read(self, script: Callable[Concatenate[Tx, P], T], *args: P.args, **kw: P.kwargs) -> T:
+        """Run a reading script on a snapshot."""
+
+    def listen(self, listener: Listener) -> Callable[[], None]:
+        """Call `listener` after every commit that changed something, here or elsewhere; returns the way out."""
+
+    def check(self) -> list[str]:
+        """What the database itself says about its integrity; empty if all is well."""
+
+    def close(self) -> None:
+        """Finish what is under way and let go of the database."""
+
+
+class AwaitableCalls:
+    """`write` and `read` on top of `submit` and `query`, for both engines."""
+
+    async def write(self, script: Callable[..., T], *args: Any, **kw: Any) -> T:
+        return await asyncio.wrap_future(self.submit(script, *args, **kw))  # type: ignore[attr-defined]
+
+    async def read(self, script: Callable[..., T], *args: Any, **kw: Any) -> T:
+        return await asyncio.to_thread(self.query, script, *args, **kw)  # type: ignore[attr-defined]
+
+
+def new_uuid() -> str:
+    """The default source of ids."""
+    return str(uuid_utils.uuid7())
+
+
+class RowShapes:
+    """Turns rows into structs by column name; the mapping of a statement is worked out once."""
+
+    def __init__(self) -> None:
+        self._getters: dict[tuple[str, Callable[..., Any]], Callable[[Row], Row]] = {}
+
+    def knows(self, statement: Statement, into: Callable[..., Any]) -> bool:
+        """Whether the columns need not be named again."""
+        return (statement.name, into) in self._getters
+
+    def build(self, statement: Statement, into: Callable[..., T], columns: Sequence[str], rows: list[Row]) -> list[T]:
+        """The rows of `statement`, each as `into`."""
+        if not rows:
+            return []
+        key = (statement.name, into)
+        getter = self._getters.get(key)
+        if getter is None:
+            getter = self._getters[key] = _getter(statement, into, columns)
+        return list(starmap(into, map(getter, rows)))
+
+
+def _getter(statement: Statement, into: Callable[..., T], columns: Sequence[str]) -> Callable[[Row], Row]:
+    fields: tuple[str, ...] = getattr(into, "__struct_fields__", tuple(columns))
+    missing = [field for field in fields if field not in columns]
+    if missing:
+        raise TypeError(f"statement {statement.name} lacks the columns {missing} of {into!r}")
+    places = [columns.index(field) for field in fields]
+    if len(places) == 1:
+        return lambda row: (row[places[0]],)
+    return itemgetter(*places)
+
+
+SHAPES = RowShapes()

@@ -1,0 +1,155 @@
+"""Brings a database to this program's schema, one numbered file at a time, or stops and leaves it as it was."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterable
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import apsw
+from msgspec import Struct
+
+from holdfast.core.errors import SchemaMismatch, StoreError
+from holdfast.store.statements import Dialect
+
+
+class Migration(Struct, frozen=True):
+    """One numbered file."""
+
+    version: int
+    name: str
+    text: str
+
+    @property
+    def sha256(self) -> str:
+        """Its checksum, stored with it when it is applied."""
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+
+class Applied(Struct, frozen=True):
+    """A row of `schema_version`."""
+
+    version: int
+    name: str
+    sha256: str
+
+
+@cache
+def migrations(dialect: Dialect) -> tuple[Migration, ...]:
+    """Every migration of a dialect, in order."""
+    found = []
+    for file in files("holdfast.store").joinpath("migrations").iterdir():
+        stem, _, ending = file.name.partition(".")
+        if ending == f"{dialect}.sql":
+            number, _, _ = stem.partition("_")
+            found.append(Migration(int(number), stem, file.read_text("utf-8")))
+    return tuple(sorted(found, key=lambda migration: migration.version))
+
+
+def pending(dialect: Dialect, applied: Iterable[Applied], target: int | None = None) -> list[Migration]:
+    """What is still to be applied; refuses a database that is newer, or whose history differs from ours."""
+    ours = {migration.version: migration for migration in migrations(dialect)}
+    done = {row.version: row for row in applied}
+    for version, row in sorted(done.items()):
+        if version not in ours:
+            raise SchemaMismatch(
+                f"the database is newer than this program: it has migration {row.name}, this program knows "
+                f"up to {max(ours):03d}. Upgrade Holdfast"
+            )
+        if row.sha256 != ours[version].sha256:
+            raise SchemaMismatch(
+                f"migration {row.name} was applied with other contents than this program has; "
+                "use the program that made this database, or restore a backup"
+            )
+    last = max(ours) if target is None else target
+    return [ours[version] for version in sorted(ours) if version not in done and version <= last]
+
+
+_VERSION_TABLE = """
+CREATE TABLE IF NOT EXISTS schema_version (
+  version    {integer} PRIMARY KEY,
+  name       TEXT NOT NULL,
+  sha256     TEXT NOT NULL,
+  applied_at {integer} NOT NULL
+){options}
+"""
+
+
+def sqlite(connection: apsw.Connection, path: str, now: int, target: int | None = None) -> None:
+    """Migrate a SQLite file. The caller holds the turnstile."""
+    known = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'schema_version'").fetchone()
+    applied: list[Applied] = []
+    if known:
+        applied = [Applied(*row) for row in connection.execute("SELECT version, name, sha256 FROM schema_version")]
+    todo = pending(Dialect.SQLITE, applied, target)
+    if not todo:
+        return
+    if applied:
+        refuse_while_in_use(path, connection)
+        copy_aside(connection, path, applied[-1].version)
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        connection.execute(_VERSION_TABLE.format(integer="INTEGER", options=" STRICT"))
+        for migration in todo:
+            _apply(connection, migration, now)
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def _apply(connection: apsw.Connection, migration: Migration, now: int) -> None:
+    try:
+        connection.execute(migration.text)
+        connection.execute(
+            "INSERT INTO schema_version (version, name, sha256, applied_at) VALUES (?, ?, ?, ?)",
+            (migration.version, migration.name, migration.sha256, now),
+        )
+    except apsw.Error as error:
+        raise failed(migration, error) from error
+
+
+def copy_aside(connection: apsw.Connection, path: str, version: int) -> str:
+    """A copy of the database as it was before the migration."""
+    copy = f"{path}.before-migration-from-{version:03d}"
+    if os.path.exists(copy):
+        os.unlink(copy)
+    connection.execute("VACUUM INTO ?", (copy,))
+    return copy
+
+
+def refuse_while_in_use(path: str, connection: apsw.Connection) -> None:
+    """No migration under the feet of a program that works on the same file."""
+    from holdfast.store.locks import is_locked
+
+    rows = connection.execute("SELECT pid, lock_path FROM sessions WHERE status = 'running'").fetchall()
+    for pid, lock_path in rows:
+        if lock_path and is_locked(str(lock_path)):
+            raise StoreError(
+                f"{path} needs a migration, but the program with pid {pid} is working on it; stop that first"
+            )
+
+
+def failed(migration: Migration, error: BaseException) -> StoreError:
+    """What the person reads when a migration stops."""
+    return StoreError(f"migration {migration.name} failed and was undone, the database is as it was: {error}")
+
+
+def postgres(execute: Callable[..., Any], schema: str, now: int, target: int | None = None) -> None:
+    """Migrate a PostgreSQL schema. The caller holds the advisory lock and an open transaction."""
+    execute(f'CREATE SCHEMA IF NOT EXISTS "{schema}"')
+    execute(_VERSION_TABLE.format(integer="BIGINT", options=""))
+    rows = execute("SELECT version, name, sha256 FROM schema_version").fetchall()
+    for migration in pending(Dialect.POSTGRES, [Applied(*row) for row in rows], target):
+        try:
+            execute(migration.text)
+            execute(
+                "INSERT INTO schema_version (version, name, sha256, applied_at) VALUES (%s, %s, %s, %s)",
+                (migration.version, migration.name, migration.sha256, now),
+            )
+        except Exception as error:
+            raise failed(migration, error) from error

@@ -1,0 +1,54 @@
+"""The transaction that a script sees on a PostgreSQL connection."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
+
+import psycopg
+
+from holdfast.store.engine import SHAPES, Changes, Ids
+from holdfast.store.statements import Dialect, Statement
+
+T = TypeVar("T")
+
+
+class PostgresTx:
+    """A transaction on one connection; it ends with the call of the script."""
+
+    dialect = Dialect.POSTGRES
+
+    def __init__(self, connection: psycopg.Connection[Any], ids: Ids) -> None:
+        self.changes = Changes()
+        self.new_id = ids
+        self._cursor = connection.cursor()
+
+    def run(self, statement: Statement, /, **params: object) -> int:
+        return self._cursor.execute(statement.postgres, params).rowcount
+
+    def run_many(self, statement: Statement, rows: Iterable[Mapping[str, object]], /) -> None:
+        self._cursor.executemany(statement.postgres, list(rows))
+
+    def values_many(self, statement: Statement, rows: Iterable[Mapping[str, object]], /) -> list[Any]:
+        self._cursor.executemany(statement.postgres, list(rows), returning=True)
+        return [row[0] for results in self._cursor.results() for row in results.fetchall()]
+
+    def all(self, statement: Statement, into: Callable[..., T], /, **params: object) -> list[T]:
+        cursor = self._cursor.execute(statement.postgres, params)
+        return SHAPES.build(statement, into, self._columns(), cursor.fetchall())
+
+    def one(self, statement: Statement, into: Callable[..., T], /, **params: object) -> T | None:
+        found = self.all(statement, into, **params)
+        return found[0] if found else None
+
+    def value(self, statement: Statement, /, **params: object) -> Any:
+        row = self._cursor.execute(statement.postgres, params).fetchone()
+        return None if row is None else row[0]
+
+    def rows(self, statement: Statement, /, **params: object) -> list[dict[str, Any]]:
+        cursor = self._cursor.execute(statement.postgres, params)
+        columns = self._columns()
+        return [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]
+
+    def _columns(self) -> list[str]:
+        return [column.name for column in self._cursor.description or ()]

@@ -1,0 +1,209 @@
+"""The PostgreSQL engine as callers see it. Opened by its first use, and again by the first use after a fork."""
+
+from __future__ import annotations
+
+import threading
+import zlib
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from typing import Any, TypeVar
+
+import psycopg
+from psycopg import errors as pg
+from psycopg import sql as compose
+from psycopg_pool import ConnectionPool, PoolTimeout
+
+from holdfast.core.errors import StoreUnavailable
+from holdfast.core.limits import check_name
+from holdfast.store import migrate
+from holdfast.store.engine import AwaitableCalls, Changes, Ids, Listener, new_uuid
+from holdfast.store.forks import forget_after_fork
+from holdfast.store.postgres.connection import PostgresTx
+from holdfast.store.postgres.faults import translate
+from holdfast.store.postgres.listener import ListenerThread, pack
+from holdfast.store.statements import Dialect
+
+T = TypeVar("T")
+
+TRIES = 5
+CONNECT_S = 10.0
+LOCK_SPACE = 0x486F6C64  # "Hold": apart from advisory locks of the user's own
+
+
+class PostgresEngine(AwaitableCalls):
+    """One schema of one database. Safe to use from any thread."""
+
+    dialect = Dialect.POSTGRES
+
+    _pool: ConnectionPool[psycopg.Connection[Any]] | None
+    _threads: ThreadPoolExecutor | None
+    _listening: ListenerThread | None
+    _me: str
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        schema: str = "holdfast",
+        durability: str = "full",
+        pool_size: int = 4,
+        now: Callable[[], int],
+        ids: Ids = new_uuid,
+        migrate_to: int | None = None,
+    ) -> None:
+        self.url = url
+        self.schema = check_name("schema", schema)
+        self._durability = durability
+        self._pool_size = pool_size
+        self._now = now
+        self._ids = ids
+        self._migrate_to = migrate_to
+        self._listeners: list[Listener] = []
+        self._channel = f"holdfast_{schema}"
+        self._lock_key = zlib.crc32(schema.encode()) - 2**31
+        self._start_fresh()
+        forget_after_fork(self)
+
+    @property
+    def where(self) -> str:
+        """The database as messages name it, without a password."""
+        with suppress(psycopg.Error):
+            parts = psycopg.conninfo.conninfo_to_dict(self.url)
+            return f"PostgreSQL {parts.get('host') or 'localhost'}/{parts.get('dbname') or ''} schema {self.schema}"
+        return "PostgreSQL"
+
+    def submit(self, script: Callable[..., T], *args: Any, **kw: Any) -> Future[T]:
+        self._opened()
+        assert self._threads is not None
+        return self._threads.submit(self._write, script, args, kw)
+
+    def query(self, script: Callable[..., T], *args: Any, **kw: Any) -> T:
+        pool = self._opened()
+        try:
+            with pool.connection() as connection:
+                connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+                return script(PostgresTx(connection, self._ids), *args, **kw)
+        except (psycopg.Error, PoolTimeout) as error:
+            raise translate(error, self.where) from error
+
+    def listen(self, listener: Listener) -> Callable[[], None]:
+        self._opened()
+        self._listeners.append(listener)
+        with self._opening:
+            if self._listening is None:
+                self._listening = ListenerThread(self._connect, self._channel, self._me, self._announce)
+
+        def leave() -> None:
+            with suppress(ValueError):
+                self._listeners.remove(listener)
+
+        return leave
+
+    def check(self) -> list[str]:
+        self._opened()
+        return []
+
+    def close(self) -> None:
+        with self._opening:
+            if self._threads is not None:
+                self._threads.shutdown(wait=True)
+                self._threads = None
+            if self._listening is not None:
+                self._listening.close()
+                self._listening = None
+            if self._pool is not None:
+                self._pool.close()
+                self._pool = None
+
+    def forget(self) -> object:
+        inherited = (self._pool, self._threads, self._listening)
+        self._listeners = []
+        self._start_fresh()
+        return inherited
+
+    def _start_fresh(self) -> None:
+        self._opening = threading.Lock()
+        self._pool = None
+        self._threads = None
+        self._listening = None
+        self._me = self._ids()
+
+    def _opened(self) -> ConnectionPool[psycopg.Connection[Any]]:
+        pool = self._pool
+        if pool is not None:
+            return pool
+        with self._opening:
+            if self._pool is None:
+                self._prepare()
+                self._threads = ThreadPoolExecutor(self._pool_size, "holdfast-writer")
+                self._pool = ConnectionPool(
+                    self.url,
+                    min_size=1,
+                    max_size=self._pool_size * 2,
+                    timeout=CONNECT_S,
+                    configure=self._configure,
+                    open=True,
+                )
+            return self._pool
+
+    def _prepare(self) -> None:
+        """The newest schema, while nobody else migrates."""
+        try:
+            with self._connect() as connection, connection.transaction():
+                self._take_lock(connection)
+                migrate.postgres(connection.execute, self.schema, self._now(), self._migrate_to)
+        except psycopg.Error as error:
+            raise translate(error, self.where) from error
+
+    def _connect(self) -> psycopg.Connection[Any]:
+        connection = psycopg.connect(self.url, autocommit=True, connect_timeout=int(CONNECT_S))
+        self._configure(connection)
+        return connection
+
+    def _configure(self, connection: psycopg.Connection[Any]) -> None:
+        autocommit = connection.autocommit
+        connection.autocommit = True
+        path = compose.Identifier(self.schema)
+        connection.execute(compose.SQL("SET search_path TO {}").format(path))
+        connection.execute(f"SET synchronous_commit TO {'on' if self._durability == 'full' else 'off'}")
+        connection.autocommit = autocommit
+
+    def _take_lock(self, connection: psycopg.Connection[Any]) -> None:
+        """PostgreSQL's BEGIN IMMEDIATE: what a script reads stays true until it commits."""
+        connection.execute("SELECT pg_advisory_xact_lock(%s, %s)", (LOCK_SPACE, self._lock_key))
+
+    def _write(self, script: Callable[..., T], args: tuple[Any, ...], kw: dict[str, Any]) -> T:
+        for left in reversed(range(TRIES)):
+            try:
+                return self._transact(script, args, kw)
+            except (pg.SerializationFailure, pg.DeadlockDetected) as error:
+                if not left:
+                    raise translate(error, self.where) from error
+        raise AssertionError
+
+    def _transact(self, script: Callable[..., T], args: tuple[Any, ...], kw: dict[str, Any]) -> T:
+        pool = self._pool
+        if pool is None:
+            raise StoreUnavailable(f"{self.where} was closed before the call could run")
+        committing = False
+        try:
+            with pool.connection() as connection:
+                self._take_lock(connection)
+                tx = PostgresTx(connection, self._ids)
+                result = script(tx, *args, **kw)
+                if tx.changes:
+                    connection.execute("SELECT pg_notify(%s, %s)", (self._channel, pack(tx.changes, self._me)))
+                committing = True
+                connection.commit()
+        except (pg.SerializationFailure, pg.DeadlockDetected):
+            raise
+        except (psycopg.Error, PoolTimeout) as error:
+            raise translate(error, self.where, committing=committing) from error
+        if tx.changes:
+            self._announce(tx.changes)
+        return result
+
+    def _announce(self, changes: Changes) -> None:
+        for listener in list(self._listeners):
+            listener(changes)

@@ -1,0 +1,38 @@
+"""What PostgreSQL's errors mean to a caller."""
+
+from __future__ import annotations
+
+import psycopg
+from psycopg import errors as pg
+
+from holdfast.core.errors import (
+    HoldfastError,
+    OutcomeUnknown,
+    StoreBusy,
+    StoreCorrupt,
+    StoreError,
+    StoreFull,
+    StoreUnavailable,
+)
+
+
+def translate(error: psycopg.Error, where: str, *, committing: bool = False) -> HoldfastError:
+    """The error of ours that says what happened and what to do."""
+    match error:
+        case pg.DiskFull() | pg.OutOfMemory():
+            return StoreFull(f"{where} is out of room ({error}); nothing was written")
+        case pg.DataCorrupted() | pg.IndexCorrupted():
+            return StoreCorrupt(f"{where} reports damage: {error}")
+        case pg.LockNotAvailable() | pg.QueryCanceled():
+            return StoreBusy(f"{where} was too busy ({error}); nothing was written. Try again")
+        case pg.ReadOnlySqlTransaction() | pg.InsufficientPrivilege() | pg.InvalidPassword():
+            return StoreUnavailable(f"{where} does not let this user write: {error}")
+        case psycopg.OperationalError() | psycopg.InterfaceError() if committing:
+            return OutcomeUnknown(
+                f"the connection to {where} broke during the commit ({error}): it may or may not be there. "
+                "Repeat the call with the same idempotency key, or look before you repeat"
+            )
+        case psycopg.OperationalError() | psycopg.InterfaceError():
+            return StoreUnavailable(f"{where} cannot be reached ({error}); check that it runs and the URL is right")
+        case _:
+            return StoreError(f"{where} refused: {error}")

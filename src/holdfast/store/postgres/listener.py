@@ -1,0 +1,82 @@
+"""Hears what other processes committed: LISTEN on a connection of its own, in a thread of its own."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+
+import msgspec
+import psycopg
+
+from holdfast.store.engine import Changes
+
+log = logging.getLogger("holdfast.store")
+
+MAX_NOTICE = 7_900
+POLL_S = 0.5
+RECONNECT_S = (0.1, 0.5, 1.0, 2.0, 5.0)
+
+
+class Notice(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Changes as they travel; `sender` lets a process leave out what it knows from itself."""
+
+    sender: str
+    ready: list[str] = []
+    ended: list[str] = []
+    due: bool = False
+    stops: bool = False
+    unknown: bool = False
+
+
+def pack(changes: Changes, sender: str) -> str:
+    """The payload of a NOTIFY; what does not fit is told as "look for yourself"."""
+    notice = Notice(sender, sorted(changes.ready), sorted(changes.ended), changes.due, changes.stops, changes.unknown)
+    text = msgspec.json.encode(notice)
+    return (text if len(text) <= MAX_NOTICE else msgspec.json.encode(Notice(sender, unknown=True))).decode()
+
+
+class ListenerThread:
+    """Reconnects for as long as it lives; whoever was away is told to look for himself."""
+
+    def __init__(
+        self,
+        connect: Callable[[], psycopg.Connection[object]],
+        channel: str,
+        me: str,
+        heard: Callable[[Changes], None],
+    ) -> None:
+        self._connect = connect
+        self._channel = channel
+        self._me = me
+        self._heard = heard
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._work, name="holdfast-listener", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop listening."""
+        self._stopping.set()
+        self._thread.join()
+
+    def _work(self) -> None:
+        failures = 0
+        while not self._stopping.is_set():
+            try:
+                with self._connect() as connection:
+                    connection.execute(f'LISTEN "{self._channel}"')
+                    failures = 0
+                    self._heard(Changes(unknown=True))
+                    self._follow(connection)
+            except psycopg.Error as error:
+                log.warning("lost the notifications of %s: %s", self._channel, error)
+                pause = RECONNECT_S[min(failures, len(RECONNECT_S) - 1)]
+                failures += 1
+                self._stopping.wait(pause)
+
+    def _follow(self, connection: psycopg.Connection[object]) -> None:
+        while not self._stopping.is_set():
+            for heard in connection.notifies(timeout=POLL_S, stop_after=1):
+                notice = msgspec.json.decode(heard.payload, type=Notice)
+                if notice.sender != self._me:
+                    self._heard(Changes(set(notice.ready), set(notice.ended), notice.due, notice.stops, notice.unknown))

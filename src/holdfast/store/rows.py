@@ -1,0 +1,214 @@
+"""Rows as they come from the database, and the core types they become."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from holdfast.core.job import (
+    Cancelled,
+    Done,
+    Failed,
+    Job,
+    Queued,
+    Running,
+    Scheduled,
+    SkippedDeadline,
+    SkippedTtl,
+    State,
+    StateName,
+    Superseded,
+)
+from holdfast.core.retry import RetryMode, RetryPolicy, Tries
+from holdfast.core.run import Run, RunStatus
+
+
+class JobRow(Struct, frozen=True, gc=False):
+    """A row of `jobs`, flat."""
+
+    id: str
+    number: int
+    queue: str
+    job_type: str
+    subject_key: str | None
+    generation: int | None
+    priority: int
+    position: int
+    state: str
+    created_at: int
+    queued_at: int | None
+    started_at: int | None
+    finished_at: int | None
+    session_id: str | None
+    worker_id: str | None
+    run_id: str | None
+    payload: str
+    error_code: str | None
+    reason: str | None
+    trace_id: str | None
+    attempts: int
+    transient_tries: int
+    infra_tries: int
+    deaths: int
+    retry_mode: str
+    max_retries: int
+    max_infra: int
+    backoff_initial_ms: int
+    backoff_factor: float
+    backoff_cap_ms: int
+    retry_of: str | None
+    deadline: int | None
+    ttl_ms: int | None
+    timeout_ms: int | None
+    cancel_requested_at: int | None
+    scheduled_at: int | None
+    parent_job_id: str | None
+    group_id: str | None
+    group_seq: int | None
+    user_tag: str | None
+    tenant: str
+    idempotency_key: str | None
+    trigger: str | None
+    result_summary: str | None
+    checkpoint: str | None
+    progress: float | None
+    progress_text: str | None
+
+    def to_job(self) -> Job:
+        """The job that this row describes."""
+        return Job(
+            id=self.id,
+            number=self.number,
+            task=self.job_type,
+            queue=self.queue,
+            state=self._state(),
+            payload=self.payload,
+            priority=self.priority,
+            position=self.position,
+            tenant=self.tenant,
+            created_at=self.created_at,
+            subject=self.subject_key,
+            generation=self.generation,
+            policy=policy_of(self),
+            tries=tries_of(self),
+            attempts=self.attempts,
+            ttl_ms=self.ttl_ms,
+            deadline=self.deadline,
+            timeout_ms=self.timeout_ms,
+            tag=self.user_tag,
+            group_id=self.group_id,
+            group_seq=self.group_seq,
+            retry_of=self.retry_of,
+            parent_job_id=self.parent_job_id,
+            trigger=self.trigger,
+            trace_id=self.trace_id,
+            idempotency_key=self.idempotency_key,
+            checkpoint=self.checkpoint,
+            progress=self.progress,
+            progress_text=self.progress_text,
+        )
+
+    def _state(self) -> State:
+        ended = self.finished_at or 0
+        match StateName(self.state):
+            case StateName.SCHEDULED:
+                return Scheduled(self.scheduled_at, self.reason)
+            case StateName.QUEUED:
+                return Queued(self.queued_at or self.created_at)
+            case StateName.RUNNING:
+                return Running(
+                    since=self.started_at or self.created_at,
+                    run_id=self.run_id or "",
+                    session_id=self.session_id or "",
+                    worker_id=self.worker_id,
+                    cancel_requested_at=self.cancel_requested_at,
+                )
+            case StateName.DONE:
+                return Done(ended, self.result_summary, self.reason)
+            case StateName.FAILED:
+                return Failed(ended, self.error_code, self.reason, self.result_summary)
+            case StateName.CANCELLED:
+                return Cancelled(ended, self.reason)
+            case StateName.SUPERSEDED:
+                return Superseded(ended, self.reason)
+            case StateName.SKIPPED_TTL:
+                return SkippedTtl(ended, self.reason)
+            case StateName.SKIPPED_DEADLINE:
+                return SkippedDeadline(ended, self.reason)
+
+
+class RunRow(Struct, frozen=True, gc=False):
+    """A row of `job_runs`."""
+
+    id: str
+    job_id: str
+    attempt: int
+    status: str | None
+    session_id: str | None
+    worker_id: str | None
+    params_snapshot: str
+    started_at: int
+    finished_at: int | None
+    duration_ms: int | None
+    error_kind: str | None
+    error_code: str | None
+    error: str | None
+    exit_code: int | None
+    pid: int | None
+    pid_started_at: int | None
+    trace_id: str | None
+    log_path: str | None
+    artifacts: str | None
+
+    def to_run(self) -> Run:
+        """The run that this row describes."""
+        fields = {name: getattr(self, name) for name in self.__struct_fields__}
+        fields["status"] = None if self.status is None else RunStatus(self.status)
+        return Run(**fields)
+
+
+class OwnedRow(Struct, frozen=True, gc=False):
+    """A job together with a run of it and what its settlement depends on."""
+
+    job_id: str
+    number: int
+    queue: str
+    job_type: str
+    state: str
+    open_run_id: str | None
+    session_id: str | None
+    attempts: int
+    retry_mode: str
+    max_retries: int
+    max_infra: int
+    backoff_initial_ms: int
+    backoff_factor: float
+    backoff_cap_ms: int
+    transient_tries: int
+    infra_tries: int
+    deaths: int
+    stop_reason: str | None
+    deadline: int | None
+    generation: int | None
+    newest_generation: int | None
+    run_id: str | None
+    run_status: str | None
+    run_error_code: str | None
+    run_error: str | None
+    run_started_at: int | None
+
+
+def policy_of(row: JobRow | OwnedRow) -> RetryPolicy:
+    """The retry policy stored with a job."""
+    return RetryPolicy(
+        retries=row.max_retries,
+        initial_ms=row.backoff_initial_ms,
+        factor=row.backoff_factor,
+        cap_ms=row.backoff_cap_ms,
+        mode=RetryMode(row.retry_mode),
+        infra=row.max_infra,
+    )
+
+
+def tries_of(row: JobRow | OwnedRow) -> Tries:
+    """The tries that a job has used up."""
+    return Tries(row.transient_tries, row.infra_tries, row.deaths)

@@ -1,0 +1,78 @@
+"""The same action on every job that a filter names, with a count first if the caller wants to look before."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from msgspec import Struct
+
+from holdfast.core.errors import InvalidInput
+from holdfast.core.job import TERMINAL, WAITING, Millis, StateName
+from holdfast.core.requests import JobFilter
+from holdfast.store.engine import Tx
+from holdfast.store.scripts.cancel import cancel_job
+from holdfast.store.scripts.look import list_jobs
+from holdfast.store.scripts.reorder import set_priority
+from holdfast.store.scripts.retry import retry_job
+
+
+class BulkAction(StrEnum):
+    """What can be done to many jobs at once."""
+
+    CANCEL = "cancel"
+    RETRY = "retry"
+    PRIORITY = "priority"
+
+
+class BulkResult(Struct, frozen=True):
+    """How many jobs the action concerns, or concerned; `more`: the limit was reached."""
+
+    jobs: int
+    more: bool
+    dry_run: bool
+
+
+_CONCERNS: dict[BulkAction, frozenset[StateName]] = {
+    BulkAction.CANCEL: WAITING | {StateName.RUNNING},
+    BulkAction.RETRY: TERMINAL,
+    BulkAction.PRIORITY: WAITING,
+}
+
+
+def bulk(
+    tx: Tx,
+    action: BulkAction,
+    wanted: JobFilter,
+    now: Millis,
+    *,
+    limit: int = 1_000,
+    dry_run: bool = False,
+    priority: int | None = None,
+) -> BulkResult:
+    """Apply `action` to the jobs that fit, newest first, at most `limit` of them."""
+    if action is BulkAction.PRIORITY and priority is None:
+        raise InvalidInput("the bulk action 'priority' needs a priority")
+    concerned = _CONCERNS[action]
+    states = tuple(state for state in (wanted.states or tuple(StateName)) if state in concerned)
+    if not states:
+        return BulkResult(0, more=False, dry_run=dry_run)
+    filter_ = JobFilter(
+        states=states,
+        queue=wanted.queue,
+        task=wanted.task,
+        tag=wanted.tag,
+        group_id=wanted.group_id,
+        subject_prefix=wanted.subject_prefix,
+        created_after=wanted.created_after,
+        error_text=wanted.error_text,
+    )
+    page = list_jobs(tx, filter_, limit)
+    for job in () if dry_run else page.jobs:
+        match action:
+            case BulkAction.CANCEL:
+                cancel_job(tx, job.id, now)
+            case BulkAction.RETRY:
+                retry_job(tx, job.id, now, priority)
+            case BulkAction.PRIORITY:
+                set_priority(tx, job.id, priority or 0)
+    return BulkResult(len(page.jobs), more=page.cursor is not None, dry_run=dry_run)

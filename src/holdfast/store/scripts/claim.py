@@ -1,0 +1,152 @@
+"""Hand ready jobs to a session: state, run row and owner change in one transaction."""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import Struct
+
+from holdfast.core.job import Millis
+from holdfast.core.requests import Claimed, ClaimRequest
+from holdfast.store.engine import Tx
+from holdfast.store.statements import sql
+
+SUSPECT_PATIENCE_MS = 30_000
+
+
+class Candidate(Struct, frozen=True, gc=False):
+    """A job that may be claimed."""
+
+    number: int
+    id: str
+    job_type: str
+    queue: str
+    payload: str
+    attempts: int
+    subject_key: str | None
+    generation: int | None
+    timeout_ms: Millis | None
+    deadline: Millis | None
+    checkpoint: str | None
+    user_tag: str | None
+    trace_id: str | None
+    is_suspect: int
+    template_id: str | None
+
+
+class Gates(Struct, frozen=True, gc=False):
+    """What decides whether a queue may start anything."""
+
+    paused_at: Millis | None
+    concurrency: int | None
+    running: int
+    reservation: str | None
+
+
+class Load(Struct, frozen=True, gc=False):
+    """What a session is running."""
+
+    running: int
+    suspects: int
+
+
+def claim(tx: Tx, request: ClaimRequest, now: Millis) -> list[Claimed]:
+    """At most `request.slots` jobs, each with a run of its own; the run id is the fencing token."""
+    if request.slots <= 0 or not request.tasks:
+        return []
+    free = _free_slots(tx, request)
+    if not free:
+        return []
+    load = tx.one(sql.session_load, Load, session_id=request.session_id) or Load(0, 0)
+    if load.suspects:
+        return []
+    tasks = msgspec.json.encode(request.tasks).decode()
+    candidates = _suspect_alone(tx, request, free, tasks, load, now)
+    if candidates is None:
+        candidates = _from_queues(tx, free, request.slots, tasks, now)
+    return _hand_over(tx, candidates, request, now)
+
+
+def _free_slots(tx: Tx, request: ClaimRequest) -> dict[str, int]:
+    """How many jobs each queue may start now, by its own gates and by what the caller can take."""
+    free = {}
+    for asked in request.queues:
+        gates = tx.one(sql.queue_gates, Gates, queue=asked.queue)
+        assert gates is not None
+        if gates.paused_at is not None or gates.reservation is not None:
+            continue
+        slots = asked.slots if gates.concurrency is None else min(asked.slots, gates.concurrency - gates.running)
+        if slots > 0:
+            free[asked.queue] = slots
+    return free
+
+
+def _suspect_alone(
+    tx: Tx, request: ClaimRequest, free: dict[str, int], tasks: str, load: Load, now: Millis
+) -> list[Candidate] | None:
+    """A job whose process died runs with nothing beside it, so that guilt shows. None: nobody waits for that."""
+    queues = msgspec.json.encode(list(free)).decode()
+    waiting_since = tx.value(sql.oldest_ready_suspect, queues=queues, tasks=tasks)
+    if waiting_since is None:
+        return None
+    if load.running:
+        # Others may pass it for a while; then the session is left to run empty for it.
+        return [] if now - waiting_since > SUSPECT_PATIENCE_MS else None
+    for queue in free:
+        found = tx.all(sql.claimable, Candidate, queue=queue, is_suspect=1, tasks=tasks, slots=1, now=now)
+        if found:
+            return found
+    return None
+
+
+def _from_queues(tx: Tx, free: dict[str, int], slots: int, tasks: str, now: Millis) -> list[Candidate]:
+    found: list[Candidate] = []
+    for queue, queue_slots in free.items():
+        wanted = min(queue_slots, slots - len(found))
+        if wanted <= 0:
+            break
+        found += tx.all(sql.claimable, Candidate, queue=queue, is_suspect=0, tasks=tasks, slots=wanted, now=now)
+    return found
+
+
+def _hand_over(tx: Tx, candidates: list[Candidate], request: ClaimRequest, now: Millis) -> list[Claimed]:
+    if not candidates:
+        return []
+    claimed = [
+        Claimed(
+            run_id=tx.new_id(),
+            job_id=job.id,
+            number=job.number,
+            task=job.job_type,
+            queue=job.queue,
+            payload=job.payload,
+            attempt=job.attempts + 1,
+            started_at=now,
+            subject=job.subject_key,
+            generation=job.generation,
+            timeout_ms=job.timeout_ms,
+            deadline=job.deadline,
+            checkpoint=job.checkpoint,
+            tag=job.user_tag,
+            trace_id=job.trace_id,
+            is_alone=bool(job.is_suspect),
+        )
+        for job in candidates
+    ]
+    owner = {"session_id": request.session_id, "worker_id": request.worker_id, "now": now}
+    tx.run_many(sql.claim_job, [owner | {"number": run.number, "run_id": run.run_id} for run in claimed])
+    tx.run_many(
+        sql.insert_run,
+        [
+            owner
+            | {
+                "run_id": run.run_id,
+                "job_id": run.job_id,
+                "attempt": run.attempt,
+                "payload": run.payload,
+                "trace_id": run.trace_id,
+                "template_id": job.template_id,
+            }
+            for run, job in zip(claimed, candidates, strict=True)
+        ],
+    )
+    return claimed

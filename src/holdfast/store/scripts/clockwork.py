@@ -1,0 +1,43 @@
+"""What the clock alone changes: due jobs become ready, jobs that waited too long end."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from holdfast.core.job import Millis, StateName
+from holdfast.store.engine import Tx
+from holdfast.store.scripts.endings import end_waiting
+from holdfast.store.statements import sql
+
+BATCH = 500
+
+
+class Ticked(Struct, frozen=True):
+    """What changed, and whether there may be more to do at the same moment."""
+
+    promoted: int
+    expired: int
+    more: bool
+
+
+def tick(tx: Tx, now: Millis, limit: int = BATCH) -> Ticked:
+    """Move everything forward whose time has come, at most `limit` of each kind."""
+    late = tx.rows(sql.expired_by_deadline, now=now, limit=limit)
+    for row in late:
+        end_waiting(tx, row["id"], StateName.SKIPPED_DEADLINE, "its deadline passed while it waited", now)
+    stale = tx.rows(sql.expired_by_ttl, now=now, limit=limit)
+    for row in stale:
+        end_waiting(tx, row["id"], StateName.SKIPPED_TTL, "it was ready for longer than its time to live", now)
+    promoted = tx.rows(sql.promote_due, now=now, limit=limit)
+    tx.changes.ready.update(row["queue"] for row in promoted)
+    freed = tx.rows(sql.expire_reservations, now=now)
+    if freed:
+        tx.changes.unknown = True
+    most = max(len(late), len(stale), len(promoted))
+    return Ticked(len(promoted), len(late) + len(stale), most >= limit)
+
+
+def next_moment(tx: Tx) -> Millis | None:
+    """When the clock will next change something, or None."""
+    moment: Millis | None = tx.value(sql.next_moment)
+    return moment

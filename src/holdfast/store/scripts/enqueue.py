@@ -1,0 +1,248 @@
+"""Store new jobs, one or many, in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from holdfast.core.errors import NotFound
+from holdfast.core.group import GroupMode, OnFailure, Turn, dependency_turn, next_turn
+from holdfast.core.job import TERMINAL, Millis, StateName
+from holdfast.core.order import next_position
+from holdfast.core.requests import Enqueued, NewJob
+from holdfast.core.subject import Newest, Same, Stale, arrive
+from holdfast.core.timing import first_state
+from holdfast.store.engine import Tx
+from holdfast.store.scripts.endings import GROUP_RULE, after_key, announce_ended, group_key
+from holdfast.store.scripts.groups import find_group
+from holdfast.store.scripts.look import Link, last_link
+from holdfast.store.statements import sql
+
+
+class Condition(Struct, frozen=True):
+    """A row of `job_conditions` for a job that is about to be stored."""
+
+    key: str
+    value: str
+    satisfied_at: Millis | None
+
+
+class Placing(Struct):
+    """What the rows that exist already mean for a new job."""
+
+    generation: int | None = None
+    group_seq: int | None = None
+    conditions: list[Condition] = []
+    ends_as: StateName | None = None
+    reason: str | None = None
+
+    def end(self, state: StateName, reason: str) -> None:
+        """The job ends the moment it is stored; the first reason stands."""
+        if self.ends_as is None:
+            self.ends_as, self.reason = state, reason
+
+    @property
+    def open_conditions(self) -> int:
+        """How many conditions still have to come true."""
+        return sum(condition.satisfied_at is None for condition in self.conditions)
+
+
+class Member(Struct, frozen=True):
+    """The last member of a sequential group."""
+
+    id: str
+    group_seq: int
+
+
+def enqueue(tx: Tx, jobs: Sequence[NewJob], now: Millis) -> list[Enqueued]:
+    """Store the jobs in the order given; each takes the place behind the last one of its queue and priority."""
+    batch = _Batch(tx, now)
+    answers = [batch.add(job) for job in jobs]
+    batch.flush()
+    return answers
+
+
+class _Batch:
+    """Rows on their way into the store, written together as long as no later job has to see them."""
+
+    def __init__(self, tx: Tx, now: Millis) -> None:
+        self._tx = tx
+        self._now = now
+        self._rows: list[dict[str, Any]] = []
+        self._highest: dict[tuple[str, int], int | None] = {}
+
+    def add(self, job: NewJob) -> Enqueued:
+        """Take a job in; an earlier request that stands for it is the answer instead."""
+        if job.is_plain:
+            return self._store(job, Placing())
+        self.flush()
+        existing = _by_key(self._tx, job)
+        if existing is not None:
+            return existing
+        placing = Placing()
+        if job.subject is not None:
+            existing = _place_subject(self._tx, job, placing, self._now)
+            if existing is not None:
+                return existing
+        _place_dependencies(self._tx, job, placing, self._now)
+        _place_in_group(self._tx, job, placing, self._now)
+        answer = self._store(job, placing)
+        self.flush()
+        for condition in placing.conditions:
+            self._tx.run(
+                sql.insert_condition,
+                job_id=job.id,
+                key=condition.key,
+                value=condition.value,
+                satisfied_at=condition.satisfied_at,
+            )
+        if placing.ends_as is not None:
+            announce_ended(self._tx, [(job.id, placing.ends_as)], self._now)
+        return answer
+
+    def flush(self) -> None:
+        """Write what has been taken in so far."""
+        if self._rows:
+            self._tx.run_many(sql.insert_job, self._rows)
+            self._rows = []
+
+    def _store(self, job: NewJob, placing: Placing) -> Enqueued:
+        now = self._now
+        due = job.due if job.delay_ms is None else now + job.delay_ms
+        state = placing.ends_as or first_state(now, due, job.deadline, blocked=placing.open_conditions > 0)
+        if state is StateName.SKIPPED_DEADLINE and placing.reason is None:
+            placing.reason = "its deadline had passed when it came"
+        if state is StateName.QUEUED:
+            self._tx.changes.ready.add(job.queue)
+        elif state is StateName.SCHEDULED:
+            self._tx.changes.due = True
+        self._rows.append(self._row(job, placing, state, due))
+        return Enqueued(job.id, state, placing.generation)
+
+    def _row(self, job: NewJob, placing: Placing, state: StateName, due: Millis | None) -> dict[str, Any]:
+        policy = job.policy
+        return {
+            "id": job.id,
+            "queue": job.queue,
+            "job_type": job.task,
+            "subject_key": job.subject,
+            "generation": placing.generation,
+            "priority": job.priority,
+            "position": self._next_position(job.queue, job.priority),
+            "state": state.value,
+            "created_at": self._now,
+            "queued_at": self._now if state is StateName.QUEUED else None,
+            "finished_at": self._now if state in TERMINAL else None,
+            "payload": job.payload,
+            "error_code": None,
+            "reason": placing.reason,
+            "trace_id": job.trace_id,
+            "retry_mode": policy.mode.value,
+            "max_retries": policy.retries,
+            "max_infra": policy.infra,
+            "backoff_initial_ms": policy.initial_ms,
+            "backoff_factor": policy.factor,
+            "backoff_cap_ms": policy.cap_ms,
+            "deadline": job.deadline,
+            "ttl_ms": job.ttl_ms,
+            "timeout_ms": job.timeout_ms,
+            "schedule_type": _schedule_type(job),
+            "scheduled_at": due,
+            "schedule_delay_ms": job.delay_ms,
+            "open_conditions": placing.open_conditions,
+            "parent_job_id": job.parent_job_id,
+            "group_id": job.group_id,
+            "group_seq": placing.group_seq,
+            "user_tag": job.tag,
+            "tenant": job.tenant,
+            "idempotency_key": job.idempotency_key,
+            "trigger": job.trigger,
+        }
+
+    def _next_position(self, queue: str, priority: int) -> int:
+        lane = (queue, priority)
+        if lane not in self._highest:
+            self._highest[lane] = self._tx.value(sql.highest_position, queue=queue, priority=priority)
+        place = self._highest[lane] = next_position(self._highest[lane])
+        return place
+
+
+def _schedule_type(job: NewJob) -> str:
+    if job.after or job.group_id is not None:
+        return "CONDITION"
+    if job.delay_ms is not None:
+        return "AFTER"
+    return "IMMEDIATE" if job.due is None else "AT"
+
+
+def _by_key(tx: Tx, job: NewJob) -> Enqueued | None:
+    if job.idempotency_key is None:
+        return None
+    found = tx.one(sql.find_by_idempotency_key, Link, job_type=job.task, idempotency_key=job.idempotency_key)
+    return None if found is None else _existing(tx, found)
+
+
+def _existing(tx: Tx, found: Link) -> Enqueued:
+    last = last_link(tx, found.id) or found
+    return Enqueued(found.id, StateName(last.state), found.generation, existing=True)
+
+
+def _place_subject(tx: Tx, job: NewJob, placing: Placing, now: Millis) -> Enqueued | None:
+    subject = {"job_type": job.task, "subject_key": job.subject}
+    match arrive(job.generation, tx.value(sql.newest_generation, **subject)):
+        case Newest(generation=generation):
+            placing.generation = generation
+            tx.run(sql.remember_generation, generation=generation, now=now, **subject)
+            _push_aside(tx, job, generation, now)
+        case Same(generation=generation):
+            found = tx.one(sql.find_by_generation, Link, generation=generation, **subject)
+            return _existing(tx, found) if found else Enqueued(None, StateName.DONE, generation, existing=True)
+        case Stale(generation=generation, newest=newest):
+            placing.generation = generation
+            placing.end(StateName.SUPERSEDED, f"generation {newest} of its subject is known already")
+    return None
+
+
+def _push_aside(tx: Tx, job: NewJob, generation: int, now: Millis) -> None:
+    subject = {"job_type": job.task, "subject_key": job.subject}
+    reason = f"superseded by generation {generation}"
+    gone = tx.rows(sql.supersede_waiting, reason=reason, now=now, **subject)
+    if gone:
+        announce_ended(tx, [(row["id"], StateName.SUPERSEDED) for row in gone], now)
+    if job.stop_older and tx.run(sql.ask_older_to_stop, now=now, **subject):
+        tx.changes.stops = True
+
+
+def _place_dependencies(tx: Tx, job: NewJob, placing: Placing, now: Millis) -> None:
+    for dependency in job.after:
+        parent = last_link(tx, dependency.job_id)
+        if parent is None:
+            raise NotFound(f"there is no job {dependency.job_id!r} to wait for; nothing was enqueued")
+        state = StateName(parent.state)
+        if state in TERMINAL and dependency_turn(dependency.needs, state) is not Turn.START:
+            placing.end(StateName.CANCELLED, f"predecessor {parent.id} ended as {state}")
+        satisfied_at = now if state in TERMINAL else None
+        key = after_key(parent.id)
+        if all(condition.key != key for condition in placing.conditions):
+            placing.conditions.append(Condition(key, dependency.needs, satisfied_at))
+
+
+def _place_in_group(tx: Tx, job: NewJob, placing: Placing, now: Millis) -> None:
+    if job.group_id is None:
+        return
+    group = find_group(tx, job.group_id)
+    if group.mode != GroupMode.SEQUENTIAL:
+        return
+    member = tx.one(sql.last_group_member, Member, group_id=group.id)
+    placing.group_seq = 1 if member is None else member.group_seq + 1
+    if member is None:
+        return
+    link = last_link(tx, member.id)
+    assert link is not None
+    state = StateName(link.state)
+    if state in TERMINAL and next_turn(OnFailure(group.on_failure), state) is not Turn.START:
+        placing.end(StateName.CANCELLED, f"predecessor {link.id} ended as {state}")
+    satisfied_at = now if state in TERMINAL else None
+    placing.conditions.append(Condition(group_key(link.id), GROUP_RULE, satisfied_at))

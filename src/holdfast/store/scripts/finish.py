@@ -1,0 +1,87 @@
+"""Settle runs: each report is accepted once, repeated harmlessly, and refused if the run is not the open one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from holdfast.core.job import Millis, StateName
+from holdfast.core.requests import Report, Settled
+from holdfast.core.settle import Completed, Settlement
+from holdfast.store.engine import Tx
+from holdfast.store.rows import OwnedRow
+from holdfast.store.scripts.endings import announce_ended
+from holdfast.store.scripts.settling import Decided, decide, write_settlements
+from holdfast.store.statements import sql
+
+
+def finish(tx: Tx, reports: Sequence[Report], now: Millis) -> list[Settled]:
+    """Settle run and job together, and write the retry, for every report; answers in the same order."""
+    done = _complete(tx, [report for report in reports if isinstance(report.outcome, Completed)], now)
+    rest = [report for report in reports if report.run_id not in done]
+    settled = done | _settle(tx, rest, now)
+    return [settled[report.run_id] for report in reports]
+
+
+def _complete(tx: Tx, reports: Sequence[Report], now: Millis) -> dict[str, Settled]:
+    """The common case without a look first: the WHERE clauses say whether the run was the open one."""
+    if not reports:
+        return {}
+    job_rows = [
+        {"job_id": report.job_id, "run_id": report.run_id, "result": report.outcome.result, "now": now}
+        for report in reports
+        if isinstance(report.outcome, Completed)
+    ]
+    moved = set(tx.values_many(sql.complete_job, job_rows))
+    accepted = {report.run_id: report for report in reports if report.job_id in moved}
+    tx.run_many(
+        sql.close_completed_run,
+        [
+            {
+                "run_id": report.run_id,
+                "job_id": report.job_id,
+                "duration_ms": report.duration_ms,
+                "exit_code": report.exit_code,
+                "now": now,
+            }
+            for report in accepted.values()
+        ],
+    )
+    announce_ended(tx, [(report.job_id, StateName.DONE) for report in accepted.values()], now)
+    return {run_id: Settled(run_id, report.job_id, StateName.DONE) for run_id, report in accepted.items()}
+
+
+def _settle(tx: Tx, reports: Sequence[Report], now: Millis) -> dict[str, Settled]:
+    answers: dict[str, Settled] = {}
+    decided: list[Decided] = []
+    for report in reports:
+        job = tx.one(sql.job_of_run, OwnedRow, run_id=report.run_id)
+        if job is None:
+            refused = f"there is no run {report.run_id}"
+            answers[report.run_id] = Settled(report.run_id, None, None, refused)
+        elif job.run_status is not None or job.open_run_id != job.run_id:
+            answers[report.run_id] = _again(job, report, now)
+        elif all(item.job.job_id != job.job_id for item in decided):
+            settlement = decide(job, report.outcome, now)
+            decided.append(Decided(job, settlement, report.duration_ms, report.exit_code))
+    states = write_settlements(tx, decided, now)
+    for item, state in zip(decided, states, strict=True):
+        assert item.job.run_id is not None
+        answers[item.job.run_id] = Settled(item.job.run_id, item.job.job_id, state)
+    return answers
+
+
+def _again(job: OwnedRow, report: Report, now: Millis) -> Settled:
+    """A report for a run that is closed: the same result again is fine, any other comes too late."""
+    said = decide(job, report.outcome, now)
+    state = StateName(job.state)
+    if job.run_status == said.status and _same_failure(job, said):
+        return Settled(report.run_id, job.job_id, state)
+    refused = f"run {report.run_id} was already closed as {job.run_status}; this result comes too late"
+    return Settled(report.run_id, job.job_id, state, refused)
+
+
+def _same_failure(job: OwnedRow, said: Settlement) -> bool:
+    return said.failure is None or (said.failure.code, said.failure.message) == (
+        job.run_error_code,
+        job.run_error,
+    )

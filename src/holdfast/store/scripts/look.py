@@ -1,0 +1,163 @@
+"""Read jobs, runs, lists and counts."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Iterable
+from typing import Any
+
+from msgspec import Struct
+
+from holdfast.core.errors import InvalidInput, NotFound
+from holdfast.core.job import Job, JobId, StateName
+from holdfast.core.limits import MAX_INT
+from holdfast.core.requests import JobFilter
+from holdfast.core.run import Run
+from holdfast.store.engine import Tx
+from holdfast.store.rows import JobRow, RunRow
+from holdfast.store.statements import Statement, sql
+
+
+class Link(Struct, frozen=True):
+    """The job that speaks for a retry chain."""
+
+    id: JobId
+    state: str
+    generation: int | None
+
+
+class Page(Struct, frozen=True):
+    """Some jobs, newest first, and the cursor of the next page if there is one."""
+
+    jobs: list[Job]
+    cursor: str | None
+
+
+class Count(Struct, frozen=True):
+    """How many jobs of a queue are in a state."""
+
+    queue: str
+    state: str
+    jobs: int
+
+
+def find_row(tx: Tx, ref: JobId | int) -> JobRow:
+    """The job with this id or number, or NotFound."""
+    number = ref if isinstance(ref, int) else int(ref) if ref.isascii() and ref.isdigit() and len(ref) < 19 else None
+    found = (
+        tx.one(sql.job_by_id, JobRow, id=ref) if number is None else tx.one(sql.job_by_number, JobRow, number=number)
+    )
+    if found is None:
+        raise NotFound(f"there is no job {ref!r}")
+    return found
+
+
+def find_job(tx: Tx, ref: JobId | int) -> Job:
+    """The job with this id or number, or NotFound."""
+    return find_row(tx, ref).to_job()
+
+
+def last_link(tx: Tx, job_id: JobId) -> Link | None:
+    """The last job of the retry chain that goes on from this one."""
+    return tx.one(sql.last_link, Link, id=job_id)
+
+
+def find_last(tx: Tx, job_id: JobId) -> Job:
+    """The last job of the retry chain that goes on from this one, or NotFound."""
+    link = last_link(tx, job_id)
+    if link is None:
+        raise NotFound(f"there is no job {job_id!r}")
+    return find_job(tx, link.id)
+
+
+def find_many(tx: Tx, ids: Iterable[JobId]) -> dict[JobId, Job]:
+    """The last links of several chains; those that are gone are left out."""
+    found = {}
+    for job_id in ids:
+        link = last_link(tx, job_id)
+        if link is not None:
+            found[job_id] = find_job(tx, link.id)
+    return found
+
+
+def runs_of(tx: Tx, job_id: JobId) -> list[Run]:
+    """Every run of a job and of the links that continue it, oldest first."""
+    runs: list[Run] = []
+    for row in tx.rows(sql.chain_of_job, id=job_id):
+        runs += [run.to_run() for run in tx.all(sql.runs_of_job, RunRow, job_id=row["id"])]
+    return runs
+
+
+def counts(tx: Tx) -> list[Count]:
+    """Jobs per queue and state, without a scan."""
+    return tx.all(sql.queue_counts, Count)
+
+
+def list_jobs(tx: Tx, wanted: JobFilter, limit: int = 50, cursor: str | None = None) -> Page:
+    """A page of jobs, newest first."""
+    below = MAX_INT if cursor is None else read_cursor(cursor)
+    rows = _newest(tx, wanted, below, limit + 1)
+    more = len(rows) > limit
+    page = [row.to_job() for row in rows[:limit]]
+    return Page(page, make_cursor(page[-1].number) if more else None)
+
+
+def _newest(tx: Tx, wanted: JobFilter, below: int, limit: int) -> list[JobRow]:
+    """Newest first over all the states that are wanted, each read from the index that fits best."""
+    found: list[JobRow] = []
+    for statement, params in _lanes(tx, wanted):
+        found += tx.all(statement, JobRow, below=below, limit=limit, **params)
+    return sorted(found, key=lambda row: -row.number)[:limit]
+
+
+def _lanes(tx: Tx, wanted: JobFilter) -> list[tuple[Statement, dict[str, Any]]]:
+    states: tuple[StateName | None, ...] = wanted.states or (None,)
+    params = _params(wanted)
+    if wanted.tag is not None:
+        return [(sql.list_jobs_by_tag, params | {"state": state}) for state in states]
+    if wanted.group_id is not None:
+        return [(sql.list_jobs_by_group, params | {"state": state}) for state in states]
+    if wanted.subject_prefix is not None:
+        return [(sql.list_jobs_by_subject, params | {"state": state}) for state in states]
+    if wanted.states:
+        queues = [wanted.queue] if wanted.queue else sorted({count.queue for count in counts(tx)})
+        return [
+            (sql.list_jobs_by_state, params | {"state": state, "queue": queue}) for state in states for queue in queues
+        ]
+    return [(sql.list_jobs, params | {"state": None})]
+
+
+def _params(wanted: JobFilter) -> dict[str, Any]:
+    prefix = wanted.subject_prefix
+    text = wanted.error_text
+    return {
+        "queue": wanted.queue,
+        "task": wanted.task,
+        "tag": wanted.tag,
+        "group_id": wanted.group_id,
+        "subject_from": prefix,
+        "subject_to": None if prefix is None else prefix + "\U0010ffff",
+        "created_after": wanted.created_after,
+        "error_text": None if text is None else f"%{_escaped(text.lower())}%",
+    }
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+
+
+def make_cursor(number: int) -> str:
+    """An opaque mark: "below this one"."""
+    return base64.urlsafe_b64encode(f"n{number}".encode()).decode().rstrip("=")
+
+
+def read_cursor(cursor: str) -> int:
+    """The number in a cursor, or InvalidInput."""
+    try:
+        text = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode("ascii")
+        if text.startswith("n") and text[1:].isdigit():
+            return int(text[1:])
+    except (binascii.Error, ValueError):
+        pass
+    raise InvalidInput(f"cursor {cursor!r} is not one that a list returned; start without a cursor")

@@ -1,0 +1,38 @@
+"""What a running job says about itself. Only the holder of the run can."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from holdfast.core.errors import Conflict
+from holdfast.core.job import JobId, RunId
+from holdfast.store.engine import Tx
+from holdfast.store.statements import sql
+
+
+class Progress(Struct, frozen=True):
+    """How far a run has come."""
+
+    job_id: JobId
+    run_id: RunId
+    fraction: float
+    text: str | None
+
+
+def note_progress(tx: Tx, notes: Sequence[Progress]) -> None:
+    """Show how far runs have come; a run that is settled by now is left alone."""
+    tx.run_many(
+        sql.note_progress,
+        [
+            {"job_id": note.job_id, "run_id": note.run_id, "fraction": note.fraction, "text": note.text}
+            for note in notes
+        ],
+    )
+
+
+def save_checkpoint(tx: Tx, job_id: JobId, run_id: RunId, data: str) -> None:
+    """Keep what the next run of the job should start from."""
+    if not tx.run(sql.save_checkpoint, job_id=job_id, run_id=run_id, data=data):
+        raise Conflict(f"run {run_id} does not own job {job_id} any more; its checkpoint was not saved")

@@ -1,0 +1,90 @@
+"""Settle what a dead session left behind. Doing it twice changes nothing; being killed in between loses nothing."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from holdfast.core.job import Millis, SessionId
+from holdfast.core.recovery import CRASH_CODE, Death, after_death, is_suspect
+from holdfast.core.retry import Failure, FailureKind
+from holdfast.core.run import RunStatus
+from holdfast.core.settle import (
+    Broke,
+    Cancelled,
+    Completed,
+    Outcome,
+    Skipped,
+    Yielded,
+)
+from holdfast.store.engine import Tx
+from holdfast.store.rows import OwnedRow, policy_of
+from holdfast.store.scripts.sessions import SessionRow
+from holdfast.store.scripts.settling import Decided, decide, write_settlements
+from holdfast.store.statements import sql
+
+BATCH = 500
+
+
+class Recovered(Struct, frozen=True):
+    """How many runs were settled, and whether the session has more."""
+
+    settled: int
+    more: bool
+
+
+def recover(tx: Tx, session_id: SessionId, rebooted: bool, now: Millis, limit: int = BATCH) -> Recovered:
+    """Settle up to `limit` runs of a session whose process is known to be gone; with the last one, end it."""
+    tx.run(sql.note_runs_lost, id=session_id)
+    session = tx.one(sql.session_of_id, SessionRow, id=session_id)
+    if session is None:
+        return Recovered(0, more=False)
+    death = how_it_died(session, rebooted)
+    jobs = tx.all(sql.running_jobs_of_session, OwnedRow, session_id=session_id, limit=limit)
+    decided = [_judge(tx, job, death, session.runs_lost or 1, now) for job in jobs]
+    write_settlements(tx, decided, now)
+    if len(jobs) == limit:
+        return Recovered(len(jobs), more=True)
+    tx.run(sql.close_session, id=session_id, status="unknown", stopped_at=session.last_heartbeat_at)
+    tx.run(sql.delete_workers_of_session, session_id=session_id)
+    if tx.rows(sql.expire_reservations_of_session, session_id=session_id, now=now):
+        tx.changes.unknown = True
+    return Recovered(len(jobs), more=False)
+
+
+def how_it_died(session: SessionRow, rebooted: bool) -> Death:
+    """An orderly stop that was cut short is nobody's crash, and a reboot is nobody's fault."""
+    if session.stop_requested_at is not None:
+        return Death.ORDERLY
+    return Death.REBOOT if rebooted else Death.CRASH
+
+
+def _judge(tx: Tx, job: OwnedRow, death: Death, company: int, now: Millis) -> Decided:
+    if job.run_id is None:
+        error = "it was marked as running but had no run"
+        tx.run(
+            sql.insert_lost_run,
+            run_id=job.open_run_id,
+            job_id=job.job_id,
+            error_code=CRASH_CODE,
+            error=error,
+            now=now,
+        )
+    outcome = after_death(policy_of(job), death, company) if job.run_status is None else _as_recorded(job)
+    duration = None if job.run_started_at is None else max(0, now - job.run_started_at)
+    return Decided(job, decide(job, outcome, now), duration, suspect=is_suspect(death))
+
+
+def _as_recorded(job: OwnedRow) -> Outcome:
+    """The outcome of a run that was closed while its job was left behind."""
+    match RunStatus(job.run_status or ""):
+        case RunStatus.COMPLETED:
+            return Completed("null")
+        case RunStatus.SKIPPED:
+            return Skipped(job.run_error or "")
+        case RunStatus.CANCELLED:
+            return Cancelled()
+        case RunStatus.YIELDED:
+            return Yielded(job.run_error or "yielded")
+        case RunStatus.FAILED:
+            code, message = job.run_error_code or CRASH_CODE, job.run_error or "failed"
+            return Broke(Failure(FailureKind.INFRA, code, message))

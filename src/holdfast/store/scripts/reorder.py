@@ -1,0 +1,94 @@
+"""Change the order of waiting jobs and what they will run with."""
+
+from __future__ import annotations
+
+from holdfast.core.errors import Conflict, InvalidInput
+from holdfast.core.job import JobId, StateName
+from holdfast.core.order import between, next_position, renumber
+from holdfast.store.engine import Tx
+from holdfast.store.rows import JobRow
+from holdfast.store.scripts.look import find_row
+from holdfast.store.statements import sql
+
+
+def move_to_top(tx: Tx, job_id: JobId) -> None:
+    """Ahead of every ready job of its queue and priority."""
+    job = _waiting(tx, job_id)
+    lowest = tx.value(sql.lowest_position, queue=job.queue, priority=job.priority)
+    _place(tx, job, job.priority, between(None, lowest))
+
+
+def move_to_bottom(tx: Tx, job_id: JobId) -> None:
+    """Behind every ready job of its queue and priority."""
+    job = _waiting(tx, job_id)
+    _place(tx, job, job.priority, _end_of(tx, job.queue, job.priority))
+
+
+def move_before(tx: Tx, job_id: JobId, other_id: JobId) -> None:
+    """Directly ahead of another waiting job, at that one's priority."""
+    _move_beside(tx, job_id, other_id, before=True)
+
+
+def move_after(tx: Tx, job_id: JobId, other_id: JobId) -> None:
+    """Directly behind another waiting job, at that one's priority."""
+    _move_beside(tx, job_id, other_id, before=False)
+
+
+def set_priority(tx: Tx, job_id: JobId, priority: int) -> None:
+    """Give a waiting job another priority, behind those that have it already."""
+    job = _waiting(tx, job_id)
+    if job.priority != priority:
+        _place(tx, job, priority, _end_of(tx, job.queue, priority))
+
+
+def edit_payload(tx: Tx, job_id: JobId, payload: str) -> None:
+    """Change what a waiting job will run with. Runs that exist keep their snapshot."""
+    job = _waiting(tx, job_id)
+    tx.run(sql.edit_payload, id=job.id, payload=payload)
+
+
+def renormalise(tx: Tx, queue: str, priority: int) -> int:
+    """Positions a gap apart again, in the same order."""
+    numbers = [row["number"] for row in tx.rows(sql.queue_in_order, queue=queue, priority=priority)]
+    places = zip(numbers, renumber(len(numbers)), strict=True)
+    tx.run_many(sql.set_position, [{"number": number, "position": place} for number, place in places])
+    return len(numbers)
+
+
+def _move_beside(tx: Tx, job_id: JobId, other_id: JobId, *, before: bool) -> None:
+    job, other = _waiting(tx, job_id), _waiting(tx, other_id)
+    if job.id == other.id:
+        raise InvalidInput(f"job {job_id!r} cannot be moved beside itself")
+    if job.queue != other.queue:
+        raise InvalidInput(
+            f"job {job_id!r} is in queue {job.queue!r}, job {other_id!r} in {other.queue!r}; order is within a queue"
+        )
+    place = _gap_beside(tx, other, before=before)
+    if place is None:
+        renormalise(tx, other.queue, other.priority)
+        place = _gap_beside(tx, _waiting(tx, other_id), before=before)
+    _place(tx, job, other.priority, place)
+
+
+def _gap_beside(tx: Tx, other: JobRow, *, before: bool) -> int | None:
+    scope = {"queue": other.queue, "priority": other.priority}
+    if before:
+        return between(tx.value(sql.neighbour_before, position=other.position, **scope), other.position)
+    return between(other.position, tx.value(sql.neighbour_after, position=other.position, **scope))
+
+
+def _end_of(tx: Tx, queue: str, priority: int) -> int:
+    return next_position(tx.value(sql.highest_position, queue=queue, priority=priority))
+
+
+def _place(tx: Tx, job: JobRow, priority: int, position: int | None) -> None:
+    assert position is not None
+    tx.run(sql.place_job, id=job.id, priority=priority, position=position)
+    tx.changes.ready.add(job.queue)
+
+
+def _waiting(tx: Tx, job_id: JobId) -> JobRow:
+    job = find_row(tx, job_id)
+    if job.state not in (StateName.SCHEDULED, StateName.QUEUED):
+        raise Conflict(f"job {job_id!r} is {job.state}; only a waiting job can be moved or edited")
+    return job

@@ -1,0 +1,87 @@
+"""Sessions: one life of a process that claims jobs."""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import Struct
+
+from holdfast.core.job import Millis, SessionId
+from holdfast.store.engine import Tx
+from holdfast.store.statements import sql
+
+
+class NewSession(Struct, frozen=True):
+    """Who is about to claim jobs."""
+
+    id: SessionId
+    kind: str
+    node: str
+    boot_id: str
+    pid: int
+    lock_path: str | None
+
+
+class SessionRow(Struct, frozen=True):
+    """A session that has not ended, as far as the store knows."""
+
+    id: SessionId
+    kind: str
+    node: str
+    boot_id: str
+    pid: int
+    lock_path: str | None
+    heartbeat: int
+    last_heartbeat_at: Millis
+    stop_requested_at: Millis | None
+    runs_lost: int | None
+
+
+class Offer(Struct, frozen=True):
+    """What the worker of a session offers to run."""
+
+    worker_id: str
+    name: str
+    tasks: tuple[str, ...]
+    queues: tuple[str, ...]
+    slots: int
+
+
+def open_session(tx: Tx, session: NewSession, offer: Offer | None, now: Millis) -> None:
+    """Write down that a process begins to claim. Its lock is held before this is stored."""
+    tx.run(sql.insert_session, now=now, **msgspec.structs.asdict(session))
+    if offer is not None:
+        tx.run(
+            sql.insert_worker,
+            id=offer.worker_id,
+            session_id=session.id,
+            name=offer.name,
+            tasks=msgspec.json.encode(offer.tasks).decode(),
+            queues=msgspec.json.encode(offer.queues).decode(),
+            slots=offer.slots,
+            now=now,
+        )
+
+
+def beat(tx: Tx, session_id: SessionId, now: Millis) -> bool:
+    """Say "I live". False: somebody has settled this session; it must not go on as if nothing had happened."""
+    return bool(tx.run(sql.beat, id=session_id, now=now))
+
+
+def note_stop_request(tx: Tx, session_id: SessionId, now: Millis) -> None:
+    """The session stops in order: whatever it still runs when it is gone was not a crash."""
+    tx.run(sql.note_stop_request, id=session_id, now=now)
+
+
+def close_session(tx: Tx, session_id: SessionId, status: str, now: Millis) -> bool:
+    """End a session in order. Refused (False) while it still owns a run."""
+    if not tx.run(sql.close_session, id=session_id, status=status, stopped_at=now):
+        return False
+    tx.run(sql.delete_workers_of_session, session_id=session_id)
+    if tx.rows(sql.expire_reservations_of_session, session_id=session_id, now=now):
+        tx.changes.unknown = True
+    return True
+
+
+def running_sessions(tx: Tx) -> list[SessionRow]:
+    """Every session that has not ended."""
+    return tx.all(sql.running_sessions, SessionRow)

@@ -1,0 +1,1 @@
+UPDATE sessions SET heartbeat = heartbeat + 1, last_heartbeat_at = :now WHERE id = :id AND status = 'running'

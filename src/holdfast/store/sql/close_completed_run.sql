@@ -1,0 +1,3 @@
+UPDATE job_runs
+SET status = 'COMPLETED', finished_at = :now, duration_ms = :duration_ms, exit_code = :exit_code
+WHERE id = :run_id AND job_id = :job_id AND status IS NULL

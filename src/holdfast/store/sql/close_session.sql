@@ -1,0 +1,3 @@
+UPDATE sessions SET status = :status, stopped_at = :stopped_at
+WHERE id = :id AND status = 'running'
+  AND NOT EXISTS (SELECT 1 FROM jobs WHERE jobs.state = 'RUNNING' AND jobs.session_id = sessions.id)

@@ -1,0 +1,1 @@
+DELETE FROM workers WHERE session_id = :session_id

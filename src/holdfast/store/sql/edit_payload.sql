@@ -1,0 +1,1 @@
+UPDATE jobs SET payload = :payload WHERE id = :id AND state IN ('SCHEDULED', 'QUEUED')

@@ -1,0 +1,4 @@
+-- A waiting job ends without a run.
+UPDATE jobs
+SET state = :state, finished_at = :now, reason = :reason
+WHERE id = :job_id AND state IN ('SCHEDULED', 'QUEUED')

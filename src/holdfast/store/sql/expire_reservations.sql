@@ -1,0 +1,2 @@
+UPDATE direct_reservations SET status = 'EXPIRED', ended_at = :now WHERE status = 'ACTIVE' AND expires_at <= :now
+RETURNING scope

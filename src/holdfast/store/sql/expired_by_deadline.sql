@@ -1,0 +1,3 @@
+SELECT id FROM jobs
+WHERE state IN ('SCHEDULED', 'QUEUED') AND deadline IS NOT NULL AND deadline <= :now
+ORDER BY deadline LIMIT :limit

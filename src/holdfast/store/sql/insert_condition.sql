@@ -1,0 +1,1 @@
+INSERT INTO job_conditions (job_id, key, value, satisfied_at) VALUES (:job_id, :key, :value, :satisfied_at)

@@ -1,0 +1,2 @@
+INSERT INTO sessions (id, kind, status, node, boot_id, pid, lock_path, started_at, last_heartbeat_at)
+VALUES (:id, :kind, 'running', :node, :boot_id, :pid, :lock_path, :now, :now)

@@ -1,0 +1,1 @@
+SELECT * FROM jobs WHERE number = :number

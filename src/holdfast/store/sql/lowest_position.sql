@@ -1,0 +1,1 @@
+SELECT min(position) FROM jobs WHERE state = 'QUEUED' AND queue = :queue AND priority = :priority

@@ -1,0 +1,9 @@
+-- When the clock alone will next change a job.
+SELECT min(moment) FROM (
+  SELECT min(scheduled_at) AS moment FROM jobs
+  WHERE state = 'SCHEDULED' AND open_conditions = 0 AND scheduled_at IS NOT NULL
+  UNION ALL
+  SELECT min(queued_at + ttl_ms) FROM jobs WHERE state = 'QUEUED' AND ttl_ms IS NOT NULL
+  UNION ALL
+  SELECT min(deadline) FROM jobs WHERE state IN ('SCHEDULED', 'QUEUED') AND deadline IS NOT NULL
+) AS moments

@@ -1,0 +1,1 @@
+SELECT count(*) FROM jobs WHERE state = 'RUNNING' AND (CAST(:scope AS TEXT) = '*' OR queue = :scope)

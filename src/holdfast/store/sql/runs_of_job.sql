@@ -1,0 +1,1 @@
+SELECT * FROM job_runs WHERE job_id = :job_id ORDER BY attempt

@@ -1,0 +1,1 @@
+UPDATE jobs SET position = :position WHERE number = :number AND state = 'QUEUED'

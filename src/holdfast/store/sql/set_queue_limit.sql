@@ -1,0 +1,2 @@
+INSERT INTO queues (name, concurrency) VALUES (:name, :concurrency)
+ON CONFLICT (name) DO UPDATE SET concurrency = EXCLUDED.concurrency

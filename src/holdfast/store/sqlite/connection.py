@@ -1,0 +1,86 @@
+"""A configured connection, and the transaction that a script sees on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
+
+import apsw
+
+from holdfast.store.engine import SHAPES, Changes, Ids
+from holdfast.store.statements import Dialect, Statement
+
+T = TypeVar("T")
+
+WRITER_BUSY_MS = 200
+READER_BUSY_MS = 5_000
+PAGES_IN_MEMORY = -8_000  # negative: in KiB
+
+
+def connect(path: str, *, writable: bool, durability: str, vfs: str | None = None) -> apsw.Connection:
+    """Open the file with Holdfast's settings. Creates it where `writable`."""
+    flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if writable else 0)
+    connection = apsw.Connection(path, flags=flags, vfs=vfs)
+    try:
+        connection.set_busy_timeout(WRITER_BUSY_MS if writable else READER_BUSY_MS)
+        connection.pragma("cache_size", PAGES_IN_MEMORY)
+        connection.pragma("temp_store", "memory")
+        if writable:
+            connection.pragma("foreign_keys", True)
+            connection.pragma("synchronous", "FULL" if durability == "full" else "NORMAL")
+        else:
+            connection.pragma("query_only", True)
+    except BaseException:
+        connection.close(True)
+        raise
+    return connection
+
+
+class SqliteTx:
+    """A transaction on one connection; it ends with the call of the script."""
+
+    dialect = Dialect.SQLITE
+
+    def __init__(self, connection: apsw.Connection, ids: Ids) -> None:
+        self.changes = Changes()
+        self.new_id = ids
+        self._connection = connection
+        self._cursor = connection.cursor()
+
+    def run(self, statement: Statement, /, **params: object) -> int:
+        for _ in self._cursor.execute(statement.sqlite, params):
+            pass
+        return self._connection.changes()
+
+    def run_many(self, statement: Statement, rows: Iterable[Mapping[str, object]], /) -> None:
+        for _ in self._cursor.executemany(statement.sqlite, rows):
+            pass
+
+    def values_many(self, statement: Statement, rows: Iterable[Mapping[str, object]], /) -> list[Any]:
+        return [row[0] for row in self._cursor.executemany(statement.sqlite, rows)]
+
+    def all(self, statement: Statement, into: Callable[..., T], /, **params: object) -> list[T]:
+        cursor = self._cursor.execute(statement.sqlite, params)
+        # Before the rows are read: a cursor at its end has no description.
+        columns = () if SHAPES.knows(statement, into) else _columns(cursor)
+        return SHAPES.build(statement, into, columns, cursor.fetchall())
+
+    def one(self, statement: Statement, into: Callable[..., T], /, **params: object) -> T | None:
+        found = self.all(statement, into, **params)
+        return found[0] if found else None
+
+    def value(self, statement: Statement, /, **params: object) -> Any:
+        rows = self._cursor.execute(statement.sqlite, params).fetchall()
+        return rows[0][0] if rows else None
+
+    def rows(self, statement: Statement, /, **params: object) -> list[dict[str, Any]]:
+        cursor = self._cursor.execute(statement.sqlite, params)
+        columns = _columns(cursor)
+        return [dict(zip(columns, row, strict=True)) for row in cursor]
+
+
+def _columns(cursor: apsw.Cursor) -> tuple[str, ...]:
+    try:
+        return tuple(column[0] for column in cursor.description)
+    except apsw.ExecutionCompleteError:
+        return ()

@@ -1,0 +1,192 @@
+"""The SQLite engine as callers see it. Opened by its first use, and again by the first use after a fork."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, TypeVar
+
+import apsw
+
+from holdfast.core.errors import StoreUnavailable
+from holdfast.store import migrate
+from holdfast.store.engine import AwaitableCalls, Changes, Ids, Listener, new_uuid
+from holdfast.store.forks import forget_after_fork
+from holdfast.store.sqlite.connection import SqliteTx, connect
+from holdfast.store.sqlite.faults import translate
+from holdfast.store.sqlite.turnstile import Turnstile
+from holdfast.store.sqlite.writer import Letter, Writer
+from holdfast.store.statements import Dialect
+
+T = TypeVar("T")
+
+READ_LIMIT_S = 5.0
+PROGRESS_STEPS = 50_000
+
+
+class SqliteEngine(AwaitableCalls):
+    """One database file. Safe to use from any thread."""
+
+    dialect = Dialect.SQLITE
+
+    _writer: Writer | None
+    _turnstile: Turnstile | None
+    _idle_readers: list[apsw.Connection]
+
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        durability: str = "full",
+        now: Callable[[], int],
+        ids: Ids = new_uuid,
+        vfs: str | None = None,
+        migrate_to: int | None = None,
+    ) -> None:
+        self.path = str(Path(path).absolute())
+        self._durability = durability
+        self._now = now
+        self._ids = ids
+        self._vfs = vfs
+        self._migrate_to = migrate_to
+        self._listeners: list[Listener] = []
+        self._start_fresh()
+        forget_after_fork(self)
+
+    @property
+    def locks(self) -> Path:
+        """The folder of the lock files, beside the database."""
+        return Path(f"{self.path}-locks")
+
+    def submit(self, script: Callable[..., T], *args: Any, **kw: Any) -> Future[T]:
+        return self._opened().post(Letter(script, args, kw))
+
+    def query(self, script: Callable[..., T], *args: Any, **kw: Any) -> T:
+        self._opened()
+        try:
+            with self._reader() as connection:
+                return script(SqliteTx(connection, self._ids), *args, **kw)
+        except apsw.Error as error:
+            raise translate(error, self.path) from error
+
+    def listen(self, listener: Listener) -> Callable[[], None]:
+        self._listeners.append(listener)
+        self._opened().wake()
+
+        def leave() -> None:
+            with suppress(ValueError):
+                self._listeners.remove(listener)
+
+        return leave
+
+    def check(self) -> list[str]:
+        self._opened()
+        try:
+            with self._reader(limited=False) as connection:
+                said = [row[0] for row in connection.execute("PRAGMA integrity_check") if row[0] != "ok"]
+                keys = connection.execute("PRAGMA foreign_key_check").fetchall()
+        except (apsw.CorruptError, apsw.NotADBError) as error:
+            return [f"integrity_check: {error}"]
+        return [f"integrity_check: {line}" for line in said] + [f"foreign_key_check: {key}" for key in keys]
+
+    def close(self) -> None:
+        with self._opening:
+            writer, self._writer = self._writer, None
+            if writer is not None:
+                writer.close()
+            for connection in self._idle_readers:
+                with suppress(apsw.Error):
+                    connection.close(True)
+            self._idle_readers = []
+            if self._turnstile is not None:
+                self._turnstile.close()
+                self._turnstile = None
+
+    def forget(self) -> object:
+        inherited = (self._writer, self._writer and self._writer.abandon(), self._idle_readers)
+        if self._turnstile is not None:
+            self._turnstile.close()
+        self._listeners = []
+        self._start_fresh()
+        return inherited
+
+    def _start_fresh(self) -> None:
+        self._opening = threading.Lock()
+        self._writer = None
+        self._turnstile = None
+        self._idle_readers = []
+
+    def _opened(self) -> Writer:
+        writer = self._writer
+        if writer is not None:
+            return writer
+        with self._opening:
+            if self._writer is None:
+                self._writer = self._open()
+            return self._writer
+
+    def _open(self) -> Writer:
+        path = Path(self.path)
+        if path.is_dir():
+            raise StoreUnavailable(f"{path} is a folder; give the path of a database file in it")
+        if not path.parent.is_dir():
+            raise StoreUnavailable(f"the folder {path.parent} does not exist; create it first")
+        try:
+            turnstile = Turnstile(self.locks)
+        except OSError as error:
+            raise StoreUnavailable(
+                f"{self.locks} cannot be used ({error.strerror}); make the folder writable"
+            ) from error
+        try:
+            with turnstile:
+                self._prepare()
+            writer = Writer(
+                self.path, self._connect, turnstile, self._ids, self._announce, lambda: bool(self._listeners)
+            )
+        except apsw.Error as error:
+            turnstile.close()
+            raise translate(error, self.path) from error
+        except BaseException:
+            turnstile.close()
+            raise
+        self._turnstile = turnstile
+        return writer
+
+    def _prepare(self) -> None:
+        """WAL and the newest schema, while nobody else writes."""
+        connection = self._connect()
+        try:
+            if connection.pragma("journal_mode") != "wal" and connection.pragma("journal_mode", "wal") != "wal":
+                raise StoreUnavailable(f"{self.path} cannot use a write-ahead log; put it on a local disk")
+            migrate.sqlite(connection, self.path, self._now(), self._migrate_to)
+        finally:
+            connection.close(True)
+
+    def _connect(self) -> apsw.Connection:
+        return connect(self.path, writable=True, durability=self._durability, vfs=self._vfs)
+
+    def _announce(self, changes: Changes) -> None:
+        for listener in list(self._listeners):
+            listener(changes)
+
+    @contextmanager
+    def _reader(self, *, limited: bool = True) -> Iterator[apsw.Connection]:
+        try:
+            connection = self._idle_readers.pop()
+        except IndexError:
+            connection = connect(self.path, writable=False, durability=self._durability, vfs=self._vfs)
+        until = time.monotonic() + READ_LIMIT_S
+        connection.set_progress_handler((lambda: time.monotonic() > until) if limited else None, PROGRESS_STEPS)
+        try:
+            connection.execute("BEGIN")
+            yield connection
+            connection.execute("COMMIT")
+        except BaseException:
+            with suppress(apsw.Error):
+                connection.close(True)
+            raise
+        self._idle_readers.append(connection)

@@ -1,0 +1,35 @@
+"""What SQLite's errors mean to a caller."""
+
+from __future__ import annotations
+
+import apsw
+
+from holdfast.core.errors import (
+    HoldfastError,
+    StoreBusy,
+    StoreCorrupt,
+    StoreError,
+    StoreFull,
+    StoreUnavailable,
+)
+
+
+def translate(error: apsw.Error, path: str) -> HoldfastError:
+    """The error of ours that says what happened and what to do."""
+    match error:
+        case apsw.FullError():
+            return StoreFull(f"the disk that holds {path} is full; nothing was written. Free some space and try again")
+        case apsw.BusyError() | apsw.LockedError():
+            return StoreBusy(f"another program keeps {path} locked; nothing was written. Close it or try again")
+        case apsw.CorruptError() | apsw.NotADBError():
+            return StoreCorrupt(f"{path} is damaged or not a database ({error}); restore it from a backup")
+        case apsw.ReadOnlyError():
+            return StoreUnavailable(f"{path} is read-only; make the file and its folder writable")
+        case apsw.CantOpenError() | apsw.PermissionsError() | apsw.AuthError():
+            return StoreUnavailable(f"{path} cannot be opened ({error}); check that the folder exists and is writable")
+        case apsw.InterruptError():
+            return StoreBusy(f"a query on {path} took too long and was stopped; narrow it or try again")
+        case apsw.IOError():
+            return StoreError(f"the disk that holds {path} reports an error ({error}); nothing was written")
+        case _:
+            return StoreError(f"the database {path} refused: {error}")

@@ -1,0 +1,37 @@
+"""What every test may ask for: a PostgreSQL server for the run, and a schema of its own in it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import uuid4
+
+import psycopg
+import pytest
+from psycopg import sql
+
+from tests.postgres_server import running_postgres
+
+HERE = Path(__file__).parent
+SLOW = (HERE / "docs", HERE / "test_repository.py")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests that start programs of their own come last, so that a broken rule shows first."""
+    items.sort(key=lambda item: any(item.path.is_relative_to(slow) for slow in SLOW))
+
+
+@pytest.fixture(scope="session")
+def postgres_url() -> Iterator[str]:
+    """A server that lives as long as this test run; tests share it, so work in `postgres_schema`."""
+    with running_postgres() as url:
+        yield url
+
+
+@pytest.fixture
+def postgres_schema(postgres_url: str) -> Iterator[str]:
+    """The name of a fresh, empty schema."""
+    name = f"t_{uuid4().hex}"
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(name)))
+    yield name
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute(sql.SQL("DROP SCHEMA IF EXISTS {} CASCADE").format(sql.Identifier(name)))

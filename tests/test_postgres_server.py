@@ -1,0 +1,74 @@
+"""The server the PostgreSQL tests stand on."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import psycopg
+import pytest
+from psycopg import sql
+
+from tests.postgres_server import running_postgres
+
+
+def folder_of(url: str) -> Path:
+    return Path(parse_qs(urlsplit(url).query)["host"][0])
+
+
+def test_it_is_durable_and_takes_many_connections(postgres_url: str) -> None:
+    with psycopg.connect(postgres_url) as connection:
+        names = ["fsync", "synchronous_commit", "max_connections"]
+        fsync, synchronous, connections = (
+            connection.execute("SELECT current_setting(%s)", [name]).fetchone() for name in names
+        )
+    assert (fsync, synchronous) == (("on",), ("on",))
+    assert connections is not None
+    assert int(connections[0]) >= 200
+
+
+def test_a_schema_is_there_and_empty(postgres_url: str, postgres_schema: str) -> None:
+    with psycopg.connect(postgres_url) as connection:
+        table = sql.SQL("CREATE TABLE {} (x int)").format(sql.Identifier(postgres_schema, "once"))
+        connection.execute(table)
+
+
+def test_two_servers_do_not_meet(postgres_url: str) -> None:
+    with running_postgres() as other:
+        with psycopg.connect(other, autocommit=True) as connection:
+            connection.execute("CREATE DATABASE only_here")
+        with psycopg.connect(postgres_url) as connection:
+            found = connection.execute("SELECT 1 FROM pg_database WHERE datname = 'only_here'").fetchone()
+    assert found is None
+    assert not folder_of(other).exists()
+
+
+def test_a_killed_owner_takes_its_server_along() -> None:
+    script = (
+        "import sys\n"
+        "from tests.postgres_server import running_postgres\n"
+        "with running_postgres() as url:\n"
+        "    print(url, flush=True)\n"
+        "    sys.stdin.read()\n"
+    )
+    owner = subprocess.Popen(
+        [sys.executable, "-c", script],
+        cwd=Path(__file__).parent.parent,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    with owner:
+        assert owner.stdout
+        url = owner.stdout.readline().strip()
+        psycopg.connect(url).close()
+        os.kill(owner.pid, signal.SIGKILL)
+    deadline = time.monotonic() + 20
+    while folder_of(url).exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not folder_of(url).exists()
+    with pytest.raises(psycopg.OperationalError):
+        psycopg.connect(url)
