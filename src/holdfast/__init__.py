@@ -1,1 +1,63 @@
-"""Holdfast."""
+"""Holdfast: the durable background runtime for a machine."""
+
+from holdfast.client.handle import JobHandle
+from holdfast.client.holdfast import Holdfast
+from holdfast.client.retry import Retry
+from holdfast.client.task import Task
+from holdfast.core.errors import (
+    Busy,
+    Conflict,
+    HoldfastError,
+    InvalidInput,
+    InvalidPayload,
+    JobCancelled,
+    JobError,
+    JobFailed,
+    NotFound,
+    OutcomeUnknown,
+    SchemaMismatch,
+    StillRunning,
+    StoreBusy,
+    StoreCorrupt,
+    StoreError,
+    StoreFull,
+    StoreUnavailable,
+)
+from holdfast.core.job import Job, StateName
+from holdfast.core.run import Run, RunStatus
+from holdfast.workers.context import Context
+from holdfast.workers.raising import Infra, Permanent, Skip, Snooze, Transient
+
+__all__ = [
+    "Busy",
+    "Conflict",
+    "Context",
+    "Holdfast",
+    "HoldfastError",
+    "Infra",
+    "InvalidInput",
+    "InvalidPayload",
+    "Job",
+    "JobCancelled",
+    "JobError",
+    "JobFailed",
+    "JobHandle",
+    "NotFound",
+    "OutcomeUnknown",
+    "Permanent",
+    "Retry",
+    "Run",
+    "RunStatus",
+    "SchemaMismatch",
+    "Skip",
+    "Snooze",
+    "StateName",
+    "StillRunning",
+    "StoreBusy",
+    "StoreCorrupt",
+    "StoreError",
+    "StoreFull",
+    "StoreUnavailable",
+    "Task",
+    "Transient",
+]

@@ -1,0 +1,1 @@
+"""The Python surface: `Holdfast`, tasks, handles; embedded in the caller's process."""

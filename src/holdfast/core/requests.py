@@ -108,6 +108,7 @@ class Report(Struct, frozen=True):
     outcome: Outcome
     duration_ms: int
     exit_code: int | None = None
+    traceback: str | None = None
 
 
 class Settled(Struct, frozen=True):

@@ -35,6 +35,7 @@ class Run(Struct, frozen=True, kw_only=True):
     error_kind: str | None
     error_code: str | None
     error: str | None
+    traceback: str | None
     exit_code: int | None
     pid: int | None
     pid_started_at: Millis | None

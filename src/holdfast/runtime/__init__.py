@@ -1,0 +1,1 @@
+"""The loops that move things forward, each one kind of thing, on an injected clock."""

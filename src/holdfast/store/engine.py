@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from itertools import starmap
 from operator import itemgetter
+from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar
 
 import uuid_utils
@@ -24,13 +25,17 @@ Row: TypeAlias = tuple[Any, ...]
 
 
 class Changes(Struct):
-    """What a commit changed, told to whoever waits for it. `unknown`: somebody else wrote, look for yourself."""
+    """What a commit changed, told to whoever waits for it.
+
+    `foreign`: another process did it. `unknown`: another process did something; look for yourself.
+    """
 
     ready: set[str] = set()
     ended: set[str] = set()
     due: bool = False
     stops: bool = False
     unknown: bool = False
+    foreign: bool = False
 
     def merge(self, other: Changes) -> None:
         """Add what another commit changed."""
@@ -39,6 +44,7 @@ class Changes(Struct):
         self.due |= other.due
         self.stops |= other.stops
         self.unknown |= other.unknown
+        self.foreign |= other.foreign
 
     def __bool__(self) -> bool:
         return bool(self.ready or self.ended or self.due or self.stops or self.unknown)
@@ -82,6 +88,10 @@ class Engine(Protocol):
     """A database that scripts run on. `write` is durable when it returns."""
 
     dialect: Dialect
+
+    @property
+    def locks(self) -> Path:
+        """The folder on this machine where processes that share the database hold their locks."""
 
     def submit(self, script: Callable[Concatenate[Tx, P], T], *args: P.args, **kw: P.kwargs) -> Future[T]:
         """Run a writing script; the future resolves after its commit. For callers without an event loop."""

@@ -152,6 +152,7 @@ class RunRow(Struct, frozen=True, gc=False):
     error_kind: str | None
     error_code: str | None
     error: str | None
+    traceback: str | None
     exit_code: int | None
     pid: int | None
     pid_started_at: int | None
@@ -190,8 +191,10 @@ class OwnedRow(Struct, frozen=True, gc=False):
     deadline: int | None
     generation: int | None
     newest_generation: int | None
+    result_summary: str | None
     run_id: str | None
     run_status: str | None
+    run_error_kind: str | None
     run_error_code: str | None
     run_error: str | None
     run_started_at: int | None

@@ -33,6 +33,7 @@ CREATE INDEX idx_jobs_stop_requested ON jobs (session_id) WHERE state = 'RUNNING
 
 ALTER TABLE job_runs ADD COLUMN error_kind TEXT COLLATE "C" CHECK (error_kind IN ('transient', 'permanent', 'infra'));
 ALTER TABLE job_runs ADD COLUMN error_code TEXT COLLATE "C";
+ALTER TABLE job_runs ADD COLUMN traceback TEXT COLLATE "C";
 ALTER TABLE job_runs ADD COLUMN trace_id TEXT COLLATE "C";
 ALTER TABLE job_runs ADD COLUMN duration_ms BIGINT;
 ALTER TABLE job_runs ADD COLUMN pid BIGINT;

@@ -33,6 +33,7 @@ CREATE INDEX idx_jobs_stop_requested ON jobs (session_id) WHERE state = 'RUNNING
 
 ALTER TABLE job_runs ADD COLUMN error_kind TEXT CHECK (error_kind IN ('transient', 'permanent', 'infra'));
 ALTER TABLE job_runs ADD COLUMN error_code TEXT;
+ALTER TABLE job_runs ADD COLUMN traceback TEXT;
 ALTER TABLE job_runs ADD COLUMN trace_id TEXT;
 ALTER TABLE job_runs ADD COLUMN duration_ms INTEGER;
 ALTER TABLE job_runs ADD COLUMN pid INTEGER;

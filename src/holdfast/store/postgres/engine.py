@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 import threading
 import zlib
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, TypeVar
 
 import psycopg
@@ -72,6 +75,11 @@ class PostgresEngine(AwaitableCalls):
             parts = psycopg.conninfo.conninfo_to_dict(self.url)
             return f"PostgreSQL {parts.get('host') or 'localhost'}/{parts.get('dbname') or ''} schema {self.schema}"
         return "PostgreSQL"
+
+    @property
+    def locks(self) -> Path:
+        """A folder of this machine; what it says matters to this machine only."""
+        return Path(tempfile.gettempdir()) / f"holdfast-{os.getuid()}"
 
     def submit(self, script: Callable[..., T], *args: Any, **kw: Any) -> Future[T]:
         self._opened()

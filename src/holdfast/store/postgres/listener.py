@@ -79,4 +79,8 @@ class ListenerThread:
             for heard in connection.notifies(timeout=POLL_S, stop_after=1):
                 notice = msgspec.json.decode(heard.payload, type=Notice)
                 if notice.sender != self._me:
-                    self._heard(Changes(set(notice.ready), set(notice.ended), notice.due, notice.stops, notice.unknown))
+                    self._heard(
+                        Changes(
+                            set(notice.ready), set(notice.ended), notice.due, notice.stops, notice.unknown, foreign=True
+                        )
+                    )

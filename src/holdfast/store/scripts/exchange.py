@@ -6,12 +6,16 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from holdfast.core.job import Millis, RunId
+from holdfast.core.job import Millis, RunId, SessionId
+from holdfast.core.limits import MAX_INT
 from holdfast.core.requests import Claimed, ClaimRequest, Report, Settled
+from holdfast.core.settle import Yielded
 from holdfast.store.engine import Tx
+from holdfast.store.rows import OwnedRow
 from holdfast.store.scripts.claim import claim
 from holdfast.store.scripts.finish import finish
 from holdfast.store.scripts.progress import Progress, note_progress
+from holdfast.store.scripts.settling import Decided, decide, write_settlements
 from holdfast.store.statements import sql
 
 
@@ -31,12 +35,32 @@ class Exchange(Struct, frozen=True):
 
 
 def exchange(
-    tx: Tx, reports: Sequence[Report], progress: Sequence[Progress], request: ClaimRequest, now: Millis
+    tx: Tx,
+    reports: Sequence[Report],
+    progress: Sequence[Progress],
+    request: ClaimRequest,
+    holds: Sequence[RunId] | None,
+    now: Millis,
 ) -> Exchange:
-    """Results first, so that the slots and subjects they free can be claimed in the same transaction."""
+    """Results first, so that the slots and subjects they free can be claimed in the same transaction.
+
+    `holds` lists every run the worker knows of, where an answer may have got lost: others go back, uncharged.
+    """
     settled = finish(tx, reports, now) if reports else []
+    if holds is not None:
+        give_back(tx, request.session_id, holds, now)
     if progress:
         note_progress(tx, progress)
     claimed = claim(tx, request, now)
     stops = tx.all(sql.stop_requests, StopRequest, session_id=request.session_id)
     return Exchange(settled, claimed, stops)
+
+
+def give_back(tx: Tx, session_id: SessionId, holds: Sequence[RunId], now: Millis) -> int:
+    """Runs that a living worker does not list never arrived there: they wait again, at no charge."""
+    held = set(holds)
+    jobs = tx.all(sql.running_jobs_of_session, OwnedRow, session_id=session_id, limit=MAX_INT)
+    lost = [job for job in jobs if job.open_run_id not in held]
+    outcome = Yielded("it never arrived at its worker")
+    write_settlements(tx, [Decided(job, decide(job, outcome, now)) for job in lost], now)
+    return len(lost)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from holdfast.core.job import Millis, StateName
 from holdfast.core.requests import Report, Settled
-from holdfast.core.settle import Completed, Settlement
+from holdfast.core.settle import Completed, Outcome, Settlement
 from holdfast.store.engine import Tx
 from holdfast.store.rows import OwnedRow
 from holdfast.store.scripts.endings import announce_ended
@@ -32,7 +32,7 @@ def _complete(tx: Tx, reports: Sequence[Report], now: Millis) -> dict[str, Settl
         if isinstance(report.outcome, Completed)
     ]
     moved = set(tx.values_many(sql.complete_job, job_rows))
-    accepted = {report.run_id: report for report in reports if report.job_id in moved}
+    accepted = {report.run_id: report for report in reports if report.run_id in moved}
     tx.run_many(
         sql.close_completed_run,
         [
@@ -62,7 +62,7 @@ def _settle(tx: Tx, reports: Sequence[Report], now: Millis) -> dict[str, Settled
             answers[report.run_id] = _again(job, report, now)
         elif all(item.job.job_id != job.job_id for item in decided):
             settlement = decide(job, report.outcome, now)
-            decided.append(Decided(job, settlement, report.duration_ms, report.exit_code))
+            decided.append(Decided(job, settlement, report.duration_ms, report.exit_code, traceback=report.traceback))
     states = write_settlements(tx, decided, now)
     for item, state in zip(decided, states, strict=True):
         assert item.job.run_id is not None
@@ -74,7 +74,7 @@ def _again(job: OwnedRow, report: Report, now: Millis) -> Settled:
     """A report for a run that is closed: the same result again is fine, any other comes too late."""
     said = decide(job, report.outcome, now)
     state = StateName(job.state)
-    if job.run_status == said.status and _same_failure(job, said):
+    if job.run_status == said.status and _same_failure(job, said) and _same_result(job, report.outcome):
         return Settled(report.run_id, job.job_id, state)
     refused = f"run {report.run_id} was already closed as {job.run_status}; this result comes too late"
     return Settled(report.run_id, job.job_id, state, refused)
@@ -85,3 +85,7 @@ def _same_failure(job: OwnedRow, said: Settlement) -> bool:
         job.run_error_code,
         job.run_error,
     )
+
+
+def _same_result(job: OwnedRow, outcome: Outcome) -> bool:
+    return not isinstance(outcome, Completed) or outcome.result == job.result_summary

@@ -13,6 +13,7 @@ from holdfast.core.settle import (
     Cancelled,
     Completed,
     Outcome,
+    Outdated,
     Skipped,
     Yielded,
 )
@@ -80,11 +81,12 @@ def _as_recorded(job: OwnedRow) -> Outcome:
         case RunStatus.COMPLETED:
             return Completed("null")
         case RunStatus.SKIPPED:
-            return Skipped(job.run_error or "")
+            return Skipped((job.run_error or "").removeprefix("skipped: "))
         case RunStatus.CANCELLED:
-            return Cancelled()
+            return Outdated() if job.stop_reason == "superseded" else Cancelled()
         case RunStatus.YIELDED:
             return Yielded(job.run_error or "yielded")
         case RunStatus.FAILED:
+            kind = FailureKind(job.run_error_kind or FailureKind.INFRA)
             code, message = job.run_error_code or CRASH_CODE, job.run_error or "failed"
-            return Broke(Failure(FailureKind.INFRA, code, message))
+            return Broke(Failure(kind, code, message))

@@ -27,6 +27,7 @@ class Decided(Struct, frozen=True):
     duration_ms: int | None = None
     exit_code: int | None = None
     suspect: bool = False
+    traceback: str | None = None
 
 
 def decide(job: OwnedRow, outcome: Outcome, now: Millis) -> Settlement:
@@ -85,6 +86,7 @@ def _run_row(item: Decided, now: Millis) -> dict[str, Any]:
         "error_kind": failure and failure.kind,
         "error_code": failure and failure.code,
         "error": said,
+        "traceback": item.traceback,
     }
 
 

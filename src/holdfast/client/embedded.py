@@ -1,0 +1,221 @@
+"""The engine room of embedded mode: the loops of this process, in a thread of their own.
+
+A blocking call inside the caller's event loop therefore blocks only its caller, and user code never runs here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+from holdfast.client.store_access import StoreAccess
+from holdfast.core.job import Millis
+from holdfast.runtime.heartbeat import Heartbeat
+from holdfast.runtime.janitor import Janitor
+from holdfast.runtime.judge import Judge
+from holdfast.runtime.loop import Loop
+from holdfast.runtime.node import boot_id, node_name
+from holdfast.runtime.promoter import Promoter
+from holdfast.runtime.recovery import Recovery
+from holdfast.runtime.session import Session
+from holdfast.store.engine import Changes
+from holdfast.store.scripts.clockwork import tick
+from holdfast.store.scripts.sessions import Offer
+from holdfast.store.statements import Dialect
+from holdfast.workers.exchange import Exchange
+from holdfast.workers.raising import StopReason
+from holdfast.workers.spec import TaskSpec
+
+log = logging.getLogger("holdfast.embedded")
+
+
+class Shift:
+    """One session of this process with all of its loops, from start to orderly stop. Lives on one event loop."""
+
+    def __init__(
+        self,
+        access: StoreAccess,
+        specs: Mapping[str, TaskSpec],
+        slots: Mapping[str, int],
+        keep_ms: Millis,
+        on_lost: Callable[[], None] = lambda: None,
+    ) -> None:
+        engine, clock = access.engine, access.clock
+        session_id = access.new_id()
+        self._access = access
+        self._slots = dict(slots)
+        self._specs = specs
+        self._worker_id = access.new_id()
+        self._session = Session(engine, clock, session_id)
+        self.exchange = Exchange(engine, clock, session_id, self._worker_id, specs, slots)
+        self.promoter = Promoter(engine, clock)
+        # A SQLite file and its lock files are on one machine; those of a PostgreSQL server's clients may not be.
+        judge = Judge(boot_id(), node_name(), trusts_foreign_locks=engine.dialect is Dialect.SQLITE)
+        self.recovery = Recovery(engine, clock, judge, session_id)
+        heartbeat = Heartbeat(engine, clock, session_id, on_lost)
+        self._loops: list[Loop] = [
+            self.promoter,
+            self.recovery,
+            heartbeat,
+            Janitor(engine, clock, keep_ms),
+            self.exchange,
+        ]
+        self._home = asyncio.get_running_loop()
+        self._leave: list[Callable[[], None]] = []
+
+    async def open(self) -> None:
+        """Become a session that can claim."""
+        offer = Offer(self._worker_id, node_name(), tuple(self._specs), tuple(self._slots), sum(self._slots.values()))
+        await self._session.open(offer)
+
+    async def start(self) -> None:
+        """Open, settle what a dead predecessor left, and let every loop run."""
+        await self.open()
+        await self.recovery.tick()
+        self._leave = [
+            await asyncio.to_thread(self._access.engine.listen, self._heed),
+            self._access.clock.on_change(partial(self._from_outside, self._wake_all)),
+        ]
+        for loop in self._loops:
+            loop.start()
+
+    async def drain(self) -> int:
+        """Work until nothing is ready any more; how many runs there were."""
+        await self.recovery.tick()
+        runs = 0
+        while True:
+            while (await self._access.engine.write(tick, self._access.now())).more:
+                pass
+            taken = await self.exchange.exchange_once()
+            runs += taken
+            if not taken and self.exchange.is_idle:
+                return runs
+            await self.exchange.woken()
+
+    async def stop(self, short: float, grace: float) -> None:
+        """Claim no more, let short work end, ask the rest to stop, and give back what they leave."""
+        self.exchange.stop_claiming()
+        await self._session.announce_stop()
+        if not await self.exchange.wait_idle(short):
+            self.exchange.runner.stop_all(StopReason.SHUTDOWN)
+            await self.exchange.wait_idle(grace)
+        for leave in self._leave:
+            leave()
+        for loop in self._loops:
+            await loop.stop()
+        await self.close()
+
+    async def close(self) -> None:
+        """Let go of the session, unless a function still runs that took no notice of being asked to stop."""
+        await asyncio.to_thread(self.exchange.close)
+        if not await self._session.close():
+            log.warning(
+                "a task ignores that it was asked to stop; its run stays open until it returns or the process ends"
+            )
+
+    def abandon(self) -> None:
+        """Others have settled this session: whatever still runs here is not ours any more."""
+        self.exchange.stop_claiming()
+        self.exchange.runner.stop_all(StopReason.CANCEL)
+
+    def _heed(self, changes: Changes) -> None:
+        self.exchange.heed(changes)
+        if changes.due or changes.unknown:
+            self._from_outside(self.promoter.wake)
+
+    def _from_outside(self, function: Callable[[], None]) -> None:
+        self._home.call_soon_threadsafe(function)
+
+    def _wake_all(self) -> None:
+        for loop in self._loops:
+            loop.wake()
+
+    def hurry(self) -> None:
+        """Wait for nobody any longer. Called from any thread."""
+        self._from_outside(self.exchange.hurry)
+
+
+class EngineRoom:
+    """The thread that a shift works in."""
+
+    def __init__(self, make_shift: Callable[[Callable[[], None]], Shift]) -> None:
+        self._make_shift = make_shift
+        self._ready = threading.Event()
+        self._error: BaseException | None = None
+        self._stop: Callable[[], None] = lambda: None
+        self._hurry: Callable[[], None] = lambda: None
+        self._patience = (5.0, 5.0)
+        self._thread = threading.Thread(target=self._serve, name="holdfast", daemon=True)
+
+    def start(self) -> None:
+        """Returns once the shift is at work, or raises what kept it from that."""
+        self._thread.start()
+        self._ready.wait()
+        if self._error is not None:
+            self._thread.join()
+            raise self._error
+
+    def stop(self, short: float, grace: float) -> None:
+        """Returns once the shift has stopped in order."""
+        self._patience = (short, grace)
+        self._stop()
+        self._thread.join()
+
+    def hurry(self) -> None:
+        """Cut the stop short that is under way."""
+        self._hurry()
+
+    def _serve(self) -> None:
+        try:
+            asyncio.run(self._work())
+        except BaseException as error:
+            self._error = error
+            if self._ready.is_set():
+                log.exception("embedded mode stopped")
+            self._ready.set()
+
+    async def _work(self) -> None:
+        stopping, lost = asyncio.Event(), asyncio.Event()
+        home = asyncio.get_running_loop()
+
+        def stop() -> None:
+            home.call_soon_threadsafe(stopping.set)
+
+        self._stop = stop
+        while not stopping.is_set():
+            lost.clear()
+            shift = self._make_shift(lost.set)
+            self._hurry = shift.hurry
+            await shift.start()
+            self._ready.set()
+            await _first(stopping, lost)
+            if lost.is_set():
+                log.error("others took this session for dead and settled its runs; starting a new one")
+                shift.abandon()
+            await shift.stop(*self._patience)
+
+
+async def _first(*events: asyncio.Event) -> None:
+    tasks = [asyncio.ensure_future(event.wait()) for event in events]
+    await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    for task in tasks:
+        task.cancel()
+
+
+def drain(make_shift: Callable[[Callable[[], None]], Shift]) -> int:
+    """Run everything that is ready in a shift of its own; works inside a running event loop too."""
+
+    async def work() -> int:
+        shift = make_shift(lambda: None)
+        await shift.open()
+        try:
+            return await shift.drain()
+        finally:
+            await shift.close()
+
+    with ThreadPoolExecutor(1, "holdfast-drain") as thread:
+        return thread.submit(asyncio.run, work()).result()

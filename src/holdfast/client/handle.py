@@ -1,0 +1,193 @@
+"""A job as its caller holds it."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any, Generic, Literal, TypeAlias, TypeVar
+
+import msgspec
+
+from holdfast.client.durations import Duration, to_millis
+from holdfast.client.options import JobRef, id_of
+from holdfast.client.store_access import StoreAccess
+from holdfast.core.errors import InvalidInput, JobCancelled, JobFailed, NotFound, StillRunning
+from holdfast.core.job import Done, Failed, Job, StateName
+from holdfast.core.limits import MAX_PRIORITY, check_int, shown
+from holdfast.core.requests import Enqueued
+from holdfast.core.run import Run
+from holdfast.store.scripts import cancel, look, reorder, retry
+from holdfast.store.scripts.cancel import Cancelling
+from holdfast.workers.schema import PayloadSchema
+
+R = TypeVar("R")
+
+Where: TypeAlias = Literal["top", "bottom"] | tuple[Literal["before", "after"], JobRef]
+
+
+class JobHandle(Generic[R]):
+    """One job: look at it, wait for it, stop it, run it again. In a retry chain it means the last link.
+
+    Every blocking call has an awaitable twin with the prefix `a`.
+    """
+
+    def __init__(self, access: StoreAccess, answer: Enqueued, schema: PayloadSchema | None = None) -> None:
+        self._access = access
+        self._answer = answer
+        self._schema = schema
+
+    def __repr__(self) -> str:
+        return f"<JobHandle {self._answer.id or 'already done'}>"
+
+    @property
+    def id(self) -> str:
+        """The job's id."""
+        if self._answer.id is None:
+            raise NotFound("an earlier job with this generation was done, and is gone by retention")
+        return self._answer.id
+
+    @property
+    def was_existing(self) -> bool:
+        """Whether an earlier job stands for this request: the same generation, or the same idempotency key."""
+        return self._answer.existing
+
+    @property
+    def generation(self) -> int | None:
+        """Which version of its subject the job is about."""
+        return self._answer.generation
+
+    @property
+    def job(self) -> Job:
+        """The whole job as it stands in the store now."""
+        return self._access.read(look.find_last, self.id)
+
+    async def ajob(self) -> Job:
+        """The awaitable twin of `job`."""
+        return await self._access.aread(look.find_last, self.id)
+
+    @property
+    def state(self) -> StateName:
+        """The state the job is in now."""
+        return self._answer.state if self._answer.id is None else self.job.state.name
+
+    async def astate(self) -> StateName:
+        """The awaitable twin of `state`."""
+        return self._answer.state if self._answer.id is None else (await self.ajob()).state.name
+
+    @property
+    def runs(self) -> list[Run]:
+        """Every run so far, oldest first."""
+        return self._access.read(look.runs_of, self.id)
+
+    async def aruns(self) -> list[Run]:
+        """The awaitable twin of `runs`."""
+        return await self._access.aread(look.runs_of, self.id)
+
+    def wait(self, timeout: Duration | None = None) -> StateName:
+        """Wait until the job has ended, and say how. Raises StillRunning after `timeout` seconds."""
+        return self._ended(self._access.waiters.wait(self.id, _seconds(timeout)), timeout).state.name
+
+    async def await_(self, timeout: Duration | None = None) -> StateName:
+        """The awaitable twin of `wait`; without the underscore it would be a keyword."""
+        return self._ended(await self._access.waiters.await_(self.id, _seconds(timeout)), timeout).state.name
+
+    def result(self, timeout: Duration | None = None) -> R:
+        """Wait for what the task returned. Raises JobFailed, JobCancelled, or StillRunning after `timeout` seconds."""
+        return self._result(self._ended(self._access.waiters.wait(self.id, _seconds(timeout)), timeout))
+
+    async def aresult(self, timeout: Duration | None = None) -> R:
+        """The awaitable twin of `result`."""
+        return self._result(self._ended(await self._access.waiters.await_(self.id, _seconds(timeout)), timeout))
+
+    def __await__(self) -> Generator[Any, None, R]:
+        """`await handle` is `await handle.aresult()`."""
+        return self.aresult().__await__()
+
+    def cancel(self) -> Cancelling:
+        """Cancel: at once if it waits, by a request if it runs."""
+        return self._access.write(cancel.cancel_job, self.id, self._access.now())
+
+    async def acancel(self) -> Cancelling:
+        """The awaitable twin of `cancel`."""
+        return await self._access.awrite(cancel.cancel_job, self.id, self._access.now())
+
+    def retry(self, priority: int | None = None) -> JobHandle[R]:
+        """A new job with what this one last ran with. Always allowed, whatever state this one is in."""
+        answer = self._access.write(retry.retry_job, self.id, self._access.now(), _priority(priority))
+        return JobHandle(self._access, answer, self._schema)
+
+    async def aretry(self, priority: int | None = None) -> JobHandle[R]:
+        """The awaitable twin of `retry`."""
+        answer = await self._access.awrite(retry.retry_job, self.id, self._access.now(), _priority(priority))
+        return JobHandle(self._access, answer, self._schema)
+
+    def move(self, where: Where) -> None:
+        """Change its place among the waiting jobs of its queue.
+
+        `where` is `"top"`, `"bottom"`, `("before", other)` or `("after", other)`.
+        """
+        script, *args = _move(where, self.id)
+        self._access.write(script, *args)
+
+    async def amove(self, where: Where) -> None:
+        """The awaitable twin of `move`."""
+        script, *args = _move(where, self.id)
+        await self._access.awrite(script, *args)
+
+    def set_priority(self, priority: int) -> None:
+        """Change the priority of a waiting job."""
+        self._access.write(reorder.set_priority, self.id, _priority(priority) or 0)
+
+    async def aset_priority(self, priority: int) -> None:
+        """The awaitable twin of `set_priority`."""
+        await self._access.awrite(reorder.set_priority, self.id, _priority(priority) or 0)
+
+    def edit(self, **arguments: Any) -> None:
+        """Change what a waiting job will run with; the whole payload is replaced."""
+        self._access.write(reorder.edit_payload, self.id, self._payload(arguments))
+
+    async def aedit(self, **arguments: Any) -> None:
+        """The awaitable twin of `edit`."""
+        await self._access.awrite(reorder.edit_payload, self.id, self._payload(arguments))
+
+    def _payload(self, arguments: dict[str, Any]) -> str:
+        if self._schema is None:
+            raise InvalidInput("this handle does not know its task; edit a job through the handle that enqueued it")
+        return self._schema.encode((), arguments)[0]
+
+    def _ended(self, job: Job | None, timeout: Duration | None) -> Job:
+        if job is None:
+            raise StillRunning(f"job {self.id} has not ended within {timeout} s; it goes on")
+        return job
+
+    def _result(self, job: Job) -> R:
+        state = job.state
+        if isinstance(state, Done):
+            text = state.result_summary or "null"
+            value: R = msgspec.json.decode(text) if self._schema is None else self._schema.decode_result(text)
+            return value
+        if isinstance(state, Failed):
+            said = f"job {job.id} ({job.task}) failed: {state.reason}"
+            raise JobFailed(said, job_id=job.id, state=state.name, error_code=state.error_code)
+        reason = getattr(state, "reason", None)
+        said = f"job {job.id} ({job.task}) has no result, it is {state.name}: {reason}"
+        raise JobCancelled(said, job_id=job.id, state=state.name)
+
+
+def _move(where: Where, job_id: str) -> tuple[Any, ...]:
+    match where:
+        case "top":
+            return (reorder.move_to_top, job_id)
+        case "bottom":
+            return (reorder.move_to_bottom, job_id)
+        case ("before" | "after" as side, other):
+            script = reorder.move_before if side == "before" else reorder.move_after
+            return (script, job_id, id_of(other))
+    raise InvalidInput(f"{shown(where)} is not a place: use 'top', 'bottom', ('before', job) or ('after', job)")
+
+
+def _priority(value: int | None) -> int | None:
+    return None if value is None else check_int("priority", value, -MAX_PRIORITY, MAX_PRIORITY)
+
+
+def _seconds(timeout: Duration | None) -> float | None:
+    return None if timeout is None else to_millis("timeout", timeout) / 1000

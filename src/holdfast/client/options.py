@@ -1,0 +1,142 @@
+"""How a job is to be run, checked and turned into what the store takes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any, Protocol, TypeAlias
+
+from msgspec import Struct
+
+from holdfast.client.durations import Duration, to_millis, to_moment
+from holdfast.client.retry import Retry
+from holdfast.core.errors import InvalidInput
+from holdfast.core.group import Needs
+from holdfast.core.limits import MAX_INT, MAX_PRIORITY, MAX_SUBJECT, check_int, check_label, check_name, shown
+from holdfast.core.requests import Dependency, NewJob
+from holdfast.core.subject import tenant_of
+
+_FIELD = re.compile(r"\{(\w+)\}")
+
+
+class HasId(Protocol):
+    """A handle: anything with the id of a job."""
+
+    @property
+    def id(self) -> str: ...
+
+
+JobRef: TypeAlias = HasId | str
+
+
+class Options(Struct, frozen=True, kw_only=True):
+    """Everything that can be said about one enqueue; None leaves it to the task or to the default."""
+
+    queue: str | None = None
+    priority: int | None = None
+    delay: Duration | None = None
+    at: datetime | None = None
+    ttl: Duration | None = None
+    deadline: datetime | None = None
+    timeout: Duration | None = None
+    retry: Retry | int | None = None
+    tag: str | None = None
+    tenant: str | None = None
+    subject: str | None = None
+    generation: int | None = None
+    stop_older: bool | None = None
+    group: HasId | str | None = None
+    after: JobRef | Iterable[JobRef] | None = None
+    after_ended: JobRef | Iterable[JobRef] | None = None
+    idempotency_key: str | None = None
+    trace_id: str | None = None
+
+    def over(self, other: Options) -> Options:
+        """These options laid over `other`."""
+        values = {
+            field: ours if (ours := getattr(self, field)) is not None else getattr(other, field)
+            for field in self.__struct_fields__
+        }
+        return Options(**values)
+
+
+NOTHING = Options()
+
+
+class Prepared:
+    """Options that were checked once, to make any number of jobs from."""
+
+    def __init__(self, task: str, options: Options) -> None:
+        if options.delay is not None and options.at is not None:
+            raise InvalidInput("give either delay or at, not both")
+        if options.generation is not None and options.subject is None:
+            raise InvalidInput(f"generation {options.generation} has no subject; give the subject as well")
+        self.subject = options.subject
+        self.tenant = options.tenant
+        self.idempotency_key = options.idempotency_key
+        if options.tenant is not None:
+            check_label("tenant", options.tenant)
+        if options.idempotency_key is not None:
+            check_label("idempotency_key", options.idempotency_key)
+        retry = Retry(0) if options.retry is None else Retry.of(options.retry)
+        self.fields: dict[str, Any] = {
+            "task": task,
+            "queue": check_name("queue", options.queue or "default"),
+            "priority": check_int("priority", options.priority or 0, -MAX_PRIORITY, MAX_PRIORITY),
+            "delay_ms": None if options.delay is None else to_millis("delay", options.delay),
+            "due": None if options.at is None else to_moment("at", options.at),
+            "ttl_ms": None if options.ttl is None else to_millis("ttl", options.ttl),
+            "deadline": None if options.deadline is None else to_moment("deadline", options.deadline),
+            "timeout_ms": None if options.timeout is None else to_millis("timeout", options.timeout),
+            "policy": retry.policy,
+            "tag": None if options.tag is None else check_label("tag", options.tag),
+            "stop_older": bool(options.stop_older),
+            "group_id": None if options.group is None else id_of(options.group),
+            "after": (*_after(options.after, Needs.DONE), *_after(options.after_ended, Needs.ENDED)),
+            "trace_id": options.trace_id,
+        }
+        if options.generation is not None:
+            self.fields["generation"] = check_int("generation", options.generation, 0, MAX_INT)
+
+    def job(self, job_id: str, payload: str, arguments: Mapping[str, Any], **more: Any) -> NewJob:
+        """A job with this payload; a subject like `editor::{repo}` is filled from the arguments."""
+        subject = None
+        if self.subject is not None:
+            subject = check_label("subject", fill(self.subject, arguments), MAX_SUBJECT)
+        return NewJob(
+            id=job_id,
+            payload=payload,
+            subject=subject,
+            tenant=self.tenant or tenant_of(subject),
+            idempotency_key=self.idempotency_key,
+            **self.fields,
+            **more,
+        )
+
+
+def fill(template: str, arguments: Mapping[str, Any]) -> str:
+    """`{name}` replaced by the argument of that name."""
+
+    def replace(match: re.Match[str]) -> str:
+        name = match.group(1)
+        if name not in arguments:
+            raise InvalidInput(f"subject {template!r} names {name!r}, which is not an argument of the task")
+        return str(arguments[name])
+
+    return _FIELD.sub(replace, template)
+
+
+def _after(value: JobRef | Iterable[JobRef] | None, needs: Needs) -> tuple[Dependency, ...]:
+    if value is None:
+        return ()
+    refs: list[Any] = [value] if isinstance(value, str) or hasattr(value, "id") else list(value)
+    return tuple(Dependency(id_of(ref), needs) for ref in refs)
+
+
+def id_of(ref: JobRef) -> str:
+    """The id in a handle, or the id itself."""
+    found = ref if isinstance(ref, str) else getattr(ref, "id", None)
+    if not isinstance(found, str):
+        raise InvalidInput(f"{shown(ref)} is not a job or group: give a handle or an id")
+    return found

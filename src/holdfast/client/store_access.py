@@ -1,0 +1,51 @@
+"""How the Python surface reaches the store: each script blocking or awaitable, with the injected clock and ids."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from holdfast.client.waiting import Waiters
+from holdfast.core.job import Millis
+from holdfast.runtime.clock import Clock
+from holdfast.store.engine import Engine, Ids, Tx
+from holdfast.store.forks import forget_after_fork
+
+T = TypeVar("T")
+P = ParamSpec("P")
+
+
+class StoreAccess:
+    """One database as tasks, handles and `Holdfast` share it."""
+
+    def __init__(self, engine: Engine, clock: Clock, ids: Ids) -> None:
+        self.engine = engine
+        self.clock = clock
+        self.new_id = ids
+        self.waiters = Waiters(engine)
+        self.after_enqueue: Callable[[], None] | None = None
+        forget_after_fork(self)
+
+    def now(self) -> Millis:
+        """The injected wall clock."""
+        return self.clock.now()
+
+    def read(self, script: Callable[Concatenate[Tx, P], T], *args: P.args, **kw: P.kwargs) -> T:
+        """Run a reading script in this thread."""
+        return self.engine.query(script, *args, **kw)
+
+    async def aread(self, script: Callable[Concatenate[Tx, P], T], *args: P.args, **kw: P.kwargs) -> T:
+        """The awaitable twin of `read`."""
+        return await self.engine.read(script, *args, **kw)
+
+    def write(self, script: Callable[Concatenate[Tx, P], T], *args: P.args, **kw: P.kwargs) -> T:
+        """Run a writing script; durable when it returns."""
+        return self.engine.submit(script, *args, **kw).result()
+
+    async def awrite(self, script: Callable[Concatenate[Tx, P], T], *args: P.args, **kw: P.kwargs) -> T:
+        """The awaitable twin of `write`."""
+        return await self.engine.write(script, *args, **kw)
+
+    def forget(self) -> Any:
+        inherited, self.waiters = self.waiters, Waiters(self.engine)
+        return inherited

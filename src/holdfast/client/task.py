@@ -1,0 +1,158 @@
+"""A task as its author holds it: call it directly, or enqueue it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, overload
+
+import msgspec
+
+from holdfast.client.handle import JobHandle
+from holdfast.client.options import Options, Prepared
+from holdfast.client.store_access import StoreAccess
+from holdfast.core.errors import InvalidInput
+from holdfast.core.requests import Claimed, Enqueued, NewJob
+from holdfast.store.scripts.enqueue import enqueue
+from holdfast.workers.context import Context
+from holdfast.workers.spec import TaskSpec
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+MOST_AT_ONCE = 10_000
+
+
+class Enqueuing(Generic[P, R]):
+    """A task with the options its next jobs get."""
+
+    def __init__(self, access: StoreAccess, spec: TaskSpec, options: Options) -> None:
+        self._access = access
+        self._spec = spec
+        self._options = options
+        self._prepared: Prepared | None = None
+
+    @property
+    def name(self) -> str:
+        """The task's name, as stored with its jobs."""
+        return self._spec.name
+
+    def options(self, **options: Any) -> Enqueuing[P, R]:
+        """The same task with these options laid over its own.
+
+        `queue, priority, delay, at, ttl, deadline, timeout, retry, tag, tenant, subject, generation, stop_older, group,
+        after, after_ended, idempotency_key, trace_id`; durations in seconds or as timedelta.
+        """
+        return Enqueuing(self._access, self._spec, make_options(options).over(self._options))
+
+    def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R]:
+        """Store a job that calls the task with these arguments. Durable when it returns."""
+        return self._enqueue([self._job(args, kwargs)])[0]
+
+    async def aenqueue(self, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R]:
+        """The awaitable twin of `enqueue`."""
+        return (await self._aenqueue([self._job(args, kwargs)]))[0]
+
+    def enqueue_many(self, payloads: Iterable[Mapping[str, Any]]) -> list[JobHandle[R]]:
+        """Store many jobs in one transaction: all of them, or none if one does not fit."""
+        return self._enqueue(self._jobs(payloads))
+
+    async def aenqueue_many(self, payloads: Iterable[Mapping[str, Any]]) -> list[JobHandle[R]]:
+        """The awaitable twin of `enqueue_many`."""
+        return await self._aenqueue(self._jobs(payloads))
+
+    def enqueue_from(self, parent: Claimed, args: tuple[Any, ...], kwargs: dict[str, Any]) -> JobHandle[R]:
+        """Store a job as a child of a running one; `ctx.enqueue` calls this."""
+        return self._enqueue([self._job(args, kwargs, parent)])[0]
+
+    async def aenqueue_from(self, parent: Claimed, args: tuple[Any, ...], kwargs: dict[str, Any]) -> JobHandle[R]:
+        """The awaitable twin of `enqueue_from`."""
+        return (await self._aenqueue([self._job(args, kwargs, parent)]))[0]
+
+    def _enqueue(self, jobs: list[NewJob]) -> list[JobHandle[R]]:
+        answers = self._access.write(enqueue, jobs, self._access.now()) if jobs else []
+        if self._access.after_enqueue is not None:
+            self._access.after_enqueue()
+        return self._handles(answers)
+
+    async def _aenqueue(self, jobs: list[NewJob]) -> list[JobHandle[R]]:
+        answers = await self._access.awrite(enqueue, jobs, self._access.now()) if jobs else []
+        if self._access.after_enqueue is not None:
+            await asyncio.to_thread(self._access.after_enqueue)
+        return self._handles(answers)
+
+    def _handles(self, answers: list[Enqueued]) -> list[JobHandle[R]]:
+        return [JobHandle(self._access, answer, self._spec.schema) for answer in answers]
+
+    def _jobs(self, payloads: Iterable[Mapping[str, Any]]) -> list[NewJob]:
+        jobs = [self._job((), payload) for payload in payloads]
+        if len(jobs) > MOST_AT_ONCE:
+            raise InvalidInput(f"{len(jobs)} jobs at once are too many; enqueue at most {MOST_AT_ONCE} in one call")
+        return jobs
+
+    def _job(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], parent: Claimed | None = None) -> NewJob:
+        prepared = self._prepared
+        if prepared is None:
+            prepared = self._prepared = Prepared(self._spec.name, self._options)
+        payload, arguments = self._spec.schema.encode(args, kwargs)
+        if prepared.subject is not None:
+            arguments = self._spec.schema.with_defaults(arguments)
+        if parent is None:
+            return prepared.job(self._access.new_id(), payload, arguments)
+        trigger = msgspec.json.encode({"kind": "parent", "job_id": parent.job_id, "run_id": parent.run_id}).decode()
+        job = prepared.job(self._access.new_id(), payload, arguments, parent_job_id=parent.job_id, trigger=trigger)
+        return job if job.trace_id else msgspec.structs.replace(job, trace_id=parent.trace_id)
+
+
+class Task(Enqueuing[P, R]):
+    """A function that can be run as a job. Called like a function, it is the function.
+
+    >>> from holdfast import Holdfast
+    >>> hf = Holdfast("work.db")
+    >>> @hf.task(queue="maths", timeout=60)
+    ... def add(a: int, b: int) -> int:
+    ...     return a + b
+    >>> add(1, 2)
+    3
+    >>> add.options(priority=5, delay=1).enqueue(a=1, b=2).state
+    <StateName.SCHEDULED: 'SCHEDULED'>
+    """
+
+    def __init__(self, access: StoreAccess, spec: TaskSpec, options: Options) -> None:
+        super().__init__(access, spec, options)
+        self.__wrapped__ = spec.function
+        self.__doc__ = spec.function.__doc__ or type(self).__doc__
+        self.__name__ = spec.function.__name__
+        self.__module__ = spec.function.__module__
+
+    def prepare(self) -> None:
+        """Check the options now, so that a mistake shows where the task is defined."""
+        self._prepared = Prepared(self._spec.name, self._options)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function itself, here and now."""
+        return self._spec.function(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"<Task {self.name}>"
+
+
+class TaskDecorator(Protocol):
+    """`@hf.task(...)` on a coroutine or a function, with or without a context."""
+
+    @overload
+    def __call__(self, function: Callable[Concatenate[Context, P], Awaitable[R]], /) -> Task[P, R]: ...
+    @overload
+    def __call__(self, function: Callable[Concatenate[Context, P], R], /) -> Task[P, R]: ...
+    @overload
+    def __call__(self, function: Callable[P, Awaitable[R]], /) -> Task[P, R]: ...
+    @overload
+    def __call__(self, function: Callable[P, R], /) -> Task[P, R]: ...
+
+
+def make_options(options: Mapping[str, Any]) -> Options:
+    unknown = sorted(set(options) - set(Options.__struct_fields__))
+    if unknown:
+        allowed = ", ".join(Options.__struct_fields__)
+        raise InvalidInput(f"{unknown[0]!r} is not an option; use {allowed}")
+    return Options(**options)

@@ -1,0 +1,106 @@
+"""Waiting for jobs to end, by thread or by event loop, told by commits instead of polling."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from time import monotonic
+
+from holdfast.core.job import TERMINAL, Job, JobId
+from holdfast.store.engine import Changes, Engine
+from holdfast.store.scripts.look import find_last
+
+LOOK_AGAIN_S = 2.0
+
+
+class Waiters:
+    """Who waits for which job. Listens to the engine only while somebody does."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._lock = threading.Lock()
+        self._waiting: dict[Callable[[], None], set[JobId]] = {}
+        self._leave: Callable[[], None] | None = None
+
+    def wait(self, job_id: JobId, timeout: float | None) -> Job | None:
+        """The job once it has ended, or None after `timeout` seconds. Blocks the calling thread only."""
+        told = threading.Event()
+        ids = {job_id}
+        left = Countdown(timeout)
+        self._join(told.set, ids)
+        try:
+            while True:
+                told.clear()
+                job = self._engine.query(find_last, job_id)
+                if has_ended(job):
+                    return job
+                ids.add(job.id)
+                if left.seconds() == 0:
+                    return None
+                told.wait(min(LOOK_AGAIN_S, left.seconds()))
+        finally:
+            self._part(told.set)
+
+    async def await_(self, job_id: JobId, timeout: float | None) -> Job | None:
+        """The awaitable twin of `wait`."""
+        loop, told = asyncio.get_running_loop(), asyncio.Event()
+
+        def tell() -> None:
+            loop.call_soon_threadsafe(told.set)
+
+        ids = {job_id}
+        left = Countdown(timeout)
+        self._join(tell, ids)
+        try:
+            while True:
+                told.clear()
+                job = await self._engine.read(find_last, job_id)
+                if has_ended(job):
+                    return job
+                ids.add(job.id)
+                if left.seconds() == 0:
+                    return None
+                try:
+                    await asyncio.wait_for(told.wait(), min(LOOK_AGAIN_S, left.seconds()))
+                except TimeoutError:
+                    continue
+        finally:
+            self._part(tell)
+
+    def _join(self, tell: Callable[[], None], ids: set[JobId]) -> None:
+        with self._lock:
+            self._waiting[tell] = ids
+            if self._leave is None:
+                self._leave = self._engine.listen(self._heed)
+
+    def _part(self, tell: Callable[[], None]) -> None:
+        with self._lock:
+            del self._waiting[tell]
+            if not self._waiting and self._leave is not None:
+                self._leave()
+                self._leave = None
+
+    def _heed(self, changes: Changes) -> None:
+        with self._lock:
+            concerned = [
+                tell for tell, ids in self._waiting.items() if changes.unknown or not changes.ended.isdisjoint(ids)
+            ]
+        for tell in concerned:
+            tell()
+
+
+class Countdown:
+    """Real seconds left of a time-out: a caller's patience does not depend on the injected clock."""
+
+    def __init__(self, timeout: float | None) -> None:
+        self._until = None if timeout is None else monotonic() + timeout
+
+    def seconds(self) -> float:
+        """How many are left; endless without a time-out."""
+        return float("inf") if self._until is None else max(0.0, self._until - monotonic())
+
+
+def has_ended(job: Job) -> bool:
+    """Whether the job is in a terminal state."""
+    return job.state.name in TERMINAL

@@ -1,0 +1,29 @@
+"""Says "I live" while the session does, and notices if others have decided otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from holdfast.core.job import SessionId
+from holdfast.runtime.clock import Clock
+from holdfast.runtime.loop import Loop
+from holdfast.store.engine import Engine
+from holdfast.store.scripts.sessions import beat
+
+BEAT_S = 10.0
+
+
+class Heartbeat(Loop):
+    """One beat every ten seconds."""
+
+    def __init__(self, engine: Engine, clock: Clock, session_id: SessionId, on_lost: Callable[[], None]) -> None:
+        super().__init__(clock)
+        self._engine = engine
+        self._session_id = session_id
+        self._on_lost = on_lost
+
+    async def tick(self) -> float | None:
+        if not await self._engine.write(beat, self._session_id, self.clock.now()):
+            self._on_lost()
+            return None
+        return BEAT_S

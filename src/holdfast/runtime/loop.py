@@ -1,0 +1,78 @@
+"""One protocol for every loop: what it waits for, what one tick does. Nothing polls when it can be told."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from abc import ABC, abstractmethod
+from contextlib import suppress
+
+from holdfast.core.errors import HoldfastError
+from holdfast.runtime.clock import Clock
+
+log = logging.getLogger("holdfast.runtime")
+
+FIRST_PAUSE_S = 0.1
+LONGEST_PAUSE_S = 5.0
+
+
+class Loop(ABC):
+    """Ticks, waits as long as the tick said or until it is woken, and never dies of an error."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.clock = clock
+        self._woken = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._stopping = False
+        self._failures = 0
+
+    @property
+    def name(self) -> str:
+        """What the logs call it."""
+        return type(self).__name__.lower()
+
+    @abstractmethod
+    async def tick(self) -> float | None:
+        """Move forward what can move; returns in how many seconds to come back, or None to wait for a wake-up."""
+
+    def start(self) -> None:
+        """Begin to tick, in the running event loop."""
+        self._task = asyncio.create_task(self._run(), name=f"holdfast-{self.name}")
+
+    async def stop(self) -> None:
+        """Let the tick that is under way end, and no other begin."""
+        self._stopping = True
+        self._woken.set()
+        if self._task is not None:
+            await self._task
+
+    def wake(self) -> None:
+        """Tick now. Call it from the event loop's own thread."""
+        self._woken.set()
+
+    async def _run(self) -> None:
+        while not self._stopping:
+            self._woken.clear()
+            pause = await self._tick_safely()
+            await self._pause(pause)
+
+    async def _tick_safely(self) -> float | None:
+        try:
+            pause = await self.tick()
+        except Exception as error:
+            if isinstance(error, HoldfastError):
+                log.warning("%s: %s", self.name, error)
+            else:
+                log.exception("%s failed", self.name)
+            self._failures += 1
+            return float(min(FIRST_PAUSE_S * 2 ** min(self._failures, 10), LONGEST_PAUSE_S))
+        self._failures = 0
+        return pause
+
+    async def _pause(self, seconds: float | None) -> None:
+        if self._stopping:
+            return
+        # A failure is waited out in real time, or a manual clock would make a broken loop spin or hang.
+        limit = seconds if self._failures else None if seconds is None else self.clock.timeout(seconds)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._woken.wait(), limit)

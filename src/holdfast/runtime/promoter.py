@@ -1,0 +1,29 @@
+"""Moves jobs forward whose time has come: due ones become ready, those that waited too long end."""
+
+from __future__ import annotations
+
+from holdfast.runtime.clock import Clock
+from holdfast.runtime.loop import Loop
+from holdfast.store.engine import Engine
+from holdfast.store.scripts.clockwork import next_moment, tick
+
+LONGEST_S = 60.0
+
+
+class Promoter(Loop):
+    """Sleeps until the next moment that the store knows of; woken when an earlier one is stored."""
+
+    def __init__(self, engine: Engine, clock: Clock) -> None:
+        super().__init__(clock)
+        self._engine = engine
+
+    async def tick(self) -> float | None:
+        while True:
+            moment = await self._engine.read(next_moment)
+            if moment is None:
+                return LONGEST_S
+            wait = (moment - self.clock.now()) / 1000
+            if wait > 0:
+                # The wall clock may be set while we sleep, so no sleep is long.
+                return min(wait, LONGEST_S)
+            await self._engine.write(tick, self.clock.now())

@@ -1,0 +1,52 @@
+"""This process as a session: its life lock, its row, its heartbeat."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from holdfast.core.job import SessionId
+from holdfast.runtime.clock import Clock
+from holdfast.runtime.node import boot_id, node_name, process_id
+from holdfast.store.engine import Engine
+from holdfast.store.locks import LifeLock
+from holdfast.store.scripts import sessions
+from holdfast.store.scripts.sessions import NewSession, Offer
+
+
+class Session:
+    """One life of a process that claims jobs. The lock comes before the row, and goes after it."""
+
+    def __init__(self, engine: Engine, clock: Clock, session_id: SessionId, kind: str = "embedded") -> None:
+        self.id = session_id
+        self._engine = engine
+        self._clock = clock
+        self._kind = kind
+        self._lock: LifeLock | None = None
+
+    async def open(self, offer: Offer | None) -> None:
+        """Begin: from here on the runs of this session are its own until the kernel says it is dead."""
+        path = lock_folder(self._engine) / self.id
+        self._lock = LifeLock(path)
+        row = NewSession(self.id, self._kind, node_name(), boot_id(), process_id(), str(path))
+        try:
+            await self._engine.write(sessions.open_session, row, offer, self._clock.now())
+        except BaseException:
+            self._lock.release()
+            raise
+
+    async def announce_stop(self) -> None:
+        """From here on nothing that is left open counts as a crash."""
+        await self._engine.write(sessions.note_stop_request, self.id, self._clock.now())
+
+    async def close(self) -> bool:
+        """End in order. False while a run is still open: then the lock stays until the process is gone."""
+        if not await self._engine.write(sessions.close_session, self.id, "success", self._clock.now()):
+            return False
+        if self._lock is not None:
+            self._lock.release()
+        return True
+
+
+def lock_folder(engine: Engine) -> Path:
+    """Where the life locks of the sessions of this database are."""
+    return engine.locks / "sessions"

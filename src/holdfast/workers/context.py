@@ -1,0 +1,139 @@
+"""What a task sees of its run."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, MutableMapping
+from concurrent.futures import Future
+from typing import Any, Protocol
+
+import msgspec
+
+from holdfast.core.errors import InvalidInput, InvalidPayload
+from holdfast.core.limits import check_payload
+from holdfast.core.requests import Claimed
+from holdfast.workers.raising import Stopped, StopReason
+
+
+class Child(Protocol):
+    """Something that can be enqueued as a child of a run: a task, or a task with options."""
+
+    def enqueue_from(self, parent: Claimed, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Enqueue it; blocks until it is durable."""
+
+    async def aenqueue_from(self, parent: Claimed, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Enqueue it; durable when awaited."""
+
+
+class JobInfo(msgspec.Struct, frozen=True):
+    """The job that a run belongs to."""
+
+    id: str
+    number: int
+    task: str
+    queue: str
+    attempt: int
+    tag: str | None
+    subject: str | None
+    generation: int | None
+    checkpoint: Any
+
+
+class RunLog(logging.LoggerAdapter[logging.Logger]):
+    """A logger whose records carry the job and the run."""
+
+    def process(self, msg: Any, kwargs: MutableMapping[str, Any]) -> tuple[Any, MutableMapping[str, Any]]:
+        kwargs["extra"] = {**(self.extra or {}), **kwargs.get("extra", {})}
+        return msg, kwargs
+
+
+class Context:
+    """The first argument of a task that asks for it.
+
+    `job` and `attempt` say what is running, `log` records what it does, `progress` and `checkpoint` tell how far it is,
+    `cancelled` and `should_yield` say whether it is asked to stop, `enqueue` starts child jobs.
+    """
+
+    def __init__(
+        self,
+        claimed: Claimed,
+        save: Callable[[str], Future[None]],
+        note: Callable[[float, str | None], None],
+    ) -> None:
+        self._claimed = claimed
+        self._save = save
+        self._note = note
+        self._stop_reason: StopReason | None = None
+
+    @property
+    def job(self) -> JobInfo:
+        """The job, with the checkpoint that an earlier run left."""
+        run = self._claimed
+        saved = None if run.checkpoint is None else msgspec.json.decode(run.checkpoint)
+        return JobInfo(
+            run.job_id, run.number, run.task, run.queue, run.attempt, run.tag, run.subject, run.generation, saved
+        )
+
+    @property
+    def attempt(self) -> int:
+        """1 for the first run, 2 for the second, …"""
+        return self._claimed.attempt
+
+    @property
+    def run_id(self) -> str:
+        """This run; an idempotency key for what the task does outside."""
+        return self._claimed.run_id
+
+    @property
+    def log(self) -> RunLog:
+        """A logger under `holdfast.task`; its records carry `job_id`, `run_id` and `task`."""
+        run = self._claimed
+        extra = {"job_id": run.job_id, "run_id": run.run_id, "task": run.task, "attempt": run.attempt}
+        return RunLog(logging.getLogger(f"holdfast.task.{run.task}"), extra)
+
+    def progress(self, fraction: float, text: str | None = None) -> None:
+        """Show how far the run is, from 0 to 1. Never waits; the last one counts."""
+        if not 0 <= fraction <= 1:
+            raise InvalidInput(f"progress {fraction!r} is not valid: use a fraction from 0 to 1")
+        self._note(float(fraction), text)
+
+    def checkpoint(self, data: Any) -> None:
+        """Keep `data` (JSON) for the next run of this job. Durable when it returns."""
+        self._save(_encoded(data)).result()
+
+    async def acheckpoint(self, data: Any) -> None:
+        """The awaitable twin of `checkpoint`."""
+        await asyncio.wrap_future(self._save(_encoded(data)))
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the run should end because its result is not wanted: cancelled, superseded, or out of time."""
+        return self._stop_reason is not None and self._stop_reason is not StopReason.SHUTDOWN
+
+    @property
+    def should_yield(self) -> bool:
+        """Whether the run should make room: save a checkpoint, then call `check()`."""
+        return self._stop_reason is not None
+
+    def check(self) -> None:
+        """End the run here if it is asked to stop, and go on otherwise."""
+        if self._stop_reason is not None:
+            raise Stopped
+
+    def enqueue(self, task: Child, /, *args: Any, **kwargs: Any) -> Any:
+        """Start a child job, which knows this job as its parent and shares its trace."""
+        return task.enqueue_from(self._claimed, args, kwargs)
+
+    async def aenqueue(self, task: Child, /, *args: Any, **kwargs: Any) -> Any:
+        """The awaitable twin of `enqueue`."""
+        return await task.aenqueue_from(self._claimed, args, kwargs)
+
+
+def _encoded(data: Any) -> str:
+    try:
+        encoded = msgspec.json.encode(data)
+    except Exception as error:
+        raise InvalidPayload(f"the checkpoint is not JSON: {error}") from None
+    check_payload(encoded, "the checkpoint")
+    return encoded.decode()

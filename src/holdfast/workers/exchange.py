@@ -1,0 +1,214 @@
+"""The worker's side of the exchange: reports out, jobs in, in one transaction, whenever there is something to say."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Mapping
+from concurrent.futures import Future
+
+from holdfast.core.job import RunId, SessionId
+from holdfast.core.requests import Claimed, ClaimRequest, QueueSlots, Report
+from holdfast.runtime.clock import Clock
+from holdfast.runtime.loop import Loop
+from holdfast.store.engine import Changes, Engine
+from holdfast.store.scripts.exchange import exchange
+from holdfast.store.scripts.finish import finish
+from holdfast.store.scripts.progress import Progress, save_checkpoint
+from holdfast.store.scripts.sessions import close_session
+from holdfast.workers.context import Context
+from holdfast.workers.raising import StopReason
+from holdfast.workers.runner import Runner
+from holdfast.workers.spec import TaskSpec
+
+LOOK_AGAIN_S = 10.0
+NOTES_EVERY_S = 0.25
+
+log = logging.getLogger("holdfast.worker")
+
+
+class Exchange(Loop):
+    """Knows which runs are held here, and how many more of each queue can be."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        clock: Clock,
+        session_id: SessionId,
+        worker_id: str,
+        specs: Mapping[str, TaskSpec],
+        slots: Mapping[str, int],
+    ) -> None:
+        super().__init__(clock)
+        self._engine = engine
+        self._session_id = session_id
+        self._worker_id = worker_id
+        self._tasks = tuple(specs)
+        self._slots = dict(slots)
+        self._held: dict[RunId, Claimed] = {}
+        self._running = dict.fromkeys(slots, 0)
+        self._outbox: list[Report] = []
+        self._notes: dict[RunId, Progress] = {}
+        self._lock = threading.Lock()
+        self._wake_is_coming = False
+        self._note_is_coming = False
+        self._claiming = True
+        self._closed = False
+        self._hurried = False
+        self._missed_an_answer = False
+        self._settled = asyncio.Event()
+        self._home = asyncio.get_running_loop()
+        self.runner = Runner(specs, clock, self._make_context, self._deliver)
+
+    async def tick(self) -> float | None:
+        """One exchange. Comes back by itself only in case a wake-up got lost."""
+        await self.exchange_once()
+        return LOOK_AGAIN_S if self._claiming else None
+
+    async def exchange_once(self) -> int:
+        """Send what is to be said, take what is to be had; how many jobs were taken."""
+        reports, notes = self._collect()
+        holds = tuple(self._held) if self._missed_an_answer else None
+        request = self._request(reports)
+        try:
+            answer = await self._engine.write(exchange, reports, notes, request, holds, self.clock.now())
+        except BaseException:
+            # Whether it was written is not known here. Reports can be repeated; jobs we were given but never saw
+            # go back with the next exchange, which lists what is held.
+            self._missed_an_answer = True
+            with self._lock:
+                self._outbox[:0] = reports
+            raise
+        self._missed_an_answer = False
+        for settled in answer.settled:
+            self._let_go(settled.run_id)
+            if settled.refused:
+                log.warning("%s", settled.refused)
+        if answer.claimed:
+            self._hold(answer.claimed)
+        if answer.stops:
+            self.runner.stop((stop.run_id, StopReason(stop.stop_reason)) for stop in answer.stops)
+        self._settled.set()
+        return len(answer.claimed)
+
+    def heed(self, changes: Changes) -> None:
+        """Wake up if a commit may concern this worker. Called from any thread."""
+        if (
+            changes.unknown
+            or changes.foreign
+            or changes.stops
+            or (self._claiming and not changes.ready.isdisjoint(self._slots))
+        ):
+            self._wake_soon()
+
+    def stop_claiming(self) -> None:
+        """Take no new jobs from now on."""
+        self._claiming = False
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is held here."""
+        return not self._held
+
+    def hurry(self) -> None:
+        """Cut every `wait_idle` short."""
+        self._hurried = True
+        self._settled.set()
+
+    async def woken(self) -> None:
+        """For whoever drives the exchange by hand: wait until there is something to say."""
+        await self._woken.wait()
+        self._woken.clear()
+
+    async def wait_idle(self, limit: float | None = None) -> bool:
+        """Wait until nothing is held here any more; False if that takes longer than `limit` seconds."""
+        try:
+            async with asyncio.timeout(limit):
+                while self._held and not self._hurried:
+                    self._settled.clear()
+                    await self._settled.wait()
+        except TimeoutError:
+            return False
+        return not self._held
+
+    def _collect(self) -> tuple[list[Report], list[Progress]]:
+        with self._lock:
+            reports, self._outbox = self._outbox, []
+            notes, self._notes = list(self._notes.values()), {}
+            self._wake_is_coming = False
+        return reports, notes
+
+    def _request(self, reports: list[Report]) -> ClaimRequest:
+        """The slots that are free once the reports that travel along are written."""
+        free = {queue: slots - self._running[queue] for queue, slots in self._slots.items()}
+        for report in reports:
+            if report.run_id in self._held:
+                free[self._held[report.run_id].queue] += 1
+        queues = tuple(QueueSlots(queue, slots) for queue, slots in free.items() if slots > 0)
+        slots = sum(item.slots for item in queues) if self._claiming else 0
+        return ClaimRequest(
+            session_id=self._session_id, worker_id=self._worker_id, slots=slots, queues=queues, tasks=self._tasks
+        )
+
+    def _hold(self, claimed: list[Claimed]) -> None:
+        for run in claimed:
+            self._held[run.run_id] = run
+            self._running[run.queue] += 1
+        self.runner.run(claimed)
+
+    def _let_go(self, run_id: RunId) -> None:
+        run = self._held.pop(run_id, None)
+        if run is not None:
+            self._running[run.queue] -= 1
+
+    def _make_context(self, claimed: Claimed) -> Context:
+        def save(data: str) -> Future[None]:
+            return self._engine.submit(save_checkpoint, claimed.job_id, claimed.run_id, data)
+
+        def note(fraction: float, text: str | None) -> None:
+            with self._lock:
+                self._notes[claimed.run_id] = Progress(claimed.job_id, claimed.run_id, fraction, text)
+                if self._note_is_coming:
+                    return
+                self._note_is_coming = True
+            self._home.call_soon_threadsafe(self._home.call_later, NOTES_EVERY_S, self._send_notes)
+
+        return Context(claimed, save, note)
+
+    def _send_notes(self) -> None:
+        with self._lock:
+            self._note_is_coming = False
+        self.wake()
+
+    def _deliver(self, report: Report) -> None:
+        """A run has ended. Called from the runner's thread, or from a function's that outlived the worker."""
+        with self._lock:
+            closed = self._closed
+            if not closed:
+                self._outbox.append(report)
+        if closed:
+            self._deliver_late(report)
+        else:
+            self._wake_soon()
+
+    def _deliver_late(self, report: Report) -> None:
+        now = self.clock.now()
+        self._engine.submit(finish, [report], now).result()
+        self._engine.submit(close_session, self._session_id, "success", now).result()
+
+    def _wake_soon(self) -> None:
+        with self._lock:
+            if self._wake_is_coming or self._closed:
+                return
+            self._wake_is_coming = True
+        self._home.call_soon_threadsafe(self.wake)
+
+    def close(self) -> None:
+        """After the loop has stopped: what is still running reports by itself when it ends."""
+        with self._lock:
+            self._closed = True
+            late, self._outbox = self._outbox, []
+        for report in late:
+            self._deliver_late(report)
+        self.runner.close()

@@ -1,0 +1,155 @@
+"""What a task may raise, and what that means for its run."""
+
+from __future__ import annotations
+
+import errno
+from datetime import timedelta
+from enum import StrEnum
+from typing import ClassVar
+
+from holdfast.core.errors import InvalidPayload, StoreError
+from holdfast.core.retry import Failure, FailureKind
+from holdfast.core.settle import (
+    Broke,
+    Cancelled,
+    Outcome,
+    Outdated,
+    Overdue,
+    Skipped,
+    Snoozed,
+    Yielded,
+)
+
+LONGEST_MESSAGE = 2_000
+
+
+class TaskError(Exception):
+    """The root of what a task raises to say what kind of failure it met. `code` is stable and greppable."""
+
+    kind: ClassVar[FailureKind]
+    default_code: ClassVar[str]
+
+    def __init__(self, message: str = "", *, code: str | None = None) -> None:
+        super().__init__(message)
+        self.code = code or self.default_code
+
+
+class Transient(TaskError):
+    """It may work next time: retry as the policy says. Any exception that is not listed otherwise means the same.
+
+    >>> raise Transient("the index is being rebuilt", code="ERR_INDEX_BUSY")
+    Traceback (most recent call last):
+    holdfast.workers.raising.Transient: the index is being rebuilt
+    """
+
+    kind = FailureKind.TRANSIENT
+    default_code = "ERR_TRANSIENT"
+
+
+class Permanent(TaskError):
+    """It will never work: fail at once, without a retry.
+
+    >>> raise Permanent("there is no such repository")
+    Traceback (most recent call last):
+    holdfast.workers.raising.Permanent: there is no such repository
+    """
+
+    kind = FailureKind.PERMANENT
+    default_code = "ERR_PERMANENT"
+
+
+class Infra(TaskError):
+    """The machine is to blame: retry on the budget for such failures, not on the job's own.
+
+    >>> raise Infra("the GPU fell off the bus")
+    Traceback (most recent call last):
+    holdfast.workers.raising.Infra: the GPU fell off the bus
+    """
+
+    kind = FailureKind.INFRA
+    default_code = "ERR_INFRA"
+
+
+class Snooze(Exception):
+    """Run me again after a delay (seconds or a timedelta), at no charge.
+
+    >>> raise Snooze(30)
+    Traceback (most recent call last):
+    holdfast.workers.raising.Snooze: 30 s
+    """
+
+    def __init__(self, delay: float | timedelta) -> None:
+        seconds = delay.total_seconds() if isinstance(delay, timedelta) else delay
+        if seconds < 0:
+            raise ValueError(f"a snooze cannot end in the past ({seconds} s)")
+        super().__init__(f"{seconds:g} s")
+        self.delay_ms = round(seconds * 1000)
+
+
+class Skip(Exception):
+    """There is nothing to do: the job is done without having done anything.
+
+    >>> raise Skip("the file is unchanged")
+    Traceback (most recent call last):
+    holdfast.workers.raising.Skip: the file is unchanged
+    """
+
+    def __init__(self, reason: str = "nothing to do") -> None:
+        super().__init__(reason)
+
+
+class Stopped(BaseException):
+    """Raised by `ctx.check()` in a run that was asked to stop. No Exception, so that `except Exception` lets it by."""
+
+
+class StopReason(StrEnum):
+    """Why a run is asked to stop."""
+
+    CANCEL = "cancel"
+    SUPERSEDED = "superseded"
+    DEADLINE = "deadline"
+    TIMEOUT = "timeout"
+    SHUTDOWN = "shutdown"
+
+
+def stopped(reason: StopReason) -> Outcome:
+    """The outcome of a run that stopped because it was asked to."""
+    match reason:
+        case StopReason.CANCEL:
+            return Cancelled()
+        case StopReason.SUPERSEDED:
+            return Outdated()
+        case StopReason.DEADLINE:
+            return Overdue()
+        case StopReason.TIMEOUT:
+            return Broke(Failure(FailureKind.TRANSIENT, "ERR_TIMEOUT", "it took longer than its time-out"))
+        case StopReason.SHUTDOWN:
+            return Yielded("its process was stopped in order")
+
+
+def raised(error: BaseException, permanent: tuple[type[BaseException], ...]) -> Outcome:
+    """The outcome of a run that raised."""
+    match error:
+        case Snooze():
+            return Snoozed(error.delay_ms)
+        case Skip():
+            return Skipped(str(error))
+        case TaskError():
+            return Broke(Failure(error.kind, error.code, _message(error)))
+        case _:
+            return Broke(Failure(_kind(error, permanent), type(error).__qualname__, _message(error)))
+
+
+def _kind(error: BaseException, permanent: tuple[type[BaseException], ...]) -> FailureKind:
+    if isinstance(error, (InvalidPayload, *permanent)):
+        return FailureKind.PERMANENT
+    out_of_room = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+    if out_of_room or isinstance(error, MemoryError | StoreError):
+        return FailureKind.INFRA
+    return FailureKind.TRANSIENT
+
+
+def _message(error: BaseException) -> str:
+    # What a task raises may hold anything; what is stored must be text that both databases take.
+    text = str(error).replace("\x00", "\\0").encode("utf-8", "backslashreplace").decode()
+    return text[:LONGEST_MESSAGE] or type(error).__qualname__

@@ -1,0 +1,180 @@
+"""Runs claimed jobs: coroutines on an event loop of their own, plain functions in threads.
+
+User code never runs on the loop that talks to the store, so a task that blocks delays nobody's heartbeat.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import traceback
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from holdfast.core.job import RunId
+from holdfast.core.requests import Claimed, Report
+from holdfast.core.retry import Failure, FailureKind
+from holdfast.core.settle import Broke, Completed, Outcome
+from holdfast.core.timing import run_budget
+from holdfast.runtime.clock import Clock
+from holdfast.workers.context import Context
+from holdfast.workers.raising import Stopped, StopReason, raised, stopped
+from holdfast.workers.spec import TaskSpec
+from holdfast.workers.threads import Threads
+
+log = logging.getLogger("holdfast.worker")
+
+
+class ActiveRun:
+    """A run that is under way here."""
+
+    __slots__ = ("claimed", "context", "ends_at", "spec", "started", "task", "why_it_ends")
+
+    def __init__(self, claimed: Claimed, spec: TaskSpec, context: Context, started: float) -> None:
+        self.claimed = claimed
+        self.spec = spec
+        self.context = context
+        self.started = started
+        self.ends_at: float | None = None
+        self.why_it_ends = StopReason.TIMEOUT
+        self.task: asyncio.Task[None] | None = None
+
+
+class Runner:
+    """Takes claimed jobs from the exchange's thread and hands reports back to it."""
+
+    def __init__(
+        self,
+        specs: Mapping[str, TaskSpec],
+        clock: Clock,
+        make_context: Callable[[Claimed], Context],
+        deliver: Callable[[Report], None],
+    ) -> None:
+        self._specs = specs
+        self._clock = clock
+        self._make_context = make_context
+        self._deliver = deliver
+        self._threads = Threads()
+        self._active: dict[RunId, ActiveRun] = {}
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._serve, name="holdfast-work", daemon=True)
+        self._thread.start()
+        self._forget_clock = clock.on_change(lambda: self._call(self._check_budgets))
+
+    def run(self, batch: list[Claimed]) -> None:
+        """Start these jobs. Called from the exchange's thread."""
+        self._call(self._begin_all, batch)
+
+    def stop(self, stops: Iterable[tuple[RunId, StopReason]]) -> None:
+        """Ask runs to stop. Called from the exchange's thread."""
+        self._call(self._ask_all, list(stops))
+
+    def stop_all(self, reason: StopReason) -> None:
+        """Ask every run to stop."""
+        self._call(lambda: self._ask_all([(run_id, reason) for run_id in self._active]))
+
+    def close(self) -> None:
+        """End the event loop. A function that is stuck in a thread goes on until its process ends."""
+        self._forget_clock()
+        self._threads.close()
+        self._call(self._loop.stop)
+        self._thread.join()
+
+    def _call(self, function: Callable[..., None], *args: Any) -> None:
+        self._loop.call_soon_threadsafe(function, *args)
+
+    def _serve(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        try:
+            self._loop.run_forever()
+        finally:
+            self._loop.run_until_complete(self._loop.shutdown_asyncgens())
+            self._loop.close()
+
+    def _begin_all(self, batch: list[Claimed]) -> None:
+        for claimed in batch:
+            run = ActiveRun(claimed, self._specs[claimed.task], self._make_context(claimed), self._clock.monotonic())
+            self._active[claimed.run_id] = run
+            if claimed.timeout_ms is not None or claimed.deadline is not None:
+                self._set_budget(run)
+            if run.spec.is_coroutine:
+                run.task = self._loop.create_task(self._run_coroutine(run))
+            else:
+                self._threads.run(lambda run=run: self._run_function(run))  # type: ignore[misc]
+
+    async def _run_coroutine(self, run: ActiveRun) -> None:
+        try:
+            outcome = Completed(run.spec.schema.encode_result(await self._start(run)))
+        except BaseException as error:
+            self._end(run, *self._outcome(run, error))
+        else:
+            self._end(run, outcome)
+
+    def _run_function(self, run: ActiveRun) -> None:
+        try:
+            outcome = Completed(run.spec.schema.encode_result(self._start(run)))
+        except BaseException as error:
+            ended = self._outcome(run, error)
+        else:
+            ended = (outcome, None)
+        try:
+            self._call(self._end, run, *ended)
+        except RuntimeError:
+            # The worker has stopped without this function, which took no notice; its result still counts.
+            self._end(run, *ended)
+
+    def _start(self, run: ActiveRun) -> Any:
+        arguments = run.spec.schema.decode(run.claimed.payload)
+        if run.spec.wants_context:
+            return run.spec.function(run.context, **arguments)
+        return run.spec.function(**arguments)
+
+    def _outcome(self, run: ActiveRun, error: BaseException) -> tuple[Outcome, str | None]:
+        """What an exception means; if the run was asked to stop, that is why it ended."""
+        reason = run.context._stop_reason
+        if reason is not None and isinstance(error, asyncio.CancelledError | Stopped):
+            return stopped(reason), None
+        if isinstance(error, asyncio.CancelledError | Stopped):
+            return Broke(Failure(FailureKind.TRANSIENT, "ERR_STOPPED_ITSELF", "it cancelled itself")), None
+        outcome = raised(error, run.spec.permanent)
+        if not isinstance(outcome, Broke):
+            return outcome, None
+        log.info("job %s (%s) attempt %d: %r", run.claimed.job_id, run.claimed.task, run.claimed.attempt, error)
+        return outcome, "".join(traceback.format_exception(error)).replace("\x00", "\\0")
+
+    def _end(self, run: ActiveRun, outcome: Outcome, trace: str | None = None) -> None:
+        self._active.pop(run.claimed.run_id, None)
+        took = max(0, round((self._clock.monotonic() - run.started) * 1000))
+        self._deliver(Report(run.claimed.run_id, run.claimed.job_id, outcome, took, traceback=trace))
+
+    def _set_budget(self, run: ActiveRun) -> None:
+        now = self._clock.now()
+        budget, by_deadline = run_budget(now, run.claimed.timeout_ms, run.claimed.deadline)
+        if budget is None:
+            return
+        run.ends_at = run.started + budget / 1000
+        run.why_it_ends = StopReason.DEADLINE if by_deadline else StopReason.TIMEOUT
+        wait = self._clock.timeout(budget / 1000)
+        if wait is not None:
+            self._loop.call_later(wait, self._check_budgets)
+
+    def _check_budgets(self) -> None:
+        now = self._clock.monotonic()
+        over = [run for run in self._active.values() if run.ends_at is not None and now >= run.ends_at]
+        self._ask_all([(run.claimed.run_id, run.why_it_ends) for run in over])
+
+    def _ask_all(self, stops: list[tuple[RunId, StopReason]]) -> None:
+        for run_id, reason in stops:
+            run = self._active.get(run_id)
+            if run is None or not _outranks(reason, run.context._stop_reason):
+                continue
+            asked_before = run.context._stop_reason is not None
+            run.context._stop_reason = reason
+            if run.task is not None and not asked_before:
+                run.task.cancel()
+
+
+def _outranks(reason: StopReason, earlier: StopReason | None) -> bool:
+    """What a person asked for stands above what the machine did; otherwise the first reason stands."""
+    return earlier is None or (earlier is StopReason.SHUTDOWN and reason is not StopReason.SHUTDOWN)
