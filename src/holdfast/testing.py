@@ -1,7 +1,29 @@
-"""Helpers for tests of programs that use Holdfast: a clock to move by hand, jobs that run at once, assertions."""
+"""Helpers for tests of programs that use Holdfast: a clock to move by hand, jobs that run at once, assertions.
+
+>>> from holdfast import Holdfast
+>>> from holdfast.testing import ManualClock, assert_enqueued, assert_not_enqueued, drain, inline
+>>> clock = ManualClock()
+>>> hf = Holdfast("work.db", clock=clock)
+>>> @hf.task
+... def greet(name: str) -> str:
+...     return f"Hello {name}"
+>>> later = greet.options(delay=60).enqueue(name="Ada")
+>>> assert_enqueued(hf, greet, name="Ada")[0].state.name
+<StateName.SCHEDULED: 'SCHEDULED'>
+>>> assert_not_enqueued(hf, greet, name="Grace")
+>>> drain(hf)
+0
+>>> clock.advance(60)
+>>> drain(hf)
+1
+>>> with inline(hf):
+...     greet.enqueue(name="Grace").result()
+'Hello Grace'
+"""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -18,18 +40,35 @@ __all__ = ["ManualClock", "assert_enqueued", "assert_not_enqueued", "drain", "in
 
 @contextmanager
 def inline(hf: Holdfast) -> Iterator[Holdfast]:
-    """Inside, every enqueue runs what is ready before it returns: real jobs, real store, no background."""
-    before, hf._access.after_enqueue = hf._access.after_enqueue, lambda: _drain_once(hf)
+    """Inside, every enqueue runs what is ready before it returns: real jobs, real store, no background.
+
+    A job that a task enqueues runs in the same drain, after or beside that task. A job whose time has not come by the
+    clock, a retry among them, waits for it and for the next enqueue or `drain(hf)`.
+    """
+    before, hf._access.after_enqueue = hf._access.after_enqueue, _Inline(hf).run_ready
     try:
         yield hf
     finally:
         hf._access.after_enqueue = before
 
 
-def _drain_once(hf: Holdfast) -> None:
-    # A task that enqueues is itself running inside a drain, which takes up what it enqueued.
-    if not hf.is_draining:
-        hf.drain()
+class _Inline:
+    """One drain at a time; whoever enqueues during it, from a task or another thread, has it go on."""
+
+    def __init__(self, hf: Holdfast) -> None:
+        self._hf = hf
+        self._draining = threading.Lock()
+        self._wanted = False
+
+    def run_ready(self) -> None:
+        self._wanted = True
+        # Looking again after the lock is free: nobody who found it taken is forgotten.
+        while self._wanted and not self._hf.is_running and self._draining.acquire(blocking=False):
+            try:
+                self._wanted = False
+                self._hf.drain()
+            finally:
+                self._draining.release()
 
 
 def drain(hf: Holdfast) -> int:
@@ -38,33 +77,42 @@ def drain(hf: Holdfast) -> int:
 
 
 def assert_enqueued(
-    hf: Holdfast, task: Enqueuing[Any, Any] | str, *, count: int | None = None, **arguments: Any
+    hf: Holdfast, task: Enqueuing[Any, Any] | str, /, *, count: int | None = None, **arguments: Any
 ) -> list[Job]:
     """Fail unless a job of `task` is there whose payload holds these arguments; returns the ones that fit.
 
-    `count` asks for exactly so many.
+    `count` asks for exactly so many. Jobs that ran already count as well.
     """
     found = _matching(hf, task, arguments)
     if not found if count is None else len(found) != count:
-        name = task if isinstance(task, str) else task.name
-        others = [job.payload for job in _matching(hf, task, {})]
-        wanted = "a job" if count is None else f"{count} jobs"
-        raise AssertionError(f"expected {wanted} of {name!r} with {arguments}, found {len(found)}; it has {others}")
+        raise AssertionError(_difference(hf, task, arguments, count, len(found)))
     return found
 
 
-def assert_not_enqueued(hf: Holdfast, task: Enqueuing[Any, Any] | str, **arguments: Any) -> None:
+def assert_not_enqueued(hf: Holdfast, task: Enqueuing[Any, Any] | str, /, **arguments: Any) -> None:
     """Fail if a job of `task` is there whose payload holds these arguments."""
     assert_enqueued(hf, task, count=0, **arguments)
 
 
+def _difference(
+    hf: Holdfast, task: Enqueuing[Any, Any] | str, arguments: dict[str, Any], count: int | None, found: int
+) -> str:
+    wanted = {None: "a job", 0: "no job", 1: "1 job"}.get(count, f"{count} jobs")
+    given = " with " + ", ".join(f"{name}={value!r}" for name, value in arguments.items()) if arguments else ""
+    there = "".join(f"\n  {job.task} {job.payload}" for job in _matching(hf, task, {})) or " none"
+    return f"expected {wanted} of task {_name(task)!r}{given}, found {found}; its jobs are:{there}"
+
+
+def _name(task: Enqueuing[Any, Any] | str) -> str:
+    return task if isinstance(task, str) else task.name
+
+
 def _matching(hf: Holdfast, task: Enqueuing[Any, Any] | str, arguments: dict[str, Any]) -> list[Job]:
-    name = task if isinstance(task, str) else task.name
-    wanted = msgspec.to_builtins(arguments)
+    wanted = msgspec.json.decode(msgspec.json.encode(arguments))
     found: list[Job] = []
     cursor = None
     while True:
-        page = hf.jobs(task=name, limit=1_000, cursor=cursor)
+        page = hf.jobs(task=_name(task), limit=1_000, cursor=cursor)
         for job in page.jobs:
             payload = msgspec.json.decode(job.payload)
             if all(key in payload and payload[key] == value for key, value in wanted.items()):

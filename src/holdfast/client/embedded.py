@@ -10,8 +10,10 @@ import logging
 import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 
+from holdfast.client.signals import join
 from holdfast.client.store_access import StoreAccess
 from holdfast.core.job import Millis
 from holdfast.runtime.heartbeat import Heartbeat
@@ -21,7 +23,7 @@ from holdfast.runtime.loop import Loop
 from holdfast.runtime.node import boot_id, node_name
 from holdfast.runtime.promoter import Promoter
 from holdfast.runtime.recovery import Recovery
-from holdfast.runtime.session import Session
+from holdfast.runtime.session import Session, lock_folder
 from holdfast.store.engine import Changes
 from holdfast.store.scripts.clockwork import tick
 from holdfast.store.scripts.sessions import Offer
@@ -54,7 +56,8 @@ class Shift:
         self.exchange = Exchange(engine, clock, session_id, self._worker_id, specs, slots)
         self.promoter = Promoter(engine, clock)
         # A SQLite file and its lock files are on one machine; those of a PostgreSQL server's clients may not be.
-        judge = Judge(boot_id(), node_name(), trusts_foreign_locks=engine.dialect is Dialect.SQLITE)
+        locks = lock_folder(engine) if engine.dialect is Dialect.SQLITE else None
+        judge = Judge(boot_id(), node_name(), locks=locks)
         self.recovery = Recovery(engine, clock, judge, session_id)
         heartbeat = Heartbeat(engine, clock, session_id, on_lost)
         self._loops: list[Loop] = [
@@ -69,6 +72,8 @@ class Shift:
 
     async def open(self) -> None:
         """Become a session that can claim."""
+        # A database that cannot be opened is found out before a lock is laid beside it.
+        await self._access.engine.read(lambda tx: None)
         offer = Offer(self._worker_id, node_name(), tuple(self._specs), tuple(self._slots), sum(self._slots.values()))
         await self._session.open(offer)
 
@@ -86,15 +91,29 @@ class Shift:
     async def drain(self) -> int:
         """Work until nothing is ready any more; how many runs there were."""
         await self.recovery.tick()
-        runs = 0
+        # Somebody who waits for a job that he enqueues inside a run must not wait for that run to end first.
+        leave = await asyncio.to_thread(self._access.engine.listen, self.exchange.heed)
+        try:
+            await self._let_time_pass()
+            runs = 0
+            while True:
+                runs += await self.exchange.exchange_once()
+                if not self.exchange.is_idle:
+                    await self.exchange.woken()
+                    await self._let_time_pass()
+                elif not await self._let_time_pass():
+                    return runs
+        finally:
+            leave()
+
+    async def _let_time_pass(self) -> int:
+        """Move forward what is due by the clock; how many jobs that were."""
+        moved = 0
         while True:
-            while (await self._access.engine.write(tick, self._access.now())).more:
-                pass
-            taken = await self.exchange.exchange_once()
-            runs += taken
-            if not taken and self.exchange.is_idle:
-                return runs
-            await self.exchange.woken()
+            ticked = await self._access.engine.write(tick, self._access.now())
+            moved += ticked.promoted + ticked.expired
+            if not ticked.more:
+                return moved
 
     async def stop(self, short: float, grace: float) -> None:
         """Claim no more, let short work end, ask the rest to stop, and give back what they leave."""
@@ -119,6 +138,7 @@ class Shift:
 
     def abandon(self) -> None:
         """Others have settled this session: whatever still runs here is not ours any more."""
+        self._session.abandon()
         self.exchange.stop_claiming()
         self.exchange.runner.stop_all(StopReason.CANCEL)
 
@@ -163,11 +183,16 @@ class EngineRoom:
         """Returns once the shift has stopped in order."""
         self._patience = (short, grace)
         self._stop()
-        self._thread.join()
+        self.join()
+
+    def join(self) -> None:
+        """Returns once a stop that is under way has come to its end."""
+        join(self._thread)
 
     def hurry(self) -> None:
         """Cut the stop short that is under way."""
-        self._hurry()
+        with suppress(RuntimeError):  # It has come to its end, and so has its event loop.
+            self._hurry()
 
     def _serve(self) -> None:
         try:

@@ -8,15 +8,16 @@ from typing import Any, Generic, Literal, TypeAlias, TypeVar
 import msgspec
 
 from holdfast.client.durations import Duration, to_millis
-from holdfast.client.options import JobRef, id_of
+from holdfast.client.options import JobRef, check_priority, id_of
 from holdfast.client.store_access import StoreAccess
 from holdfast.core.errors import InvalidInput, JobCancelled, JobFailed, NotFound, StillRunning
 from holdfast.core.job import Done, Failed, Job, StateName
-from holdfast.core.limits import MAX_PRIORITY, check_int, shown
+from holdfast.core.limits import shown
 from holdfast.core.requests import Enqueued
 from holdfast.core.run import Run
-from holdfast.store.scripts import cancel, look, reorder, retry
+from holdfast.store.scripts import cancel, look, reorder, retry, why
 from holdfast.store.scripts.cancel import Cancelling
+from holdfast.store.scripts.why import Why
 from holdfast.workers.schema import PayloadSchema
 
 R = TypeVar("R")
@@ -27,7 +28,23 @@ Where: TypeAlias = Literal["top", "bottom"] | tuple[Literal["before", "after"], 
 class JobHandle(Generic[R]):
     """One job: look at it, wait for it, stop it, run it again. In a retry chain it means the last link.
 
-    Every blocking call has an awaitable twin with the prefix `a`.
+    Every blocking call has an awaitable twin with the prefix `a`, and `await job` is `await job.aresult()`.
+
+    >>> from holdfast import Holdfast
+    >>> hf = Holdfast("work.db")
+    >>> @hf.task
+    ... def double(x: int) -> int:
+    ...     return 2 * x
+    >>> job = double.enqueue(x=21)
+    >>> job.state
+    <StateName.QUEUED: 'QUEUED'>
+    >>> with hf:
+    ...     job.result(timeout=10)
+    42
+    >>> again = job.retry(priority=5)
+    >>> again.edit(x=5)
+    >>> again.cancel()
+    Cancelling(cancelled=1, requested=0, ended=0)
     """
 
     def __init__(self, access: StoreAccess, answer: Enqueued, schema: PayloadSchema | None = None) -> None:
@@ -82,6 +99,14 @@ class JobHandle(Generic[R]):
         """The awaitable twin of `runs`."""
         return await self._access.aread(look.runs_of, self.id)
 
+    def why(self) -> Why:
+        """Why the job does not run yet: what each gate says. `print(job.why())` says it in words."""
+        return self._access.read(why.why, self.id, self._access.now())
+
+    async def awhy(self) -> Why:
+        """The awaitable twin of `why`."""
+        return await self._access.aread(why.why, self.id, self._access.now())
+
     def wait(self, timeout: Duration | None = None) -> StateName:
         """Wait until the job has ended, and say how. Raises StillRunning after `timeout` seconds."""
         return self._ended(self._access.waiters.wait(self.id, _seconds(timeout)), timeout).state.name
@@ -113,11 +138,13 @@ class JobHandle(Generic[R]):
     def retry(self, priority: int | None = None) -> JobHandle[R]:
         """A new job with what this one last ran with. Always allowed, whatever state this one is in."""
         answer = self._access.write(retry.retry_job, self.id, self._access.now(), _priority(priority))
+        self._access.enqueued()
         return JobHandle(self._access, answer, self._schema)
 
     async def aretry(self, priority: int | None = None) -> JobHandle[R]:
         """The awaitable twin of `retry`."""
         answer = await self._access.awrite(retry.retry_job, self.id, self._access.now(), _priority(priority))
+        await self._access.aenqueued()
         return JobHandle(self._access, answer, self._schema)
 
     def move(self, where: Where) -> None:
@@ -135,28 +162,28 @@ class JobHandle(Generic[R]):
 
     def set_priority(self, priority: int) -> None:
         """Change the priority of a waiting job."""
-        self._access.write(reorder.set_priority, self.id, _priority(priority) or 0)
+        self._access.write(reorder.set_priority, self.id, check_priority(priority))
 
     async def aset_priority(self, priority: int) -> None:
         """The awaitable twin of `set_priority`."""
-        await self._access.awrite(reorder.set_priority, self.id, _priority(priority) or 0)
+        await self._access.awrite(reorder.set_priority, self.id, check_priority(priority))
 
-    def edit(self, **arguments: Any) -> None:
+    def edit(self, /, **arguments: Any) -> None:
         """Change what a waiting job will run with; the whole payload is replaced."""
         self._access.write(reorder.edit_payload, self.id, self._payload(arguments))
 
-    async def aedit(self, **arguments: Any) -> None:
+    async def aedit(self, /, **arguments: Any) -> None:
         """The awaitable twin of `edit`."""
         await self._access.awrite(reorder.edit_payload, self.id, self._payload(arguments))
 
     def _payload(self, arguments: dict[str, Any]) -> str:
         if self._schema is None:
-            raise InvalidInput("this handle does not know its task; edit a job through the handle that enqueued it")
+            raise InvalidInput("the task of this job is not known here; edit it where the task is defined")
         return self._schema.encode((), arguments)[0]
 
     def _ended(self, job: Job | None, timeout: Duration | None) -> Job:
         if job is None:
-            raise StillRunning(f"job {self.id} has not ended within {timeout} s; it goes on")
+            raise StillRunning(f"job {self.id} has not ended within {_seconds(timeout):g} s; it goes on")
         return job
 
     def _result(self, job: Job) -> R:
@@ -186,7 +213,7 @@ def _move(where: Where, job_id: str) -> tuple[Any, ...]:
 
 
 def _priority(value: int | None) -> int | None:
-    return None if value is None else check_int("priority", value, -MAX_PRIORITY, MAX_PRIORITY)
+    return None if value is None else check_priority(value)
 
 
 def _seconds(timeout: Duration | None) -> float | None:

@@ -4,28 +4,33 @@ from __future__ import annotations
 
 import asyncio
 import atexit
-import signal
+import inspect
 import threading
 import weakref
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import timedelta
 from pathlib import Path
-from types import FrameType, TracebackType
+from queue import SimpleQueue
+from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, TypeVar, overload
 
+from holdfast.client.database import make_engine
 from holdfast.client.durations import Duration, to_millis
 from holdfast.client.embedded import EngineRoom, Shift, drain
 from holdfast.client.operations import Operations
 from holdfast.client.options import Options
 from holdfast.client.retry import Retry
+from holdfast.client.signals import heeding_signals, wait_for
 from holdfast.client.store_access import StoreAccess
 from holdfast.client.task import Task, TaskDecorator, make_options
-from holdfast.core.errors import InvalidInput, StoreUnavailable
+from holdfast.core.errors import InvalidInput
 from holdfast.core.limits import check_int, check_name, shown
 from holdfast.runtime.clock import Clock, SystemClock
-from holdfast.store.engine import Engine, Ids, new_uuid
+from holdfast.store.engine import Ids, new_uuid
 from holdfast.store.forks import forget_after_fork
+from holdfast.store.statements import Dialect
 from holdfast.workers.context import Context
+from holdfast.workers.runner import is_coroutines_thread
 from holdfast.workers.schema import PayloadSchema
 from holdfast.workers.spec import TaskSpec, wants_context
 
@@ -39,6 +44,7 @@ GRACE_S = 5.0
 class Holdfast(Operations):
     """A durable queue in a SQLite file or a PostgreSQL database, embedded in this program.
 
+    >>> from holdfast import Holdfast
     >>> hf = Holdfast("work.db")
     >>> @hf.task
     ... def double(x: int) -> int:
@@ -49,8 +55,9 @@ class Holdfast(Operations):
 
     The database is opened by its first use. Jobs run while this program is inside `async with hf:` or `with hf:`, or in
     `hf.run()`; they can be enqueued and looked at before, inside and after. `concurrency` is how many jobs of each
-    queue run at once here (a number, or one for each queue by name); `durability="normal"` trades the last moments
-    before a power loss for speed; `keep` is how long ended jobs are remembered.
+    queue run at once here: a number, or one for each queue by name. A queue is served here if a task of this program
+    has it (`@hf.task(queue=…)`), or if `concurrency` names it. `durability="normal"` trades the last moments before a
+    power loss for speed; `keep` is how long ended jobs are remembered.
     """
 
     def __init__(
@@ -68,14 +75,21 @@ class Holdfast(Operations):
             raise InvalidInput(f"durability {shown(durability)} is not valid: use 'full' or 'normal'")
         self._concurrency = _check_concurrency(concurrency)
         self._keep_ms = to_millis("keep", keep)
-        clock = clock or SystemClock()
+        clock = SystemClock() if clock is None else _check_clock(clock)
         engine = make_engine(path_or_url, durability, schema, clock, ids)
+        # A URL may hold a password, which has no place in a log.
+        self._name = str(path_or_url) if engine.dialect is Dialect.SQLITE else f"PostgreSQL schema {schema}"
         self._access = StoreAccess(engine, clock, ids)
         self._specs: dict[str, TaskSpec] = {}
         self._room: EngineRoom | None = None
+        self._leaving: EngineRoom | None = None
+        self._asked_to_stop: SimpleQueue[None] = SimpleQueue()
         self.is_draining = False
         self._close = weakref.finalize(self, engine.close)
         forget_after_fork(self)
+
+    def __repr__(self) -> str:
+        return f"<Holdfast {self._name}>"
 
     @property
     def is_running(self) -> bool:
@@ -109,15 +123,17 @@ class Holdfast(Operations):
         return decorate if function is None else decorate(function)
 
     def _register(self, function: Callable[..., Any], name: str | None, options: Options) -> Task[Any, Any]:
-        if not callable(function):
-            raise InvalidInput(f"{shown(function)} is not a function; use @hf.task on a function or coroutine")
-        called = check_name("task", name or getattr(function, "__name__", "").strip("<>"))
+        _check_function(function)
+        if self._room is not None:
+            # What a session offers is settled when it begins; a job of this task would wait for ever.
+            raise InvalidInput("this Holdfast runs already: define its tasks before it starts, or stop it first")
+        called = check_name("task", function.__name__.strip("<>") if name is None else name)
         if called in self._specs:
             raise InvalidInput(f"there is a task {called!r} already; give this one another name=")
         with_context = wants_context(function)
         spec = TaskSpec(
             name=called,
-            queue=check_name("queue", options.queue or "default"),
+            queue=check_name("queue", "default" if options.queue is None else options.queue),
             function=function,
             schema=PayloadSchema(called, function, skip_first=with_context),
             wants_context=with_context,
@@ -143,40 +159,43 @@ class Holdfast(Operations):
 
     def stop(self, *, short: Duration = SHORT_WORK_S, grace: Duration = GRACE_S) -> None:
         """Stop in order: claim nothing new, let work end for `short`, ask the rest to stop and give it `grace`."""
-        room, self._room = self._room, None
+        patience = (to_millis("short", short) / 1000, to_millis("grace", grace) / 1000)
+        if is_coroutines_thread():
+            raise InvalidInput("a coroutine task must `await hf.astop()`, or it would wait for itself")
+        self._asked_to_stop.put(None)
+        room, self._leaving = self._room, self._room or self._leaving
+        self._room = None
         if room is not None:
-            room.stop(to_millis("short", short) / 1000, to_millis("grace", grace) / 1000)
+            room.stop(*patience)
             _running.discard(self)
+        elif self._leaving is not None:
+            self._leaving.join()
 
     async def astop(self, *, short: Duration = SHORT_WORK_S, grace: Duration = GRACE_S) -> None:
         """The awaitable twin of `stop`."""
         await asyncio.to_thread(self.stop, short=short, grace=grace)
 
     def run(self) -> None:
-        """Run jobs until SIGINT or SIGTERM, then stop in order. A second signal hurries."""
-        self.start()
-        stopping = threading.Event()
+        """Run jobs until SIGINT, SIGTERM or a `stop()` elsewhere, then stop in order. A second signal hurries."""
+        # Unlike an Event, this queue may be put to by a signal in the midst of a `get` of the same thread.
+        asked = self._asked_to_stop = SimpleQueue[None]()
+        signals = 0
 
-        def heed(number: int, frame: FrameType | None) -> None:
-            if stopping.is_set() and self._room is not None:
-                self._room.hurry()
-            stopping.set()
+        def heed() -> None:
+            nonlocal signals
+            signals += 1
+            room = self._room or self._leaving
+            if signals > 1 and room is not None:
+                room.hurry()
+            asked.put(None)
 
-        before = (
-            {number: signal.signal(number, heed) for number in (signal.SIGINT, signal.SIGTERM)}
-            if (threading.current_thread() is threading.main_thread())
-            else {}
-        )
-        try:
-            stopping.wait()
-            room = self._room
-            if room is not None:
-                room.stop(SHORT_WORK_S, GRACE_S)
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
-            self._room = None
-            _running.discard(self)
+        with heeding_signals(heed):
+            self.start()
+            wait_for(asked)
+            if signals > 1:
+                self.stop(short=0, grace=0)
+            else:
+                self.stop()
 
     async def arun(self) -> None:
         """Run jobs until this coroutine is cancelled, then stop in order."""
@@ -232,9 +251,14 @@ class Holdfast(Operations):
 
     def forget(self) -> object:
         """In a forked child nothing runs; the parent's threads are the parent's."""
-        inherited, self._room = self._room, None
+        inherited = (self._room, self._leaving)
+        self._room = self._leaving = None
         _running.discard(self)
         return inherited
+
+    def _schema_of(self, task: str) -> PayloadSchema | None:
+        spec = self._specs.get(task)
+        return None if spec is None else spec.schema
 
     def _make_shift(self, on_lost: Callable[[], None]) -> Shift:
         return Shift(self._access, dict(self._specs), self._slots(), self._keep_ms, on_lost)
@@ -251,30 +275,30 @@ DEFAULT_SLOTS = 10
 _running: weakref.WeakSet[Holdfast] = weakref.WeakSet()
 
 
-@atexit.register
 def _stop_all() -> None:
     for holdfast in list(_running):
         holdfast.stop(short=0, grace=1)
 
 
-def make_engine(path_or_url: str | Path, durability: str, schema: str, clock: Clock, ids: Ids) -> Engine:
-    """The engine that a path or URL means. Nothing is opened yet."""
-    if not isinstance(path_or_url, str | Path) or not str(path_or_url):
-        raise InvalidInput(f"{shown(path_or_url)} is not a database: give a file path or a postgresql:// URL")
-    text = str(path_or_url)
-    if text.startswith(("postgresql://", "postgres://")):
-        try:
-            from holdfast.store.postgres.engine import PostgresEngine
-        except ImportError as error:
-            raise StoreUnavailable(f"PostgreSQL needs psycopg ({error}): pip install 'holdfast[postgres]'") from error
-        return PostgresEngine(text, schema=schema, durability=durability, now=clock.now, ids=ids)
-    if "://" in text or text == ":memory:" or "\x00" in text:
-        raise InvalidInput(
-            f"{shown(text)} is not a database that survives: give the path of a file, or a postgresql:// URL"
-        )
-    from holdfast.store.sqlite.engine import SqliteEngine
+# Python ends its thread pools before it calls what `atexit` knows, and without them nothing can stop in order.
+getattr(threading, "_register_atexit", atexit.register)(_stop_all)
 
-    return SqliteEngine(text, durability=durability, now=clock.now, ids=ids)
+
+def _check_clock(clock: Clock) -> Clock:
+    if isinstance(clock, type) or not callable(getattr(clock, "now", None)):
+        raise InvalidInput(f"clock {shown(clock)} is not a clock: give an object like ManualClock()")
+    return clock
+
+
+def _check_function(function: Callable[..., Any]) -> None:
+    if not inspect.isroutine(function):
+        raise InvalidInput(f"{shown(function)} is not a function; use @hf.task on a function or coroutine")
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise InvalidInput(f"{function.__name__!r} is a generator; a task returns one result, so use `return`")
+    try:
+        inspect.signature(function)
+    except ValueError as error:
+        raise InvalidInput(f"{shown(function)} does not tell its parameters ({error}); wrap it in a function") from None
 
 
 def _check_concurrency(value: int | Mapping[str, int]) -> int | dict[str, int]:

@@ -6,18 +6,18 @@ Every blocking call has an awaitable twin with the prefix `a`.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
-from datetime import datetime
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 from holdfast.client.durations import to_moment
 from holdfast.client.handle import JobHandle
-from holdfast.client.options import HasId, id_of
+from holdfast.client.options import HasId, JobRef, check_bool, check_priority, id_of
 from holdfast.client.store_access import StoreAccess
 from holdfast.core.errors import InvalidInput
 from holdfast.core.group import GroupMode, OnFailure
 from holdfast.core.job import Job, StateName
-from holdfast.core.limits import MAX_PRIORITY, check_int, check_label, check_name, shown
+from holdfast.core.limits import MAX_INT, MAX_SUBJECT, check_int, check_label, check_name, shown
 from holdfast.core.requests import Enqueued, JobFilter
 from holdfast.store.scripts import bulk, cancel, doctor, groups, look, queues
 from holdfast.store.scripts.bulk import BulkAction, BulkResult
@@ -25,17 +25,34 @@ from holdfast.store.scripts.cancel import Cancelling
 from holdfast.store.scripts.doctor import Violation
 from holdfast.store.scripts.groups import GroupView
 from holdfast.store.scripts.look import Page
+from holdfast.workers.schema import PayloadSchema
 
 MOST_PER_PAGE = 1_000
 MOST_PER_ACTION = 10_000
+LONGEST_REASON = 1_000
 
 
 class GroupHandle:
-    """A group that jobs join by `task.options(group=…)`."""
+    """A group that jobs join by `task.options(group=…)`.
+
+    >>> from holdfast import Holdfast
+    >>> hf = Holdfast("work.db")
+    >>> @hf.task
+    ... def step(number: int) -> None: ...
+    >>> release = hf.create_group("release", mode="sequential")
+    >>> jobs = [step.options(group=release).enqueue(number=number) for number in range(3)]
+    >>> hf.drain()
+    3
+    >>> release.view().status
+    <GroupStatus.COMPLETED: 'COMPLETED'>
+    """
 
     def __init__(self, access: StoreAccess, group_id: str) -> None:
         self._access = access
         self.id = group_id
+
+    def __repr__(self) -> str:
+        return f"<GroupHandle {self.id}>"
 
     def view(self) -> GroupView:
         """The group, how it stands, and the last link of each member."""
@@ -59,13 +76,13 @@ class Operations:
 
     _access: StoreAccess
 
-    def job(self, ref: str | int) -> JobHandle[Any]:
-        """The handle of a job by its id or number."""
-        return self._handle(self._access.read(look.find_job, ref))
+    def job(self, ref: JobRef | int) -> JobHandle[Any]:
+        """The handle of a job by its id or number, or of another handle's job."""
+        return self._handle(self._access.read(look.find_job, _check_ref(ref)))
 
-    async def ajob(self, ref: str | int) -> JobHandle[Any]:
+    async def ajob(self, ref: JobRef | int) -> JobHandle[Any]:
         """The awaitable twin of `job`."""
-        return self._handle(await self._access.aread(look.find_job, ref))
+        return self._handle(await self._access.aread(look.find_job, _check_ref(ref)))
 
     def jobs(self, *, limit: int = 50, cursor: str | None = None, **filters: Any) -> Page:
         """A page of jobs, newest first.
@@ -73,11 +90,11 @@ class Operations:
         Filters: `state` (one or several), `queue`, `task`, `tag`, `group`, `subject_prefix`, `created_after` and
         `error_text`.
         """
-        return self._access.read(look.list_jobs, make_filter(**filters), _limit(limit, MOST_PER_PAGE), cursor)
+        return self._access.read(look.list_jobs, *_page(filters, limit, cursor))
 
     async def ajobs(self, *, limit: int = 50, cursor: str | None = None, **filters: Any) -> Page:
         """The awaitable twin of `jobs`."""
-        return await self._access.aread(look.list_jobs, make_filter(**filters), _limit(limit, MOST_PER_PAGE), cursor)
+        return await self._access.aread(look.list_jobs, *_page(filters, limit, cursor))
 
     def counts(self) -> dict[str, dict[StateName, int]]:
         """How many jobs each queue has in each state."""
@@ -101,14 +118,14 @@ class Operations:
         self, action: str, *, dry_run: bool = False, limit: int = 1_000, priority: int | None = None, **filters: Any
     ) -> BulkResult:
         """`cancel`, `retry` or `priority` for every job that fits; `dry_run` only counts them."""
-        wanted, options = make_filter(**filters), _bulk_options(limit, dry_run, priority)
+        wanted, options = make_filter(filters), _bulk_options(limit, dry_run, priority)
         return self._access.write(bulk.bulk, _action(action), wanted, self._access.now(), **options)
 
     async def abulk(
         self, action: str, *, dry_run: bool = False, limit: int = 1_000, priority: int | None = None, **filters: Any
     ) -> BulkResult:
         """The awaitable twin of `bulk`."""
-        wanted, options = make_filter(**filters), _bulk_options(limit, dry_run, priority)
+        wanted, options = make_filter(filters), _bulk_options(limit, dry_run, priority)
         return await self._access.awrite(bulk.bulk, _action(action), wanted, self._access.now(), **options)
 
     def create_group(self, name: str | None = None, *, mode: str = "parallel", on_failure: str = "stop") -> GroupHandle:
@@ -127,11 +144,11 @@ class Operations:
 
     def pause(self, queue: str, reason: str | None = None) -> None:
         """Start nothing new from a queue. What runs goes on."""
-        self._access.write(queues.pause, check_name("queue", queue), reason, self._access.now())
+        self._access.write(queues.pause, check_name("queue", queue), _reason(reason), self._access.now())
 
     async def apause(self, queue: str, reason: str | None = None) -> None:
         """The awaitable twin of `pause`."""
-        await self._access.awrite(queues.pause, check_name("queue", queue), reason, self._access.now())
+        await self._access.awrite(queues.pause, check_name("queue", queue), _reason(reason), self._access.now())
 
     def resume(self, queue: str) -> None:
         """Start jobs of a paused queue again."""
@@ -173,37 +190,65 @@ class Operations:
         )
 
     def _handle(self, job: Job) -> JobHandle[Any]:
-        return JobHandle(self._access, Enqueued(job.id, job.state.name, job.generation))
+        answer = Enqueued(job.id, job.state.name, job.generation)
+        return JobHandle(self._access, answer, self._schema_of(job.task))
+
+    def _schema_of(self, task: str) -> PayloadSchema | None:
+        """How the payload and result of a task are read, where it is known."""
+        return None
 
 
-def make_filter(
-    *,
-    state: str | Iterable[str] | None = None,
-    queue: str | None = None,
-    task: str | None = None,
-    tag: str | None = None,
-    group: HasId | str | None = None,
-    subject_prefix: str | None = None,
-    created_after: datetime | None = None,
-    error_text: str | None = None,
-) -> JobFilter:
-    """The filter that these words mean."""
-    return JobFilter(
-        states=() if state is None else tuple(map(_state, [state] if isinstance(state, str) else state)),
-        queue=queue,
-        task=task,
-        tag=tag,
-        group_id=None if group is None else id_of(group),
-        subject_prefix=subject_prefix,
-        created_after=None if created_after is None else to_moment("created_after", created_after),
-        error_text=error_text,
-    )
+def make_filter(filters: Mapping[str, Any]) -> JobFilter:
+    """The filter that these words mean; None leaves a field open."""
+    fields: dict[str, Any] = {}
+    for name, value in filters.items():
+        if name not in _FILTERS:
+            raise InvalidInput(f"{name!r} is not a filter; use {', '.join(_FILTERS)}")
+        if value is not None:
+            field, read = _FILTERS[name]
+            fields[field] = read(value)
+    return JobFilter(**fields)
 
 
-def _state(name: str) -> StateName:
-    if name not in tuple(StateName):
-        raise InvalidInput(f"state {shown(name)} does not exist; use one of {', '.join(StateName)}")
-    return StateName(name)
+def _states(value: Any) -> tuple[StateName, ...]:
+    names = [value] if isinstance(value, str) or not isinstance(value, Iterable) else list(value)
+    if not names:
+        raise InvalidInput("state is empty: name at least one, or leave it out to mean all")
+    for name in names:
+        if name not in tuple(StateName):
+            raise InvalidInput(f"state {shown(name)} does not exist; use one of {', '.join(StateName)}")
+    return tuple(map(StateName, names))
+
+
+def _task_name(value: Any) -> str:
+    return check_name("task", getattr(value, "name", value))
+
+
+_FILTERS: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "state": ("states", _states),
+    "queue": ("queue", partial(check_name, "queue")),
+    "task": ("task", _task_name),
+    "tag": ("tag", partial(check_label, "tag")),
+    "group": ("group_id", id_of),
+    "subject_prefix": ("subject_prefix", partial(check_label, "subject_prefix", longest=MAX_SUBJECT)),
+    "created_after": ("created_after", partial(to_moment, "created_after")),
+    "error_text": ("error_text", partial(check_label, "error_text")),
+}
+
+
+def _page(filters: Mapping[str, Any], limit: int, cursor: str | None) -> tuple[JobFilter, int, str | None]:
+    below = None if cursor is None else check_label("cursor", cursor)
+    return make_filter(filters), _limit(limit, MOST_PER_PAGE), below
+
+
+def _check_ref(ref: JobRef | int) -> str | int:
+    if isinstance(ref, int):
+        return check_int("job", ref, 1, MAX_INT)
+    return id_of(ref)
+
+
+def _reason(value: str | None) -> str | None:
+    return None if value is None else check_label("reason", value, LONGEST_REASON)
 
 
 def _by_queue(counts: list[look.Count]) -> dict[str, dict[StateName, int]]:
@@ -220,8 +265,8 @@ def _action(action: str) -> BulkAction:
 
 
 def _bulk_options(limit: int, dry_run: bool, priority: int | None) -> dict[str, Any]:
-    wanted = None if priority is None else check_int("priority", priority, -MAX_PRIORITY, MAX_PRIORITY)
-    return {"limit": _limit(limit, MOST_PER_ACTION), "dry_run": dry_run, "priority": wanted}
+    wanted = None if priority is None else check_priority(priority)
+    return {"limit": _limit(limit, MOST_PER_ACTION), "dry_run": check_bool("dry_run", dry_run), "priority": wanted}
 
 
 def _limit(value: int, most: int) -> int:

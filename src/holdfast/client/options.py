@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from typing import Any, Protocol, TypeAlias
 
+import msgspec
 from msgspec import Struct
 
 from holdfast.client.durations import Duration, to_millis, to_moment
 from holdfast.client.retry import Retry
 from holdfast.core.errors import InvalidInput
 from holdfast.core.group import Needs
-from holdfast.core.limits import MAX_INT, MAX_PRIORITY, MAX_SUBJECT, check_int, check_label, check_name, shown
+from holdfast.core.limits import MAX_PRIORITY, MAX_SUBJECT, check_int, check_label, check_name, shown
 from holdfast.core.requests import Dependency, NewJob
 from holdfast.core.subject import tenant_of
 
-_FIELD = re.compile(r"\{(\w+)\}")
+# `{name}`, a doubled brace, or a brace that stands alone.
+_FIELD = re.compile(r"\{(\w+)\}|\{\{|\}\}|[{}]")
+
+# Nanoseconds since the epoch fit, and there is always room for a next one.
+MAX_GENERATION = 2**62
 
 
 class HasId(Protocol):
@@ -53,11 +58,13 @@ class Options(Struct, frozen=True, kw_only=True):
     trace_id: str | None = None
 
     def over(self, other: Options) -> Options:
-        """These options laid over `other`."""
+        """These options laid over `other`; `at` and `delay` take each other's place."""
         values = {
             field: ours if (ours := getattr(self, field)) is not None else getattr(other, field)
             for field in self.__struct_fields__
         }
+        if self.at is not None or self.delay is not None:
+            values |= {"at": self.at, "delay": self.delay}
         return Options(**values)
 
 
@@ -71,8 +78,8 @@ class Prepared:
         if options.delay is not None and options.at is not None:
             raise InvalidInput("give either delay or at, not both")
         if options.generation is not None and options.subject is None:
-            raise InvalidInput(f"generation {options.generation} has no subject; give the subject as well")
-        self.subject = options.subject
+            raise InvalidInput(f"generation {shown(options.generation)} has no subject; give the subject as well")
+        self.subject = None if options.subject is None else _check_template(options.subject)
         self.tenant = options.tenant
         self.idempotency_key = options.idempotency_key
         if options.tenant is not None:
@@ -82,8 +89,8 @@ class Prepared:
         retry = Retry(0) if options.retry is None else Retry.of(options.retry)
         self.fields: dict[str, Any] = {
             "task": task,
-            "queue": check_name("queue", options.queue or "default"),
-            "priority": check_int("priority", options.priority or 0, -MAX_PRIORITY, MAX_PRIORITY),
+            "queue": "default" if options.queue is None else check_name("queue", options.queue),
+            "priority": 0 if options.priority is None else check_priority(options.priority),
             "delay_ms": None if options.delay is None else to_millis("delay", options.delay),
             "due": None if options.at is None else to_moment("at", options.at),
             "ttl_ms": None if options.ttl is None else to_millis("ttl", options.ttl),
@@ -91,13 +98,13 @@ class Prepared:
             "timeout_ms": None if options.timeout is None else to_millis("timeout", options.timeout),
             "policy": retry.policy,
             "tag": None if options.tag is None else check_label("tag", options.tag),
-            "stop_older": bool(options.stop_older),
+            "stop_older": False if options.stop_older is None else check_bool("stop_older", options.stop_older),
             "group_id": None if options.group is None else id_of(options.group),
             "after": (*_after(options.after, Needs.DONE), *_after(options.after_ended, Needs.ENDED)),
-            "trace_id": options.trace_id,
+            "trace_id": None if options.trace_id is None else check_label("trace_id", options.trace_id),
         }
         if options.generation is not None:
-            self.fields["generation"] = check_int("generation", options.generation, 0, MAX_INT)
+            self.fields["generation"] = check_int("generation", options.generation, 0, MAX_GENERATION)
 
     def job(self, job_id: str, payload: str, arguments: Mapping[str, Any], **more: Any) -> NewJob:
         """A job with this payload; a subject like `editor::{repo}` is filled from the arguments."""
@@ -116,21 +123,45 @@ class Prepared:
 
 
 def fill(template: str, arguments: Mapping[str, Any]) -> str:
-    """`{name}` replaced by the argument of that name."""
+    """`{name}` replaced by the argument of that name, as it stands in the payload."""
 
     def replace(match: re.Match[str]) -> str:
         name = match.group(1)
+        if name is None:
+            return match.group()[0]
         if name not in arguments:
-            raise InvalidInput(f"subject {template!r} names {name!r}, which is not an argument of the task")
-        return str(arguments[name])
+            raise _unknown_field(template, name)
+        return str(msgspec.to_builtins(arguments[name], enc_hook=str))
 
     return _FIELD.sub(replace, template)
+
+
+def check_fields(template: str, names: Collection[str]) -> None:
+    """Every `{name}` of a subject is an argument of the task."""
+    for match in _FIELD.finditer(_check_template(template)):
+        if match.group(1) is not None and match.group(1) not in names:
+            raise _unknown_field(template, match.group(1))
+
+
+def _unknown_field(template: str, name: str) -> InvalidInput:
+    return InvalidInput(f"subject {shown(template)} names {name!r}, which is not an argument of the task")
+
+
+def _check_template(value: str) -> str:
+    if not isinstance(value, str):
+        raise InvalidInput(f"subject {shown(value)} is not valid: use text")
+    if any(match.group() in ("{", "}") for match in _FIELD.finditer(value)):
+        raise InvalidInput(
+            f"subject {shown(value)} has a brace that names no argument: write {{name}}, or {{{{ and }}}} for a brace"
+        )
+    return value
 
 
 def _after(value: JobRef | Iterable[JobRef] | None, needs: Needs) -> tuple[Dependency, ...]:
     if value is None:
         return ()
-    refs: list[Any] = [value] if isinstance(value, str) or hasattr(value, "id") else list(value)
+    several = isinstance(value, Iterable) and not isinstance(value, str)
+    refs: list[Any] = list(value) if several else [value]  # type: ignore[arg-type]
     return tuple(Dependency(id_of(ref), needs) for ref in refs)
 
 
@@ -139,4 +170,16 @@ def id_of(ref: JobRef) -> str:
     found = ref if isinstance(ref, str) else getattr(ref, "id", None)
     if not isinstance(found, str):
         raise InvalidInput(f"{shown(ref)} is not a job or group: give a handle or an id")
-    return found
+    return check_label("id", found)
+
+
+def check_priority(value: object) -> int:
+    """A priority; higher ones go first."""
+    return check_int("priority", value, -MAX_PRIORITY, MAX_PRIORITY)
+
+
+def check_bool(what: str, value: object) -> bool:
+    """True or False; what merely counts as one of them is more likely a mistake."""
+    if not isinstance(value, bool):
+        raise InvalidInput(f"{what} {shown(value)} is not valid: use True or False")
+    return value

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from datetime import timedelta
 
 from holdfast.client.durations import Duration, to_millis
@@ -11,6 +10,7 @@ from holdfast.core.limits import check_int, shown
 from holdfast.core.retry import RetryMode, RetryPolicy
 
 MOST_RETRIES = 1_000_000
+MOST_FACTOR = 1_000_000
 
 
 class Retry:
@@ -18,10 +18,17 @@ class Retry:
 
     `mode="requeue"` runs the same job again; `mode="chain"` ends it and continues with a new one. `infra` is the budget
     for failures of the machine (a killed process among them); with 0 a job never runs twice. Exceptions listed in
-    `permanent` fail the job at once.
+    `permanent` (a type, or several as for `except`) fail the job at once. Durations are seconds or timedeltas.
 
-    >>> Retry(5, initial=0.5, cap=timedelta(minutes=1), permanent=(KeyError,)).policy.retries
-    5
+    >>> from datetime import timedelta
+    >>> from holdfast import Holdfast, Retry
+    >>> hf = Holdfast("work.db")
+    >>> @hf.task(retry=Retry(5, initial=0.5, cap=timedelta(minutes=1), permanent=(KeyError,)))
+    ... def fetch(url: str) -> None: ...
+    >>> @hf.task(retry=3)
+    ... def clean() -> None: ...
+    >>> Retry(3)
+    Retry(3, initial=2.0, factor=2.0, cap=3600.0, mode='requeue', infra=3)
     """
 
     def __init__(
@@ -33,29 +40,46 @@ class Retry:
         cap: Duration = timedelta(hours=1),
         mode: str = "requeue",
         infra: int = 3,
-        permanent: tuple[type[BaseException], ...] = (),
+        permanent: type[BaseException] | tuple[type[BaseException], ...] = (),
     ) -> None:
         if mode not in ("requeue", "chain"):
             raise InvalidInput(f"mode {shown(mode)} is not valid: use 'requeue' or 'chain'")
-        if not isinstance(factor, int | float) or not math.isfinite(factor) or factor < 1:
-            raise InvalidInput(f"factor {shown(factor)} is not valid: use a number of at least 1")
-        for kind in permanent:
-            if not (isinstance(kind, type) and issubclass(kind, BaseException)):
-                raise InvalidInput(f"permanent {shown(kind)} is not valid: list exception types")
-        self.permanent = tuple(permanent)
+        self.permanent = _types(permanent)
         self.policy = RetryPolicy(
             retries=check_int("retries", retries, 0, MOST_RETRIES),
             initial_ms=to_millis("initial", initial),
-            factor=float(factor),
+            factor=_factor(factor),
             cap_ms=to_millis("cap", cap),
             mode=RetryMode(mode.upper()),
             infra=check_int("infra", infra, 0, MOST_RETRIES),
         )
 
-    @staticmethod
-    def of(value: Retry | int) -> Retry:
+    @classmethod
+    def of(cls, value: Retry | int) -> Retry:
         """`retry=3` means `retry=Retry(3)`."""
-        return value if isinstance(value, Retry) else Retry(value)
+        if isinstance(value, Retry):
+            return value
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise InvalidInput(f"retry {shown(value)} is not valid: use a number of retries or a Retry(…)")
+        return cls(value)
 
     def __repr__(self) -> str:
-        return f"Retry({self.policy})"
+        policy = self.policy
+        timing = f"initial={policy.initial_ms / 1000}, factor={policy.factor}, cap={policy.cap_ms / 1000}"
+        names = "".join(f"{kind.__name__}, " for kind in self.permanent)
+        permanent = f", permanent=({names.strip()})" if names else ""
+        return f"Retry({policy.retries}, {timing}, mode={policy.mode.lower()!r}, infra={policy.infra}{permanent})"
+
+
+def _factor(value: float) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 1 <= value <= MOST_FACTOR:
+        raise InvalidInput(f"factor {shown(value)} is not valid: use a number from 1 to {MOST_FACTOR:,}")
+    return float(value)
+
+
+def _types(value: type[BaseException] | tuple[type[BaseException], ...]) -> tuple[type[BaseException], ...]:
+    kinds = tuple(value) if isinstance(value, tuple | list | set | frozenset) else (value,)
+    for kind in kinds:
+        if not (isinstance(kind, type) and issubclass(kind, BaseException)):
+            raise InvalidInput(f"permanent {shown(kind)} is not valid: list exception types")
+    return kinds

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -45,6 +46,16 @@ class StoreAccess:
     async def awrite(self, script: Callable[Concatenate[Tx, P], T], *args: P.args, **kw: P.kwargs) -> T:
         """The awaitable twin of `write`."""
         return await self.engine.write(script, *args, **kw)
+
+    def enqueued(self) -> None:
+        """Jobs were stored: inline mode runs them now."""
+        if self.after_enqueue is not None:
+            self.after_enqueue()
+
+    async def aenqueued(self) -> None:
+        """The awaitable twin of `enqueued`."""
+        if self.after_enqueue is not None:
+            await asyncio.to_thread(self.after_enqueue)
 
     def forget(self) -> Any:
         inherited, self.waiters = self.waiters, Waiters(self.engine)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, overload
 
 import msgspec
 
 from holdfast.client.handle import JobHandle
-from holdfast.client.options import Options, Prepared
+from holdfast.client.options import Options, Prepared, check_fields
+from holdfast.client.retry import Retry
 from holdfast.client.store_access import StoreAccess
-from holdfast.core.errors import InvalidInput
+from holdfast.core.errors import InvalidInput, InvalidPayload
+from holdfast.core.limits import shown
 from holdfast.core.requests import Claimed, Enqueued, NewJob
 from holdfast.store.scripts.enqueue import enqueue
 from holdfast.workers.context import Context
@@ -32,6 +33,11 @@ class Enqueuing(Generic[P, R]):
         self._options = options
         self._prepared: Prepared | None = None
 
+    def __repr__(self) -> str:
+        chosen = {name: getattr(self._options, name) for name in self._options.__struct_fields__}
+        said = ", ".join(f"{name}={shown(value)}" for name, value in chosen.items() if value is not None)
+        return f"<Task {self.name} with {said or 'no options'}>"
+
     @property
     def name(self) -> str:
         """The task's name, as stored with its jobs."""
@@ -43,13 +49,18 @@ class Enqueuing(Generic[P, R]):
         `queue, priority, delay, at, ttl, deadline, timeout, retry, tag, tenant, subject, generation, stop_older, group,
         after, after_ended, idempotency_key, trace_id`; durations in seconds or as timedelta.
         """
-        return Enqueuing(self._access, self._spec, make_options(options).over(self._options))
+        chosen = make_options(options)
+        if isinstance(chosen.retry, Retry) and set(chosen.retry.permanent) - set(self._spec.permanent):
+            raise InvalidInput(
+                "permanent= belongs to a task, not to one job; use @hf.task(retry=Retry(…, permanent=…))"
+            )
+        return Enqueuing(self._access, self._spec, chosen.over(self._options))
 
-    def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R]:
+    def enqueue(self, /, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R]:
         """Store a job that calls the task with these arguments. Durable when it returns."""
         return self._enqueue([self._job(args, kwargs)])[0]
 
-    async def aenqueue(self, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R]:
+    async def aenqueue(self, /, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R]:
         """The awaitable twin of `enqueue`."""
         return (await self._aenqueue([self._job(args, kwargs)]))[0]
 
@@ -71,21 +82,21 @@ class Enqueuing(Generic[P, R]):
 
     def _enqueue(self, jobs: list[NewJob]) -> list[JobHandle[R]]:
         answers = self._access.write(enqueue, jobs, self._access.now()) if jobs else []
-        if self._access.after_enqueue is not None:
-            self._access.after_enqueue()
+        self._access.enqueued()
         return self._handles(answers)
 
     async def _aenqueue(self, jobs: list[NewJob]) -> list[JobHandle[R]]:
         answers = await self._access.awrite(enqueue, jobs, self._access.now()) if jobs else []
-        if self._access.after_enqueue is not None:
-            await asyncio.to_thread(self._access.after_enqueue)
+        await self._access.aenqueued()
         return self._handles(answers)
 
     def _handles(self, answers: list[Enqueued]) -> list[JobHandle[R]]:
         return [JobHandle(self._access, answer, self._spec.schema) for answer in answers]
 
     def _jobs(self, payloads: Iterable[Mapping[str, Any]]) -> list[NewJob]:
-        jobs = [self._job((), payload) for payload in payloads]
+        if not isinstance(payloads, Iterable) or isinstance(payloads, str | bytes | Mapping):
+            raise InvalidInput(f"{shown(payloads)} is not a list of payloads: give one dictionary for each job")
+        jobs = [self._job((), _check_arguments(payload)) for payload in payloads]
         if len(jobs) > MOST_AT_ONCE:
             raise InvalidInput(f"{len(jobs)} jobs at once are too many; enqueue at most {MOST_AT_ONCE} in one call")
         return jobs
@@ -119,6 +130,8 @@ class Task(Enqueuing[P, R]):
     """
 
     def __init__(self, access: StoreAccess, spec: TaskSpec, options: Options) -> None:
+        if options.subject is not None and spec.schema.names is not None:
+            check_fields(options.subject, spec.schema.names)
         super().__init__(access, spec, options)
         self.__wrapped__ = spec.function
         self.__doc__ = spec.function.__doc__ or type(self).__doc__
@@ -150,9 +163,19 @@ class TaskDecorator(Protocol):
     def __call__(self, function: Callable[P, R], /) -> Task[P, R]: ...
 
 
+def _check_arguments(payload: object) -> Mapping[str, Any]:
+    if not isinstance(payload, Mapping):
+        raise InvalidPayload(f"{shown(payload)} is not a payload: give a dictionary of arguments by name")
+    return payload
+
+
 def make_options(options: Mapping[str, Any]) -> Options:
     unknown = sorted(set(options) - set(Options.__struct_fields__))
     if unknown:
         allowed = ", ".join(Options.__struct_fields__)
         raise InvalidInput(f"{unknown[0]!r} is not an option; use {allowed}")
-    return Options(**options)
+    # An iterator could be read once only, and options are read as often as they are laid over others.
+    values: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, Iterator) else value for name, value in options.items()
+    }
+    return Options(**values)

@@ -7,9 +7,11 @@ import threading
 from collections.abc import Callable
 from time import monotonic
 
+from holdfast.core.errors import InvalidInput
 from holdfast.core.job import TERMINAL, Job, JobId
 from holdfast.store.engine import Changes, Engine
 from holdfast.store.scripts.look import find_last
+from holdfast.workers.runner import is_coroutines_thread
 
 LOOK_AGAIN_S = 2.0
 
@@ -25,6 +27,8 @@ class Waiters:
 
     def wait(self, job_id: JobId, timeout: float | None) -> Job | None:
         """The job once it has ended, or None after `timeout` seconds. Blocks the calling thread only."""
+        if is_coroutines_thread():
+            raise InvalidInput("a coroutine that waits for a job must `await` it, or no job could end meanwhile")
         told = threading.Event()
         ids = {job_id}
         left = Countdown(timeout)

@@ -6,85 +6,197 @@ from typing import ClassVar
 
 
 class HoldfastError(Exception):
-    """The root of everything Holdfast raises on purpose."""
+    """The root of everything Holdfast raises on purpose. Each type has a `code` that stays the same.
+
+    >>> from holdfast import Holdfast, HoldfastError
+    >>> try:
+    ...     Holdfast("work.db").job("nowhere")
+    ... except HoldfastError as error:
+    ...     print(f"{error.code}: {error}")
+    ERR_NOT_FOUND: there is no job 'nowhere'
+    """
 
     code: ClassVar[str] = "ERR_HOLDFAST"
 
 
 class InvalidInput(HoldfastError, ValueError):
-    """What the caller gave does not fit; nothing was stored or changed."""
+    """What the caller gave does not fit; nothing was stored or changed.
+
+    >>> from holdfast import Holdfast
+    >>> Holdfast("work.db").jobs(limit=0)
+    Traceback (most recent call last):
+    holdfast.core.errors.InvalidInput: limit 0 is not valid: use a whole number from 1 to 1000
+    """
 
     code = "ERR_INVALID_INPUT"
 
 
 class InvalidPayload(InvalidInput):
-    """The arguments of a job do not fit the task's signature, or are not JSON."""
+    """The arguments of a job do not fit the task's signature, or are not JSON.
+
+    >>> from holdfast import Holdfast
+    >>> hf = Holdfast("work.db")
+    >>> @hf.task
+    ... def double(x: int) -> int:
+    ...     return 2 * x
+    >>> double.enqueue(x="one")
+    Traceback (most recent call last):
+    holdfast.core.errors.InvalidPayload: the payload does not fit task 'double': Expected `int`, got `str` - at `$.x`
+    """
 
     code = "ERR_INVALID_PAYLOAD"
 
 
 class NotFound(HoldfastError, LookupError):
-    """There is no such job, group, reservation or cursor."""
+    """There is no such job, group, reservation or cursor.
+
+    >>> from holdfast import Holdfast
+    >>> Holdfast("work.db").job(1234)
+    Traceback (most recent call last):
+    holdfast.core.errors.NotFound: there is no job 1234
+    """
 
     code = "ERR_NOT_FOUND"
 
 
 class Conflict(HoldfastError):
-    """Somebody was first: the row is no longer in the state that the call expected."""
+    """Somebody was first: the row is no longer in the state that the call expected.
+
+    >>> from holdfast import Conflict, Holdfast
+    >>> hf = Holdfast("work.db")
+    >>> @hf.task
+    ... def clean() -> None: ...
+    >>> job = clean.enqueue()
+    >>> hf.drain()
+    1
+    >>> try:
+    ...     job.move("top")
+    ... except Conflict:
+    ...     print("too late")
+    too late
+    """
 
     code = "ERR_CONFLICT"
 
 
 class Busy(HoldfastError):
-    """The scope is reserved by somebody else."""
+    """The scope is reserved by somebody else.
+
+    >>> from holdfast import Busy
+    >>> Busy.code
+    'ERR_BUSY'
+    """
 
     code = "ERR_BUSY"
 
 
 class StoreError(HoldfastError):
-    """The database could not do what was asked."""
+    """The database could not do what was asked.
+
+    >>> from holdfast import Holdfast, StoreError
+    >>> try:
+    ...     Holdfast("missing/work.db").counts()
+    ... except StoreError as error:
+    ...     print(error.code)
+    ERR_STORE_UNAVAILABLE
+    """
 
     code = "ERR_STORE"
 
 
 class StoreUnavailable(StoreError):
-    """The database cannot be opened or used: not a database, read-only, closed, corrupt, unreachable."""
+    """The database cannot be opened or used: not a database, read-only, closed, corrupt, unreachable.
+
+    >>> from holdfast import Holdfast
+    >>> Holdfast("missing/work.db").counts()
+    Traceback (most recent call last):
+    holdfast.core.errors.StoreUnavailable: the folder ...missing does not exist; create it first
+    """
 
     code = "ERR_STORE_UNAVAILABLE"
 
 
 class StoreBusy(StoreError):
-    """A foreign program kept the database locked for too long. Nothing was written; try again."""
+    """A foreign program kept the database locked for too long. Nothing was written; try again.
+
+    >>> from holdfast import StoreBusy, StoreError
+    >>> issubclass(StoreBusy, StoreError)
+    True
+    """
 
     code = "ERR_STORE_BUSY"
 
 
 class StoreFull(StoreError):
-    """The disk is full. Nothing was written."""
+    """The disk is full. Nothing was written.
+
+    >>> from holdfast import StoreError, StoreFull
+    >>> issubclass(StoreFull, StoreError)
+    True
+    """
 
     code = "ERR_STORE_FULL"
 
 
 class StoreCorrupt(StoreUnavailable):
-    """The file is damaged, or is not a database."""
+    """The file is damaged, or is not a database.
+
+    >>> from pathlib import Path
+    >>> from holdfast import Holdfast
+    >>> _ = Path("letter.txt").write_text("Dear Ada, " * 100)
+    >>> Holdfast("letter.txt").counts()
+    Traceback (most recent call last):
+    holdfast.core.errors.StoreCorrupt: ...letter.txt is damaged or not a database ...; restore it from a backup
+    """
 
     code = "ERR_STORE_CORRUPT"
 
 
 class OutcomeUnknown(StoreError):
-    """The commit failed half-way: it may or may not be there. Repeat with the same idempotency key."""
+    """The commit failed half-way: it may or may not be there. Repeat with the same idempotency key.
+
+    >>> from holdfast import Holdfast, OutcomeUnknown
+    >>> hf = Holdfast("work.db")
+    >>> @hf.task
+    ... def ship(order: int) -> None: ...
+    >>> once = ship.options(idempotency_key="order 5")
+    >>> try:
+    ...     job = once.enqueue(order=5)
+    ... except OutcomeUnknown:
+    ...     job = once.enqueue(order=5)
+    >>> once.enqueue(order=5).id == job.id
+    True
+    """
 
     code = "ERR_OUTCOME_UNKNOWN"
 
 
 class SchemaMismatch(StoreError):
-    """The database's schema is newer than this program, or was changed by hand."""
+    """The database's schema is newer than this program, or was changed by hand.
+
+    >>> from holdfast import SchemaMismatch
+    >>> SchemaMismatch.code
+    'ERR_SCHEMA'
+    """
 
     code = "ERR_SCHEMA"
 
 
 class JobError(HoldfastError):
-    """A job ended without a result. `job_id` and `state` say which and how."""
+    """A job ended without a result. `job_id` and `state` say which and how.
+
+    >>> from holdfast import Holdfast, JobError
+    >>> hf = Holdfast("work.db")
+    >>> @hf.task
+    ... def clean() -> None: ...
+    >>> job = clean.enqueue()
+    >>> _ = job.cancel()
+    >>> try:
+    ...     job.result()
+    ... except JobError as error:
+    ...     print(error.state)
+    CANCELLED
+    """
 
     code = "ERR_JOB"
 
@@ -96,18 +208,56 @@ class JobError(HoldfastError):
 
 
 class JobFailed(JobError):
-    """The job's last try failed; `error_code` and the message are those of that try."""
+    """The job's last try failed; `error_code` and the message are those of that try.
+
+    >>> from holdfast import Holdfast, JobFailed
+    >>> hf = Holdfast("work.db")
+    >>> @hf.task
+    ... def divide(a: int, b: int) -> float:
+    ...     return a / b
+    >>> job = divide.enqueue(a=1, b=0)
+    >>> hf.drain()
+    1
+    >>> try:
+    ...     job.result()
+    ... except JobFailed as error:
+    ...     print(error.error_code)
+    ZeroDivisionError
+    """
 
     code = "ERR_JOB_FAILED"
 
 
 class JobCancelled(JobError):
-    """The job was cancelled, superseded or skipped before it had a result."""
+    """The job was cancelled, superseded or skipped before it had a result.
+
+    >>> from holdfast import Holdfast, JobCancelled
+    >>> hf = Holdfast("work.db")
+    >>> @hf.task(subject="file::{path}")
+    ... def index(path: str) -> None: ...
+    >>> older, newer = index.enqueue(path="a.py"), index.enqueue(path="a.py")
+    >>> try:
+    ...     older.result()
+    ... except JobCancelled as error:
+    ...     print(error.state)
+    SUPERSEDED
+    """
 
     code = "ERR_JOB_CANCELLED"
 
 
 class StillRunning(HoldfastError, TimeoutError):
-    """The time-out of a wait passed before the job ended. The job itself is untouched."""
+    """The time-out of a wait passed before the job ended. The job itself is untouched.
+
+    >>> from holdfast import Holdfast, StillRunning
+    >>> hf = Holdfast("work.db")
+    >>> @hf.task
+    ... def clean() -> None: ...
+    >>> try:
+    ...     clean.enqueue().result(timeout=0.1)
+    ... except StillRunning:
+    ...     print("later, then")
+    later, then
+    """
 
     code = "ERR_WAIT_TIMEOUT"

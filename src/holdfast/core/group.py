@@ -10,6 +10,8 @@ from enum import StrEnum
 
 from holdfast.core.job import TERMINAL, StateName
 
+LEFT_OUT_CODE = "ERR_LEFT_OUT"
+
 
 class GroupMode(StrEnum):
     """All members at once, or one after the other."""
@@ -43,7 +45,10 @@ class Needs(StrEnum):
 
 
 class Turn(StrEnum):
-    """What happens to a waiting job when the one it waits for has ended."""
+    """What happens to a waiting job when the one it waits for has ended.
+
+    A member of a group that is cancelled alone was left out: for those behind it, it counts as done.
+    """
 
     START = "start"
     CANCEL = "cancel"

@@ -19,7 +19,17 @@ SessionId: TypeAlias = str
 
 
 class StateName(StrEnum):
-    """The nine states of a job, as stored."""
+    """The nine states of a job, as stored.
+
+    >>> from holdfast import Holdfast, StateName
+    >>> hf = Holdfast("work.db")
+    >>> @hf.task
+    ... def clean() -> None: ...
+    >>> clean.enqueue().state is StateName.QUEUED
+    True
+    >>> hf.jobs(state=StateName.FAILED).jobs
+    []
+    """
 
     SCHEDULED = "SCHEDULED"
     QUEUED = "QUEUED"
@@ -161,7 +171,17 @@ State: TypeAlias = Scheduled | Queued | Running | Done | Failed | Cancelled | Su
 
 
 class Job(Struct, frozen=True, kw_only=True):
-    """One request to run a task, as it stands in the store."""
+    """One request to run a task, as it stands in the store.
+
+    >>> from holdfast import Holdfast
+    >>> hf = Holdfast("work.db")
+    >>> @hf.task(queue="maths", priority=5)
+    ... def double(x: int) -> int:
+    ...     return 2 * x
+    >>> job = double.enqueue(x=21).job
+    >>> job.task, job.queue, job.priority, job.payload, job.state.name
+    ('double', 'maths', 5, '{"x":21}', <StateName.QUEUED: 'QUEUED'>)
+    """
 
     id: JobId
     number: int

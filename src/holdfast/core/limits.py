@@ -83,5 +83,9 @@ def _depth(encoded: bytes) -> int:
 
 def shown(value: object) -> str:
     """A value as an error message shows it: quoted and cut."""
-    text = repr(value)
+    try:
+        text = repr(value)
+    except Exception:
+        # Too deep, too many digits, or a __repr__ of the user's that fails: the message must come through all the same.
+        return f"a {type(value).__name__} that cannot be shown"
     return text if len(text) <= 80 else f"{text[:77]}…"

@@ -67,7 +67,7 @@ class RetryPolicy(Struct, frozen=True):
         try:
             delay = min(self.initial_ms * self.factor ** (max(nth, 1) - 1), self.cap_ms)
         except OverflowError:
-            delay = self.cap_ms
+            delay = self.cap_ms if self.initial_ms else 0
         return max(0, min(round(delay * (1 + JITTER * jitter)), self.cap_ms))
 
 

@@ -10,7 +10,19 @@ from holdfast.core.job import JobId, Millis, RunId, SessionId
 
 
 class RunStatus(StrEnum):
-    """How a run ended, as stored."""
+    """How a run ended, as stored.
+
+    >>> from holdfast import Holdfast, RunStatus, Skip
+    >>> hf = Holdfast("work.db")
+    >>> @hf.task
+    ... def index(path: str) -> None:
+    ...     raise Skip("the file is unchanged")
+    >>> job = index.enqueue(path="a.py")
+    >>> hf.drain()
+    1
+    >>> job.runs[0].status is RunStatus.SKIPPED
+    True
+    """
 
     COMPLETED = "COMPLETED"
     FAILED = "FAILED"
@@ -20,7 +32,20 @@ class RunStatus(StrEnum):
 
 
 class Run(Struct, frozen=True, kw_only=True):
-    """One try at a job, as it stands in the store."""
+    """One try at a job, as it stands in the store.
+
+    >>> from holdfast import Holdfast
+    >>> hf = Holdfast("work.db")
+    >>> @hf.task
+    ... def divide(a: int, b: int) -> float:
+    ...     return a / b
+    >>> job = divide.enqueue(a=1, b=0)
+    >>> hf.drain()
+    1
+    >>> for run in job.runs:
+    ...     print(run.attempt, run.status, run.error_code, run.error)
+    1 FAILED ZeroDivisionError division by zero
+    """
 
     id: RunId
     job_id: JobId

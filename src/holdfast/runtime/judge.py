@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from pathlib import Path
 
 from msgspec import Struct
 
@@ -32,23 +33,32 @@ class Sighting(Struct):
 
 
 class Judge:
-    """Keeps what it has seen itself; wall clocks of others are never compared."""
+    """Keeps what it has seen itself; wall clocks of others are never compared.
 
-    def __init__(self, boot_id: str, node: str, *, trusts_foreign_locks: bool, lease: float = LEASE_S) -> None:
+    `locks` is the folder that holds the locks of all sessions, where they are all on this machine. It is found by this
+    process's own path: another one may have the same folder under another name, in a container say.
+    """
+
+    def __init__(self, boot_id: str, node: str, *, locks: Path | None, lease: float = LEASE_S) -> None:
         self._boot_id = boot_id
         self._node = node
-        self._trusts_foreign_locks = trusts_foreign_locks
+        self._locks = locks
         self._lease = lease
         self._sightings: dict[SessionId, Sighting] = {}
 
     def look(self, session: SessionRow, monotonic: float) -> Verdict:
         """Judge one session."""
         same_boot = session.boot_id == self._boot_id
-        if session.lock_path is not None and (same_boot or self._trusts_foreign_locks):
-            locked = is_locked(session.lock_path)
+        path = self.lock_of(session)
+        if path is not None and (same_boot or self._locks is not None):
+            locked = is_locked(path)
             if locked is not None:
                 return Verdict.ALIVE if locked else Verdict.GONE if same_boot else Verdict.REBOOTED
         return self._by_heartbeat(session, monotonic, same_boot)
+
+    def lock_of(self, session: SessionRow) -> str | None:
+        """Where this process finds the lock of a session."""
+        return session.lock_path if self._locks is None else str(self._locks / session.id)
 
     def forget(self, known: set[SessionId]) -> None:
         """Drop the sightings of sessions that have ended."""

@@ -38,12 +38,22 @@ class Session:
         """From here on nothing that is left open counts as a crash."""
         await self._engine.write(sessions.note_stop_request, self.id, self._clock.now())
 
-    async def close(self) -> bool:
-        """End in order. False while a run is still open: then the lock stays until the process is gone."""
-        if not await self._engine.write(sessions.close_session, self.id, "success", self._clock.now()):
-            return False
+    def abandon(self) -> None:
+        """Others have settled this session: its lock means nothing any more."""
         if self._lock is not None:
             self._lock.release()
+            self._lock = None
+
+    async def close(self) -> bool:
+        """End in order. False while a run is still open: then the lock stays until the process is gone."""
+        if self._lock is None:
+            return True
+        if not await self._engine.write(sessions.close_session, self.id, "success", self._clock.now()):
+            open_ones = await self._engine.read(sessions.running_sessions)
+            # A run that ended at the last moment may have closed it already.
+            if any(session.id == self.id for session in open_ones):
+                return False
+        self._lock.release()
         return True
 
 

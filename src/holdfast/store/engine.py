@@ -5,6 +5,7 @@ core and writes; it changes rows and nothing else, so that a transaction can alw
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from itertools import starmap
@@ -22,6 +23,8 @@ P = ParamSpec("P")
 
 Ids: TypeAlias = Callable[[], str]
 Row: TypeAlias = tuple[Any, ...]
+
+log = logging.getLogger("holdfast.store")
 
 
 class Changes(Struct):
@@ -51,6 +54,15 @@ class Changes(Struct):
 
 
 Listener: TypeAlias = Callable[[Changes], None]
+
+
+def announce(changes: Changes, listeners: Iterable[Listener]) -> None:
+    """Tell every listener. What one of them raises is its own affair: the commit stands, and the others are told."""
+    for listener in list(listeners):
+        try:
+            listener(changes)
+        except Exception:
+            log.exception("a listener failed")
 
 
 class Tx(Protocol):

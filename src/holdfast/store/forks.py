@@ -1,23 +1,75 @@
 """What happens to open databases when a process forks: the child forgets them and opens its own.
 
-A connection must be neither used nor closed in a child: closing would speak to the server, or touch the file, in the
-parent's name. So the child keeps what it inherited alive and untouched for ever.
+A copy of a connection must not be used, and what a thread was doing in the middle of a fork never ends in the child.
+So a fork waits until no thread is inside a database, and the child then lets go of its copies before anything else.
 """
 
 from __future__ import annotations
 
 import os
+import threading
+import time
 import weakref
+from types import TracebackType
 from typing import Protocol
+
+PATIENCE_S = 10.0
 
 
 class Forgetful(Protocol):
     """Something that starts anew in a forked child."""
 
     def forget(self) -> object:
-        """Drop all inherited state without closing it, and return it."""
+        """Drop all inherited state, and return what must be neither used nor closed in this process."""
 
 
+class Occupancy:
+    """Counts the threads that are inside a database. A fork waits until there is none, and keeps new ones out."""
+
+    def __init__(self) -> None:
+        self.start_anew()
+
+    def start_anew(self) -> None:
+        """Nobody is inside. What a child inherits may be locked by a thread that it does not have."""
+        self._changed = threading.Condition(threading.Lock())
+        self._inside = 0
+        self._forks = 0
+
+    def __enter__(self) -> None:
+        with self._changed:
+            while self._forks:
+                self._changed.wait()
+            self._inside += 1
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with self._changed:
+            self._inside -= 1
+            if not self._inside:
+                self._changed.notify_all()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nobody is inside; in a child, whether nobody was when it was forked."""
+        return not self._inside
+
+    def keep_out(self) -> None:
+        """Let nobody in, and wait until those inside are out: for a while, in case one of them never will be."""
+        until = time.monotonic() + PATIENCE_S
+        with self._changed:
+            self._forks += 1
+            while self._inside and (left := until - time.monotonic()) > 0:
+                self._changed.wait(left)
+
+    def let_in(self) -> None:
+        """The fork is over."""
+        with self._changed:
+            self._forks -= 1
+            self._changed.notify_all()
+
+
+occupancy = Occupancy()
 _alive: weakref.WeakSet[Forgetful] = weakref.WeakSet()
 _inherited: list[object] = []
 
@@ -29,6 +81,7 @@ def forget_after_fork(thing: Forgetful) -> None:
 
 def _in_child() -> None:
     _inherited.extend(thing.forget() for thing in list(_alive))
+    occupancy.start_anew()
 
 
-os.register_at_fork(after_in_child=_in_child)
+os.register_at_fork(before=occupancy.keep_out, after_in_parent=occupancy.let_in, after_in_child=_in_child)

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import fcntl
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from holdfast.store.forks import forget_after_fork
 
+_held: set[LifeLock] = set()
+
 
 class LifeLock:
-    """An exclusive lock on a file of its own, released by the kernel at death, however the process dies."""
+    """An exclusive lock on a file of its own, released by the kernel at death, however the process dies.
+
+    It is held until it is released, even if nobody refers to it any more, and is not passed on to forked children.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -18,6 +24,7 @@ class LifeLock:
         self._file: int | None = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         forget_after_fork(self)
+        _held.add(self)
 
     def release(self) -> None:
         """Say goodbye: the file goes first, so that nobody can find it unlocked and call it a death."""
@@ -25,6 +32,7 @@ class LifeLock:
             self.path.unlink(missing_ok=True)
             os.close(self._file)
             self._file = None
+            _held.discard(self)
 
     def forget(self) -> object:
         # Closing the child's copy leaves the parent's lock alone; unlocking it would not.
@@ -32,6 +40,12 @@ class LifeLock:
             os.close(self._file)
             self._file = None
         return None
+
+
+def clear(path: str) -> None:
+    """Take away the file of a process that is gone, or that others have settled."""
+    with suppress(OSError):
+        os.unlink(path)
 
 
 def is_locked(path: str) -> bool | None:

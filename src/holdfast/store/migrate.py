@@ -94,7 +94,7 @@ def sqlite(connection: apsw.Connection, path: str, now: int, target: int | None 
     try:
         connection.execute(_VERSION_TABLE.format(integer="INTEGER", options=" STRICT"))
         for migration in todo:
-            _apply(connection, migration, now)
+            _apply(connection, path, migration, now)
         connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:
@@ -102,7 +102,7 @@ def sqlite(connection: apsw.Connection, path: str, now: int, target: int | None 
         raise
 
 
-def _apply(connection: apsw.Connection, migration: Migration, now: int) -> None:
+def _apply(connection: apsw.Connection, path: str, migration: Migration, now: int) -> None:
     try:
         connection.execute(migration.text)
         connection.execute(
@@ -110,7 +110,7 @@ def _apply(connection: apsw.Connection, migration: Migration, now: int) -> None:
             (migration.version, migration.name, migration.sha256, now),
         )
     except apsw.Error as error:
-        raise failed(migration, error) from error
+        raise failed(migration, path, error) from error
 
 
 def copy_aside(connection: apsw.Connection, path: str, version: int) -> str:
@@ -134,14 +134,16 @@ def refuse_while_in_use(path: str, connection: apsw.Connection) -> None:
             )
 
 
-def failed(migration: Migration, error: BaseException) -> StoreError:
+def failed(migration: Migration, where: str, error: BaseException) -> StoreError:
     """What the person reads when a migration stops."""
-    return StoreError(f"migration {migration.name} failed and was undone, the database is as it was: {error}")
+    return StoreError(f"migration {migration.name} of {where} failed and was undone, all is as it was: {error}")
 
 
 def postgres(execute: Callable[..., Any], schema: str, now: int, target: int | None = None) -> None:
     """Migrate a PostgreSQL schema. The caller holds the advisory lock and an open transaction."""
-    execute(f'CREATE SCHEMA IF NOT EXISTS "{schema}"')
+    # IF NOT EXISTS asks for the right to create one even where it exists.
+    if not execute("SELECT 1 FROM pg_namespace WHERE nspname = %s", (schema,)).fetchone():
+        execute(f'CREATE SCHEMA "{schema}"')
     execute(_VERSION_TABLE.format(integer="BIGINT", options=""))
     rows = execute("SELECT version, name, sha256 FROM schema_version").fetchall()
     for migration in pending(Dialect.POSTGRES, [Applied(*row) for row in rows], target):
@@ -152,4 +154,4 @@ def postgres(execute: Callable[..., Any], schema: str, now: int, target: int | N
                 (migration.version, migration.name, migration.sha256, now),
             )
         except Exception as error:
-            raise failed(migration, error) from error
+            raise failed(migration, f"schema {schema}", error) from error

@@ -187,6 +187,7 @@ class OwnedRow(Struct, frozen=True, gc=False):
     transient_tries: int
     infra_tries: int
     deaths: int
+    is_suspect: int
     stop_reason: str | None
     deadline: int | None
     generation: int | None

@@ -11,9 +11,11 @@ from typing import Any, Protocol
 import msgspec
 
 from holdfast.core.errors import InvalidInput, InvalidPayload
-from holdfast.core.limits import check_payload
+from holdfast.core.limits import check_payload, shown
 from holdfast.core.requests import Claimed
-from holdfast.workers.raising import Stopped, StopReason
+from holdfast.workers.raising import Stopped, StopReason, storable
+
+LONGEST_TEXT = 1_000
 
 
 class Child(Protocol):
@@ -53,6 +55,20 @@ class Context:
 
     `job` and `attempt` say what is running, `log` records what it does, `progress` and `checkpoint` tell how far it is,
     `cancelled` and `should_yield` say whether it is asked to stop, `enqueue` starts child jobs.
+
+    >>> from holdfast import Context, Holdfast
+    >>> hf = Holdfast("work.db")
+    >>> @hf.task
+    ... def index(ctx: Context, files: list[str]) -> int:
+    ...     for number in range(ctx.job.checkpoint or 0, len(files)):
+    ...         ctx.check()
+    ...         ctx.progress(number / len(files), files[number])
+    ...         ctx.log.info("indexing %s", files[number])
+    ...         ctx.checkpoint(number + 1)
+    ...     return len(files)
+    >>> with hf:
+    ...     index.enqueue(files=["a.py", "b.py"]).result(timeout=10)
+    2
     """
 
     def __init__(
@@ -94,9 +110,9 @@ class Context:
 
     def progress(self, fraction: float, text: str | None = None) -> None:
         """Show how far the run is, from 0 to 1. Never waits; the last one counts."""
-        if not 0 <= fraction <= 1:
-            raise InvalidInput(f"progress {fraction!r} is not valid: use a fraction from 0 to 1")
-        self._note(float(fraction), text)
+        if isinstance(fraction, bool) or not isinstance(fraction, int | float) or not 0 <= fraction <= 1:
+            raise InvalidInput(f"progress {shown(fraction)} is not valid: use a fraction from 0 to 1")
+        self._note(float(fraction), None if text is None else storable(str(text))[:LONGEST_TEXT])
 
     def checkpoint(self, data: Any) -> None:
         """Keep `data` (JSON) for the next run of this job. Durable when it returns."""
@@ -123,11 +139,17 @@ class Context:
 
     def enqueue(self, task: Child, /, *args: Any, **kwargs: Any) -> Any:
         """Start a child job, which knows this job as its parent and shares its trace."""
-        return task.enqueue_from(self._claimed, args, kwargs)
+        return _check_child(task).enqueue_from(self._claimed, args, kwargs)
 
     async def aenqueue(self, task: Child, /, *args: Any, **kwargs: Any) -> Any:
         """The awaitable twin of `enqueue`."""
-        return await task.aenqueue_from(self._claimed, args, kwargs)
+        return await _check_child(task).aenqueue_from(self._claimed, args, kwargs)
+
+
+def _check_child(task: Child) -> Child:
+    if not hasattr(task, "enqueue_from"):
+        raise InvalidInput(f"{shown(task)} is not a task; enqueue what @hf.task made, or task.options(…)")
+    return task
 
 
 def _encoded(data: Any) -> str:

@@ -57,6 +57,7 @@ class Exchange(Loop):
         self._closed = False
         self._hurried = False
         self._missed_an_answer = False
+        self._is_asking = False
         self._settled = asyncio.Event()
         self._home = asyncio.get_running_loop()
         self.runner = Runner(specs, clock, self._make_context, self._deliver)
@@ -71,6 +72,7 @@ class Exchange(Loop):
         reports, notes = self._collect()
         holds = tuple(self._held) if self._missed_an_answer else None
         request = self._request(reports)
+        self._is_asking = request.slots > 0
         try:
             answer = await self._engine.write(exchange, reports, notes, request, holds, self.clock.now())
         except BaseException:
@@ -80,16 +82,22 @@ class Exchange(Loop):
             with self._lock:
                 self._outbox[:0] = reports
             raise
+        finally:
+            self._is_asking = False
+            self._settled.set()
         self._missed_an_answer = False
         for settled in answer.settled:
             self._let_go(settled.run_id)
             if settled.refused:
                 log.warning("%s", settled.refused)
-        if answer.claimed:
+        if answer.claimed and self._claiming:
             self._hold(answer.claimed)
+        elif answer.claimed:
+            # The stop began while the question was under way: they go back with the next exchange, unstarted.
+            self._missed_an_answer = True
+            self.wake()
         if answer.stops:
             self.runner.stop((stop.run_id, StopReason(stop.stop_reason)) for stop in answer.stops)
-        self._settled.set()
         return len(answer.claimed)
 
     def heed(self, changes: Changes) -> None:
@@ -108,8 +116,8 @@ class Exchange(Loop):
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing is held here."""
-        return not self._held
+        """Whether nothing is held here, and nothing can be on its way."""
+        return not (self._held or self._is_asking or self._missed_an_answer)
 
     def hurry(self) -> None:
         """Cut every `wait_idle` short."""
@@ -125,12 +133,12 @@ class Exchange(Loop):
         """Wait until nothing is held here any more; False if that takes longer than `limit` seconds."""
         try:
             async with asyncio.timeout(limit):
-                while self._held and not self._hurried:
+                while not (self.is_idle or self._hurried):
                     self._settled.clear()
                     await self._settled.wait()
         except TimeoutError:
             return False
-        return not self._held
+        return self.is_idle
 
     def _collect(self) -> tuple[list[Report], list[Progress]]:
         with self._lock:
@@ -181,20 +189,20 @@ class Exchange(Loop):
             self._note_is_coming = False
         self.wake()
 
-    def _deliver(self, report: Report) -> None:
-        """A run has ended. Called from the runner's thread, or from a function's that outlived the worker."""
+    def _deliver(self, reports: list[Report]) -> None:
+        """Runs have ended. Called from the runner's thread, or from a function's that outlived the worker."""
         with self._lock:
             closed = self._closed
             if not closed:
-                self._outbox.append(report)
+                self._outbox += reports
         if closed:
-            self._deliver_late(report)
+            self._deliver_late(reports)
         else:
             self._wake_soon()
 
-    def _deliver_late(self, report: Report) -> None:
+    def _deliver_late(self, reports: list[Report]) -> None:
         now = self.clock.now()
-        self._engine.submit(finish, [report], now).result()
+        self._engine.submit(finish, reports, now).result()
         self._engine.submit(close_session, self._session_id, "success", now).result()
 
     def _wake_soon(self) -> None:
@@ -209,6 +217,6 @@ class Exchange(Loop):
         with self._lock:
             self._closed = True
             late, self._outbox = self._outbox, []
-        for report in late:
-            self._deliver_late(report)
+        if late:
+            self._deliver_late(late)
         self.runner.close()

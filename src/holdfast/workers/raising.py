@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import traceback
 from datetime import timedelta
 from enum import StrEnum
 from typing import ClassVar
@@ -19,8 +20,11 @@ from holdfast.core.settle import (
     Snoozed,
     Yielded,
 )
+from holdfast.core.timing import LONGEST
 
 LONGEST_MESSAGE = 2_000
+LONGEST_CODE = 200
+LONGEST_TRACEBACK = 50_000
 
 
 class TaskError(Exception):
@@ -82,6 +86,8 @@ class Snooze(Exception):
         seconds = delay.total_seconds() if isinstance(delay, timedelta) else delay
         if seconds < 0:
             raise ValueError(f"a snooze cannot end in the past ({seconds} s)")
+        if not seconds <= LONGEST / 1000:
+            raise ValueError(f"a snooze of {seconds} s is too long: use up to 100 years")
         super().__init__(f"{seconds:g} s")
         self.delay_ms = round(seconds * 1000)
 
@@ -133,9 +139,9 @@ def raised(error: BaseException, permanent: tuple[type[BaseException], ...]) -> 
         case Snooze():
             return Snoozed(error.delay_ms)
         case Skip():
-            return Skipped(str(error))
+            return Skipped(_message(error))
         case TaskError():
-            return Broke(Failure(error.kind, error.code, _message(error)))
+            return Broke(Failure(error.kind, storable(str(error.code))[:LONGEST_CODE], _message(error)))
         case _:
             return Broke(Failure(_kind(error, permanent), type(error).__qualname__, _message(error)))
 
@@ -150,6 +156,18 @@ def _kind(error: BaseException, permanent: tuple[type[BaseException], ...]) -> F
 
 
 def _message(error: BaseException) -> str:
-    # What a task raises may hold anything; what is stored must be text that both databases take.
-    text = str(error).replace("\x00", "\\0").encode("utf-8", "backslashreplace").decode()
+    try:
+        text = storable(str(error))
+    except Exception:
+        text = "its message cannot be read"
     return text[:LONGEST_MESSAGE] or type(error).__qualname__
+
+
+def traceback_of(error: BaseException) -> str:
+    """The traceback as it is kept with the run; the end of it says most."""
+    return storable("".join(traceback.format_exception(error)))[-LONGEST_TRACEBACK:]
+
+
+def storable(text: str) -> str:
+    """What a task says may hold anything; what is stored must be text that both databases take."""
+    return text.replace("\x00", "\\0").encode("utf-8", "backslashreplace").decode()

@@ -8,8 +8,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-import traceback
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from holdfast.core.job import RunId
@@ -19,11 +20,18 @@ from holdfast.core.settle import Broke, Completed, Outcome
 from holdfast.core.timing import run_budget
 from holdfast.runtime.clock import Clock
 from holdfast.workers.context import Context
-from holdfast.workers.raising import Stopped, StopReason, raised, stopped
+from holdfast.workers.raising import Stopped, StopReason, raised, stopped, traceback_of
 from holdfast.workers.spec import TaskSpec
 from holdfast.workers.threads import Threads
 
 log = logging.getLogger("holdfast.worker")
+
+_thread = threading.local()
+
+
+def is_coroutines_thread() -> bool:
+    """Whether every coroutine of a worker stands still while the calling thread waits."""
+    return getattr(_thread, "serves_coroutines", False)
 
 
 class ActiveRun:
@@ -49,7 +57,7 @@ class Runner:
         specs: Mapping[str, TaskSpec],
         clock: Clock,
         make_context: Callable[[Claimed], Context],
-        deliver: Callable[[Report], None],
+        deliver: Callable[[list[Report]], None],
     ) -> None:
         self._specs = specs
         self._clock = clock
@@ -57,6 +65,7 @@ class Runner:
         self._deliver = deliver
         self._threads = Threads()
         self._active: dict[RunId, ActiveRun] = {}
+        self._ended: deque[Report] = deque()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._serve, name="holdfast-work", daemon=True)
         self._thread.start()
@@ -72,7 +81,7 @@ class Runner:
 
     def stop_all(self, reason: StopReason) -> None:
         """Ask every run to stop."""
-        self._call(lambda: self._ask_all([(run_id, reason) for run_id in self._active]))
+        self._call(lambda: self._ask_all([(run_id, reason) for run_id in list(self._active)]))
 
     def close(self) -> None:
         """End the event loop. A function that is stuck in a thread goes on until its process ends."""
@@ -86,11 +95,30 @@ class Runner:
 
     def _serve(self) -> None:
         asyncio.set_event_loop(self._loop)
+        _thread.serves_coroutines = True
         try:
             self._loop.run_forever()
         finally:
             self._loop.run_until_complete(self._loop.shutdown_asyncgens())
             self._loop.close()
+            self._drop_coroutines()
+            # What ended during the last passes; whoever ends from now on finds the loop closed.
+            self._flush()
+
+    def _drop_coroutines(self) -> None:
+        """Without its loop, a coroutine that did not heed its cancellation is over, unlike a function in its thread."""
+        for run in list(self._active.values()):
+            if run.task is None:
+                continue
+            reason = run.context._stop_reason = run.context._stop_reason or StopReason.SHUTDOWN
+            run.task._log_destroy_pending = False  # type: ignore[attr-defined]
+            try:
+                run.task.get_coro().close()
+            except RuntimeError:
+                log.exception("job %s (%s) does not let itself be ended", run.claimed.job_id, run.claimed.task)
+            else:
+                if run.claimed.run_id in self._active:  # It had not begun.
+                    self._end(run, stopped(reason), None)
 
     def _begin_all(self, batch: list[Claimed]) -> None:
         for claimed in batch:
@@ -107,9 +135,13 @@ class Runner:
         try:
             outcome = Completed(run.spec.schema.encode_result(await self._start(run)))
         except BaseException as error:
-            self._end(run, *self._outcome(run, error))
+            ended = self._outcome(run, error)
         else:
-            self._end(run, outcome)
+            ended = (outcome, None)
+        if not self._ended and not self._loop.is_closed():
+            # Runs that end in the same pass of the event loop are delivered together.
+            self._loop.call_soon(self._flush)
+        self._end(run, *ended)
 
     def _run_function(self, run: ActiveRun) -> None:
         try:
@@ -118,11 +150,12 @@ class Runner:
             ended = self._outcome(run, error)
         else:
             ended = (outcome, None)
+        self._end(run, *ended)
         try:
-            self._call(self._end, run, *ended)
+            self._call(self._flush)
         except RuntimeError:
             # The worker has stopped without this function, which took no notice; its result still counts.
-            self._end(run, *ended)
+            self._flush()
 
     def _start(self, run: ActiveRun) -> Any:
         arguments = run.spec.schema.decode(run.claimed.payload)
@@ -133,7 +166,7 @@ class Runner:
     def _outcome(self, run: ActiveRun, error: BaseException) -> tuple[Outcome, str | None]:
         """What an exception means; if the run was asked to stop, that is why it ended."""
         reason = run.context._stop_reason
-        if reason is not None and isinstance(error, asyncio.CancelledError | Stopped):
+        if reason is not None and isinstance(error, asyncio.CancelledError | GeneratorExit | Stopped):
             return stopped(reason), None
         if isinstance(error, asyncio.CancelledError | Stopped):
             return Broke(Failure(FailureKind.TRANSIENT, "ERR_STOPPED_ITSELF", "it cancelled itself")), None
@@ -141,12 +174,22 @@ class Runner:
         if not isinstance(outcome, Broke):
             return outcome, None
         log.info("job %s (%s) attempt %d: %r", run.claimed.job_id, run.claimed.task, run.claimed.attempt, error)
-        return outcome, "".join(traceback.format_exception(error)).replace("\x00", "\\0")
+        return outcome, traceback_of(error)
 
-    def _end(self, run: ActiveRun, outcome: Outcome, trace: str | None = None) -> None:
+    def _end(self, run: ActiveRun, outcome: Outcome, trace: str | None) -> None:
+        """Lay the report ready for the next `_flush`. Called from the event loop, or from a function's own thread."""
         self._active.pop(run.claimed.run_id, None)
         took = max(0, round((self._clock.monotonic() - run.started) * 1000))
-        self._deliver(Report(run.claimed.run_id, run.claimed.job_id, outcome, took, traceback=trace))
+        self._ended.append(Report(run.claimed.run_id, run.claimed.job_id, outcome, took, traceback=trace))
+
+    def _flush(self) -> None:
+        """Deliver what has ended; each report is taken by one caller, whichever thread that is."""
+        ended = []
+        with suppress(IndexError):
+            while True:
+                ended.append(self._ended.popleft())
+        if ended:
+            self._deliver(ended)
 
     def _set_budget(self, run: ActiveRun) -> None:
         now = self._clock.now()
@@ -161,7 +204,7 @@ class Runner:
 
     def _check_budgets(self) -> None:
         now = self._clock.monotonic()
-        over = [run for run in self._active.values() if run.ends_at is not None and now >= run.ends_at]
+        over = [run for run in list(self._active.values()) if run.ends_at is not None and now >= run.ends_at]
         self._ask_all([(run.claimed.run_id, run.why_it_ends) for run in over])
 
     def _ask_all(self, stops: list[tuple[RunId, StopReason]]) -> None:

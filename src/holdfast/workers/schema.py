@@ -5,12 +5,13 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Mapping
-from typing import Any, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 import msgspec
 
 from holdfast.core.errors import InvalidInput, InvalidPayload
 from holdfast.core.limits import MAX_PAYLOAD, check_payload, shown
+from holdfast.workers.context import Context
 
 
 class PayloadSchema:
@@ -19,28 +20,30 @@ class PayloadSchema:
     def __init__(self, task: str, function: Callable[..., Any], *, skip_first: bool) -> None:
         self._task = task
         parameters = list(inspect.signature(function).parameters.values())[int(skip_first) :]
-        for parameter in parameters:
-            if parameter.kind in (parameter.VAR_POSITIONAL, parameter.POSITIONAL_ONLY):
-                raise InvalidInput(
-                    f"task {task!r} cannot take {parameter}: arguments travel by name; use named parameters"
-                )
-        self._open = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
-        named = [parameter for parameter in parameters if parameter.kind is not parameter.VAR_KEYWORD]
-        self._signature = inspect.Signature([parameter.replace(annotation=parameter.empty) for parameter in parameters])
         self._hints = _hints(task, function)
+        _check_parameters(task, parameters, self._hints)
+        named = [parameter for parameter in parameters if parameter.kind is not parameter.VAR_KEYWORD]
+        rest = [parameter.name for parameter in parameters if parameter.kind is parameter.VAR_KEYWORD]
+        self._signature = inspect.Signature([parameter.replace(annotation=parameter.empty) for parameter in parameters])
         self._shape = msgspec.defstruct(
             f"{task} payload",
             [_field(parameter, self._hints) for parameter in named],
             kw_only=True,
-            forbid_unknown_fields=not self._open,
+            forbid_unknown_fields=not rest,
         )
-        self._decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(self._shape)
+        self._decoder = _decoder(task, self._shape)
+        # What `**more: int` says about the arguments that have no name of their own.
+        self._rest = self._hints.get(rest[0], Any) if rest else Any
         self._names = [parameter.name for parameter in named]
         self._defaults = {
             parameter.name: parameter.default for parameter in named if parameter.default is not parameter.empty
         }
-        returns = self._hints.get("return", Any)
-        self._result = msgspec.json.Decoder(Any if returns is inspect.Parameter.empty else returns)
+        self._result = _result_decoder(self._hints.get("return", Any))
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """The arguments there are, or None where the task takes any (`**more`)."""
+        return tuple(self._names) if self._signature.parameters.keys() == set(self._names) else None
 
     def encode(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
         """The payload as JSON, and the arguments by name; InvalidPayload if they do not fit."""
@@ -54,6 +57,8 @@ class PayloadSchema:
             self._refuse_nan(arguments)
         try:
             self._decoder.decode(encoded)
+            if self._rest is not Any:
+                self._read_rest(msgspec.json.decode(encoded))
         except msgspec.ValidationError as error:
             raise InvalidPayload(f"the payload does not fit task {self._task!r}: {error}") from None
         return encoded.decode(), arguments
@@ -63,6 +68,8 @@ class PayloadSchema:
         try:
             values = self._decoder.decode(payload)
             given: dict[str, Any] = msgspec.json.decode(payload)
+            if self._rest is not Any:
+                given |= self._read_rest(given)
         except msgspec.DecodeError as error:
             raise InvalidPayload(f"the payload does not fit task {self._task!r}: {error}") from None
         # Arguments that were not given are left to the function's own defaults, as they are today.
@@ -77,8 +84,10 @@ class PayloadSchema:
         try:
             encoded = msgspec.json.encode(result)
         except Exception as error:
-            raise InvalidPayload(f"task {self._task!r} returned {shown(result)}, which is not JSON: {error}") from None
+            raise self._bad_result(result, str(error)) from None
         check_payload(encoded, f"the result of task {self._task!r}")
+        if b"null" in encoded and _has_nan(result):
+            raise self._bad_result(result, "it holds a number that JSON cannot write (nan or infinity)")
         return encoded.decode()
 
     def decode_result(self, result: str) -> Any:
@@ -99,10 +108,15 @@ class PayloadSchema:
                 arguments.update(arguments.pop(parameter.name, {}))
         return arguments
 
+    def _read_rest(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        rest = {name: value for name, value in given.items() if name not in self._names}
+        values: dict[str, Any] = msgspec.convert(rest, dict[str, self._rest])  # type: ignore[name-defined]
+        return values
+
     def _not_json(self, arguments: Mapping[str, Any], error: Exception) -> InvalidPayload:
         for name, value in arguments.items():
             try:
-                msgspec.json.encode(value)
+                msgspec.json.encode({name: value})
             except Exception as its_error:
                 said = f"argument {name!r} of task {self._task!r} is not JSON: {shown(value)} ({its_error})"
                 return InvalidPayload(f"{said}. Pass plain data: text, numbers, lists, dictionaries, dates, structs")
@@ -115,25 +129,49 @@ class PayloadSchema:
                     f"argument {name!r} of task {self._task!r} holds a number that JSON cannot write (nan or infinity)"
                 )
 
+    def _bad_result(self, result: Any, why: str) -> InvalidPayload:
+        if inspect.isawaitable(result):
+            if inspect.iscoroutine(result):
+                result.close()
+            why = "a function that awaits nothing cannot return something to await; make the task an `async def`"
+        return InvalidPayload(f"task {self._task!r} returned {shown(result)}, which is not JSON: {why}")
+
 
 def _has_nan(value: Any) -> bool:
+    return _plain_has_nan(msgspec.to_builtins(value))
+
+
+def _plain_has_nan(value: Any) -> bool:
     match value:
         case float():
             return not math.isfinite(value)
         case dict():
-            return any(_has_nan(item) for item in value.values())
-        case list() | tuple() | set() | frozenset():
-            return any(_has_nan(item) for item in value)
-        case msgspec.Struct():
-            return any(_has_nan(item) for item in msgspec.structs.astuple(value))
+            return any(_plain_has_nan(item) for item in (*value, *value.values()))
+        case list() | tuple():
+            return any(map(_plain_has_nan, value))
     return False
 
 
 def _hints(task: str, function: Callable[..., Any]) -> dict[str, Any]:
     try:
         return get_type_hints(function, include_extras=True)
-    except NameError as error:
+    except Exception as error:
+        # Hints are expressions of the user's: a missing import is a NameError, but they can raise anything.
         raise InvalidInput(f"the type hints of task {task!r} cannot be read: {error}; import what they name") from None
+
+
+def _check_parameters(task: str, parameters: list[inspect.Parameter], hints: Mapping[str, Any]) -> None:
+    for parameter in parameters:
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.POSITIONAL_ONLY):
+            raise InvalidInput(f"task {task!r} cannot take {parameter}: arguments travel by name; use named parameters")
+        if is_context(parameter.name, hints):
+            raise InvalidInput(f"task {task!r} has its context as {parameter.name!r}: make it the first parameter")
+
+
+def is_context(name: str, hints: Mapping[str, Any]) -> bool:
+    """Whether a parameter means the run's context: it is called `ctx`, or hinted as one."""
+    hint = hints.get(name)
+    return name == "ctx" or hint is Context or Context in get_args(hint)
 
 
 def _field(parameter: inspect.Parameter, hints: Mapping[str, Any]) -> tuple[str, Any] | tuple[str, Any, Any]:
@@ -142,3 +180,18 @@ def _field(parameter: inspect.Parameter, hints: Mapping[str, Any]) -> tuple[str,
         return (parameter.name, hint)
     # Only whether it may be left out matters here; the default itself stays with the function.
     return (parameter.name, hint, msgspec.field(default=None))
+
+
+def _decoder(task: str, shape: type[Any]) -> msgspec.json.Decoder[Any]:
+    try:
+        return msgspec.json.Decoder(shape)
+    except TypeError as error:
+        raise InvalidInput(f"the type hints of task {task!r} cannot be told apart in JSON: {error}") from None
+
+
+def _result_decoder(hint: Any) -> msgspec.json.Decoder[Any]:
+    try:
+        return msgspec.json.Decoder(hint)
+    except TypeError:
+        # Nothing is checked against a return hint, so one that JSON cannot follow does no harm.
+        return msgspec.json.Decoder(Any)

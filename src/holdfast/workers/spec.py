@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, get_type_hints
 
 from msgspec import Struct
 
-from holdfast.workers.schema import PayloadSchema
+from holdfast.workers.schema import PayloadSchema, is_context
 
 
 class TaskSpec(Struct, frozen=True):
@@ -28,10 +28,13 @@ class TaskSpec(Struct, frozen=True):
 
 
 def wants_context(function: Callable[..., Any]) -> bool:
-    """Whether the first parameter is the run's context: it is called `ctx`, or hinted as one."""
+    """Whether the first parameter is the run's context."""
     first = next(iter(inspect.signature(function).parameters.values()), None)
     if first is None:
         return False
-    hint = first.annotation
-    name = hint if isinstance(hint, str) else getattr(hint, "__name__", "")
-    return first.name == "ctx" or name.rpartition(".")[2] == "Context"
+    try:
+        hints = get_type_hints(function)
+    except Exception:
+        # They cannot be read; whoever makes the schema says why.
+        hints = {}
+    return is_context(first.name, hints)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
+import msgspec
 import psycopg
 
 from holdfast.store.engine import SHAPES, Changes, Ids
@@ -12,9 +13,15 @@ from holdfast.store.statements import Dialect, Statement
 
 T = TypeVar("T")
 
+ALL_ROWS = "%(rows)s"
+
 
 class PostgresTx:
-    """A transaction on one connection; it ends with the call of the script."""
+    """A transaction on one connection; it ends with the call of the script.
+
+    A statement that takes `:rows` gets the parameters of all its rows as one JSON document: one round trip, and one
+    call of the triggers, however many there are.
+    """
 
     dialect = Dialect.POSTGRES
 
@@ -27,9 +34,14 @@ class PostgresTx:
         return self._cursor.execute(statement.postgres, params).rowcount
 
     def run_many(self, statement: Statement, rows: Iterable[Mapping[str, object]], /) -> None:
-        self._cursor.executemany(statement.postgres, list(rows))
+        if ALL_ROWS in statement.postgres:
+            self._cursor.execute(statement.postgres, _document(rows))
+        else:
+            self._cursor.executemany(statement.postgres, list(rows))
 
     def values_many(self, statement: Statement, rows: Iterable[Mapping[str, object]], /) -> list[Any]:
+        if ALL_ROWS in statement.postgres:
+            return [row[0] for row in self._cursor.execute(statement.postgres, _document(rows)).fetchall()]
         self._cursor.executemany(statement.postgres, list(rows), returning=True)
         return [row[0] for results in self._cursor.results() for row in results.fetchall()]
 
@@ -52,3 +64,7 @@ class PostgresTx:
 
     def _columns(self) -> list[str]:
         return [column.name for column in self._cursor.description or ()]
+
+
+def _document(rows: Iterable[Mapping[str, object]]) -> dict[str, str]:
+    return {"rows": msgspec.json.encode(list(rows)).decode()}

@@ -6,21 +6,21 @@ import os
 import tempfile
 import threading
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
+from weakref import WeakSet
 
 import psycopg
 from psycopg import errors as pg
 from psycopg import sql as compose
 from psycopg_pool import ConnectionPool, PoolTimeout
 
-from holdfast.core.errors import StoreUnavailable
 from holdfast.core.limits import check_name
 from holdfast.store import migrate
-from holdfast.store.engine import AwaitableCalls, Changes, Ids, Listener, new_uuid
+from holdfast.store.engine import AwaitableCalls, Changes, Ids, Listener, announce, new_uuid
 from holdfast.store.forks import forget_after_fork
 from holdfast.store.postgres.connection import PostgresTx
 from holdfast.store.postgres.faults import translate
@@ -31,6 +31,7 @@ T = TypeVar("T")
 
 TRIES = 5
 CONNECT_S = 10.0
+SILENCE_S = 10.0
 LOCK_SPACE = 0x486F6C64  # "Hold": apart from advisory locks of the user's own
 
 
@@ -87,10 +88,8 @@ class PostgresEngine(AwaitableCalls):
         return self._threads.submit(self._write, script, args, kw)
 
     def query(self, script: Callable[..., T], *args: Any, **kw: Any) -> T:
-        pool = self._opened()
         try:
-            with pool.connection() as connection:
-                connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            with self._connection(_snapshot) as connection:
                 return script(PostgresTx(connection, self._ids), *args, **kw)
         except (psycopg.Error, PoolTimeout) as error:
             raise translate(error, self.where) from error
@@ -126,6 +125,10 @@ class PostgresEngine(AwaitableCalls):
 
     def forget(self) -> object:
         inherited = (self._pool, self._threads, self._listening)
+        for connection in list(self._connections):
+            # The copy of the socket alone: as long as one is open, the server takes a dead parent for alive.
+            with suppress(psycopg.Error, OSError):
+                os.close(connection.fileno())
         self._listeners = []
         self._start_fresh()
         return inherited
@@ -135,6 +138,7 @@ class PostgresEngine(AwaitableCalls):
         self._pool = None
         self._threads = None
         self._listening = None
+        self._connections: WeakSet[psycopg.Connection[Any]] = WeakSet()
         self._me = self._ids()
 
     def _opened(self) -> ConnectionPool[psycopg.Connection[Any]]:
@@ -170,16 +174,38 @@ class PostgresEngine(AwaitableCalls):
         return connection
 
     def _configure(self, connection: psycopg.Connection[Any]) -> None:
+        self._connections.add(connection)
         autocommit = connection.autocommit
         connection.autocommit = True
         path = compose.Identifier(self.schema)
         connection.execute(compose.SQL("SET search_path TO {}").format(path))
         connection.execute(f"SET synchronous_commit TO {'on' if self._durability == 'full' else 'off'}")
+        # A machine that falls silent in a transaction, frozen or cut off, must not keep the lock from all others.
+        connection.execute(f"SET idle_in_transaction_session_timeout TO {round(SILENCE_S * 1000)}")
         connection.autocommit = autocommit
 
     def _take_lock(self, connection: psycopg.Connection[Any]) -> None:
         """PostgreSQL's BEGIN IMMEDIATE: what a script reads stays true until it commits."""
         connection.execute("SELECT pg_advisory_xact_lock(%s, %s)", (LOCK_SPACE, self._lock_key))
+
+    @contextmanager
+    def _connection(self, begin: Callable[[psycopg.Connection[Any]], Any]) -> Iterator[psycopg.Connection[Any]]:
+        """A connection in a transaction that `begin` has opened.
+
+        The pool may still hold connections from before the server was restarted. As long as nothing was done on one, it
+        is safe to take another.
+        """
+        pool = self._opened()
+        for left in reversed(range(pool.max_size + 1)):
+            with pool.connection() as connection:
+                try:
+                    begin(connection)
+                except psycopg.OperationalError:
+                    if not (left and connection.broken):
+                        raise
+                    continue
+                yield connection
+                return
 
     def _write(self, script: Callable[..., T], args: tuple[Any, ...], kw: dict[str, Any]) -> T:
         for left in reversed(range(TRIES)):
@@ -191,13 +217,9 @@ class PostgresEngine(AwaitableCalls):
         raise AssertionError
 
     def _transact(self, script: Callable[..., T], args: tuple[Any, ...], kw: dict[str, Any]) -> T:
-        pool = self._pool
-        if pool is None:
-            raise StoreUnavailable(f"{self.where} was closed before the call could run")
         committing = False
         try:
-            with pool.connection() as connection:
-                self._take_lock(connection)
+            with self._connection(self._take_lock) as connection:
                 tx = PostgresTx(connection, self._ids)
                 result = script(tx, *args, **kw)
                 if tx.changes:
@@ -213,5 +235,8 @@ class PostgresEngine(AwaitableCalls):
         return result
 
     def _announce(self, changes: Changes) -> None:
-        for listener in list(self._listeners):
-            listener(changes)
+        announce(changes, self._listeners)
+
+
+def _snapshot(connection: psycopg.Connection[Any]) -> None:
+    connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")

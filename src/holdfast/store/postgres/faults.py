@@ -25,7 +25,7 @@ def translate(error: psycopg.Error, where: str, *, committing: bool = False) -> 
             return StoreCorrupt(f"{where} reports damage: {error}")
         case pg.LockNotAvailable() | pg.QueryCanceled():
             return StoreBusy(f"{where} was too busy ({error}); nothing was written. Try again")
-        case pg.ReadOnlySqlTransaction() | pg.InsufficientPrivilege() | pg.InvalidPassword():
+        case pg.ReadOnlySqlTransaction() | pg.InsufficientPrivilege() | pg.InvalidPassword() | pg.InvalidSchemaName():
             return StoreUnavailable(f"{where} does not let this user write: {error}")
         case psycopg.OperationalError() | psycopg.InterfaceError() if committing:
             return OutcomeUnknown(

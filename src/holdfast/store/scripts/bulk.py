@@ -8,10 +8,11 @@ from msgspec import Struct
 
 from holdfast.core.errors import InvalidInput
 from holdfast.core.job import TERMINAL, WAITING, Millis, StateName
+from holdfast.core.order import rank
 from holdfast.core.requests import JobFilter
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.cancel import cancel_job
-from holdfast.store.scripts.look import list_jobs
+from holdfast.store.scripts.look import is_last_link, list_jobs
 from holdfast.store.scripts.reorder import set_priority
 from holdfast.store.scripts.retry import retry_job
 
@@ -49,7 +50,11 @@ def bulk(
     dry_run: bool = False,
     priority: int | None = None,
 ) -> BulkResult:
-    """Apply `action` to the jobs that fit, newest first, at most `limit` of them."""
+    """Apply `action` to the newest jobs that fit, at most `limit` of them.
+
+    They keep their order: that of the queue where it changes, that of their enqueue otherwise, so that of several
+    generations of a subject the newest is the one that is retried. In a retry chain the last link speaks for all.
+    """
     if action is BulkAction.PRIORITY and priority is None:
         raise InvalidInput("the bulk action 'priority' needs a priority")
     concerned = _CONCERNS[action]
@@ -67,7 +72,11 @@ def bulk(
         error_text=wanted.error_text,
     )
     page = list_jobs(tx, filter_, limit)
-    for job in () if dry_run else page.jobs:
+    jobs = page.jobs
+    if action is BulkAction.RETRY:
+        jobs = [job for job in jobs if is_last_link(tx, job.id)]
+    ordered = sorted(jobs, key=rank) if action is BulkAction.PRIORITY else jobs[::-1]
+    for job in () if dry_run else ordered:
         match action:
             case BulkAction.CANCEL:
                 cancel_job(tx, job.id, now)
@@ -75,4 +84,4 @@ def bulk(
                 retry_job(tx, job.id, now, priority)
             case BulkAction.PRIORITY:
                 set_priority(tx, job.id, priority or 0)
-    return BulkResult(len(page.jobs), more=page.cursor is not None, dry_run=dry_run)
+    return BulkResult(len(jobs), more=page.cursor is not None, dry_run=dry_run)

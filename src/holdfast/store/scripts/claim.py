@@ -11,6 +11,7 @@ from holdfast.store.engine import Tx
 from holdfast.store.statements import sql
 
 SUSPECT_PATIENCE_MS = 30_000
+MOST_SUSPECTS = 1_000
 
 
 class Candidate(Struct, frozen=True, gc=False):
@@ -33,6 +34,15 @@ class Candidate(Struct, frozen=True, gc=False):
     template_id: str | None
 
 
+class Suspect(Struct, frozen=True, gc=False):
+    """A job that waits to run with nothing beside it."""
+
+    number: int
+    queue: str
+    job_type: str
+    queued_at: Millis
+
+
 class Gates(Struct, frozen=True, gc=False):
     """What decides whether a queue may start anything."""
 
@@ -47,6 +57,7 @@ class Load(Struct, frozen=True, gc=False):
 
     running: int
     suspects: int
+    status: str | None
 
 
 def claim(tx: Tx, request: ClaimRequest, now: Millis) -> list[Claimed]:
@@ -56,11 +67,12 @@ def claim(tx: Tx, request: ClaimRequest, now: Millis) -> list[Claimed]:
     free = _free_slots(tx, request)
     if not free:
         return []
-    load = tx.one(sql.session_load, Load, session_id=request.session_id) or Load(0, 0)
-    if load.suspects:
+    load = tx.one(sql.session_load, Load, session_id=request.session_id)
+    # A session that was settled as dead owns nothing: nobody would settle it a second time.
+    if load is None or load.status != "running" or load.suspects:
         return []
     tasks = msgspec.json.encode(request.tasks).decode()
-    candidates = _suspect_alone(tx, request, free, tasks, load, now)
+    candidates = _suspect_alone(tx, request, free, load, now)
     if candidates is None:
         candidates = _from_queues(tx, free, request.slots, tasks, now)
     return _hand_over(tx, candidates, request, now)
@@ -81,18 +93,21 @@ def _free_slots(tx: Tx, request: ClaimRequest) -> dict[str, int]:
 
 
 def _suspect_alone(
-    tx: Tx, request: ClaimRequest, free: dict[str, int], tasks: str, load: Load, now: Millis
+    tx: Tx, request: ClaimRequest, free: dict[str, int], load: Load, now: Millis
 ) -> list[Candidate] | None:
     """A job whose process died runs with nothing beside it, so that guilt shows. None: nobody waits for that."""
-    queues = msgspec.json.encode(list(free)).decode()
-    waiting_since = tx.value(sql.oldest_ready_suspect, queues=queues, tasks=tasks)
-    if waiting_since is None:
+    waiting = [
+        suspect
+        for suspect in tx.all(sql.ready_suspects, Suspect, limit=MOST_SUSPECTS)
+        if suspect.queue in free and suspect.job_type in request.tasks
+    ]
+    if not waiting:
         return None
     if load.running:
         # Others may pass it for a while; then the session is left to run empty for it.
-        return [] if now - waiting_since > SUSPECT_PATIENCE_MS else None
-    for queue in free:
-        found = tx.all(sql.claimable, Candidate, queue=queue, is_suspect=1, tasks=tasks, slots=1, now=now)
+        return [] if now - waiting[0].queued_at > SUSPECT_PATIENCE_MS else None
+    for suspect in waiting:
+        found = tx.all(sql.claimable_suspect, Candidate, number=suspect.number, now=now)
         if found:
             return found
     return None
@@ -104,7 +119,7 @@ def _from_queues(tx: Tx, free: dict[str, int], slots: int, tasks: str, now: Mill
         wanted = min(queue_slots, slots - len(found))
         if wanted <= 0:
             break
-        found += tx.all(sql.claimable, Candidate, queue=queue, is_suspect=0, tasks=tasks, slots=wanted, now=now)
+        found += tx.all(sql.claimable, Candidate, queue=queue, tasks=tasks, slots=wanted, now=now)
     return found
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from holdfast.core.group import Needs, OnFailure, Turn, dependency_turn, next_turn
+from holdfast.core.group import LEFT_OUT_CODE, Needs, OnFailure, Turn, dependency_turn, next_turn
 from holdfast.core.job import JobId, Millis, StateName
 from holdfast.store.engine import Tx
 from holdfast.store.statements import sql
@@ -21,6 +21,14 @@ class Dependent(Struct, frozen=True):
     key: str
     value: str
     on_failure: str
+
+
+class Ended(Struct, frozen=True):
+    """A job that has ended. One that was left out counts as done for the members of its group behind it."""
+
+    job_id: JobId
+    state: StateName
+    left_out: bool = False
 
 
 class Counted(Struct, frozen=True):
@@ -42,7 +50,7 @@ def group_key(job_id: JobId) -> str:
 
 def end_waiting(tx: Tx, job_id: JobId, state: StateName, reason: str, now: Millis) -> bool:
     """End a job that is not running, and tell whoever waits for it. False if it was not waiting any more."""
-    if not tx.run(sql.end_waiting_job, job_id=job_id, state=state, reason=reason, now=now):
+    if not tx.run(sql.end_waiting_job, job_id=job_id, state=state, reason=reason, error_code=None, now=now):
         return False
     announce_ended(tx, [(job_id, state)], now)
     return True
@@ -50,33 +58,53 @@ def end_waiting(tx: Tx, job_id: JobId, state: StateName, reason: str, now: Milli
 
 def announce_ended(tx: Tx, ended: Iterable[tuple[JobId, StateName]], now: Millis) -> None:
     """Start or cancel what waited for these jobs, and what waited for those in turn."""
-    todo = list(ended)
-    tx.changes.ended.update(job_id for job_id, _ in todo)
+    todo = [Ended(job_id, state) for job_id, state in ended]
+    tx.changes.ended.update(item.job_id for item in todo)
     if not tx.value(sql.any_open_condition):
         return
     while todo:
-        job_id, state = todo.pop()
-        keys = {"after_key": after_key(job_id), "group_key": group_key(job_id)}
+        ended_job = todo.pop()
+        keys = {"after_key": after_key(ended_job.job_id), "group_key": group_key(ended_job.job_id)}
         for dependent in tx.all(sql.dependents, Dependent, **keys):
-            todo += _take_turn(tx, dependent, state, now)
+            todo += _take_turn(tx, dependent, ended_job, now)
 
 
-def _take_turn(tx: Tx, dependent: Dependent, predecessor: StateName, now: Millis) -> list[tuple[JobId, StateName]]:
-    if dependent.value == GROUP_RULE:
-        turn = next_turn(OnFailure(dependent.on_failure), predecessor)
+def _take_turn(tx: Tx, dependent: Dependent, predecessor: Ended, now: Millis) -> list[Ended]:
+    in_group = dependent.value == GROUP_RULE
+    if in_group:
+        counts_as = StateName.DONE if predecessor.left_out else predecessor.state
+        turn = next_turn(OnFailure(dependent.on_failure), counts_as)
     else:
-        turn = dependency_turn(Needs(dependent.value), predecessor)
+        turn = dependency_turn(Needs(dependent.value), predecessor.state)
+    awaited = awaited_turn(tx, predecessor.job_id) if in_group else None
+    if awaited is not None:
+        tx.run(sql.repoint_dependents, old_key=dependent.key, new_key=awaited)
     if turn is Turn.START:
-        satisfy(tx, dependent.job_id, dependent.key, now)
+        if awaited is None:
+            satisfy(tx, dependent.job_id, dependent.key, now)
         return []
-    reason = f"predecessor {dependent.key.partition(':')[2]} ended as {predecessor}"
-    ended = tx.run(sql.end_waiting_job, job_id=dependent.job_id, state=StateName.CANCELLED, reason=reason, now=now)
-    if not ended:
+    left_out = in_group and turn is Turn.CANCEL
+    changed = tx.run(
+        sql.end_waiting_job,
+        job_id=dependent.job_id,
+        state=StateName.CANCELLED,
+        reason=f"predecessor {predecessor.job_id} ended as {predecessor.state}",
+        error_code=LEFT_OUT_CODE if left_out else None,
+        now=now,
+    )
+    if not changed:
         return []
     tx.changes.ended.add(dependent.job_id)
-    # `skip` leaves out one member only: for those behind it, it counts as done.
-    passed_on = StateName.DONE if turn is Turn.CANCEL and dependent.value == GROUP_RULE else StateName.CANCELLED
-    return [(dependent.job_id, passed_on)]
+    return [Ended(dependent.job_id, StateName.CANCELLED, left_out)]
+
+
+def awaited_turn(tx: Tx, job_id: JobId) -> str | None:
+    """The condition under which a member's turn would come, if it ended while the one before it has not.
+
+    Those behind it wait for that one then, so that nobody passes a member that still runs.
+    """
+    key: str | None = tx.value(sql.awaited_turn, job_id=job_id)
+    return key
 
 
 def satisfy(tx: Tx, job_id: JobId, key: str, now: Millis) -> None:

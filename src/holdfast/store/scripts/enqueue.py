@@ -8,14 +8,14 @@ from typing import Any
 from msgspec import Struct
 
 from holdfast.core.errors import NotFound
-from holdfast.core.group import GroupMode, OnFailure, Turn, dependency_turn, next_turn
+from holdfast.core.group import LEFT_OUT_CODE, GroupMode, Needs, OnFailure, Turn, dependency_turn, next_turn
 from holdfast.core.job import TERMINAL, Millis, StateName
 from holdfast.core.order import next_position
 from holdfast.core.requests import Enqueued, NewJob
 from holdfast.core.subject import Newest, Same, Stale, arrive
 from holdfast.core.timing import first_state
 from holdfast.store.engine import Tx
-from holdfast.store.scripts.endings import GROUP_RULE, after_key, announce_ended, group_key
+from holdfast.store.scripts.endings import GROUP_RULE, after_key, announce_ended, awaited_turn, group_key
 from holdfast.store.scripts.groups import find_group
 from holdfast.store.scripts.look import Link, last_link
 from holdfast.store.statements import sql
@@ -37,11 +37,12 @@ class Placing(Struct):
     conditions: list[Condition] = []
     ends_as: StateName | None = None
     reason: str | None = None
+    error_code: str | None = None
 
-    def end(self, state: StateName, reason: str) -> None:
+    def end(self, state: StateName, reason: str, error_code: str | None = None) -> None:
         """The job ends the moment it is stored; the first reason stands."""
         if self.ends_as is None:
-            self.ends_as, self.reason = state, reason
+            self.ends_as, self.reason, self.error_code = state, reason, error_code
 
     @property
     def open_conditions(self) -> int:
@@ -54,6 +55,7 @@ class Member(Struct, frozen=True):
 
     id: str
     group_seq: int
+    error_code: str | None
 
 
 def enqueue(tx: Tx, jobs: Sequence[NewJob], now: Millis) -> list[Enqueued]:
@@ -136,7 +138,7 @@ class _Batch:
             "queued_at": self._now if state is StateName.QUEUED else None,
             "finished_at": self._now if state in TERMINAL else None,
             "payload": job.payload,
-            "error_code": None,
+            "error_code": placing.error_code,
             "reason": placing.reason,
             "trace_id": job.trace_id,
             "retry_mode": policy.mode.value,
@@ -216,7 +218,8 @@ def _push_aside(tx: Tx, job: NewJob, generation: int, now: Millis) -> None:
 
 
 def _place_dependencies(tx: Tx, job: NewJob, placing: Placing, now: Millis) -> None:
-    for dependency in job.after:
+    # The stricter wish first: of two about one parent, the first is kept.
+    for dependency in sorted(job.after, key=lambda wish: wish.needs is not Needs.DONE):
         parent = last_link(tx, dependency.job_id)
         if parent is None:
             raise NotFound(f"there is no job {dependency.job_id!r} to wait for; nothing was enqueued")
@@ -241,8 +244,11 @@ def _place_in_group(tx: Tx, job: NewJob, placing: Placing, now: Millis) -> None:
         return
     link = last_link(tx, member.id)
     assert link is not None
-    state = StateName(link.state)
-    if state in TERMINAL and next_turn(OnFailure(group.on_failure), state) is not Turn.START:
-        placing.end(StateName.CANCELLED, f"predecessor {link.id} ended as {state}")
-    satisfied_at = now if state in TERMINAL else None
-    placing.conditions.append(Condition(group_key(link.id), GROUP_RULE, satisfied_at))
+    state = StateName.DONE if member.error_code == LEFT_OUT_CODE else StateName(link.state)
+    turn = next_turn(OnFailure(group.on_failure), state) if state in TERMINAL else Turn.START
+    if turn is not Turn.START:
+        code = LEFT_OUT_CODE if turn is Turn.CANCEL else None
+        placing.end(StateName.CANCELLED, f"predecessor {link.id} ended as {state}", code)
+    awaited = awaited_turn(tx, link.id) if state in TERMINAL else group_key(link.id)
+    satisfied_at = now if awaited is None else None
+    placing.conditions.append(Condition(awaited or group_key(link.id), GROUP_RULE, satisfied_at))

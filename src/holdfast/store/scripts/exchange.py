@@ -42,15 +42,16 @@ def exchange(
     holds: Sequence[RunId] | None,
     now: Millis,
 ) -> Exchange:
-    """Results first, so that the slots and subjects they free can be claimed in the same transaction.
+    """Results before the claim, so that the slots and subjects they free can be claimed in the same transaction.
 
     `holds` lists every run the worker knows of, where an answer may have got lost: others go back, uncharged.
     """
+    if progress:
+        # Before the results: a settled run says nothing any more, and its last word would be lost.
+        note_progress(tx, progress)
     settled = finish(tx, reports, now) if reports else []
     if holds is not None:
         give_back(tx, request.session_id, holds, now)
-    if progress:
-        note_progress(tx, progress)
     claimed = claim(tx, request, now)
     stops = tx.all(sql.stop_requests, StopRequest, session_id=request.session_id)
     return Exchange(settled, claimed, stops)
@@ -62,5 +63,7 @@ def give_back(tx: Tx, session_id: SessionId, holds: Sequence[RunId], now: Millis
     jobs = tx.all(sql.running_jobs_of_session, OwnedRow, session_id=session_id, limit=MAX_INT)
     lost = [job for job in jobs if job.open_run_id not in held]
     outcome = Yielded("it never arrived at its worker")
-    write_settlements(tx, [Decided(job, decide(job, outcome, now)) for job in lost], now)
+    # A suspect that never ran has shown nothing: it still runs alone next time.
+    settled = [Decided(job, decide(job, outcome, now), suspect=bool(job.is_suspect)) for job in lost]
+    write_settlements(tx, settled, now)
     return len(lost)

@@ -63,6 +63,12 @@ def last_link(tx: Tx, job_id: JobId) -> Link | None:
     return tx.one(sql.last_link, Link, id=job_id)
 
 
+def is_last_link(tx: Tx, job_id: JobId) -> bool:
+    """Whether no other job continues this one."""
+    link = last_link(tx, job_id)
+    return link is not None and link.id == job_id
+
+
 def find_last(tx: Tx, job_id: JobId) -> Job:
     """The last job of the retry chain that goes on from this one, or NotFound."""
     link = last_link(tx, job_id)
@@ -112,7 +118,7 @@ def _newest(tx: Tx, wanted: JobFilter, below: int, limit: int) -> list[JobRow]:
 
 
 def _lanes(tx: Tx, wanted: JobFilter) -> list[tuple[Statement, dict[str, Any]]]:
-    states: tuple[StateName | None, ...] = wanted.states or (None,)
+    states: tuple[StateName | None, ...] = tuple(dict.fromkeys(wanted.states)) or (None,)
     params = _params(wanted)
     if wanted.tag is not None:
         return [(sql.list_jobs_by_tag, params | {"state": state}) for state in states]
@@ -122,10 +128,12 @@ def _lanes(tx: Tx, wanted: JobFilter) -> list[tuple[Statement, dict[str, Any]]]:
         return [(sql.list_jobs_by_subject, params | {"state": state}) for state in states]
     if wanted.states:
         queues = [wanted.queue] if wanted.queue else sorted({count.queue for count in counts(tx)})
-        return [
-            (sql.list_jobs_by_state, params | {"state": state, "queue": queue}) for state in states for queue in queues
-        ]
+        return [(_by_state(state), params | {"state": state, "queue": queue}) for state in states for queue in queues]
     return [(sql.list_jobs, params | {"state": None})]
+
+
+def _by_state(state: StateName | None) -> Statement:
+    return sql.list_jobs_ready if state is StateName.QUEUED else sql.list_jobs_by_state
 
 
 def _params(wanted: JobFilter) -> dict[str, Any]:
@@ -139,8 +147,13 @@ def _params(wanted: JobFilter) -> dict[str, Any]:
         "subject_from": prefix,
         "subject_to": None if prefix is None else prefix + "\U0010ffff",
         "created_after": wanted.created_after,
-        "error_text": None if text is None else f"%{_escaped(text.lower())}%",
+        "error_text": None if text is None else f"%{_escaped(_lower(text))}%",
     }
+
+
+def _lower(text: str) -> str:
+    """As both databases do it: letters beyond ASCII stay as they are."""
+    return "".join(letter.lower() if letter.isascii() else letter for letter in text)
 
 
 def _escaped(text: str) -> str:
@@ -156,7 +169,7 @@ def read_cursor(cursor: str) -> int:
     """The number in a cursor, or InvalidInput."""
     try:
         text = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode("ascii")
-        if text.startswith("n") and text[1:].isdigit():
+        if text.startswith("n") and text[1:].isdigit() and int(text[1:]) <= MAX_INT:
             return int(text[1:])
     except (binascii.Error, ValueError):
         pass

@@ -72,7 +72,8 @@ def _judge(tx: Tx, job: OwnedRow, death: Death, company: int, now: Millis) -> De
         )
     outcome = after_death(policy_of(job), death, company) if job.run_status is None else _as_recorded(job)
     duration = None if job.run_started_at is None else max(0, now - job.run_started_at)
-    return Decided(job, decide(job, outcome, now), duration, suspect=is_suspect(death))
+    suspect = is_suspect(death) or bool(job.is_suspect)
+    return Decided(job, decide(job, outcome, now), duration, suspect=suspect)
 
 
 def _as_recorded(job: OwnedRow) -> Outcome:

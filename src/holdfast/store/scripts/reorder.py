@@ -71,10 +71,11 @@ def _move_beside(tx: Tx, job_id: JobId, other_id: JobId, *, before: bool) -> Non
 
 
 def _gap_beside(tx: Tx, other: JobRow, *, before: bool) -> int | None:
-    scope = {"queue": other.queue, "priority": other.priority}
+    lane = {"queue": other.queue, "priority": other.priority}
+    place = {"position": other.position, "created_at": other.created_at, "id": other.id}
     if before:
-        return between(tx.value(sql.neighbour_before, position=other.position, **scope), other.position)
-    return between(other.position, tx.value(sql.neighbour_after, position=other.position, **scope))
+        return between(tx.value(sql.neighbour_before, **lane, **place), other.position)
+    return between(other.position, tx.value(sql.neighbour_after, **lane, **place))
 
 
 def _end_of(tx: Tx, queue: str, priority: int) -> int:

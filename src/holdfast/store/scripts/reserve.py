@@ -40,7 +40,8 @@ class NewReservation(Struct, frozen=True):
 
 def reserve(tx: Tx, request: NewReservation, now: Millis) -> Reservation:
     """Stop new runs in the scope from now on. Refused with Busy while an overlapping reservation is active."""
-    tx.run(sql.expire_reservations, now=now)
+    if tx.run(sql.expire_reservations, now=now):
+        tx.changes.unknown = True
     for other in tx.all(sql.active_reservations, Reservation):
         if request.scope in (other.scope, EVERYTHING) or other.scope == EVERYTHING:
             raise Busy(
@@ -56,6 +57,7 @@ def reserve(tx: Tx, request: NewReservation, now: Millis) -> Reservation:
         now=now,
         expires_at=now + request.wait_ms + request.ttl_ms,
     )
+    tx.changes.due = True
     return grant(tx, request.id, now)
 
 
@@ -64,6 +66,7 @@ def grant(tx: Tx, reservation_id: str, now: Millis) -> Reservation:
     held = find_reservation(tx, reservation_id)
     if held.status == "ACTIVE" and held.granted_at is None and not tx.value(sql.running_in_scope, scope=held.scope):
         tx.run(sql.grant_reservation, id=held.id, now=now, expires_at=now + held.ttl_ms)
+        tx.changes.due = True
         return find_reservation(tx, reservation_id)
     return held
 

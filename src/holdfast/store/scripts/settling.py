@@ -124,7 +124,7 @@ def _plan(
         case Continue(until=until, error_code=code):
             new_id = tx.new_id()
             rows[sql.end_job].append(row | {"error_code": code, "result": _summary(item)})
-            rows[sql.continue_job].append(row | {"new_id": new_id, "until": until})
+            rows[sql.continue_job].append(row | {"new_id": new_id, "until": until, "reason": f"{code}: {then.reason}"})
             for key in (after_key, group_key):
                 rows[sql.repoint_dependents].append({"old_key": key(job.job_id), "new_key": key(new_id)})
             tx.changes.due = True

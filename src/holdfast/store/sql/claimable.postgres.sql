@@ -2,8 +2,8 @@
 SELECT number, id, job_type, queue, payload, attempts, subject_key, generation, timeout_ms, deadline, checkpoint,
   user_tag, trace_id, is_suspect, queued_at, template_id
 FROM jobs
-WHERE state = 'QUEUED' AND queue = :queue AND is_suspect = :is_suspect
-  AND job_type IN (SELECT json_array_elements_text(CAST(:tasks AS json)))
+WHERE state = 'QUEUED' AND queue = :queue AND is_suspect = 0
+  AND job_type = ANY (ARRAY(SELECT json_array_elements_text(CAST(:tasks AS json))))
   AND (deadline IS NULL OR deadline > :now)
   AND (ttl_ms IS NULL OR queued_at + ttl_ms > :now)
   AND (subject_key IS NULL OR NOT EXISTS (

@@ -2,7 +2,7 @@
 SELECT number, id, job_type, queue, payload, attempts, subject_key, generation, timeout_ms, deadline, checkpoint,
   user_tag, trace_id, is_suspect, queued_at, template_id
 FROM jobs
-WHERE state = 'QUEUED' AND queue = :queue AND is_suspect = :is_suspect
+WHERE state = 'QUEUED' AND queue = :queue AND is_suspect = 0
   AND job_type IN (SELECT value FROM json_each(:tasks))
   AND (deadline IS NULL OR deadline > :now)
   AND (ttl_ms IS NULL OR queued_at + ttl_ms > :now)

@@ -1,6 +1,6 @@
 -- The same for one state of one queue, where history is long and the state is rare.
 SELECT * FROM jobs
-WHERE state = :state AND queue = :queue AND number < :below
+WHERE state = :state AND state <> 'QUEUED' AND queue = :queue AND number < :below
   AND (CAST(:task AS TEXT) IS NULL OR job_type = :task)
   AND (CAST(:tag AS TEXT) IS NULL OR user_tag = :tag)
   AND (CAST(:group_id AS TEXT) IS NULL OR group_id = :group_id)

@@ -1,3 +1,5 @@
+-- The place of the ready job behind another one. Two jobs may share a place, so the whole order counts.
 SELECT position FROM jobs
-WHERE state = 'QUEUED' AND queue = :queue AND priority = :priority AND position > :position
-ORDER BY position LIMIT 1
+WHERE state = 'QUEUED' AND queue = :queue AND priority = :priority
+  AND (position, created_at, id) > (:position, :created_at, :id)
+ORDER BY position, created_at, id LIMIT 1

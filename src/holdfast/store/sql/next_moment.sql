@@ -1,4 +1,4 @@
--- When the clock alone will next change a job.
+-- When the clock alone will next change a job, or free a queue.
 SELECT min(moment) FROM (
   SELECT min(scheduled_at) AS moment FROM jobs
   WHERE state = 'SCHEDULED' AND open_conditions = 0 AND scheduled_at IS NOT NULL
@@ -6,4 +6,6 @@ SELECT min(moment) FROM (
   SELECT min(queued_at + ttl_ms) FROM jobs WHERE state = 'QUEUED' AND ttl_ms IS NOT NULL
   UNION ALL
   SELECT min(deadline) FROM jobs WHERE state IN ('SCHEDULED', 'QUEUED') AND deadline IS NOT NULL
+  UNION ALL
+  SELECT min(expires_at) FROM direct_reservations WHERE status = 'ACTIVE'
 ) AS moments

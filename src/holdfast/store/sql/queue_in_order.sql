@@ -1,2 +1,12 @@
-SELECT number FROM jobs WHERE state = 'QUEUED' AND queue = :queue AND priority = :priority
-ORDER BY priority DESC, position, created_at, id
+-- All that waits at one priority of a queue, ready or not, and what runs, which may come back to its old place.
+SELECT number FROM (
+  SELECT number, position, created_at, id FROM jobs
+  WHERE state = 'QUEUED' AND queue = :queue AND priority = :priority
+  UNION ALL
+  SELECT number, position, created_at, id FROM jobs
+  WHERE state = 'SCHEDULED' AND state <> 'QUEUED' AND queue = :queue AND priority = :priority
+  UNION ALL
+  SELECT number, position, created_at, id FROM jobs
+  WHERE state = 'RUNNING' AND state <> 'QUEUED' AND queue = :queue AND priority = :priority
+) AS waiting
+ORDER BY position, created_at, id

@@ -1,2 +1,2 @@
--- A retry chain goes on: whoever waited for the old link waits for the new one.
+-- Whoever waited for the one waits for the other: the next link of a retry chain, or the member before.
 UPDATE job_conditions SET key = :new_key WHERE key = :old_key AND satisfied_at IS NULL

@@ -1,1 +1,1 @@
-UPDATE jobs SET position = :position WHERE number = :number AND state = 'QUEUED'
+UPDATE jobs SET position = :position WHERE number = :number AND state IN ('SCHEDULED', 'QUEUED', 'RUNNING')

@@ -14,10 +14,10 @@ import apsw
 
 from holdfast.core.errors import StoreUnavailable
 from holdfast.store import migrate
-from holdfast.store.engine import AwaitableCalls, Changes, Ids, Listener, new_uuid
-from holdfast.store.forks import forget_after_fork
-from holdfast.store.sqlite.connection import SqliteTx, connect
-from holdfast.store.sqlite.faults import translate
+from holdfast.store.engine import AwaitableCalls, Changes, Ids, Listener, announce, new_uuid
+from holdfast.store.forks import forget_after_fork, occupancy
+from holdfast.store.sqlite.connection import SqliteTx, connect, let_go
+from holdfast.store.sqlite.faults import DATABASE_ERRORS, translate
 from holdfast.store.sqlite.turnstile import Turnstile
 from holdfast.store.sqlite.writer import Letter, Writer
 from holdfast.store.statements import Dialect
@@ -54,6 +54,7 @@ class SqliteEngine(AwaitableCalls):
         self._vfs = vfs
         self._migrate_to = migrate_to
         self._listeners: list[Listener] = []
+        self._is_stranded = False
         self._start_fresh()
         forget_after_fork(self)
 
@@ -63,14 +64,17 @@ class SqliteEngine(AwaitableCalls):
         return Path(f"{self.path}-locks")
 
     def submit(self, script: Callable[..., T], *args: Any, **kw: Any) -> Future[T]:
-        return self._opened().post(Letter(script, args, kw))
+        letter = Letter(script, args, kw)
+        while not self._opened().post(letter):
+            pass  # Closed in between; the next round opens it again.
+        return letter.future
 
     def query(self, script: Callable[..., T], *args: Any, **kw: Any) -> T:
         self._opened()
         try:
             with self._reader() as connection:
                 return script(SqliteTx(connection, self._ids), *args, **kw)
-        except apsw.Error as error:
+        except DATABASE_ERRORS as error:
             raise translate(error, self.path) from error
 
     def listen(self, listener: Listener) -> Callable[[], None]:
@@ -91,6 +95,8 @@ class SqliteEngine(AwaitableCalls):
                 keys = connection.execute("PRAGMA foreign_key_check").fetchall()
         except (apsw.CorruptError, apsw.NotADBError) as error:
             return [f"integrity_check: {error}"]
+        except apsw.Error as error:
+            raise translate(error, self.path) from error
         return [f"integrity_check: {line}" for line in said] + [f"foreign_key_check: {key}" for key in keys]
 
     def close(self) -> None:
@@ -98,18 +104,22 @@ class SqliteEngine(AwaitableCalls):
             writer, self._writer = self._writer, None
             if writer is not None:
                 writer.close()
-            for connection in self._idle_readers:
-                with suppress(apsw.Error):
-                    connection.close(True)
-            self._idle_readers = []
+            with occupancy:
+                idle, self._idle_readers = self._idle_readers, []
+                for connection in idle:
+                    with suppress(apsw.Error):
+                        connection.close(True)
             if self._turnstile is not None:
                 self._turnstile.close()
                 self._turnstile = None
 
     def forget(self) -> object:
-        inherited = (self._writer, self._writer and self._writer.abandon(), self._idle_readers)
-        if self._turnstile is not None:
-            self._turnstile.close()
+        inherited = self._idle_readers
+        if not occupancy.is_empty:
+            self._is_stranded = True
+        else:
+            for connection in inherited:
+                let_go(connection)
         self._listeners = []
         self._start_fresh()
         return inherited
@@ -131,6 +141,10 @@ class SqliteEngine(AwaitableCalls):
 
     def _open(self) -> Writer:
         path = Path(self.path)
+        if self._is_stranded:
+            raise StoreUnavailable(
+                f"this process was forked while {path} was in use for long, and can never use it; fork before, or after"
+            )
         if path.is_dir():
             raise StoreUnavailable(f"{path} is a folder; give the path of a database file in it")
         if not path.parent.is_dir():
@@ -142,11 +156,11 @@ class SqliteEngine(AwaitableCalls):
                 f"{self.locks} cannot be used ({error.strerror}); make the folder writable"
             ) from error
         try:
-            with turnstile:
+            with turnstile, occupancy:
                 self._prepare()
-            writer = Writer(
-                self.path, self._connect, turnstile, self._ids, self._announce, lambda: bool(self._listeners)
-            )
+                writer = Writer(
+                    self.path, self._connect, turnstile, self._ids, self._announce, lambda: bool(self._listeners)
+                )
         except apsw.Error as error:
             turnstile.close()
             raise translate(error, self.path) from error
@@ -170,23 +184,28 @@ class SqliteEngine(AwaitableCalls):
         return connect(self.path, writable=True, durability=self._durability, vfs=self._vfs)
 
     def _announce(self, changes: Changes) -> None:
-        for listener in list(self._listeners):
-            listener(changes)
+        announce(changes, self._listeners)
 
     @contextmanager
     def _reader(self, *, limited: bool = True) -> Iterator[apsw.Connection]:
-        try:
-            connection = self._idle_readers.pop()
-        except IndexError:
-            connection = connect(self.path, writable=False, durability=self._durability, vfs=self._vfs)
-        until = time.monotonic() + READ_LIMIT_S
-        connection.set_progress_handler((lambda: time.monotonic() > until) if limited else None, PROGRESS_STEPS)
-        try:
-            connection.execute("BEGIN")
-            yield connection
-            connection.execute("COMMIT")
-        except BaseException:
-            with suppress(apsw.Error):
+        idle = self._idle_readers
+        with occupancy:
+            try:
+                connection = idle.pop()
+            except IndexError:
+                connection = connect(self.path, writable=False, durability=self._durability, vfs=self._vfs)
+            until = time.monotonic() + READ_LIMIT_S
+            connection.set_progress_handler((lambda: time.monotonic() > until) if limited else None, PROGRESS_STEPS)
+            try:
+                connection.execute("BEGIN")
+                yield connection
+                connection.execute("COMMIT")
+            except BaseException:
+                with suppress(apsw.Error):
+                    connection.close(True)
+                raise
+            if idle is self._idle_readers:
+                idle.append(connection)
+            else:
+                # The engine was closed meanwhile.
                 connection.close(True)
-            raise
-        self._idle_readers.append(connection)

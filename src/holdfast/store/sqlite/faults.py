@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import apsw
 
 from holdfast.core.errors import (
@@ -13,10 +15,16 @@ from holdfast.core.errors import (
     StoreUnavailable,
 )
 
+# Text that was damaged on the disk comes out of apsw as the second.
+DatabaseError: TypeAlias = apsw.Error | UnicodeDecodeError
+DATABASE_ERRORS = (apsw.Error, UnicodeDecodeError)
 
-def translate(error: apsw.Error, path: str) -> HoldfastError:
+
+def translate(error: DatabaseError, path: str) -> HoldfastError:
     """The error of ours that says what happened and what to do."""
     match error:
+        case UnicodeDecodeError():
+            return StoreCorrupt(f"{path} is damaged: it holds text that is none ({error}); restore it from a backup")
         case apsw.FullError():
             return StoreFull(f"the disk that holds {path} is full; nothing was written. Free some space and try again")
         case apsw.BusyError() | apsw.LockedError():

@@ -11,6 +11,8 @@ import os
 from pathlib import Path
 from types import TracebackType
 
+from holdfast.store.forks import forget_after_fork
+
 
 class Turnstile:
     """A fair, blocking lock between processes. One per writer thread."""
@@ -18,7 +20,13 @@ class Turnstile:
     def __init__(self, folder: Path) -> None:
         folder.mkdir(exist_ok=True)
         self._gate = _open(folder / "gate")
-        self._turn = _open(folder / "turn")
+        try:
+            self._turn = _open(folder / "turn")
+        except OSError:
+            os.close(self._gate)
+            raise
+        self._is_open = True
+        forget_after_fork(self)
 
     def __enter__(self) -> None:
         fcntl.flock(self._gate, fcntl.LOCK_EX)
@@ -33,9 +41,16 @@ class Turnstile:
         fcntl.flock(self._turn, fcntl.LOCK_UN)
 
     def close(self) -> None:
-        """Let go; also what a forked child does with the copies it inherited."""
-        os.close(self._gate)
-        os.close(self._turn)
+        """Let go."""
+        if self._is_open:
+            self._is_open = False
+            os.close(self._gate)
+            os.close(self._turn)
+
+    def forget(self) -> object:
+        # A copy that stayed open would keep the parent's locks when the parent is killed.
+        self.close()
+        return None
 
 
 def _open(path: Path) -> int:

@@ -16,10 +16,11 @@ from typing import Any
 
 import apsw
 
-from holdfast.core.errors import OutcomeUnknown, StoreBusy, StoreUnavailable
+from holdfast.core.errors import OutcomeUnknown, StoreBusy, StoreError, StoreUnavailable
 from holdfast.store.engine import Changes, Ids
-from holdfast.store.sqlite.connection import SqliteTx
-from holdfast.store.sqlite.faults import translate
+from holdfast.store.forks import forget_after_fork, occupancy
+from holdfast.store.sqlite.connection import READER_BUSY_MS, WRITER_BUSY_MS, SqliteTx, let_go
+from holdfast.store.sqlite.faults import DATABASE_ERRORS, translate
 from holdfast.store.sqlite.turnstile import Turnstile
 
 SLICE_S = 0.005
@@ -27,6 +28,7 @@ FOREIGN_POLL_S = 0.025
 BUSY_TRIES = 25
 CHECKPOINT_PAGES = 2_000
 TRUNCATE_PAGES = 8_000
+PATIENT_PAGES = 16_000  # 64 MiB: worth waiting until the slowest reader is done
 
 log = logging.getLogger("holdfast.store")
 
@@ -64,75 +66,90 @@ class Writer:
         self._announce = announce
         self._is_heard = is_heard
         self._mailbox: queue.SimpleQueue[Letter | None] = queue.SimpleQueue()
+        self._door = threading.Lock()
+        self._is_closed = False
+        self._has_work = True
         self._connection: apsw.Connection | None = connect()
         self._wal_pages = 0
         self._checkpoint_at = CHECKPOINT_PAGES
         self._data_version = 0
         self._looked_at = 0.0
         self._adopt(self._connection)
+        forget_after_fork(self)
         self._thread = threading.Thread(target=self._work, name="holdfast-writer", daemon=True)
         self._thread.start()
 
-    def post(self, letter: Letter) -> Future[Any]:
-        """Put a script in the mailbox."""
-        self._mailbox.put(letter)
-        return letter.future
+    def post(self, letter: Letter) -> bool:
+        """Put a script in the mailbox. False: the writer is closed, and will not run it."""
+        with self._door:
+            if not self._is_closed:
+                self._mailbox.put(letter)
+            return not self._is_closed
 
     def wake(self) -> None:
         """Look again whether somebody listens, which decides whether foreign commits are watched for."""
-        self._mailbox.put(Letter(lambda tx: None, (), {}))
+        self.post(Letter(lambda tx: None, (), {}))
 
     def close(self) -> None:
         """Run what is in the mailbox, then stop."""
-        self._mailbox.put(None)
+        with self._door:
+            self._is_closed = True
+            self._mailbox.put(None)
         self._thread.join()
 
-    def abandon(self) -> list[object]:
-        """What a forked child must neither use nor close: the parent's connection and locks."""
-        return [self._connection]
+    def forget(self) -> object:
+        """In a forked child: give up the copy of the connection.
+
+        SQLite keeps its locks for each process, not for each connection. As long as a copy is open, it believes that
+        the child has the parent's locks, and lets the child's own connections work without any.
+        """
+        if self._connection is not None and occupancy.is_empty:
+            let_go(self._connection)
+        return self._connection
 
     def _work(self) -> None:
-        open_for_work = True
-        while open_for_work:
+        while self._has_work:
             try:
                 first = self._mailbox.get(timeout=FOREIGN_POLL_S if self._is_heard() else None)
             except queue.Empty:
                 self._notice_foreign_commits()
                 continue
-            open_for_work = first is not None and self._run_batch(first)
-        self._refuse_rest()
-        if self._connection is not None:
-            with suppress(apsw.Error):
-                self._connection.close(True)
+            if first is None:
+                self._has_work = False
+            else:
+                self._run_batch(first)
+        with occupancy:
+            self._reopen_later()
 
-    def _run_batch(self, first: Letter) -> bool:
-        """One transaction for all that waits, within a slice of time. False once the sentinel came."""
+    def _run_batch(self, first: Letter) -> None:
+        """One transaction for all that waits, within a slice of time."""
         letters = [first]
+        changes = Changes()
         try:
-            with self._turnstile:
-                open_for_work, changes = self._transact(letters)
-                self._checkpoint_if_long()
+            with self._turnstile, occupancy:
+                try:
+                    changes = self._transact(letters)
+                except BaseException:
+                    self._abort()
+                    raise
         except BaseException as error:
-            self._abort()
-            failure = self._translated(error)
+            failure = self._failure_of_all(error)
             for letter in letters:
                 letter.error = letter.error or failure
-            open_for_work, changes = True, Changes()
         for letter in letters:
             _answer(letter)
+        self._checkpoint_if_long()
         if changes:
             self._announce(changes)
         if self._is_heard() and time.monotonic() - self._looked_at > FOREIGN_POLL_S:
             self._notice_foreign_commits()
-        return open_for_work
 
-    def _transact(self, letters: list[Letter]) -> tuple[bool, Changes]:
+    def _transact(self, letters: list[Letter]) -> Changes:
         connection = self._begin()
         tx = SqliteTx(connection, self._ids)
         until = time.monotonic() + SLICE_S
         changes = Changes()
         letter: Letter | None = letters[0]
-        open_for_work = True
         while letter is not None:
             tx.changes = Changes()
             self._run_one(connection, tx, letter)
@@ -145,16 +162,17 @@ class Writer:
             except queue.Empty:
                 break
             if letter is None:
-                open_for_work = False
+                self._has_work = False
             else:
                 letters.append(letter)
         self._commit(connection)
-        return open_for_work, changes
+        return changes
 
     def _begin(self) -> apsw.Connection:
         if self._connection is None:
-            self._connection = self._connect()
-            self._adopt(self._connection)
+            connection = self._connect()
+            self._adopt(connection)
+            self._connection = connection
         for _ in range(BUSY_TRIES):
             try:
                 self._connection.execute("BEGIN IMMEDIATE")
@@ -181,6 +199,10 @@ class Writer:
     def _commit(self, connection: apsw.Connection) -> None:
         try:
             connection.execute("COMMIT")
+        except apsw.FullError:
+            # The mark that makes it count is written last, so it is certain that nothing will ever be seen of it.
+            self._reopen_later()
+            raise
         except apsw.Error as error:
             self._reopen_later()
             raise OutcomeUnknown(
@@ -207,27 +229,38 @@ class Writer:
 
     def _checkpoint_if_long(self) -> None:
         """Move the WAL into the database while nobody else can write, so that it cannot grow without bound."""
-        pages, connection = self._wal_pages, self._connection
-        if connection is None or pages < self._checkpoint_at:
-            if pages < CHECKPOINT_PAGES:
-                self._checkpoint_at = CHECKPOINT_PAGES
+        if self._connection is None or self._wal_pages < self._checkpoint_at:
             return
-        long = pages >= TRUNCATE_PAGES
-        mode = apsw.SQLITE_CHECKPOINT_TRUNCATE if long else apsw.SQLITE_CHECKPOINT_PASSIVE
-        # Where a reader still needs the old pages, it is tried again after as many pages more.
-        self._checkpoint_at = pages + CHECKPOINT_PAGES
         try:
-            connection.wal_checkpoint(mode=mode)
+            with self._turnstile, occupancy:
+                self._checkpoint(self._connection, self._wal_pages)
         except apsw.BusyError:
-            pass
-        except apsw.Error as error:
+            pass  # A reader still needs the old pages.
+        except (apsw.Error, OSError) as error:
             log.warning("checkpoint of %s failed: %s", self._path, error)
+
+    def _checkpoint(self, connection: apsw.Connection, pages: int) -> None:
+        # Where it comes to nothing, it is tried again when the WAL has grown by some more.
+        self._checkpoint_at = pages + max(CHECKPOINT_PAGES, pages // 4)
+        if pages < TRUNCATE_PAGES:
+            connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+            return
+        connection.set_busy_timeout(WRITER_BUSY_MS if pages < PATIENT_PAGES else READER_BUSY_MS)
+        try:
+            connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+        finally:
+            connection.set_busy_timeout(WRITER_BUSY_MS)
+        self._wal_pages, self._checkpoint_at = 0, CHECKPOINT_PAGES
 
     def _adopt(self, connection: apsw.Connection) -> None:
         connection.set_wal_hook(self._note_wal_size)
+        connection.pragma("journal_size_limit", TRUNCATE_PAGES * connection.pragma("page_size"))
         self._data_version = connection.pragma("data_version")
 
     def _note_wal_size(self, connection: apsw.Connection, database: str, pages: int) -> int:
+        if pages < self._wal_pages:
+            # It began anew at its start.
+            self._checkpoint_at = CHECKPOINT_PAGES
         self._wal_pages = pages
         return apsw.SQLITE_OK
 
@@ -236,25 +269,28 @@ class Writer:
         if self._connection is None:
             return
         try:
-            version = self._connection.pragma("data_version")
+            with occupancy:
+                version = self._connection.pragma("data_version")
         except apsw.Error:
             return
         if version != self._data_version:
             self._data_version = version
             self._announce(Changes(unknown=True))
 
-    def _refuse_rest(self) -> None:
-        while True:
-            try:
-                letter = self._mailbox.get_nowait()
-            except queue.Empty:
-                return
-            if letter is not None:
-                letter.error = StoreUnavailable(f"{self._path} was closed before the call could run")
-                _answer(letter)
-
     def _translated(self, error: BaseException) -> BaseException:
-        return translate(error, self._path) if isinstance(error, apsw.Error) else error
+        if not isinstance(error, DATABASE_ERRORS):
+            return error
+        translated = translate(error, self._path)
+        translated.__cause__ = error
+        return translated
+
+    def _failure_of_all(self, error: BaseException) -> BaseException:
+        """What everybody in a batch hears; the error itself may be the business of one of them."""
+        if isinstance(error, OSError):
+            return StoreUnavailable(f"the locks of {self._path} cannot be used ({error.strerror}); nothing was written")
+        if isinstance(error, (*DATABASE_ERRORS, StoreError)):
+            return self._translated(error)
+        return StoreError(f"the transaction on {self._path} was undone because of another call; nothing was written")
 
 
 def _answer(letter: Letter) -> None:

@@ -1,0 +1,47 @@
+"""Which database a path or a URL means. Nothing is opened here."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from holdfast.core.errors import InvalidInput, StoreUnavailable
+from holdfast.core.limits import check_name, shown
+from holdfast.runtime.clock import Clock
+from holdfast.store.engine import Engine, Ids
+
+LONGEST_SCHEMA = 54  # PostgreSQL's names have 63 bytes, and the channel `holdfast_<schema>` is one
+
+
+def make_engine(path_or_url: str | Path, durability: str, schema: str, clock: Clock, ids: Ids) -> Engine:
+    """The engine that a path or URL means. Nothing is opened yet."""
+    if not isinstance(path_or_url, str | Path) or not str(path_or_url):
+        raise InvalidInput(f"{shown(path_or_url)} is not a database: give a file path or a postgresql:// URL")
+    text = str(path_or_url)
+    if text.startswith(("postgresql://", "postgres://")):
+        if len(check_name("schema", schema)) > LONGEST_SCHEMA:
+            raise InvalidInput(f"schema {shown(schema)} is too long: use at most {LONGEST_SCHEMA} characters")
+        try:
+            from holdfast.store.postgres.engine import PostgresEngine
+        except ImportError as error:
+            raise StoreUnavailable(f"PostgreSQL needs psycopg ({error}): pip install 'holdfast[postgres]'") from error
+        return PostgresEngine(text, schema=schema, durability=durability, now=clock.now, ids=ids)
+    if text == ":memory:":
+        raise InvalidInput("':memory:' does not survive this program: give the path of a file, or a postgresql:// URL")
+    if "://" in text or text.startswith("file:"):
+        scheme = text.partition(":")[0]
+        raise InvalidInput(
+            f"{scheme!r} is not a scheme that works here: give the path of a file, or a postgresql:// URL"
+        )
+    if "\x00" in text or not _can_be_a_path(text):
+        raise InvalidInput(f"{shown(text)} cannot be the path of a file")
+    from holdfast.store.sqlite.engine import SqliteEngine
+
+    return SqliteEngine(text, durability=durability, now=clock.now, ids=ids)
+
+
+def _can_be_a_path(text: str) -> bool:
+    try:
+        return bool(os.fsencode(text))
+    except UnicodeEncodeError:
+        return False

@@ -1,0 +1,318 @@
+-- The whole schema as the migrations make it, but for schema_version, which the migrations keep for themselves.
+-- Merged from them by `python -m tests.store.schema_files`.
+
+CREATE TABLE sessions (
+  id                TEXT PRIMARY KEY,
+  kind              TEXT NOT NULL CHECK (kind IN ('daemon', 'worker', 'embedded')),
+  status            TEXT NOT NULL CHECK (status IN ('running', 'success', 'error', 'unknown')),
+  node              TEXT NOT NULL,
+  boot_id           TEXT NOT NULL,
+  pid               INTEGER NOT NULL,
+  lock_path         TEXT,
+  started_at        INTEGER NOT NULL,
+  heartbeat         INTEGER NOT NULL DEFAULT 0,
+  last_heartbeat_at INTEGER NOT NULL,
+  stop_requested_at INTEGER,
+  runs_lost         INTEGER,
+  stopped_at        INTEGER,
+  CHECK ((status = 'running') = (stopped_at IS NULL))
+) STRICT;
+
+CREATE INDEX idx_sessions_running ON sessions (id) WHERE status = 'running';
+
+CREATE TABLE queues (
+  name         TEXT PRIMARY KEY,
+  concurrency  INTEGER CHECK (concurrency >= 0),
+  max_length   INTEGER CHECK (max_length >= 0),
+  class        TEXT NOT NULL DEFAULT 'light' CHECK (class IN ('light', 'heavy')),
+  paused_at    INTEGER,
+  pause_reason TEXT
+) STRICT;
+
+CREATE TABLE subjects (
+  job_type    TEXT NOT NULL,
+  subject_key TEXT NOT NULL,
+  generation  INTEGER NOT NULL CHECK (generation >= 0),
+  updated_at  INTEGER NOT NULL,
+  PRIMARY KEY (job_type, subject_key)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE job_templates (
+  id          TEXT PRIMARY KEY,
+  name        TEXT NOT NULL,
+  job_type    TEXT NOT NULL,
+  queue       TEXT NOT NULL,
+  payload     TEXT NOT NULL DEFAULT '{}',
+  options     TEXT NOT NULL DEFAULT '{}',
+  created_at  INTEGER NOT NULL,
+  updated_at  INTEGER NOT NULL,
+  archived_at INTEGER
+) STRICT;
+
+CREATE UNIQUE INDEX idx_job_templates_name ON job_templates (name) WHERE archived_at IS NULL;
+
+CREATE TABLE job_groups (
+  id         TEXT PRIMARY KEY,
+  name       TEXT,
+  mode       TEXT NOT NULL DEFAULT 'parallel' CHECK (mode IN ('parallel', 'sequential')),
+  on_failure TEXT NOT NULL DEFAULT 'stop' CHECK (on_failure IN ('stop', 'continue', 'skip')),
+  created_at INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE jobs (
+  number              INTEGER PRIMARY KEY AUTOINCREMENT,
+  id                  TEXT NOT NULL UNIQUE,
+  queue               TEXT NOT NULL,
+  job_type            TEXT NOT NULL,
+  subject_key         TEXT,
+  generation          INTEGER CHECK (generation >= 0),
+  priority            INTEGER NOT NULL DEFAULT 0,
+  position            INTEGER NOT NULL,
+  state               TEXT NOT NULL CHECK (state IN (
+    'QUEUED', 'SCHEDULED', 'RUNNING', 'DONE', 'FAILED', 'CANCELLED', 'SUPERSEDED',
+    'SKIPPED_TTL', 'SKIPPED_DEADLINE')),
+  created_at          INTEGER NOT NULL,
+  queued_at           INTEGER,
+  started_at          INTEGER,
+  finished_at         INTEGER,
+  session_id          TEXT REFERENCES sessions (id),
+  worker_id           TEXT,
+  run_id              TEXT,
+  payload             TEXT NOT NULL,
+  log_path            TEXT,
+  error_code          TEXT,
+  reason              TEXT,
+  trace_id            TEXT,
+  execution_mode      TEXT NOT NULL DEFAULT 'IN_PROCESS'
+    CHECK (execution_mode IN ('IN_PROCESS', 'SUBPROCESS')),
+  env_vars            TEXT,
+  attempts            INTEGER NOT NULL DEFAULT 0 CHECK (attempts >= 0),
+  transient_tries     INTEGER NOT NULL DEFAULT 0 CHECK (transient_tries >= 0),
+  infra_tries         INTEGER NOT NULL DEFAULT 0 CHECK (infra_tries >= 0),
+  deaths              INTEGER NOT NULL DEFAULT 0 CHECK (deaths >= 0),
+  is_suspect          INTEGER NOT NULL DEFAULT 0 CHECK (is_suspect IN (0, 1)),
+  retry_mode          TEXT NOT NULL DEFAULT 'REQUEUE' CHECK (retry_mode IN ('REQUEUE', 'CHAIN')),
+  max_retries         INTEGER NOT NULL DEFAULT 0 CHECK (max_retries >= 0),
+  max_infra           INTEGER NOT NULL DEFAULT 3 CHECK (max_infra >= 0),
+  backoff_initial_ms  INTEGER NOT NULL DEFAULT 2000 CHECK (backoff_initial_ms >= 0),
+  backoff_factor      REAL NOT NULL DEFAULT 2.0 CHECK (backoff_factor >= 1),
+  backoff_cap_ms      INTEGER NOT NULL DEFAULT 3600000 CHECK (backoff_cap_ms >= 0),
+  retry_of            TEXT,
+  deadline            INTEGER,
+  ttl_ms              INTEGER CHECK (ttl_ms >= 0),
+  timeout_ms          INTEGER CHECK (timeout_ms >= 0),
+  cancel_requested_at INTEGER,
+  stop_reason         TEXT CHECK (stop_reason IN ('cancel', 'superseded')),
+  schedule_type       TEXT NOT NULL DEFAULT 'IMMEDIATE'
+    CHECK (schedule_type IN ('IMMEDIATE', 'AT', 'AFTER', 'CONDITION')),
+  scheduled_at        INTEGER,
+  schedule_delay_ms   INTEGER CHECK (schedule_delay_ms >= 0),
+  open_conditions     INTEGER NOT NULL DEFAULT 0 CHECK (open_conditions >= 0),
+  wait_for_idle       INTEGER NOT NULL DEFAULT 0 CHECK (wait_for_idle IN (0, 1)),
+  require_charging    INTEGER NOT NULL DEFAULT 0 CHECK (require_charging IN (0, 1)),
+  wait_for_event      TEXT,
+  template_id         TEXT REFERENCES job_templates (id),
+  schedule_id         TEXT,
+  fire_time           INTEGER,
+  parent_job_id       TEXT,
+  group_id            TEXT REFERENCES job_groups (id),
+  -- Set in sequential groups only.
+  group_seq           INTEGER,
+  user_tag            TEXT,
+  tenant              TEXT NOT NULL DEFAULT 'default',
+  resources           TEXT,
+  idempotency_key     TEXT,
+  trigger             TEXT,
+  result_summary      TEXT,
+  artifact_path       TEXT,
+  checkpoint          TEXT,
+  progress            REAL CHECK (progress BETWEEN 0 AND 1),
+  progress_text       TEXT,
+  CHECK ((subject_key IS NULL) = (generation IS NULL)),
+  CHECK ((finished_at IS NOT NULL) = (state NOT IN ('SCHEDULED', 'QUEUED', 'RUNNING'))),
+  CHECK ((run_id IS NOT NULL) = (state = 'RUNNING')),
+  CHECK ((session_id IS NOT NULL) = (state = 'RUNNING')),
+  CHECK (state <> 'QUEUED' OR queued_at IS NOT NULL),
+  CHECK (state <> 'RUNNING' OR started_at IS NOT NULL)
+) STRICT;
+
+CREATE INDEX idx_jobs_pop ON jobs (queue, priority DESC, position, created_at, id)
+  WHERE state = 'QUEUED';
+CREATE INDEX idx_jobs_subject_generation ON jobs (subject_key, job_type, generation DESC)
+  WHERE subject_key IS NOT NULL;
+CREATE UNIQUE INDEX idx_jobs_one_running_per_subject ON jobs (job_type, subject_key)
+  WHERE state = 'RUNNING' AND subject_key IS NOT NULL;
+CREATE UNIQUE INDEX idx_jobs_one_waiting_per_subject ON jobs (job_type, subject_key)
+  WHERE state IN ('SCHEDULED', 'QUEUED') AND subject_key IS NOT NULL;
+-- Without the ready jobs: idx_jobs_pop has those, and no planner shall be tempted to pop by this one.
+CREATE INDEX idx_jobs_state_queue ON jobs (state, queue, number) WHERE state <> 'QUEUED';
+CREATE INDEX idx_jobs_gc ON jobs (finished_at) WHERE finished_at IS NOT NULL;
+CREATE UNIQUE INDEX idx_jobs_retry_of ON jobs (retry_of) WHERE retry_of IS NOT NULL;
+CREATE UNIQUE INDEX idx_jobs_once_per_generation ON jobs (job_type, subject_key, generation)
+  WHERE subject_key IS NOT NULL AND retry_of IS NULL AND state <> 'SUPERSEDED';
+CREATE INDEX idx_jobs_running_by_session ON jobs (session_id, is_suspect) WHERE state = 'RUNNING';
+CREATE INDEX idx_jobs_suspect ON jobs (is_suspect, queued_at, number) WHERE state = 'QUEUED' AND is_suspect = 1;
+CREATE INDEX idx_jobs_ttl ON jobs ((queued_at + ttl_ms)) WHERE state = 'QUEUED' AND ttl_ms IS NOT NULL;
+CREATE INDEX idx_jobs_deadline ON jobs (deadline) WHERE state IN ('SCHEDULED', 'QUEUED') AND deadline IS NOT NULL;
+CREATE INDEX idx_jobs_stop_requested ON jobs (session_id) WHERE state = 'RUNNING' AND stop_reason IS NOT NULL;
+CREATE INDEX idx_jobs_due ON jobs (scheduled_at)
+  WHERE state = 'SCHEDULED' AND open_conditions = 0 AND scheduled_at IS NOT NULL;
+CREATE UNIQUE INDEX idx_jobs_once_per_tick ON jobs (schedule_id, fire_time)
+  WHERE schedule_id IS NOT NULL AND fire_time IS NOT NULL AND retry_of IS NULL;
+CREATE INDEX idx_jobs_user_tag ON jobs (user_tag, number) WHERE user_tag IS NOT NULL;
+CREATE INDEX idx_jobs_group ON jobs (group_id, group_seq) WHERE group_id IS NOT NULL;
+CREATE UNIQUE INDEX idx_jobs_one_running_per_sequence ON jobs (group_id)
+  WHERE state = 'RUNNING' AND group_seq IS NOT NULL;
+CREATE UNIQUE INDEX idx_jobs_idempotency ON jobs (job_type, idempotency_key)
+  WHERE idempotency_key IS NOT NULL AND retry_of IS NULL;
+
+CREATE TRIGGER jobs_ended_is_final
+BEFORE UPDATE OF state ON jobs
+WHEN OLD.finished_at IS NOT NULL AND NEW.state <> OLD.state
+BEGIN
+  SELECT RAISE(ABORT, 'a job that has ended never changes its state');
+END;
+
+CREATE TRIGGER jobs_count_inserted AFTER INSERT ON jobs
+BEGIN
+  INSERT INTO queue_counts (queue, state, jobs) VALUES (NEW.queue, NEW.state, 1)
+  ON CONFLICT (queue, state) DO UPDATE SET jobs = jobs + 1;
+END;
+
+CREATE TRIGGER jobs_count_moved AFTER UPDATE OF state, queue ON jobs
+WHEN OLD.state <> NEW.state OR OLD.queue <> NEW.queue
+BEGIN
+  UPDATE queue_counts SET jobs = jobs - 1 WHERE queue = OLD.queue AND state = OLD.state;
+  INSERT INTO queue_counts (queue, state, jobs) VALUES (NEW.queue, NEW.state, 1)
+  ON CONFLICT (queue, state) DO UPDATE SET jobs = jobs + 1;
+END;
+
+CREATE TRIGGER jobs_count_deleted AFTER DELETE ON jobs
+BEGIN
+  UPDATE queue_counts SET jobs = jobs - 1 WHERE queue = OLD.queue AND state = OLD.state;
+END;
+
+CREATE TABLE job_runs (
+  id              TEXT PRIMARY KEY,
+  job_id          TEXT NOT NULL REFERENCES jobs (id) ON DELETE CASCADE,
+  attempt         INTEGER NOT NULL CHECK (attempt >= 1),
+  status          TEXT CHECK (status IN ('COMPLETED', 'FAILED', 'SKIPPED', 'CANCELLED', 'YIELDED')),
+  session_id      TEXT REFERENCES sessions (id),
+  worker_id       TEXT,
+  params_snapshot TEXT NOT NULL,
+  started_at      INTEGER NOT NULL,
+  finished_at     INTEGER,
+  exit_code       INTEGER,
+  error           TEXT,
+  artifacts       TEXT,
+  log_path        TEXT,
+  error_kind      TEXT CHECK (error_kind IN ('transient', 'permanent', 'infra')),
+  error_code      TEXT,
+  traceback       TEXT,
+  trace_id        TEXT,
+  duration_ms     INTEGER,
+  pid             INTEGER,
+  pid_started_at  INTEGER,
+  template_id     TEXT,
+  CHECK ((status IS NULL) = (finished_at IS NULL))
+) STRICT;
+
+CREATE UNIQUE INDEX idx_job_runs_of_job ON job_runs (job_id, attempt);
+CREATE UNIQUE INDEX idx_job_runs_open ON job_runs (job_id) WHERE status IS NULL;
+
+-- A closed run is history.
+CREATE TRIGGER job_runs_closed_is_final
+BEFORE UPDATE ON job_runs
+WHEN OLD.status IS NOT NULL AND (
+  NEW.status IS NOT OLD.status OR NEW.id <> OLD.id OR NEW.job_id <> OLD.job_id OR NEW.attempt <> OLD.attempt
+  OR NEW.params_snapshot <> OLD.params_snapshot OR NEW.started_at <> OLD.started_at
+  OR NEW.session_id IS NOT OLD.session_id)
+BEGIN
+  SELECT RAISE(ABORT, 'a closed run never changes');
+END;
+
+-- Counts per queue and state, kept by the database so that nobody has to scan.
+CREATE TABLE queue_counts (
+  queue TEXT NOT NULL,
+  state TEXT NOT NULL,
+  jobs  INTEGER NOT NULL,
+  PRIMARY KEY (queue, state)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE workers (
+  id           TEXT PRIMARY KEY,
+  session_id   TEXT NOT NULL REFERENCES sessions (id),
+  name         TEXT NOT NULL,
+  tasks        TEXT NOT NULL,
+  queues       TEXT NOT NULL,
+  slots        INTEGER NOT NULL CHECK (slots >= 0),
+  connected_at INTEGER NOT NULL,
+  seen_at      INTEGER NOT NULL
+) STRICT;
+
+CREATE INDEX idx_workers_session ON workers (session_id);
+
+CREATE TABLE schedules (
+  id                TEXT PRIMARY KEY,
+  template_id       TEXT NOT NULL REFERENCES job_templates (id),
+  name              TEXT NOT NULL UNIQUE,
+  cron_expression   TEXT NOT NULL,
+  timezone          TEXT NOT NULL DEFAULT 'UTC',
+  enabled           INTEGER NOT NULL DEFAULT 1 CHECK (enabled IN (0, 1)),
+  disabled_reason   TEXT,
+  param_overrides   TEXT,
+  misfire           TEXT NOT NULL DEFAULT 'latest' CHECK (misfire IN ('skip', 'latest', 'all')),
+  overlap           TEXT NOT NULL DEFAULT 'skip' CHECK (overlap IN ('allow', 'skip', 'supersede')),
+  jitter_ms         INTEGER NOT NULL DEFAULT 0 CHECK (jitter_ms >= 0),
+  last_fire_time    INTEGER,
+  last_triggered_at INTEGER,
+  next_trigger_at   INTEGER,
+  created_at        INTEGER NOT NULL
+) STRICT;
+
+CREATE INDEX idx_schedules_next ON schedules (next_trigger_at) WHERE enabled = 1;
+
+CREATE TABLE job_conditions (
+  job_id       TEXT NOT NULL REFERENCES jobs (id) ON DELETE CASCADE,
+  key          TEXT NOT NULL,
+  value        TEXT NOT NULL,
+  satisfied_at INTEGER,
+  PRIMARY KEY (job_id, key)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX idx_job_conditions_lookup ON job_conditions (key, value, job_id) WHERE satisfied_at IS NULL;
+
+CREATE TABLE tenants (
+  queue        TEXT NOT NULL,
+  tenant       TEXT NOT NULL,
+  weight       INTEGER NOT NULL DEFAULT 10 CHECK (weight > 0),
+  virtual_time REAL NOT NULL DEFAULT 0,
+  active_until INTEGER,
+  PRIMARY KEY (queue, tenant)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE direct_reservations (
+  id          TEXT PRIMARY KEY,
+  scope       TEXT NOT NULL,
+  reserved_by TEXT NOT NULL,
+  session_id  TEXT NOT NULL REFERENCES sessions (id),
+  status      TEXT NOT NULL CHECK (status IN ('ACTIVE', 'RELEASED', 'EXPIRED')),
+  ttl_ms      INTEGER NOT NULL CHECK (ttl_ms > 0),
+  reserved_at INTEGER NOT NULL,
+  granted_at  INTEGER,
+  expires_at  INTEGER NOT NULL,
+  ended_at    INTEGER,
+  CHECK ((status = 'ACTIVE') = (ended_at IS NULL))
+) STRICT;
+
+CREATE UNIQUE INDEX idx_reservations_active ON direct_reservations (scope) WHERE status = 'ACTIVE';
+
+-- '*' is everything, and everything excludes each queue.
+CREATE TRIGGER reservations_exclude_each_other
+BEFORE INSERT ON direct_reservations
+WHEN NEW.status = 'ACTIVE' AND EXISTS (
+  SELECT 1 FROM direct_reservations
+  WHERE status = 'ACTIVE' AND (scope = NEW.scope OR scope = '*' OR NEW.scope = '*'))
+BEGIN
+  SELECT RAISE(ABORT, 'the scope is reserved');
+END;

@@ -1,0 +1,11 @@
+-- One suspect, if nothing else holds it.
+SELECT number, id, job_type, queue, payload, attempts, subject_key, generation, timeout_ms, deadline, checkpoint,
+  user_tag, trace_id, is_suspect, queued_at, template_id
+FROM jobs
+WHERE number = :number AND state = 'QUEUED'
+  AND (deadline IS NULL OR deadline > :now)
+  AND (ttl_ms IS NULL OR queued_at + ttl_ms > :now)
+  AND (subject_key IS NULL OR NOT EXISTS (
+    SELECT 1 FROM jobs AS busy
+    WHERE busy.state = 'RUNNING' AND busy.job_type = jobs.job_type AND busy.subject_key = jobs.subject_key
+      AND busy.subject_key IS NOT NULL))

@@ -1,0 +1,5 @@
+UPDATE job_runs
+SET status = 'COMPLETED', finished_at = r.now, duration_ms = r.duration_ms, exit_code = r.exit_code
+FROM jsonb_to_recordset(CAST(:rows AS jsonb))
+  AS r (run_id TEXT, job_id TEXT, duration_ms BIGINT, exit_code BIGINT, now BIGINT)
+WHERE job_runs.id = r.run_id AND job_runs.job_id = r.job_id AND job_runs.status IS NULL

@@ -1,0 +1,5 @@
+-- What every living worker offers, and how much its session runs.
+SELECT w.id, w.session_id, w.name, w.tasks, w.queues, w.slots,
+  (SELECT count(*) FROM jobs WHERE jobs.state = 'RUNNING' AND jobs.session_id = w.session_id) AS running
+FROM workers AS w JOIN sessions AS s ON s.id = w.session_id
+WHERE s.status = 'running' AND s.stop_requested_at IS NULL ORDER BY w.connected_at

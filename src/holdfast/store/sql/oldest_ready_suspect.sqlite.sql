@@ -1,4 +1,0 @@
-SELECT queued_at FROM jobs
-WHERE state = 'QUEUED' AND is_suspect = 1 AND queue IN (SELECT value FROM json_each(:queues))
-  AND job_type IN (SELECT value FROM json_each(:tasks))
-ORDER BY queued_at LIMIT 1

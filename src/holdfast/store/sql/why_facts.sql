@@ -1,0 +1,12 @@
+-- What the gates of one job depend on, beside the job itself.
+SELECT
+  q.paused_at, q.pause_reason, q.concurrency,
+  (SELECT count(*) FROM jobs WHERE state = 'RUNNING' AND state <> 'QUEUED' AND queue = j.queue) AS running,
+  (SELECT busy.id FROM jobs AS busy
+   WHERE busy.state = 'RUNNING' AND busy.job_type = j.job_type AND busy.subject_key = j.subject_key
+     AND busy.subject_key IS NOT NULL) AS busy_with,
+  j.is_suspect,
+  (SELECT r.id FROM direct_reservations AS r
+   WHERE r.status = 'ACTIVE' AND r.scope IN ('*', j.queue) ORDER BY r.reserved_at LIMIT 1) AS reservation
+FROM jobs AS j LEFT JOIN queues AS q ON q.name = j.queue
+WHERE j.id = :id
