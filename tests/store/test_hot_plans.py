@@ -1,0 +1,240 @@
+"""Hot statements find their rows by the index that was made for them, and never walk through history."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from msgspec import Struct
+
+from holdfast.core.limits import MAX_INT
+from holdfast.store.engine import Engine, Tx
+from holdfast.store.postgres.engine import PostgresEngine
+from holdfast.store.sqlite.engine import SqliteEngine
+from holdfast.store.statements import Dialect, Statement, sql
+from tests.store.acts import NOW, execute, open_session, statement, write
+
+HISTORY = 3000
+
+JOBS = """
+WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < :count)
+INSERT INTO jobs (
+  id, queue, job_type, subject_key, generation, position, state, created_at, queued_at, started_at, finished_at,
+  session_id, run_id, payload, attempts, ttl_ms, deadline, scheduled_at, user_tag, group_id, idempotency_key, retry_of,
+  is_suspect, stop_reason
+)
+SELECT
+  :state || i, 'q' || (i % 5), 't' || (i % 7), CASE WHEN i % 2 = 0 THEN 'c::r::' || :state || i END,
+  CASE WHEN i % 2 = 0 THEN 1 END, i * 100, :state, i, i, i, CASE WHEN :ended = 1 THEN i END,
+  CASE WHEN :state = 'RUNNING' THEN 's1' END, CASE WHEN :state = 'RUNNING' THEN 'run' || i END, '{}', 1,
+  CASE WHEN i % 10 = 1 THEN 5000 END, CASE WHEN i % 10 = 2 THEN 99999999 END,
+  CASE WHEN :state = 'SCHEDULED' THEN i END, 'tag' || (i % 300), CASE WHEN i % 30 = 3 THEN 'g' || (i % 90) END,
+  CASE WHEN i % 3 = 0 THEN 'key' || :state || i END, CASE WHEN i % 50 = 7 THEN :state || (i - 1) END,
+  CASE WHEN i % 60 = 5 THEN 1 ELSE 0 END,
+  CASE WHEN :state = 'RUNNING' AND i % 4 = 0 THEN 'cancel' END
+FROM n
+"""
+RUNS = """
+INSERT INTO job_runs (id, job_id, attempt, status, session_id, params_snapshot, started_at, finished_at)
+SELECT coalesce(run_id, 'run of ' || id), id, 1, CASE WHEN finished_at IS NOT NULL THEN 'COMPLETED' END, 's1', '{}', 1,
+  finished_at
+FROM jobs
+"""
+GROUPS = """
+WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 90)
+INSERT INTO job_groups (id, mode, on_failure, created_at) SELECT 'g' || i, 'parallel', 'stop', 1 FROM n
+"""
+CONDITIONS = """
+INSERT INTO job_conditions (job_id, key, value, satisfied_at)
+SELECT id, 'after:' || id, 'done', CASE WHEN number % 20 = 0 THEN NULL ELSE 1 END FROM jobs
+"""
+SUBJECTS = """
+INSERT INTO subjects (job_type, subject_key, generation, updated_at)
+SELECT job_type, subject_key, generation, 1 FROM jobs WHERE subject_key IS NOT NULL
+"""
+
+
+@pytest.fixture(scope="module", params=list(Dialect))
+def filled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    """A long history, and some jobs in every other state."""
+    if request.param is Dialect.SQLITE:
+        engine: Engine = SqliteEngine(tmp_path_factory.mktemp("plans") / "filled.db", now=lambda: NOW)
+    else:
+        url = request.getfixturevalue("postgres_url")
+        engine = PostgresEngine(url, schema=f"t_{uuid4().hex}", now=lambda: NOW, pool_size=1)
+    open_session(engine)
+    execute(engine, GROUPS)
+    for state, count in (("DONE", HISTORY), ("QUEUED", 400), ("SCHEDULED", 200), ("RUNNING", 40)):
+        execute(engine, JOBS, state=state, count=count, ended=int(state == "DONE"))
+    for fill in (RUNS, CONDITIONS, SUBJECTS):
+        execute(engine, fill)
+    if request.param is Dialect.POSTGRES:
+        execute(engine, "ANALYZE")
+    yield engine
+    engine.close()
+
+
+class Plan(Struct, frozen=True):
+    """What a statement is run with and the indexes it must use; `in_order`: they give the order too, without a sort."""
+
+    params: dict[str, Any]
+    indexes: tuple[str, ...]
+    in_order: bool = False
+
+
+JOB, NUMBER, RUN = "jobs by id", "jobs by number", "runs by id"
+# Of those there are never many, so that walking through all of them is as good.
+RUNNING, OPEN_RUN = "running jobs by id", "open runs by id"
+NAMES = {
+    Dialect.SQLITE: {
+        JOB: "sqlite_autoindex_jobs_1",
+        NUMBER: "INTEGER PRIMARY KEY",
+        RUN: "sqlite_autoindex_job_runs_1",
+        RUNNING: "sqlite_autoindex_jobs_1",
+        OPEN_RUN: "sqlite_autoindex_job_runs_1",
+    },
+    Dialect.POSTGRES: {
+        JOB: "jobs_id_key",
+        NUMBER: "jobs_pkey",
+        RUN: "job_runs_pkey",
+        RUNNING: "jobs_id_key|idx_jobs_state_queue|idx_jobs_running_by_session",
+        OPEN_RUN: "job_runs_pkey|idx_job_runs_open|idx_job_runs_of_job",
+    },
+}
+POP, STATE, BY_SESSION = "idx_jobs_pop", "idx_jobs_state_queue", "idx_jobs_running_by_session"
+BUSY, CHAIN, GROUP = "idx_jobs_one_running_per_subject", "idx_jobs_retry_of", "idx_jobs_group"
+TAG, SUBJECT, RUNS_OF = "idx_jobs_user_tag", "idx_jobs_subject_generation", "idx_job_runs_of_job"
+
+LANE = {"queue": "q1", "priority": 0, "position": 500, "created_at": 5, "id": "QUEUED6"}
+CLOCK = {"now": 50, "before": 50, "limit": 10}
+ABOUT = {"job_type": "t2", "subject_key": "c::r::QUEUED2", "generation": 1, "now": 1, "reason": "x"}
+ONE = {"id": "DONE6", "job_id": "DONE6", "run_id": "run of DONE6", "now": 1}
+OPEN = dict.fromkeys(
+    ("state", "queue", "task", "tag", "group_id", "subject_from", "subject_to", "created_after", "error_text")
+) | {"below": MAX_INT, "limit": 50}
+ROW = (
+    ONE
+    | dict.fromkeys(("session_id", "worker_id", "number", "result", "duration_ms", "exit_code", "status", "traceback"))
+    | dict.fromkeys(("error_kind", "error_code", "error", "state", "until", "reason", "is_suspect"))
+    | dict.fromkeys(("transient_tries", "infra_tries", "deaths"))
+)
+ROWS = ROW | {"rows": json.dumps([ONE | {"number": 6}])}
+
+PLANS = {
+    "claimable": Plan(LANE | {"tasks": '["t1"]', "slots": 9, "now": 1}, (POP, BUSY), in_order=True),
+    "claimable_suspect": Plan({"number": 3000, "now": 1}, (NUMBER, BUSY)),
+    "ready_suspects": Plan(CLOCK, ("idx_jobs_suspect",), in_order=True),
+    "claim_job": Plan(ROWS, (NUMBER,)),
+    "highest_position": Plan(LANE, (POP,), in_order=True),
+    "lowest_position": Plan(LANE, (POP,), in_order=True),
+    "neighbour_after": Plan(LANE, (POP,), in_order=True),
+    "neighbour_before": Plan(LANE, (POP,), in_order=True),
+    "queue_in_order": Plan(LANE, (POP, STATE)),
+    "place_job": Plan(LANE | ONE, (JOB,)),
+    "set_position": Plan(LANE | {"number": 6}, (NUMBER,)),
+    "edit_payload": Plan(ONE | {"payload": "{}"}, (JOB,)),
+    "promote_due": Plan(CLOCK, ("idx_jobs_due", NUMBER), in_order=True),
+    "expired_by_deadline": Plan(CLOCK, ("idx_jobs_deadline",), in_order=True),
+    "expired_by_ttl": Plan(CLOCK, ("idx_jobs_ttl",), in_order=True),
+    "next_moment": Plan({}, ("idx_jobs_due", "idx_jobs_ttl", "idx_jobs_deadline"), in_order=True),
+    "stop_requests": Plan({"session_id": "s1"}, ("idx_jobs_stop_requested",)),
+    "session_load": Plan({"session_id": "s1"}, (BY_SESSION,)),
+    "running_jobs_of_session": Plan({"session_id": "s1", "limit": 10}, (BY_SESSION, RUN)),
+    "note_runs_lost": Plan({"id": "s1"}, (BY_SESSION,)),
+    "close_session": Plan({"id": "s1", "status": "success", "stopped_at": 1}, (BY_SESSION,)),
+    "offers": Plan({}, (BY_SESSION,)),
+    "running_in_scope": Plan({"scope": "q1"}, (STATE,)),
+    "queue_gates": Plan(LANE, (STATE,)),
+    "why_facts": Plan(ONE, (JOB, STATE, BUSY)),
+    "finished_before": Plan(CLOCK, ("idx_jobs_gc", CHAIN), in_order=True),
+    "delete_job": Plan(ONE, (JOB,)),
+    "dependents": Plan({"after_key": "after:a", "group_key": "group:a"}, ("idx_job_conditions_lookup", JOB)),
+    "awaited_turn": Plan(ONE, (JOB,)),
+    "count_down_conditions": Plan(ONE, (JOB,)),
+    "find_by_generation": Plan(ABOUT, (SUBJECT,)),
+    "find_by_idempotency_key": Plan({"job_type": "t2", "idempotency_key": "keyDONE3"}, ("idx_jobs_idempotency",)),
+    "supersede_waiting": Plan(ABOUT, ("idx_jobs_one_waiting_per_subject",)),
+    "ask_older_to_stop": Plan(ABOUT, (BUSY,)),
+    "last_link": Plan(ONE, (JOB, CHAIN)),
+    "chain_of_job": Plan(ONE, (JOB, CHAIN)),
+    "last_group_member": Plan({"group_id": "g3"}, (GROUP,), in_order=True),
+    "group_last_links": Plan({"group_id": "g3"}, (GROUP, CHAIN)),
+    "delete_empty_groups": Plan(CLOCK, (GROUP,)),
+    "live_ids_by_group": Plan({"group_id": "g3", "limit": 10}, (GROUP,)),
+    "live_ids_by_tag": Plan({"tag": "tag5", "limit": 10}, (TAG,)),
+    "list_jobs": Plan(OPEN, (NUMBER,), in_order=True),
+    "list_jobs_by_tag": Plan(OPEN | {"tag": "tag5"}, (TAG,)),
+    "list_jobs_by_group": Plan(OPEN | {"group_id": "g3"}, (GROUP,)),
+    "list_jobs_by_subject": Plan(
+        OPEN | {"subject_from": "c::r::QUEUED2", "subject_to": "c::r::QUEUED3", "limit": 500}, (SUBJECT,)
+    ),
+    "list_jobs_by_state": Plan(OPEN | {"state": "SCHEDULED", "queue": "q1"}, (STATE,), in_order=True),
+    "list_jobs_ready": Plan(OPEN | {"queue": "q1"}, (POP,)),
+    "job_by_id": Plan(ONE, (JOB,)),
+    "job_by_number": Plan({"number": 6}, (NUMBER,)),
+    "job_of_run": Plan(ONE, (RUN, JOB)),
+    "runs_of_job": Plan(ONE, (RUNS_OF,), in_order=True),
+    "last_run": Plan(ONE, (RUNS_OF,), in_order=True),
+    "insert_lost_run": Plan(ROW, (JOB, RUNS_OF)),
+    "continue_job": Plan(ROW | {"new_id": "x"}, (JOB,)),
+    "complete_job": Plan(ROWS, (RUNNING,)),
+    "close_completed_run": Plan(ROWS, (OPEN_RUN,)),
+    "close_run": Plan(ROWS, (OPEN_RUN,)),
+    "end_job": Plan(ROWS, (RUNNING,)),
+    "send_job_back": Plan(ROWS, (RUNNING,)),
+    "end_waiting_job": Plan(ROW, (JOB,)),
+    "request_stop": Plan(ONE, (JOB,)),
+    "note_progress": Plan(ONE | {"fraction": 0.5, "text": None}, (JOB,)),
+    "save_checkpoint": Plan(ONE | {"data": "1"}, (JOB,)),
+}
+
+TOUCHES_JOBS = re.compile(r"\b(?:FROM|JOIN|UPDATE)\s+job(?:s|_runs)\b")
+
+
+def test_every_statement_that_looks_for_jobs_or_runs_has_a_plan() -> None:
+    assert {name for name in sql.names() if TOUCHES_JOBS.search(getattr(sql, name).sqlite)} == set(PLANS)
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_a_statement_uses_the_index_that_was_made_for_it(filled: Engine, name: str) -> None:
+    plan = PLANS[name]
+    steps = explained(filled, getattr(sql, name), plan.params)
+    text = "\n".join(steps)
+    for index in plan.indexes:
+        assert re.search(NAMES[filled.dialect].get(index, index), text)
+    assert [step for step in steps if is_full_scan(step)] == []
+    if plan.in_order:
+        assert not re.search(r"TEMP B-TREE|Sort", text)
+
+
+# Rows that the statement itself made, and partial indexes that hold little by their nature.
+SMALL = re.compile(
+    r"SCAN (?:chain|waiting|moments|CONSTANT ROW|job_groups|\w+ (?:VIRTUAL TABLE|USING (?:COVERING )?INDEX idx_))"
+)
+
+
+def is_full_scan(step: str) -> bool:
+    return bool(re.search(r"Seq Scan on job(?:s|_runs)\b", step)) or ("SCAN" in step and not SMALL.search(step))
+
+
+def explained(engine: Engine, hot: Statement, params: dict[str, Any]) -> list[str]:
+    """The plan, one step a line."""
+    asked = Statement(f"plan of {hot.name}", f"EXPLAIN QUERY PLAN {hot.sqlite}", f"EXPLAIN (COSTS OFF) {hot.postgres}")
+
+    def explain(tx: Tx) -> list[dict[str, Any]]:
+        if tx.dialect is Dialect.POSTGRES:
+            # The tables are small here; what is asked is which index would serve when they are too big to be walked.
+            for way in ("seqscan", "hashjoin", "mergejoin"):
+                tx.run(statement(f"SET LOCAL enable_{way} = off"))
+        return tx.rows(asked, **params)
+
+    return [row.get("detail") or row["QUERY PLAN"] for row in write(engine, explain)]
+
+
+def test_without_its_index_a_statement_would_be_caught(filled: Engine) -> None:
+    steps = explained(filled, statement("SELECT id FROM jobs WHERE payload = 'x'"), {})
+    assert any(is_full_scan(step) for step in steps)

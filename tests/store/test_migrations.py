@@ -1,0 +1,289 @@
+"""Migrations: forward one file at a time, or not at all; nothing is lost on the way."""
+
+from __future__ import annotations
+
+import io
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from uuid import uuid4
+
+import apsw
+import apsw.shell
+import pytest
+
+from holdfast.core.errors import SchemaMismatch, StoreError
+from holdfast.store.engine import Engine
+from holdfast.store.locks import LifeLock
+from holdfast.store.migrate import migrations
+from holdfast.store.postgres.engine import PostgresEngine
+from holdfast.store.scripts.doctor import examine
+from holdfast.store.scripts.queues import list_queues
+from holdfast.store.sqlite.engine import SqliteEngine
+from holdfast.store.statements import Dialect
+from tests.store.acts import NOW, TABLES, claim_one, end, execute, open_session, put_one, select, state, write
+
+NEWEST = max(migration.version for migration in migrations(Dialect.SQLITE))
+EARLIER = range(1, NEWEST)
+
+
+class Database:
+    """A place where a database is or will be; `open` is a program that starts on it."""
+
+    def __init__(self, dialect: Dialect, make: Callable[[int | None], Engine]) -> None:
+        self.dialect = dialect
+        self._make = make
+        self.engines: list[Engine] = []
+
+    def engine(self, version: int | None = None) -> Engine:
+        """A program that has not used the database yet."""
+        self.engines.append(self._make(version))
+        return self.engines[-1]
+
+    def open(self, version: int | None = None) -> Engine:
+        """A program of that version, which has brought the database there."""
+        engine = self.engine(version)
+        engine.submit(lambda tx: None).result()
+        return engine
+
+    def leave(self, version: int) -> None:
+        """A database as an earlier program left it."""
+        self.open(version).close()
+
+
+@pytest.fixture(params=list(Dialect))
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
+    """A database that does not exist yet."""
+    if request.param is Dialect.SQLITE:
+        place = Database(
+            request.param, lambda version: SqliteEngine(path(tmp_path), now=lambda: NOW, migrate_to=version)
+        )
+    else:
+        url, schema = request.getfixturevalue("postgres_url"), f"t_{uuid4().hex}"
+        place = Database(
+            request.param, lambda version: PostgresEngine(url, schema=schema, now=lambda: NOW, migrate_to=version)
+        )
+    yield place
+    for engine in place.engines:
+        engine.close()
+
+
+def path(folder: Path) -> Path:
+    return folder / "work.db"
+
+
+def applied(engine: Engine) -> list[str]:
+    return [row["name"] for row in select(engine, "SELECT name FROM schema_version ORDER BY version")]
+
+
+def test_a_new_database_has_every_migration(database: Database) -> None:
+    engine = database.open()
+    rows = select(engine, "SELECT version, name, sha256, applied_at FROM schema_version ORDER BY version")
+    assert rows == [
+        {"version": migration.version, "name": migration.name, "sha256": migration.sha256, "applied_at": NOW}
+        for migration in migrations(database.dialect)
+    ]
+
+
+def test_the_first_four_are_the_phases_of_the_spec() -> None:
+    names = {dialect: [migration.name for migration in migrations(dialect)] for dialect in Dialect}
+    assert names[Dialect.SQLITE] == names[Dialect.POSTGRES]
+    assert names[Dialect.SQLITE][:4] == [
+        "001_initial_schema",
+        "002_execution_retry",
+        "003_conditions",
+        "004_grouping_ux",
+    ]
+
+
+@pytest.mark.parametrize("version", EARLIER)
+def test_a_program_can_stop_at_an_earlier_version(database: Database, version: int) -> None:
+    assert len(applied(database.open(version))) == version
+
+
+def test_the_dump_of_the_tests_knows_every_table(database: Database) -> None:
+    engine = database.open()
+    listed = {
+        Dialect.SQLITE: "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'",
+        Dialect.POSTGRES: "SELECT tablename AS name FROM pg_tables WHERE schemaname = current_schema()",
+    }
+    assert {row["name"] for row in select(engine, listed[database.dialect])} == {*TABLES, "schema_version"}
+
+
+JOB = "INSERT INTO jobs (id, queue, job_type, position, state, created_at, payload, {}) VALUES ({})"
+ROWS = [
+    "INSERT INTO sessions (id, kind, status, node, boot_id, pid, started_at, last_heartbeat_at)"
+    " VALUES ('s1', 'embedded', 'running', 'n', 'b', 1, 1, 1)",
+    "INSERT INTO queues (name, concurrency) VALUES ('slow', 2)",
+    "INSERT INTO subjects (job_type, subject_key, generation, updated_at) VALUES ('t', 's', 5, 1)",
+    JOB.format("queued_at", "'ready', 'default', 't', 100, 'QUEUED', 1, '{}', 1"),
+    JOB.format("finished_at", "'done', 'default', 't', 100, 'DONE', 1, '{}', 2"),
+    JOB.format(
+        "subject_key, generation, started_at, session_id, run_id",
+        "'running', 'default', 't', 100, 'RUNNING', 1, '{}', 's', 5, 1, 's1', 'r1'",
+    ),
+    "INSERT INTO job_runs (id, job_id, attempt, session_id, params_snapshot, started_at)"
+    " VALUES ('r1', 'running', 1, 's1', '{}', 1)",
+]
+
+
+@pytest.mark.parametrize("version", EARLIER)
+def test_an_earlier_database_keeps_its_rows(database: Database, version: int) -> None:
+    old = database.open(version)
+    for text in ROWS:
+        execute(old, text)
+    tables = ("sessions", "queues", "subjects", "jobs", "job_runs", "queue_counts")
+    before = {table: select(old, f"SELECT * FROM {table}") for table in tables}
+    old.close()
+    new = database.open()
+    for table, rows in before.items():
+        after = select(new, f"SELECT * FROM {table}")
+        assert [{name: row[name] for name in rows[0]} for row in after] == rows
+    assert examine(new) == []
+
+
+def test_a_migrated_database_can_be_worked_with(database: Database) -> None:
+    old = database.open(1)
+    for text in ROWS[:4]:
+        execute(old, text)
+    old.close()
+    engine = database.open()
+    end(engine, claim_one(engine))
+    put_one(engine, "new", subject="s")
+    assert (state(engine, "ready"), examine(engine)) == ("DONE", [])
+    assert select(engine, "SELECT generation FROM jobs WHERE id = 'new'") == [{"generation": 6}]
+
+
+def test_a_migration_that_was_applied_with_other_contents_is_refused(database: Database) -> None:
+    engine = database.open()
+    execute(engine, "UPDATE schema_version SET sha256 = 'other' WHERE version = 2")
+    engine.close()
+    with pytest.raises(SchemaMismatch, match="002_execution_retry was applied with other contents"):
+        database.open()
+
+
+def test_a_newer_database_is_refused(database: Database) -> None:
+    engine = database.open()
+    execute(engine, "INSERT INTO schema_version VALUES (99, '099_the_future', 'x', 1)")
+    engine.close()
+    with pytest.raises(SchemaMismatch, match="newer than this program: it has migration 099_the_future"):
+        database.open()
+
+
+def test_a_migration_that_fails_leaves_everything_as_it_was(database: Database, tmp_path: Path) -> None:
+    old = database.open(2)
+    execute(old, "CREATE TABLE schedules (in_the_way BIGINT)")
+    put_row(old)
+    old.close()
+    before = contents(database, tmp_path)
+    with pytest.raises(StoreError, match=r"migration 003_conditions .*failed and was undone"):
+        database.open()
+    assert contents(database, tmp_path) == before
+
+
+def put_row(engine: Engine) -> None:
+    execute(engine, ROWS[3])
+
+
+def contents(database: Database, tmp_path: Path) -> str:
+    """All that is in the database: as SQL on SQLite, as tables and rows on PostgreSQL."""
+    if database.dialect is Dialect.SQLITE:
+        text = io.StringIO()
+        connection = apsw.Connection(str(path(tmp_path)))
+        apsw.shell.Shell(stdout=text, db=connection).process_command(".dump")  # type: ignore[no-untyped-call]
+        connection.close()
+        return "\n".join(line for line in text.getvalue().splitlines() if not line.startswith("--"))
+    engine = database.open(2)
+    columns = "SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = current_schema()"
+    found = [*sorted(map(str, select(engine, columns))), select(engine, "SELECT * FROM jobs"), applied(engine)]
+    engine.close()
+    return str(found)
+
+
+def test_two_programs_that_open_a_new_database_at_once_both_succeed(database: Database) -> None:
+    start = threading.Barrier(4)
+    outcomes: list[object] = []
+
+    def begin(engine: Engine) -> None:
+        start.wait()
+        try:
+            outcomes.append(engine.query(list_queues))
+        except BaseException as error:
+            outcomes.append(error)
+
+    threads = [threading.Thread(target=begin, args=(database.engine(),)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert outcomes == [[]] * 4
+    assert len(applied(database.engines[0])) == NEWEST
+
+
+# SQLite only: a file that can be copied, and processes that share it.
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return path(tmp_path)
+
+
+def opened(file: Path, version: int | None = None) -> SqliteEngine:
+    engine = SqliteEngine(file, now=lambda: NOW, migrate_to=version)
+    engine.query(lambda tx: None)
+    return engine
+
+
+def copies(file: Path) -> list[Path]:
+    return sorted(file.parent.glob("*before-migration*"))
+
+
+def test_the_file_is_copied_aside_before_a_migration(file: Path) -> None:
+    old = opened(file, 2)
+    put_row(old)
+    old.close()
+    opened(file).close()
+    [copy] = copies(file)
+    assert copy.name == "work.db.before-migration-from-002"
+    kept = opened(copy, 2)
+    assert len(applied(kept)) == 2
+    assert select(kept, "SELECT id FROM jobs") == [{"id": "ready"}]
+    kept.close()
+
+
+def test_an_older_copy_gives_way(file: Path) -> None:
+    opened(file, 2).close()
+    Path(f"{file}.before-migration-from-002").write_text("an old copy")
+    opened(file).close()
+    opened(copies(file)[0], 2).close()
+
+
+def test_a_new_file_or_a_current_one_is_not_copied(file: Path) -> None:
+    opened(file).close()
+    opened(file).close()
+    assert copies(file) == []
+
+
+def test_no_migration_under_the_feet_of_a_living_session(file: Path, tmp_path: Path) -> None:
+    old = opened(file, 3)
+    lock = LifeLock(tmp_path / "locks" / "alive")
+    open_session(old, lock_path=str(lock.path))
+    with pytest.raises(StoreError, match="the program with pid 4711 is working on it"):
+        opened(file)
+    assert len(applied(old)) == 3
+    assert copies(file) == []
+    lock.release()
+    old.close()
+    opened(file).close()
+
+
+def test_a_session_that_died_holds_no_migration_up(file: Path, tmp_path: Path) -> None:
+    old = opened(file, 3)
+    dead = tmp_path / "lock of the dead"
+    dead.touch()
+    open_session(old, lock_path=str(dead))
+    old.close()
+    new = opened(file)
+    assert len(applied(new)) == NEWEST
+    assert write(new, lambda tx: tx.dialect) is Dialect.SQLITE
+    new.close()

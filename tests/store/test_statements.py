@@ -1,0 +1,71 @@
+"""The SQL files: each is used, each that is used exists, and both databases understand all of them."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import holdfast
+from holdfast.store.engine import Engine
+from holdfast.store.statements import Dialect, Statement, Statements, pyformat, sql, statements, strip_comments
+
+PACKAGE = Path(holdfast.__file__).parent
+FOLDER = PACKAGE / "store" / "sql"
+INVARIANTS = statements("sql/invariants")
+USE = re.compile(r"\bsql\.([a-z_]+)")
+
+
+@cache
+def used() -> set[str]:
+    """Every `sql.name` in the code of the store's scripts and engines."""
+    code = [path.read_text() for path in PACKAGE.rglob("*.py")]
+    return {name for text in code if "from holdfast.store.statements import" in text for name in USE.findall(text)} - {
+        "names"
+    }
+
+
+def test_every_statement_is_used_and_every_used_one_exists() -> None:
+    assert used() == set(sql.names())
+
+
+@pytest.mark.parametrize("folder", [FOLDER, FOLDER / "invariants"], ids=["statements", "invariants"])
+def test_a_statement_has_one_file_or_one_for_each_dialect(folder: Path) -> None:
+    kinds: dict[str, set[str]] = {}
+    for path in folder.glob("*.sql"):
+        name, _, ending = path.name.partition(".")
+        kinds.setdefault(name, set()).add(ending)
+    both = {f"{dialect}.sql" for dialect in Dialect}
+    assert [name for name, endings in kinds.items() if endings not in ({"sql"}, both)] == []
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.rglob("*.sql")), ids=lambda path: path.name)
+def test_a_file_holds_one_statement(path: Path) -> None:
+    text = strip_comments(path.read_text())
+    assert text
+    assert ";" not in text
+
+
+def explain(engine: Engine, statement: Statement) -> None:
+    """Have the statement understood and not run; every parameter is NULL."""
+    names = re.findall(r"(?<![:\w]):([a-z_]+)", statement.sqlite) + re.findall(r"%\((\w+)\)s", statement.postgres)
+    asked = Statement(f"explain {statement.name}", f"EXPLAIN {statement.sqlite}", f"EXPLAIN {statement.postgres}")
+    engine.submit(lambda tx: tx.rows(asked, **dict.fromkeys(names))).result()
+
+
+@pytest.mark.parametrize("folder", [sql, INVARIANTS], ids=["statements", "invariants"])
+def test_both_databases_understand_every_statement(engine: Engine, folder: Statements) -> None:
+    for name in folder.names():
+        explain(engine, getattr(folder, name))
+
+
+def test_a_statement_that_does_not_exist_is_named() -> None:
+    with pytest.raises(AttributeError, match="no_such_thing"):
+        _ = sql.no_such_thing
+
+
+def test_comments_are_left_out_and_parameters_rewritten() -> None:
+    assert strip_comments("-- why\nSELECT 1\n  -- more\nFROM t\n") == "SELECT 1\nFROM t"
+    assert pyformat("SELECT :a, ':b', '%', x::text % :a_2") == "SELECT %(a)s, ':b', '%%', x::text %% %(a_2)s"
