@@ -1,0 +1,153 @@
+"""The life of a few jobs as a list of calls, the same in every run, and the state of all rows after each call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import count
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from holdfast.core.requests import ClaimRequest, Dependency, NewJob, QueueSlots, Report
+from holdfast.core.retry import Failure, FailureKind, RetryMode, RetryPolicy
+from holdfast.core.settle import Broke, Completed, Outcome
+from holdfast.store.engine import Engine, Tx
+from holdfast.store.scripts.cancel import cancel_job
+from holdfast.store.scripts.claim import claim
+from holdfast.store.scripts.enqueue import enqueue
+from holdfast.store.scripts.finish import finish
+from holdfast.store.scripts.look import find_row
+from holdfast.store.scripts.recover import recover
+from holdfast.store.scripts.retry import retry_job
+from holdfast.store.scripts.sessions import NewSession, open_session
+from holdfast.store.sqlite.engine import SqliteEngine
+from holdfast.store.statements import Statement
+
+NOW = 1_700_000_000_000
+SESSION = "session"
+
+Rows: TypeAlias = dict[str, list[tuple[Any, ...]]]
+
+
+def job(job_id: str, **fields: Any) -> NewJob:
+    """A job of the one task there is."""
+    return NewJob(id=job_id, task="work", **fields)
+
+
+def report(engine: Engine, job_id: str, outcome: Outcome) -> Report:
+    """The outcome of a job's open run. Whoever claimed it may never have heard of it, so the store is asked."""
+    return Report(engine.query(find_row, job_id).run_id or "", job_id, outcome, duration_ms=5)
+
+
+class Story:
+    """Tells its calls to an engine. A call that is told again uses the same ids again."""
+
+    def __init__(self) -> None:
+        self._ids: Iterator[str] = iter(())
+
+    def new_id(self) -> str:
+        """The engine's source of ids."""
+        return next(self._ids)
+
+    def engine(self, path: Path, *, vfs: str | None = None, durability: str = "full") -> SqliteEngine:
+        """An engine that takes its ids from here."""
+        return SqliteEngine(path, now=lambda: NOW, ids=self.new_id, vfs=vfs, durability=durability)
+
+    def tell(self, engine: Engine, call: Call) -> None:
+        """One call; returns when it is acknowledged, raises what the engine raises."""
+        self._ids = (f"{call.__name__}-{number}" for number in count())
+        call(self, engine)
+
+    def enqueue_one(self, engine: Engine) -> None:
+        engine.submit(enqueue, [job("one")], NOW).result()
+
+    def enqueue_many(self, engine: Engine) -> None:
+        plain = [job(f"many-{n}", payload='{"text": "' + "x" * 400 + '"}', tag="many") for n in range(6)]
+        later = [job("later", delay_ms=60_000), job("follower", after=(Dependency("one"),))]
+        engine.submit(enqueue, plain + later, NOW).result()
+
+    def enqueue_subject(self, engine: Engine) -> None:
+        engine.submit(enqueue, [job("subject-1", subject="editor::repo::a.py")], NOW).result()
+
+    def supersede_subject(self, engine: Engine) -> None:
+        engine.submit(enqueue, [job("subject-2", subject="editor::repo::a.py", priority=9)], NOW + 1).result()
+
+    def enqueue_stubborn(self, engine: Engine) -> None:
+        chain = RetryPolicy(retries=2, mode=RetryMode.CHAIN)
+        jobs = [job("again", priority=8, policy=RetryPolicy(retries=2)), job("chain", priority=8, policy=chain)]
+        engine.submit(enqueue, jobs, NOW + 2).result()
+
+    def open_session(self, engine: Engine) -> None:
+        session = NewSession(SESSION, "embedded", "node", "boot", 1, None)
+        engine.submit(open_session, session, None, NOW + 3).result()
+
+    def claim(self, engine: Engine) -> None:
+        request = ClaimRequest(
+            session_id=SESSION, slots=5, queues=(QueueSlots("default", 5),), tasks=("work",), worker_id=None
+        )
+        engine.submit(claim, request, NOW + 4).result()
+
+    def finish(self, engine: Engine) -> None:
+        broke = Broke(Failure(FailureKind.TRANSIENT, "ERR_NET", "no answer"))
+        ends: dict[str, Outcome] = {"subject-2": Completed("{}"), "again": broke, "chain": broke}
+        reports = [report(engine, name, outcome) for name, outcome in ends.items()]
+        engine.submit(finish, reports, NOW + 5).result()
+
+    def finish_one(self, engine: Engine) -> None:
+        engine.submit(finish, [report(engine, "one", Completed("{}"))], NOW + 5).result()
+
+    def retry(self, engine: Engine) -> None:
+        engine.submit(retry_job, "subject-2", NOW + 6).result()
+
+    def cancel(self, engine: Engine) -> None:
+        engine.submit(cancel_job, "many-5", NOW + 7).result()
+
+    def cancel_running(self, engine: Engine) -> None:
+        engine.submit(cancel_job, "one", NOW + 8).result()
+
+    def recover(self, engine: Engine) -> None:
+        engine.submit(recover, SESSION, False, NOW + 9).result()
+
+
+Call: TypeAlias = Callable[[Story, Engine], None]
+
+WHOLE: tuple[Call, ...] = (
+    Story.enqueue_one,
+    Story.enqueue_many,
+    Story.enqueue_subject,
+    Story.supersede_subject,
+    Story.enqueue_stubborn,
+    Story.open_session,
+    Story.claim,
+    Story.finish,
+    Story.retry,
+    Story.cancel,
+    Story.cancel_running,
+    Story.recover,
+)
+
+SHORT: tuple[Call, ...] = (Story.enqueue_one, Story.claim, Story.finish_one)
+
+
+def every_row(tx: Tx) -> Rows:
+    """All rows of all tables, for comparison."""
+    tables = [row["name"] for row in tx.rows(_statement("SELECT name FROM sqlite_master WHERE type = 'table'"))]
+    return {
+        table: sorted((tuple(row.values()) for row in tx.rows(_statement(f'SELECT * FROM "{table}"'))), key=repr)
+        for table in tables
+    }
+
+
+def _statement(text: str) -> Statement:
+    return Statement(text, text, text)
+
+
+def states_of(calls: tuple[Call, ...], path: Path) -> list[Rows]:
+    """The rows before the first call and after each, on a disk that works."""
+    story = Story()
+    engine = story.engine(path)
+    states = [engine.query(every_row)]
+    for call in calls:
+        story.tell(engine, call)
+        states.append(engine.query(every_row))
+    engine.close()
+    return states

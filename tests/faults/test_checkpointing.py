@@ -1,0 +1,131 @@
+"""The WAL stays short under constant load, however many readers come and go, and shrinks when one that blocked is gone.
+
+Its bound is the length at which the writer begins to look (plus one batch); with readers that hold their snapshots, the
+length at which it waits for them. The numbers here are small ones of the same kind, so that few writes reach them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Event, Thread
+
+import apsw
+import pytest
+
+from holdfast.core.requests import NewJob
+from holdfast.store.engine import Tx, new_uuid
+from holdfast.store.scripts import doctor
+from holdfast.store.scripts.enqueue import enqueue
+from holdfast.store.scripts.look import counts
+from holdfast.store.sqlite import writer
+from holdfast.store.sqlite.engine import SqliteEngine
+from tests.faults.story import NOW
+
+FRAME = 4096 + 24
+ONE_CALL = 40  # pages; a single enqueue needs about ten
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[SqliteEngine]:
+    engine = SqliteEngine(tmp_path / "work.db", now=lambda: NOW, durability="normal")
+    yield engine
+    assert doctor.examine(engine) == []
+    engine.close()
+
+
+@pytest.fixture
+def small_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writer, "CHECKPOINT_PAGES", 50)
+    monkeypatch.setattr(writer, "TRUNCATE_PAGES", 200)
+    monkeypatch.setattr(writer, "PATIENT_PAGES", 400)
+
+
+def write(engine: SqliteEngine, calls: int) -> int:
+    """Enqueue this often, one after the other; the greatest length of the WAL on the way, in pages."""
+    longest = 0
+    for _ in range(calls):
+        engine.submit(enqueue, [NewJob(id=new_uuid(), task="work")], NOW).result()
+        longest = max(longest, wal_pages(engine))
+    return longest
+
+
+def wal_pages(engine: SqliteEngine) -> int:
+    return Path(f"{engine.path}-wal").stat().st_size // FRAME
+
+
+@contextmanager
+def reader(engine: SqliteEngine, seconds: float = 60.0) -> Iterator[None]:
+    """Somebody holds a snapshot, until the end of the block or for some seconds."""
+    reached, released = Event(), Event()
+
+    def hold(tx: Tx) -> None:
+        counts(tx)
+        reached.set()
+        released.wait(seconds)
+
+    thread = Thread(target=engine.query, args=(hold,))
+    thread.start()
+    assert reached.wait(30)
+    yield
+    released.set()
+    thread.join()
+
+
+def test_the_wal_stays_short_under_constant_load(engine: SqliteEngine) -> None:
+    assert write(engine, 1_000) <= writer.CHECKPOINT_PAGES + ONE_CALL
+
+
+@pytest.mark.usefixtures("small_numbers")
+def test_it_shrinks_when_a_reader_that_blocked_it_is_gone(engine: SqliteEngine) -> None:
+    with reader(engine):
+        write(engine, 55)
+    assert wal_pages(engine) > writer.TRUNCATE_PAGES
+    write(engine, 30)
+    assert wal_pages(engine) <= writer.CHECKPOINT_PAGES + ONE_CALL
+
+
+@pytest.mark.usefixtures("small_numbers")
+@pytest.mark.parametrize("seconds", [0.0, 0.25])
+def test_it_stays_bounded_when_there_is_always_a_reader(seconds: float, engine: SqliteEngine) -> None:
+    entered, stopping = [Event(), Event()], Event()
+
+    def read_on(is_in: Event) -> None:
+        while not stopping.is_set():
+            with reader(engine, seconds):
+                is_in.set()
+                stopping.wait(seconds * 0.9)
+
+    threads = [Thread(target=read_on, args=(is_in,)) for is_in in entered]
+    for thread, is_in in zip(threads, entered, strict=True):
+        thread.start()
+        assert is_in.wait(30)
+    longest = write(engine, 130)
+    stopping.set()
+    for thread in threads:
+        thread.join()
+    assert longest <= writer.PATIENT_PAGES * 5 // 4 + ONE_CALL
+
+
+@pytest.mark.usefixtures("small_numbers")
+def test_a_long_wal_that_begins_anew_is_cut_to_size(engine: SqliteEngine) -> None:
+    with reader(engine):
+        write(engine, 60)
+    assert wal_pages(engine) > writer.TRUNCATE_PAGES + ONE_CALL
+    foreign = apsw.Connection(engine.path)
+    foreign.pragma("wal_checkpoint", "passive")
+    foreign.close()
+    write(engine, 1)
+    assert wal_pages(engine) <= writer.TRUNCATE_PAGES
+
+
+@pytest.mark.long
+def test_it_stays_bounded_with_the_numbers_that_users_get(engine: SqliteEngine) -> None:
+    longest = write(engine, 1_000)
+    for _ in range(10):
+        with reader(engine):
+            longest = max(longest, write(engine, 500))
+        longest = max(longest, write(engine, 1_000))
+    print(f"the WAL had at most {longest} pages in 16 000 calls")
+    assert longest <= writer.PATIENT_PAGES
