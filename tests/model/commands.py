@@ -1,0 +1,269 @@
+"""What people, the clock and the death of a process do to the model's jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+
+import msgspec
+
+from holdfast.core.errors import Busy, NotFound
+from holdfast.core.group import GroupMode, GroupStatus, OnFailure
+from holdfast.core.job import TERMINAL, WAITING
+from holdfast.core.job import StateName as S
+from holdfast.core.recovery import CRASH_CODE
+from holdfast.core.requests import ClaimRequest, JobFilter, Report
+from holdfast.core.retry import Failure, FailureKind
+from holdfast.core.settle import Broke, Outcome, Yielded
+from holdfast.store.scripts.bulk import BulkAction
+from holdfast.store.scripts.reserve import NewReservation
+from tests.model.lanes import set_priority
+from tests.model.model import Answer, Model
+from tests.model.records import Group, Held, Job, Session
+
+LIVE = WAITING | {S.RUNNING}
+
+
+# Sessions
+
+
+def open_session(model: Model, session: str, now: int) -> None:
+    model.sessions[session] = Session(now)
+
+
+def beat(model: Model, session: str, now: int) -> bool:
+    if model.sessions[session].status != "running":
+        return False
+    model.sessions[session].beat = now
+    return True
+
+
+def close_session(model: Model, session: str, status: str) -> bool:
+    if model.sessions[session].status != "running" or model.running_of(session):
+        return False
+    model.sessions[session].status = status
+    _end_reservations(model, lambda held: held.session == session)
+    return True
+
+
+def note_stop(model: Model, session: str) -> None:
+    model.sessions[session].orderly |= model.sessions[session].status == "running"
+
+
+def recover(model: Model, session: str, rebooted: bool, now: int, limit: int) -> tuple[int, bool]:
+    gone = model.sessions[session]
+    if gone.status != "running":
+        return 0, False
+    jobs = model.running_of(session)
+    gone.lost = len(jobs) if gone.lost is None else gone.lost
+    for job in jobs[:limit]:
+        blame = not gone.orderly and not rebooted
+        model.settle(job, _death(job, gone, rebooted), now, suspect=blame or job.suspect)
+    if len(jobs) < limit:
+        close_session(model, session, "unknown")
+    return min(len(jobs), limit), len(jobs) >= limit
+
+
+def _death(job: Job, gone: Session, rebooted: bool) -> Outcome:
+    """Nobody pays for what he did not do; but with no infra budget nothing ever runs twice."""
+    failure = Failure(FailureKind.INFRA, CRASH_CODE, "")
+    if job.ask.policy.infra == 0:
+        return Broke(failure)
+    if gone.orderly:
+        return Yielded("")
+    alone = gone.lost == 1 and not rebooted
+    return Broke(failure, charge=alone, death=alone)
+
+
+def exchange(
+    model: Model, reports: Collection[Report], request: ClaimRequest, holds: Collection[str] | None, now: int
+) -> tuple[list[str], set[str | None]]:
+    """The jobs that are claimed, and the runs of the session that should stop."""
+    model.finish(reports, now)
+    if holds is not None:
+        for job in model.running_of(request.session_id):
+            if job.run not in holds:
+                model.settle(job, Yielded(""), now, suspect=job.suspect)
+    claimed = model.claim(request, now)
+    return claimed, {job.run for job in model.running_of(request.session_id) if job.stop}
+
+
+# The clock
+
+
+def tick(model: Model, now: int, limit: int) -> bool:
+    """Whether there may be more to do at the same moment."""
+    late = [job for job in model.find(*WAITING) if job.is_late(now)]
+    for job in sorted(late, key=lambda job: job.ask.deadline or 0)[:limit]:
+        if job.state in WAITING:
+            model.end(job, S.SKIPPED_DEADLINE, "deadline", now)
+    stale = [job for job in model.find(S.QUEUED) if job.is_stale(now)]
+    for job in sorted(stale, key=lambda job: job.expires or 0)[:limit]:
+        if job.state in WAITING:
+            model.end(job, S.SKIPPED_TTL, "time to live", now)
+    waiting = [job for job in model.find(S.SCHEDULED) if not job.waits and not job.behind]
+    due = [job for job in waiting if job.due is not None and job.due <= now]
+    for job in sorted(due, key=lambda job: job.due or 0)[:limit]:
+        job.state, job.queued = S.QUEUED, now
+    _end_reservations(model, lambda held: held.expires <= now)
+    return max(len(late), len(stale), len(due)) >= limit
+
+
+def next_moment(model: Model) -> int | None:
+    moments = [job.due for job in model.find(S.SCHEDULED) if not job.waits and not job.behind]
+    moments += [job.ask.deadline for job in model.find(*WAITING)]
+    moments += [job.expires for job in model.find(S.QUEUED)]
+    moments += [held.expires for held in model.held.values() if held.status == "ACTIVE"]
+    return min((moment for moment in moments if moment is not None), default=None)
+
+
+def forget_old(model: Model, before: int, limit: int) -> int:
+    def is_old(job: Job) -> bool:
+        links = [link for link in model.jobs.values() if link.retry_of == job.id]
+        return job.ended is not None and job.ended < before and all(map(is_old, links))
+
+    old = sorted(filter(is_old, model.jobs.values()), key=lambda job: (job.ended or 0, job.number))[:limit]
+    for job in old:
+        del model.jobs[job.id]
+    model.runs = {run_id: run for run_id, run in model.runs.items() if run.job in model.jobs}
+    if len(old) < limit:
+        used = {job.ask.group_id for job in model.jobs.values()}
+        model.groups = {name: kept for name, kept in model.groups.items() if name in used or kept.created >= before}
+    return len(old)
+
+
+# Groups, cancelling, retrying
+
+
+def create_group(model: Model, name: str, mode: GroupMode, on_failure: OnFailure, now: int) -> None:
+    model.groups[name] = Group(mode, on_failure, now)
+
+
+def group_status(model: Model, name: str) -> GroupStatus:
+    continued = {job.retry_of for job in model.jobs.values()}
+    states = {job.state for job in model.jobs.values() if job.ask.group_id == name and job.id not in continued}
+    if states & LIVE:
+        return GroupStatus.OPEN
+    if states <= {S.DONE}:
+        return GroupStatus.COMPLETED
+    return GroupStatus.CANCELLED if S.CANCELLED in states and S.DONE not in states else GroupStatus.PARTIAL
+
+
+def cancel(model: Model, jobs: Iterable[Job], why: str, now: int) -> tuple[int, int, int]:
+    """How many were cancelled, asked to stop, or had ended already."""
+    counts = [0, 0, 0]
+    for job in jobs:
+        if job.state in WAITING:
+            model.end(job, S.CANCELLED, why, now)
+            counts[0] += 1
+        elif job.state is S.RUNNING:
+            job.stop = "cancel"
+            counts[1] += 1
+        else:
+            counts[2] += 1
+    return counts[0], counts[1], counts[2]
+
+
+def cancel_job(model: Model, job_id: str, now: int) -> tuple[int, int, int]:
+    return cancel(model, [model.last(job_id)], "cancelled on request", now)
+
+
+def cancel_tag(model: Model, tag: str, now: int, limit: int) -> tuple[int, int, int]:
+    jobs = [job for job in model.find(*LIVE) if job.ask.tag == tag and job.stop != "cancel"]
+    return cancel(model, jobs[:limit], f"cancelled by tag {tag}", now)
+
+
+def cancel_group(model: Model, name: str, now: int, limit: int) -> tuple[int, int, int]:
+    if name not in model.groups:
+        raise NotFound(name)
+    jobs = [job for job in model.find(*LIVE) if job.ask.group_id == name and job.stop != "cancel"]
+    jobs.sort(key=lambda job: (-(job.seq or 0), -job.number))
+    return cancel(model, jobs[:limit], "group cancelled", now)
+
+
+def retry(model: Model, job_id: str, new_id: str, now: int, priority: int | None = None) -> Answer:
+    job = model.last(job_id)
+    snapshots = [run.payload for run in model.runs.values() if run.job == job.id]
+    ask = msgspec.structs.replace(
+        job.ask,
+        id=new_id,
+        payload=(snapshots or [job.ask.payload])[-1],
+        priority=job.ask.priority if priority is None else priority,
+        generation=None,
+        stop_older=False,
+        due=None,
+        delay_ms=None,
+        deadline=None,
+        group_id=None,
+        after=(),
+        idempotency_key=None,
+    )
+    return model.enqueue([ask], now)[0]
+
+
+def bulk(
+    model: Model,
+    action: BulkAction,
+    wanted: JobFilter,
+    now: int,
+    limit: int,
+    dry_run: bool,
+    priority: int | None,
+    ids: list[str],
+) -> int:
+    """How many jobs it concerns. A chain is retried once, for its last link, and the order of the jobs stays."""
+    concerned = {BulkAction.CANCEL: LIVE, BulkAction.RETRY: TERMINAL, BulkAction.PRIORITY: WAITING}[action]
+    continued = {job.retry_of for job in model.jobs.values()}
+    fits = [
+        job
+        for job in model.find(*(concerned & set(wanted.states or S)))
+        if wanted.queue in (None, job.ask.queue)
+        and wanted.task in (None, job.ask.task)
+        and wanted.tag in (None, job.ask.tag)
+        and wanted.group_id in (None, job.ask.group_id)
+    ][::-1][:limit]
+    fits = [job for job in fits if job.id not in continued]
+    ordered = sorted(fits, key=lambda job: job.rank) if action is BulkAction.PRIORITY else fits[::-1]
+    for job in [] if dry_run else ordered:
+        match action:
+            case BulkAction.CANCEL:
+                cancel_job(model, job.id, now)
+            case BulkAction.RETRY:
+                retry(model, job.id, ids.pop(0), now, priority)
+            case BulkAction.PRIORITY:
+                set_priority(model, job.id, priority or 0)
+    return len(fits)
+
+
+# Queues and reservations
+
+
+def set_limit(model: Model, queue: str, limit: int | None) -> None:
+    model.limits[queue] = limit
+
+
+def reserve(model: Model, request: NewReservation, now: int) -> None:
+    _end_reservations(model, lambda held: held.expires <= now)
+    for held in model.held.values():
+        if held.status == "ACTIVE" and (held.scope == request.scope or "*" in (held.scope, request.scope)):
+            raise Busy(held.scope)
+    expires = now + request.wait_ms + request.ttl_ms
+    model.held[request.id] = Held(request.scope, request.session_id, request.ttl_ms, expires)
+    grant(model, request.id, now)
+
+
+def grant(model: Model, reservation: str, now: int) -> None:
+    held = model.held[reservation]
+    busy = any(held.scope in ("*", job.ask.queue) for job in model.find(S.RUNNING))
+    if held.status == "ACTIVE" and held.granted is None and not busy:
+        held.granted, held.expires = now, now + held.ttl
+
+
+def release(model: Model, reservation: str, now: int) -> None:
+    if model.held[reservation].status == "ACTIVE":
+        model.held[reservation].status = "RELEASED"
+
+
+def _end_reservations(model: Model, which: Callable[[Held], bool]) -> None:
+    for held in model.held.values():
+        if held.status == "ACTIVE" and which(held):
+            held.status = "EXPIRED"

@@ -1,0 +1,300 @@
+"""The rules of jobs once more, in plain dictionaries: what a store should do, written without a look at how it does it.
+
+Ids of runs and of links, and the jitter of a retry, cannot be known beforehand: `seen` holds what the store chose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from holdfast.core.errors import NotFound
+from holdfast.core.group import GroupMode, Needs, OnFailure
+from holdfast.core.job import TERMINAL, WAITING
+from holdfast.core.job import StateName as S
+from holdfast.core.order import GAP
+from holdfast.core.requests import ClaimRequest, NewJob, Report
+from holdfast.core.retry import JITTER, POISON_DEATHS, FailureKind, RetryMode
+from holdfast.core.settle import Broke, Cancelled, Completed, Outcome, Outdated, Overdue, Skipped, Snoozed, Yielded
+from holdfast.store.scripts.claim import SUSPECT_PATIENCE_MS
+from tests.model.records import Group, Held, Job, Run, Seen, Session
+
+Answer = tuple[str | None, S, int | None, bool]
+
+
+@dataclass
+class Model:
+    """Jobs from their enqueue to their end. What people and the clock do to them is in `commands`."""
+
+    jobs: dict[str, Job] = field(default_factory=dict)
+    runs: dict[str, Run] = field(default_factory=dict)
+    sessions: dict[str, Session] = field(default_factory=dict)
+    held: dict[str, Held] = field(default_factory=dict)
+    groups: dict[str, Group] = field(default_factory=dict)
+    newest: dict[tuple[str, str], int] = field(default_factory=dict)
+    limits: dict[str, int | None] = field(default_factory=dict)
+    paused: set[str] = field(default_factory=set)
+    numbers: int = 0
+    seen: Seen = field(default_factory=Seen)
+
+    def find(self, *states: S) -> list[Job]:
+        return sorted((job for job in self.jobs.values() if job.state in states), key=lambda job: job.number)
+
+    def ready(self, queue: str, priority: int | None = None) -> list[Job]:
+        lane = [job for job in self.find(S.QUEUED) if job.ask.queue == queue]
+        return sorted((job for job in lane if priority in (None, job.ask.priority)), key=lambda job: job.rank)
+
+    def running_of(self, session: str) -> list[Job]:
+        return [job for job in self.find(S.RUNNING) if job.session == session]
+
+    def last(self, job_id: str) -> Job:
+        """The last link of a chain speaks for it."""
+        if job_id not in self.jobs:
+            raise NotFound(job_id)
+        links = [job for job in self.jobs.values() if job.retry_of == job_id]
+        return self.last(links[0].id) if links else self.jobs[job_id]
+
+    def end_of(self, queue: str, priority: int) -> int:
+        return max((job.position for job in self.ready(queue, priority)), default=0) + GAP
+
+    # Enqueue: an earlier request may stand for this one; otherwise subject, dependencies and group decide its fate.
+
+    def enqueue(self, asked: Iterable[NewJob], now: int) -> list[Answer]:
+        places: dict[tuple[str, int], int] = {}
+        return [self._enqueue(ask, places, now) for ask in asked]
+
+    def _enqueue(self, ask: NewJob, places: dict[tuple[str, int], int], now: int) -> Answer:
+        firsts = [job for job in self.jobs.values() if job.retry_of is None and job.ask.task == ask.task]
+        for old in firsts:
+            if ask.idempotency_key is not None and ask.idempotency_key == old.ask.idempotency_key:
+                return old.id, self.last(old.id).state, old.generation, True
+        job = Job(ask, ask.id, now, due=ask.due if ask.delay_ms is None else now + ask.delay_ms)
+        if job.subject is not None:
+            newest = self.newest.get(job.subject)
+            job.generation = (newest or 0) + 1 if ask.generation is None else ask.generation
+            if job.generation == newest:
+                same = [old for old in firsts if (old.subject, old.generation) == (job.subject, newest)]
+                return (same[0].id, self.last(same[0].id).state, newest, True) if same else (None, S.DONE, newest, True)
+            if newest is None or job.generation > newest:
+                self._push_aside(job, job.generation, now)
+            else:
+                job.state = S.SUPERSEDED
+        self._depend(job)
+        self._join(job)
+        lane = (ask.queue, ask.priority)
+        job.position = places[lane] = places[lane] + GAP if lane in places else self.end_of(*lane)
+        self._add(job)
+        if job.state is S.SCHEDULED and job.is_late(now):
+            job.state = S.SKIPPED_DEADLINE
+        if job.state is S.SCHEDULED:
+            self._start_if_free(job, now)
+        else:
+            self.end(job, job.state, job.why, now)
+        return job.id, job.state, job.generation, False
+
+    def _add(self, job: Job) -> None:
+        self.numbers += 1
+        job.number = self.numbers
+        self.jobs[job.id] = job
+
+    def _push_aside(self, job: Job, generation: int, now: int) -> None:
+        self.newest[job.ask.task, job.ask.subject or ""] = generation
+        for old in [old for old in self.jobs.values() if old.subject == job.subject]:
+            if old.state in WAITING:
+                self.end(old, S.SUPERSEDED, f"superseded by generation {generation}", now)
+            elif old.state is S.RUNNING and job.ask.stop_older:
+                old.stop = old.stop or "superseded"
+
+    def _depend(self, job: Job) -> None:
+        for wish in job.ask.after:
+            parent = self.last(wish.job_id)
+            if parent.state not in TERMINAL:
+                both = (wish.needs, job.waits.get(parent.id))
+                job.waits[parent.id] = Needs.DONE if Needs.DONE in both else Needs.ENDED
+            elif wish.needs is Needs.DONE and parent.state is not S.DONE and job.state is S.SCHEDULED:
+                job.state, job.why = S.CANCELLED, "predecessor"
+
+    # Groups: who ends before its turn leaves its place in the line to those behind it.
+
+    def _join(self, job: Job) -> None:
+        if job.ask.group_id is None:
+            return
+        if job.ask.group_id not in self.groups:
+            raise NotFound(job.ask.group_id)
+        if self.groups[job.ask.group_id].mode is GroupMode.PARALLEL:
+            return
+        members = [old for old in self.jobs.values() if old.ask.group_id == job.ask.group_id]
+        job.seq = max((old.seq or 0 for old in members), default=0) + 1
+        if job.seq > 1:
+            before = self.last(next(old.id for old in members if old.seq == (job.seq or 0) - 1))
+            if before.state not in TERMINAL:
+                job.behind = before.id
+            elif not self._follow(job, before) and job.state is S.SCHEDULED:
+                job.state, job.why = S.CANCELLED, "predecessor"
+
+    def _follow(self, job: Job, before: Job) -> bool:
+        """Take the place of a member that has ended; False where the group's rule ends this one too."""
+        awaited = self.jobs.get(before.behind or "")
+        job.behind = awaited.id if awaited and awaited.ended is None else None
+        on_failure = self.groups[job.ask.group_id or ""].on_failure
+        if on_failure is OnFailure.CONTINUE or before.left_out or before.state is S.DONE:
+            return True
+        job.left_out = on_failure is OnFailure.SKIP and job.state is S.SCHEDULED
+        return False
+
+    def end(self, job: Job, state: S, why: str, now: int) -> None:
+        """A job ends, and whoever waits for it starts or is cancelled."""
+        job.state, job.ended, job.why = state, now, why
+        job.run = job.session = job.stop = None
+        for other in [other for other in self.find(S.SCHEDULED) if job.id in (*other.waits, other.behind)]:
+            good = other.waits.pop(job.id, Needs.ENDED) is Needs.ENDED or state is S.DONE
+            if other.behind == job.id:
+                good = self._follow(other, job) and good
+            if good:
+                self._start_if_free(other, now)
+            else:
+                self.end(other, S.CANCELLED, "predecessor", now)
+
+    def _start_if_free(self, job: Job, now: int) -> None:
+        if not job.waits and job.behind is None and (job.due is None or job.due <= now):
+            job.state, job.queued = S.QUEUED, now
+
+    # Claim
+
+    def claim(self, request: ClaimRequest, now: int) -> list[str]:
+        mine = self.running_of(request.session_id)
+        session = self.sessions.get(request.session_id)
+        if session is None or session.status != "running" or any(job.suspect for job in mine):
+            return []
+        free = {asked.queue: self._free(asked.queue, asked.slots) for asked in request.queues}
+        lane = [job for queue in free if free[queue] > 0 for job in self.ready(queue) if job.ask.task in request.tasks]
+        suspects = sorted((job for job in lane if job.suspect), key=lambda job: (job.queued or 0, job.number))
+        if suspects and mine and now - (suspects[0].queued or 0) > SUSPECT_PATIENCE_MS:
+            return []
+        alone = [job for job in suspects if not mine and self._may_run(job, now)]
+        taken: list[Job] = alone[: max(0, request.slots)][:1]
+        for job in lane if not alone else []:
+            if len(taken) < request.slots and free[job.ask.queue] > 0 and not job.suspect and self._may_run(job, now):
+                free[job.ask.queue] -= 1
+                taken.append(job)
+        for job in taken:
+            job.state, job.session, job.run = S.RUNNING, request.session_id, self.seen.runs.get(job.id, "?")
+            job.attempts += 1
+            self.runs[job.run] = Run(job.id, job.attempts, request.session_id, job.ask.payload)
+        return [job.id for job in taken]
+
+    def _free(self, queue: str, slots: int) -> int:
+        running = sum(job.ask.queue == queue for job in self.find(S.RUNNING))
+        limit = self.limits.get(queue)
+        reserved = any(held.status == "ACTIVE" and held.scope in ("*", queue) for held in self.held.values())
+        if reserved or queue in self.paused:
+            return 0
+        return slots if limit is None else min(slots, limit - running)
+
+    def _may_run(self, job: Job, now: int) -> bool:
+        busy = job.subject is not None and any(other.subject == job.subject for other in self.find(S.RUNNING))
+        return not busy and not job.is_late(now) and not job.is_stale(now)
+
+    # Settle: the table of outcomes, and the one way back to waiting.
+
+    def finish(self, reports: Iterable[Report], now: int) -> list[tuple[S | None, bool]]:
+        """For each report the state of its job, and whether it was refused."""
+        return [self._finish(report, now) for report in reports]
+
+    def _finish(self, report: Report, now: int) -> tuple[S | None, bool]:
+        run = self.runs.get(report.run_id)
+        if run is None:
+            return None, True
+        job = self.jobs[run.job]
+        if run.status is not None:
+            return job.state, run.said != said(report.outcome)
+        self.settle(job, report.outcome, now)
+        return job.state, False
+
+    def settle(self, job: Job, outcome: Outcome, now: int, suspect: bool = False) -> None:
+        run = self.runs[job.run or ""]
+        run.said = said(outcome)
+        run.status = run.said[0]
+        job.suspect = suspect
+        match outcome:
+            case Completed():
+                self.end(job, S.DONE, "", now)
+            case Skipped():
+                self.end(job, S.DONE, "skipped", now)
+            case Cancelled():
+                self.end(job, S.CANCELLED, "cancelled", now)
+            case Outdated():
+                self.end(job, S.SUPERSEDED, "newer generation", now)
+            case Overdue():
+                self.end(job, S.SKIPPED_DEADLINE, "deadline", now)
+            case Snoozed(delay_ms=delay):
+                self._wait_again(job, now + delay, now)
+            case Yielded() | Broke(charge=False):
+                self._wait_again(job, None, now)
+            case Broke():
+                self._fail(job, outcome, now)
+
+    def _wait_again(self, job: Job, due: int | None, now: int, chain: bool = False) -> None:
+        if job.stop == "cancel":
+            self.end(job, S.CANCELLED, "cancelled on request", now)
+        elif job.subject is not None and (job.generation or 0) < self.newest[job.subject]:
+            self.end(job, S.SUPERSEDED, "newer generation", now)
+        elif job.is_late(now):
+            self.end(job, S.SKIPPED_DEADLINE, "deadline", now)
+        elif chain:
+            self._continue(job, due, now)
+        else:
+            job.run = job.session = job.stop = None
+            job.state, job.due = S.SCHEDULED, due
+            if due is None:
+                self._start_if_free(job, now)
+
+    def _fail(self, job: Job, broke: Broke, now: int) -> None:
+        policy, kind = job.ask.policy, broke.failure.kind
+        job.transient += kind is FailureKind.TRANSIENT
+        job.infra += kind is FailureKind.INFRA
+        job.deaths += broke.death
+        used, budget = (job.infra, policy.infra) if kind is FailureKind.INFRA else (job.transient, policy.retries)
+        if kind is FailureKind.PERMANENT or used > budget:
+            self.end(job, S.FAILED, broke.failure.message, now)
+        elif kind is FailureKind.INFRA and job.deaths >= POISON_DEATHS:
+            self.end(job, S.FAILED, "parked", now)
+        else:
+            chain = policy.mode is RetryMode.CHAIN
+            self._wait_again(job, self._retry_time(job, used, now, chain), now, chain)
+
+    def _retry_time(self, job: Job, used: int, now: int, chain: bool) -> int:
+        """When the store will retry, if that is within a tenth of what the policy says; -1 if not."""
+        policy = job.ask.policy
+        due = self.seen.times.get(self.seen.links.get(job.id, "?") if chain else job.id) or 0
+        backoff = min(policy.initial_ms * policy.factor ** (used - 1), policy.cap_ms)
+        least, most = backoff * (1 - JITTER) - 1, min(backoff * (1 + JITTER) + 1, policy.cap_ms)
+        return due if now + least <= due <= now + most else -1
+
+    def _continue(self, job: Job, due: int | None, now: int) -> None:
+        """The next link of a chain; whoever waited for the old one waits for it."""
+        link = replace(job, id=self.seen.links.get(job.id, "?"), created=now, retry_of=job.id, due=due, queued=None)
+        link.waits, link.run, link.session, link.stop, link.state = {}, None, None, None, S.SCHEDULED
+        job.state, job.ended, job.run, job.session, job.stop = S.FAILED, now, None, None, None
+        self._add(link)
+        for other in self.jobs.values():
+            other.behind = link.id if other.behind == job.id else other.behind
+            if job.id in other.waits:
+                other.waits[link.id] = other.waits.pop(job.id)
+
+
+def said(outcome: Outcome) -> tuple[str, ...]:
+    """What of an outcome must be the same for a repeated report to be the same result."""
+    match outcome:
+        case Completed(result=result):
+            return ("COMPLETED", result)
+        case Skipped():
+            return ("SKIPPED",)
+        case Snoozed() | Yielded():
+            return ("YIELDED",)
+        case Cancelled() | Outdated():
+            return ("CANCELLED",)
+        case Overdue():
+            return ("FAILED", "ERR_DEADLINE", "stopped at its deadline")
+        case Broke(failure=failure):
+            return ("FAILED", failure.code, failure.message)

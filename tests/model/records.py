@@ -1,0 +1,99 @@
+"""What the model knows of each thing: plain records, changed in place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from holdfast.core.group import GroupMode, Needs, OnFailure
+from holdfast.core.job import StateName as S
+from holdfast.core.requests import NewJob
+
+
+@dataclass
+class Job:
+    """A job. `waits` and `behind` name those that must end before it: its dependencies, and the member before it."""
+
+    ask: NewJob
+    id: str
+    created: int
+    number: int = 0
+    position: int = 0
+    state: S = S.SCHEDULED
+    due: int | None = None
+    queued: int | None = None
+    ended: int | None = None
+    generation: int | None = None
+    retry_of: str | None = None
+    seq: int | None = None
+    waits: dict[str, Needs] = field(default_factory=dict)
+    behind: str | None = None
+    attempts: int = 0
+    transient: int = 0
+    infra: int = 0
+    deaths: int = 0
+    suspect: bool = False
+    left_out: bool = False
+    run: str | None = None
+    session: str | None = None
+    stop: str | None = None
+    why: str = ""
+
+    @property
+    def subject(self) -> tuple[str, str] | None:
+        return None if self.ask.subject is None else (self.ask.task, self.ask.subject)
+
+    @property
+    def rank(self) -> tuple[int, int, int, str]:
+        return (-self.ask.priority, self.position, self.created, self.id)
+
+    @property
+    def expires(self) -> int | None:
+        return None if self.ask.ttl_ms is None or self.queued is None else self.queued + self.ask.ttl_ms
+
+    def is_late(self, now: int) -> bool:
+        return self.ask.deadline is not None and self.ask.deadline <= now
+
+    def is_stale(self, now: int) -> bool:
+        return self.expires is not None and self.expires <= now
+
+
+@dataclass
+class Run:
+    job: str
+    attempt: int
+    session: str
+    payload: str
+    status: str | None = None  # None while it is open
+    said: tuple[str, ...] = ()  # what it was closed with
+
+
+@dataclass
+class Session:
+    beat: int
+    status: str = "running"
+    orderly: bool = False
+    lost: int | None = None
+
+
+@dataclass
+class Held:
+    scope: str
+    session: str
+    ttl: int
+    expires: int
+    status: str = "ACTIVE"
+    granted: int | None = None
+
+
+@dataclass
+class Group:
+    mode: GroupMode
+    on_failure: OnFailure
+    created: int
+
+
+@dataclass
+class Seen:
+    runs: dict[str, str] = field(default_factory=dict)  # the open run of a job
+    links: dict[str, str] = field(default_factory=dict)  # the job that continues a job
+    times: dict[str, int | None] = field(default_factory=dict)  # when a job is due

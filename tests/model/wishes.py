@@ -1,0 +1,113 @@
+"""What a random history is made of: requests, outcomes, claims and lengths of time.
+
+Whatever names an existing thing is a number; the machine takes the n-th newest, so that a history shrinks well.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from hypothesis import strategies as st
+from hypothesis.vendor.pretty import RepresentationPrinter
+
+from holdfast.core.group import Needs
+from holdfast.core.job import StateName
+from holdfast.core.retry import Failure, FailureKind, RetryMode, RetryPolicy
+from holdfast.core.settle import Broke, Cancelled, Completed, Outcome, Outdated, Overdue, Skipped, Snoozed, Yielded
+
+QUEUES = ("default", "other")
+TASKS = ("index", "mail")
+TAGS = ("red", "blue")
+SUBJECTS = ("a::b::c", "a::b::d")
+SPANS = (1, 900, 5_000, 31_000)
+
+nth = st.integers(0, 15)
+queues = st.sampled_from(QUEUES)
+tags = st.sampled_from(TAGS)
+tasks = st.sampled_from(TASKS)
+priorities = st.sampled_from((0, 0, 5))
+spans = st.sampled_from(SPANS)
+payloads = st.sampled_from(("{}", '{"x":1}', '{"x":2}'))
+limits = st.integers(1, 3)
+states = st.lists(st.sampled_from(list(StateName)), max_size=3, unique=True).map(tuple)
+
+policies = st.builds(
+    RetryPolicy,
+    retries=st.integers(0, 2),
+    initial_ms=st.sampled_from((1_000, 3)),
+    cap_ms=st.sampled_from((3_600_000, 1_500)),
+    mode=st.sampled_from(RetryMode),
+    infra=st.integers(0, 4),
+)
+
+
+@dataclass(frozen=True)
+class Wish:
+    """A request before its references are resolved; `deadline` and `due` count from now, `after` and `group` back."""
+
+    options: dict[str, Any]
+    due: int | None = None
+    deadline: int | None = None
+    after: tuple[tuple[int, Needs], ...] = ()
+    group: int | None = None
+
+    def _repr_pretty_(self, printer: RepresentationPrinter, cycle: bool) -> None:
+        """What is not asked for is not printed."""
+        asked = {name: value for name, value in vars(self).items() if name != "options" and value not in (None, ())}
+        printer.text(f"Wish({self.options}{''.join(f', {name}={value!r}' for name, value in asked.items())})")
+
+
+OPTIONS: dict[str, st.SearchStrategy[Any]] = {
+    "subject": st.sampled_from(SUBJECTS),
+    "idempotency_key": st.sampled_from(("k1", "k2")),
+    "delay_ms": spans | st.just(0),
+    "due": st.sampled_from((-1, 0, *SPANS)),
+    "ttl_ms": spans,
+    "deadline": st.sampled_from((-1, *SPANS)),
+    "tag": tags,
+    "priority": priorities,
+    "policy": policies,
+    "queue": queues,
+    "task": tasks,
+    "payload": payloads,
+    "after": st.lists(st.tuples(nth, st.sampled_from(Needs)), min_size=1, max_size=2).map(tuple),
+    "group": nth,
+}
+
+
+@st.composite
+def _wishes(draw: st.DrawFn) -> Wish:
+    names = draw(st.lists(st.sampled_from(sorted(OPTIONS)), max_size=4, unique=True))
+    given = {name: draw(OPTIONS[name]) for name in names}
+    if "subject" in given:
+        given["generation"] = draw(st.none() | st.integers(0, 4))
+        given["stop_older"] = draw(st.booleans())
+    if "delay_ms" in given:
+        given.pop("due", None)
+    apart = {name: given.pop(name) for name in ("due", "deadline", "after", "group") if name in given}
+    return Wish({"task": TASKS[0]} | given, **apart)
+
+
+wishes = _wishes()
+
+
+def _broke(kind: FailureKind, text: str) -> Broke:
+    return Broke(Failure(kind, "ERR_TEST", text))
+
+
+outcomes: st.SearchStrategy[Outcome] = st.sampled_from(
+    (
+        Completed("1"),
+        Completed("2"),
+        _broke(FailureKind.TRANSIENT, "it broke"),
+        _broke(FailureKind.INFRA, "the disk is full"),
+        _broke(FailureKind.PERMANENT, "it never works"),
+        Snoozed(1_000),
+        Yielded("room"),
+        Skipped("nothing to do"),
+        Cancelled(),
+        Outdated(),
+        Overdue(),
+    )
+)
