@@ -1,0 +1,182 @@
+"""Small worlds for kills between statements: what is stored before, and the calls during which a process dies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from msgspec import Struct
+
+from holdfast.core.group import GroupMode, OnFailure
+from holdfast.core.requests import Claimed, ClaimRequest, Dependency, NewJob, QueueSlots, Report
+from holdfast.core.retry import Failure, FailureKind, RetryMode, RetryPolicy
+from holdfast.core.settle import Broke, Cancelled, Completed, Outcome, Snoozed
+from holdfast.store.engine import Engine
+from holdfast.store.scripts.cancel import cancel_job
+from holdfast.store.scripts.claim import claim
+from holdfast.store.scripts.clockwork import tick
+from holdfast.store.scripts.enqueue import enqueue
+from holdfast.store.scripts.exchange import exchange
+from holdfast.store.scripts.finish import finish
+from holdfast.store.scripts.groups import create_group
+from holdfast.store.scripts.progress import Progress
+from holdfast.store.scripts.recover import recover
+from holdfast.store.scripts.reserve import NewReservation, reserve
+from holdfast.store.scripts.sessions import NewSession, close_session, open_session
+
+NOW = 1_700_000_000_000
+DAY = 86_400_000
+DOOMED = "doomed"
+SUBJECT = "editor::repo::file"
+
+AGAIN = RetryPolicy(retries=1)
+CHAIN = RetryPolicy(retries=1, mode=RetryMode.CHAIN)
+ONCE = RetryPolicy(infra=0)
+BROKE = Broke(Failure(FailureKind.TRANSIENT, "ERR_TEST", "it broke"))
+HOPELESS = Broke(Failure(FailureKind.PERMANENT, "ERR_TEST", "it never works"))
+
+Act: TypeAlias = Callable[[Engine, dict[str, Claimed]], None]
+
+
+class Scenario(Struct, frozen=True):
+    """`prepare` stores a world and claims in it for the doomed session; `act`, with so many `commits`, is cut short."""
+
+    prepare: Callable[[Engine], dict[str, Claimed]]
+    act: Act
+    commits: int = 1
+
+
+def job(job_id: str, **options: Any) -> NewJob:
+    """A request for a job of the one task there is."""
+    return NewJob(**{"id": job_id, "task": "work"} | options)
+
+
+def after(job_id: str) -> tuple[Dependency, ...]:
+    """Waits for that job."""
+    return (Dependency(job_id),)
+
+
+def put(engine: Engine, *jobs: NewJob) -> None:
+    """Enqueue in one transaction."""
+    engine.submit(enqueue, jobs, NOW).result()
+
+
+def request(session: str) -> ClaimRequest:
+    """A session asks for all there is."""
+    return ClaimRequest(session_id=session, slots=50, queues=(QueueSlots("default", 50),), tasks=("work",))
+
+
+def begin(engine: Engine, session: str) -> None:
+    """A session without a lock file, on a machine of its own."""
+    engine.submit(open_session, NewSession(session, "embedded", "node", "boot", 1, None), None, NOW).result()
+
+
+def take(engine: Engine, session: str, now: int = NOW) -> dict[str, Claimed]:
+    """Claim all there is; the runs by their jobs."""
+    return {run.job_id: run for run in engine.submit(claim, request(session), now).result()}
+
+
+def work_off(engine: Engine, session: str, now: int) -> None:
+    """Another session completes whatever is left, however long it has to wait."""
+    begin(engine, session)
+    idle = False
+    while not idle:
+        now += DAY
+        engine.submit(tick, now).result()
+        runs = take(engine, session, now).values()
+        engine.submit(finish, [Report(run.run_id, run.job_id, Completed("1"), 5) for run in runs], now).result()
+        idle = not runs
+    engine.submit(close_session, session, "success", now).result()
+
+
+def waiting_world(engine: Engine) -> dict[str, Claimed]:
+    begin(engine, DOOMED)
+    engine.submit(create_group, "row", None, GroupMode.SEQUENTIAL, OnFailure.STOP, NOW).result()
+    put(
+        engine, job("one"), job("two", priority=5), job("subject", subject=SUBJECT), job("follower", after=after("one"))
+    )
+    put(engine, job("first", group_id="row"), job("second", group_id="row"))
+    return {}
+
+
+def running_world(engine: Engine) -> dict[str, Claimed]:
+    waiting_world(engine)
+    put(
+        engine,
+        job("again", policy=AGAIN),
+        job("chain", policy=CHAIN),
+        job("hopeless"),
+        job("nap"),
+        job("once", policy=ONCE),
+    )
+    put(engine, job("after-chain", after=after("chain")), job("after-hopeless", after=after("hopeless")))
+    put(engine, job("unwanted"), job("kept"))
+    runs = take(engine, DOOMED)
+    engine.submit(cancel_job, "unwanted", NOW).result()
+    put(engine, job("newer", subject=SUBJECT, stop_older=True))
+    engine.submit(reserve, NewReservation("reservation", "other", "somebody", DOOMED, 60_000, 0), NOW).result()
+    return runs
+
+
+ENDS: dict[str, Outcome] = {
+    "one": Completed('"fine"'),
+    "first": Completed("1"),
+    "again": BROKE,
+    "chain": BROKE,
+    "hopeless": HOPELESS,
+    "nap": Snoozed(60_000),
+    "unwanted": Cancelled(),
+    "subject": BROKE,
+}
+
+
+def reports(runs: dict[str, Claimed]) -> list[Report]:
+    """How the runs ended, as their worker tells it."""
+    return [Report(runs[name].run_id, name, outcome, 5) for name, outcome in ENDS.items()]
+
+
+def act_enqueue(engine: Engine, runs: dict[str, Claimed]) -> None:
+    put(
+        engine,
+        job("plain"),
+        job("newest", subject=SUBJECT),
+        job("late-follower", after=after("follower"), group_id="row"),
+        job("later", delay_ms=1_000),
+    )
+
+
+def act_claim(engine: Engine, runs: dict[str, Claimed]) -> None:
+    take(engine, DOOMED)
+
+
+def act_finish(engine: Engine, runs: dict[str, Claimed]) -> None:
+    engine.submit(finish, reports(runs), NOW + 1).result()
+
+
+def act_exchange(engine: Engine, runs: dict[str, Claimed]) -> None:
+    kept = runs["kept"]
+    notes = [Progress(kept.job_id, kept.run_id, 0.5, "half way")]
+    # What is not listed ("two", "once") never arrived at the worker.
+    holds = [runs[name].run_id for name in (*ENDS, "kept")]
+    engine.submit(exchange, reports(runs), notes, request(DOOMED), holds, NOW + 1).result()
+
+
+def lonely_world(engine: Engine) -> dict[str, Claimed]:
+    begin(engine, DOOMED)
+    put(engine, job("chain", policy=CHAIN), job("after-chain", after=after("chain")))
+    return take(engine, DOOMED)
+
+
+def act_recover(engine: Engine, runs: dict[str, Claimed]) -> None:
+    while engine.submit(recover, DOOMED, False, NOW + 2, limit=4).result().more:
+        pass
+
+
+SCENARIOS: dict[str, Scenario] = {
+    "enqueue": Scenario(waiting_world, act_enqueue),
+    "claim": Scenario(waiting_world, act_claim),
+    "finish": Scenario(running_world, act_finish),
+    "exchange": Scenario(running_world, act_exchange),
+    "recover": Scenario(running_world, act_recover, commits=3),
+    "recover one": Scenario(lonely_world, act_recover),
+}
