@@ -1,0 +1,62 @@
+"""Run the measurements and print the tables: `make bench`, or `python -m bench full_life drain`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import apsw
+
+from bench import claiming, draining, enqueuing, full_life, memory, pickup, recovering
+from bench.table import Place, Table
+from tests.postgres_server import running_postgres
+
+MEASUREMENTS: dict[str, Callable[[Place], Table]] = {
+    "full_life": full_life.measure,
+    "drain": draining.measure,
+    "enqueue": enqueuing.measure,
+    "claim": claiming.measure,
+    "recover": recovering.measure,
+    "pickup": pickup.measure,
+    "memory": memory.measure,
+}
+
+
+def main() -> None:
+    """Parse the words, run, print."""
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument(
+        "only", nargs="*", metavar="measurement", help=f"which: {', '.join(MEASUREMENTS)} (default: all)"
+    )
+    parser.add_argument("--write", metavar="FILE", type=Path, help="also write the tables to this Markdown file")
+    words = parser.parse_args()
+    unknown = sorted(set(words.only) - set(MEASUREMENTS))
+    if unknown:
+        parser.error(f"there is no measurement {unknown[0]!r}; choose from {', '.join(MEASUREMENTS)}")
+    parts = [_heading()]
+    print(parts[0], flush=True)
+    with tempfile.TemporaryDirectory(dir=os.environ.get("HOLDFAST_BENCH_DIR")) as folder, running_postgres() as url:
+        for name in words.only or MEASUREMENTS:
+            table = MEASUREMENTS[name](Place(Path(folder), url)).markdown()
+            print(table, flush=True)
+            parts.append(table)
+    if words.write:
+        words.write.write_text("\n".join(parts), "utf-8")
+
+
+def _heading() -> str:
+    return (
+        "# Benchmarks\n\n"
+        "Made by `make bench`. Compare the ratios, which come from one run on one machine; the absolute numbers are its own.\n\n"
+        f"Python {platform.python_version()}, SQLite {apsw.sqlite_lib_version()}, {os.cpu_count()} cores, "
+        f"{sys.platform}. Full durability (`synchronous=FULL`, PostgreSQL `synchronous_commit=on`) unless a row says otherwise.\n"
+    )
+
+
+if __name__ == "__main__":
+    main()
