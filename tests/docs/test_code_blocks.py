@@ -42,9 +42,7 @@ def test_the_block_runs(page: Path, block: Block, tmp_path: Path, request: pytes
     environment = reader_environment(tmp_path)
     if block.postgres:
         environment["HOLDFAST_TEST_POSTGRES_URL"] = request.getfixturevalue("postgres_url")
-    command = (
-        python_command(page, block, tmp_path) if block.info.language == "python" else shell_command(block)
-    )
+    command = python_command(page, block, tmp_path) if block.info.language == "python" else shell_command(block)
     run = subprocess.run(
         command,
         cwd=tmp_path,

@@ -1,0 +1,305 @@
+"""Writes docs/reference/ from the docstrings, the signatures and the schema: `python docs/generate_reference.py`.
+
+With `--check` nothing is written; the exit code says whether the pages are current. What cannot be read from the code
+(a description for an option, a code or a table) stands in reference_texts.py, and a missing one stops the script.
+"""
+
+import inspect
+import re
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+
+import apsw
+import msgspec
+from reference_format import call_of, doc, plain, shown, summary, table
+from reference_texts import CODES, OPTIONS, SETTINGS, TABLES
+
+import holdfast
+from holdfast import testing
+from holdfast.client.operations import GroupHandle
+from holdfast.client.options import Options
+from holdfast.core import job as jobs
+from holdfast.core.errors import HoldfastError
+from holdfast.core.gates import Closed, Open
+from holdfast.core.retry import RetryPolicy, Tries
+from holdfast.store.scripts.bulk import BulkResult
+from holdfast.store.scripts.cancel import Cancelling
+from holdfast.store.scripts.doctor import Violation
+from holdfast.store.scripts.groups import Group, GroupView
+from holdfast.store.scripts.look import Page
+from holdfast.store.scripts.why import Why
+from holdfast.workers.context import JobInfo
+from holdfast.workers.raising import TaskError
+
+FOLDER = Path(__file__).parent / "reference"
+SOURCE = Path(holdfast.__file__).parent
+NOTE = "<!-- Written by docs/generate_reference.py; edit the docstrings instead. -->\n\n"
+# Needed by other parts of Holdfast, not by its users.
+INTERNAL = {"forget", "prepare", "enqueue_from", "aenqueue_from"}
+CODE = re.compile(r'(?<!code=)"(ERR_[A-Z_]+)"')  # not the ones that a user of an example made up
+RAISED = (holdfast.Transient, holdfast.Permanent, holdfast.Infra, holdfast.Snooze, holdfast.Skip)
+STATES: tuple[type[msgspec.Struct], ...] = (
+    jobs.Scheduled,
+    jobs.Queued,
+    jobs.Running,
+    jobs.Done,
+    jobs.Failed,
+    jobs.Cancelled,
+    jobs.Superseded,
+    jobs.SkippedTtl,
+    jobs.SkippedDeadline,
+)
+ANSWERS: tuple[type[msgspec.Struct], ...] = (
+    JobInfo,
+    Page,
+    Why,
+    Open,
+    Closed,
+    Cancelling,
+    BulkResult,
+    Group,
+    GroupView,
+    Violation,
+    RetryPolicy,
+    Tries,
+)
+
+
+def api() -> str:
+    """The public names, in the order in which a reader meets them."""
+    parts = [
+        "# Python API",
+        "Everything here is imported from `holdfast`, unless its module is named. A call that touches the database has "
+        "an awaitable twin with the prefix `a`, for programs with an event loop: `enqueue` and `aenqueue`. Durations "
+        "are seconds or `timedelta`; moments are `datetime` with a time zone. Stored moments are milliseconds since "
+        "the epoch, UTC.",
+        *class_section(holdfast.Holdfast),
+        *class_section(holdfast.Task, show_call=False),
+        *class_section(holdfast.JobHandle, show_call=False),
+        *class_section(GroupHandle, show_call=False),
+        *class_section(holdfast.Context, show_call=False),
+        *class_section(holdfast.Retry),
+        "## What a task may raise",
+        *(part for kind in RAISED for part in [f"### `{call_of(kind, kind.__name__)}`", *doc(kind)]),
+        "## Jobs, runs and answers",
+        "These are frozen structs: read their fields. `JobId`, `RunId` and `SessionId` are text, `Millis` is a whole "
+        "number of milliseconds.",
+        *struct_section(holdfast.Job),
+        "### States",
+        "`job.state` is one of these; `job.state.name` is its `StateName`, and it carries only what exists in that "
+        "state. `handle.state` is the name alone.",
+        table(("name", "carries", "meaning"), [state_row(kind) for kind in STATES]),
+        *struct_section(holdfast.Run),
+        "### RunStatus",
+        *doc(holdfast.RunStatus),
+        ", ".join(f"`{status.value}`" for status in holdfast.RunStatus) + ".",
+        *(part for kind in ANSWERS for part in struct_section(kind)),
+        "## holdfast.testing",
+        *doc(testing),
+        *(part for name in sorted(testing.__all__) for part in member(name, getattr(testing, name), "###")),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def errors() -> str:
+    """Every error type with its code, and every code that is stored with a job."""
+    kinds = list(subclasses(HoldfastError))
+    used = {code for path in SOURCE.rglob("*.py") for code in re.findall(CODE, path.read_text())}
+    stored = used - {kind.code for kind in kinds} - {kind.default_code for kind in subclasses(TaskError, own=False)}
+    if stored != CODES.keys():
+        raise SystemExit(f"CODES in reference_texts.py and the code differ in {sorted(stored ^ CODES.keys())}")
+    parts = [
+        "# Errors",
+        "Every error that Holdfast raises on purpose is a `HoldfastError` with a stable `code`. A message says what "
+        "was wrong, with the value, and what to do. Import the types from `holdfast`.",
+        "## Raised to the caller",
+        table(
+            ("type", "code", "is also a", "meaning"),
+            [(f"`{kind.__name__}`", f"`{kind.code}`", bases(kind), summary(kind)) for kind in kinds],
+        ),
+        "## Raised by tasks",
+        "A task raises these to say what its failure means; see "
+        "[Retry and fail well](../how-to/retry-and-fail-well.md). `code=` sets another code.",
+        table(
+            ("type", "code", "meaning"),
+            [
+                (f"`{kind.__name__}`", f"`{kind.default_code}`", summary(kind))
+                for kind in subclasses(TaskError, own=False)
+            ],
+        ),
+        "## Stored with a job or a run",
+        "`run.error_code` and `job.state.error_code` hold the code of the error that the task raised: the `code` of "
+        "`Transient`, `Permanent` or `Infra`, the name of the type for any other exception, or one of these.",
+        table(("code", "meaning"), [(f"`{code}`", text) for code, text in sorted(CODES.items())]),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def settings() -> str:
+    """What can be set, where, and what it is by default."""
+    parts = [
+        "# Settings",
+        "There is no configuration file and no environment variable. What can be set is an argument.",
+        "## `Holdfast(path_or_url, …)`",
+        table(("argument", "default", "meaning"), arguments(holdfast.Holdfast, SETTINGS)),
+        "## Options of a task or of one job",
+        "`@hf.task(…)` sets them for every job of the task, `task.options(…)` for the jobs enqueued through it. "
+        "Not set means: as the task says, or else the default. `@hf.task` also takes `name=`; without it the task is "
+        "named after the function.",
+        table(("option", "may stand in", "meaning"), options()),
+        "## `Retry(retries, …)`",
+        table(("argument", "default", "meaning"), arguments(holdfast.Retry, SETTINGS)),
+        "## `hf.stop(…)`",
+        table(("argument", "default", "meaning"), arguments(holdfast.Holdfast.stop, SETTINGS)),
+        "## Logging",
+        "Holdfast logs through the `logging` module, below the logger `holdfast`: `holdfast.worker` (failed runs, "
+        "refused reports), `holdfast.recovery` (sessions found dead), `holdfast.embedded`, `holdfast.runtime`, "
+        "`holdfast.store`. `ctx.log` is `holdfast.task.<task>`, and its records carry `job_id`, `run_id`, `task` and "
+        "`attempt`.",
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def schema() -> str:
+    """The tables of a SQLite file, each with its indexes and triggers."""
+    connection = apsw.Connection(":memory:")
+    connection.execute((SOURCE / "store" / "schema.sqlite.sql").read_text())
+    found: dict[str, list[str]] = {}
+    for owner, sql in connection.execute(
+        "SELECT tbl_name, sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%' "
+        "ORDER BY tbl_name, type <> 'table', type, name"
+    ):
+        found.setdefault(owner, []).append(sql)
+    if found.keys() != TABLES.keys():
+        raise SystemExit(f"TABLES in reference_texts.py and the schema differ in {found.keys() ^ TABLES.keys()}")
+    parts = [
+        "# Schema",
+        "The tables of a SQLite file. PostgreSQL has the same ones, in the schema that `Holdfast(…, schema=)` names, "
+        "with `BIGINT` for `INTEGER`. Read them as you like; change them only through Holdfast. Moments are "
+        "milliseconds since the epoch, UTC; ids are UUIDv7 text; JSON is text; booleans are 0 and 1.",
+        "Some tables and columns wait for features that are not there yet; they are empty today.",
+    ]
+    for name, text in TABLES.items():
+        parts += [f"## {name}", text, "```sql\n" + ";\n\n".join(found[name]) + ";\n```"]
+    return "\n\n".join(parts) + "\n"
+
+
+def class_section(kind: type, *, show_call: bool = True) -> list[str]:
+    """A class: how to make one, what it is, and its members in the order of the source."""
+    heading = kind.__name__
+    parts = [f"## {heading}", *([f"`{call_of(kind, heading)}`"] if show_call else []), *doc(kind)]
+    members: dict[str, Any] = {}
+    for owner in kind.__mro__:
+        if owner.__module__.startswith("holdfast"):
+            members = members | {name: value for name, value in vars(owner).items() if is_shown(name, value)}
+    twins = {base_of(value): name for name, value in members.items() if base_of(value)}
+    for name, value in members.items():
+        if not base_of(value):
+            parts += member(name, value, "###", twins.get(name))
+    return parts
+
+
+def member(name: str, value: Any, level: str, twin: str | None = None) -> list[str]:
+    """A function, method, property or class under a heading of its own."""
+    if isinstance(value, property):
+        title = f"{level} `{name}`"
+        body = doc(value.fget)
+    else:
+        title = f"{level} `{call_of(value, name)}`"
+        body = doc(value)
+    parts = [title, *body, *([f"Awaitable twin: `{twin}`."] if twin else [])]
+    if isinstance(value, type):
+        for inner, function in vars(value).items():
+            if is_shown(inner, function) and doc(function):
+                parts += [f"`{call_of(function, inner)}`: {summary(function)}"]
+    return parts
+
+
+def is_shown(name: str, value: Any) -> bool:
+    """Whether a member is for users."""
+    return not name.startswith("_") and name not in INTERNAL and isinstance(value, FunctionType | property)
+
+
+def base_of(value: Any) -> str | None:
+    """The name of the call that this one is the awaitable twin of."""
+    text = inspect.getdoc(value.fget if isinstance(value, property) else value) or ""
+    found = re.match(r"The awaitable twin of `(\w+)`", text)
+    return found.group(1) if found else None
+
+
+def struct_section(kind: type[msgspec.Struct]) -> list[str]:
+    """A struct and its fields."""
+    hints = kind.__annotations__
+    rows = [(f"`{name}`", f"`{plain(hints[name])}`") for name in kind.__struct_fields__]
+    properties = [name for name, value in vars(kind).items() if isinstance(value, property) and is_shown(name, value)]
+    more = [f"`{name}`: {summary(getattr(kind, name).fget)}" for name in properties]
+    return [f"### {kind.__name__}", *doc(kind), table(("field", "type"), rows), *more]
+
+
+def state_row(kind: type[msgspec.Struct]) -> tuple[str, str, str]:
+    carried = ", ".join(f"`{field}`" for field in kind.__struct_fields__)
+    return f"`{kind.__struct_config__.tag}`", carried, summary(kind)
+
+
+def options() -> Iterator[tuple[str, str, str]]:
+    """Every option, and whether a task may have it or only one job."""
+    if set(Options.__struct_fields__) != OPTIONS.keys():
+        raise SystemExit(f"OPTIONS and the code differ in {set(Options.__struct_fields__) ^ OPTIONS.keys()}")
+    hf = holdfast.Holdfast("never-opened.db")
+    for name in Options.__struct_fields__:
+        yield f"`{name}`", "task, job" if belongs_to_a_task(hf, name) else "job", OPTIONS[name]
+
+
+def belongs_to_a_task(hf: holdfast.Holdfast, option: str) -> bool:
+    try:
+        hf.task(name="any", **{option: object()})
+    except holdfast.InvalidInput as error:
+        return "belongs to one job" not in str(error)
+    return True
+
+
+def arguments(function: Callable[..., Any], texts: dict[str, dict[str, str]]) -> Iterator[tuple[str, str, str]]:
+    """The parameters of a call with their defaults; each needs a description."""
+    described = texts[function.__name__]
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.name != "self":
+            default = "" if parameter.default is parameter.empty else f"`{shown(parameter.default)}`"
+            yield f"`{parameter.name}`", default, described[parameter.name]
+
+
+def bases(kind: type) -> str:
+    found = [base for base in kind.__bases__ if base is not Exception]
+    return ", ".join(f"`{base.__name__}`" for base in found)
+
+
+def subclasses(kind: Any, *, own: bool = True) -> Iterator[Any]:
+    """A type and all below it, in the order of the source."""
+    if own:
+        yield kind
+    for child in kind.__subclasses__():
+        yield from subclasses(child)
+
+
+def pages() -> dict[Path, str]:
+    """Every page of the reference."""
+    makers = {"api.md": api, "errors.md": errors, "settings.md": settings, "schema.md": schema}
+    undocumented = set(holdfast.__all__) - set(re.findall(r"\w+", api() + errors()))
+    if undocumented:
+        raise SystemExit(f"public, but on no page: {sorted(undocumented)}")
+    return {FOLDER / name: NOTE + make() for name, make in makers.items()}
+
+
+def main() -> int:
+    stale = [path for path, text in pages().items() if not path.exists() or path.read_text() != text]
+    for path in stale:
+        print(f"{'stale' if '--check' in sys.argv else 'written'}: {path.name}")
+        if "--check" not in sys.argv:
+            path.write_text(pages()[path])
+    return int(bool(stale) and "--check" in sys.argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

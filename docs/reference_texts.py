@@ -1,0 +1,98 @@
+"""What the reference says that cannot be read from the code. generate_reference.py stops where something is missing."""
+
+SETTINGS = {
+    "Holdfast": {
+        "path_or_url": (
+            "The path of a SQLite file (made on first use; its folder must exist), or a `postgresql://` URL."
+        ),
+        "durability": (
+            "`full`: an acknowledged write survives power loss. `normal`: the last moments before a power loss may be "
+            "lost, never consistency. See [Durability](../concepts/durability.md)."
+        ),
+        "concurrency": (
+            "How many jobs of each queue run at once in this process: a number, or a number for each queue by name (10 "
+            "for those not named). Names add queues that no task of this program has by default."
+        ),
+        "keep": (
+            "How long ended jobs and their runs are kept. They are removed by a program that runs jobs, at its start "
+            "and once an hour."
+        ),
+        "schema": "PostgreSQL only: the schema that holds the tables. It is made on first use.",
+        "clock": "Where time comes from; `holdfast.testing.ManualClock` in tests. `None` means the machine's clock.",
+        "ids": "Where ids come from: a function that returns a new one. UUIDv7 by default.",
+    },
+    "Retry": {
+        "retries": "How many automatic retries may follow the first try. `retry=3` is short for `retry=Retry(3)`.",
+        "initial": "The pause before the first retry.",
+        "factor": "How much longer each further pause is than the one before it, at least 1.",
+        "cap": "The longest pause. A pause is spread by ±10 %, never beyond the cap.",
+        "mode": "`requeue`: the same job runs again. `chain`: the job ends as FAILED and a new job continues it.",
+        "infra": (
+            "How many failures of the machine (a killed process among them) the job survives. 0: a crash ends it as "
+            "FAILED."
+        ),
+        "permanent": "Exception types that fail the job at once. Belongs to a task, not to one job.",
+    },
+    "stop": {
+        "short": "How long running jobs may go on by themselves.",
+        "grace": "How long they have after they were asked to stop.",
+    },
+}
+
+OPTIONS = {
+    "queue": "The queue of the job; `default` if not set.",
+    "priority": "Higher runs first within the queue; 0 if not set.",
+    "delay": "The job becomes ready after this duration, counted from the enqueue.",
+    "at": "The job becomes ready at this moment, in place of a `delay`.",
+    "ttl": "How long the job may be ready without being started; then it ends as SKIPPED_TTL.",
+    "deadline": "A moment. Waiting or running past it ends the job as SKIPPED_DEADLINE.",
+    "timeout": "How long one run may take; longer is a transient failure.",
+    "retry": "A `Retry`, or the number of retries; 0 if not set.",
+    "tag": "A label to find and cancel jobs by.",
+    "tenant": (
+        "Whose job it is. If not set, `client::repo` of a subject with three parts, else `default`. Stored; nothing "
+        "depends on it yet."
+    ),
+    "subject": (
+        "What the job is about; `{name}` stands for an argument. A newer generation of the same task and subject "
+        "supersedes older ones."
+    ),
+    "generation": "Which version of the subject; if not set, the next one.",
+    "stop_older": "Whether an older generation that runs is asked to stop.",
+    "group": "A group, or its id.",
+    "after": "Jobs that must be DONE first; if one of them ends otherwise, this job is CANCELLED.",
+    "after_ended": "Jobs that must have ended first, whatever the outcome.",
+    "idempotency_key": (
+        "A second enqueue of the task with the same key returns the first job, for as long as that is kept."
+    ),
+    "trace_id": "Stored with the job and its runs; child jobs inherit it.",
+}
+
+CODES = {
+    "ERR_CRASH_RECOVERY": "The process that ran the job is gone; another one settled the run.",
+    "ERR_DEADLINE": "The run was stopped at the job's deadline.",
+    "ERR_LEFT_OUT": (
+        "The member of a group with `on_failure='skip'` that was left out because the one before it failed."
+    ),
+    "ERR_POISON": (
+        "Three processes died with this job alone in them; it is parked and runs only if somebody retries it."
+    ),
+    "ERR_STOPPED_ITSELF": "The task cancelled itself although nobody had asked it to stop.",
+    "ERR_TIMEOUT": "The run took longer than its time-out.",
+}
+
+TABLES = {
+    "jobs": "One row for each job. Its runs are in `job_runs`.",
+    "job_runs": "One row for each try. `status` is NULL while the run is open; once written it never changes.",
+    "job_conditions": "What a SCHEDULED job waits for besides its time: `after:<job>` and `group:<job>`.",
+    "job_groups": "Groups of jobs.",
+    "subjects": "The newest generation of each task and subject. Kept when the jobs themselves are removed.",
+    "queues": "Queues with settings of their own: a limit over all processes, or a pause.",
+    "queue_counts": "How many jobs each queue has in each state, kept by triggers on `jobs`.",
+    "sessions": "One row for each life of a process that runs jobs. Kept for ever.",
+    "workers": "What each living session offers to run.",
+    "tenants": "Not used yet.",
+    "job_templates": "Not used yet.",
+    "schedules": "Not used yet.",
+    "direct_reservations": "Not reachable from the Python API yet.",
+}

@@ -1,0 +1,72 @@
+"""What the documentation says about the code is what the code says: pages made from it, diagrams, examples, links."""
+
+import doctest
+import re
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from markdown_it import MarkdownIt
+
+import holdfast
+import holdfast.testing
+from holdfast.core.job import TRANSITIONS
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted(DOCS.rglob("*.md"))]
+
+
+def test_the_reference_is_what_the_generator_writes() -> None:
+    command = [sys.executable, str(DOCS / "generate_reference.py"), "--check"]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, f"run `python docs/generate_reference.py`\n{run.stdout}{run.stderr}"
+
+
+def test_the_state_diagram_has_exactly_the_transitions_that_exist() -> None:
+    page = (DOCS / "concepts" / "life-of-a-job.md").read_text()
+    drawn = re.findall(r"^ +([A-Z_]+) --> ([A-Z_]+): \w", page, re.MULTILINE)
+    assert sorted(drawn) == sorted({(before.value, after.value) for (before, _), after in TRANSITIONS.items()})
+
+
+def public_examples() -> list[doctest.DocTest]:
+    finder = doctest.DocTestFinder(exclude_empty=True)
+    modules: list[ModuleType] = [holdfast, holdfast.testing]
+    named = [(module, name) for module in modules for name in module.__all__]
+    found = [test for module, name in named for test in finder.find(getattr(module, name), name)]
+    found += finder.find(holdfast.testing, "holdfast.testing")
+    unique = {(test.name, test.docstring): test for test in found if test.examples}
+    return list(unique.values())
+
+
+@pytest.mark.parametrize("example", public_examples(), ids=lambda example: example.name)
+def test_the_example_of_the_docstring_runs(
+    example: doctest.DocTest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    report: list[str] = []
+    assert doctest.DocTestRunner().run(example, out=report.append).failed == 0, "".join(report)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_link_of_the_page_leads_somewhere(page: Path) -> None:
+    tokens = MarkdownIt("commonmark").parse(page.read_text())
+    links = [
+        str(child.attrs["href"]) for token in tokens for child in token.children or () if child.type == "link_open"
+    ]
+    missing = [link for link in links if "://" not in link and not (page.parent / link.partition("#")[0]).exists()]
+    assert missing == []
+
+
+def test_every_page_can_be_reached_from_the_index() -> None:
+    reached: set[Path] = set()
+    todo = [DOCS / "index.md"]
+    while todo:
+        page = todo.pop()
+        if page in reached or page.suffix != ".md":
+            continue
+        reached.add(page)
+        todo += [(page.parent / link).resolve() for link in re.findall(r"\]\(([^)#:]+)", page.read_text())]
+    assert set(DOCS.rglob("*.md")) <= reached
