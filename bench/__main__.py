@@ -52,9 +52,11 @@ def main() -> None:
 def _heading() -> str:
     return (
         "# Benchmarks\n\n"
-        "Made by `make bench`. Compare the ratios, which come from one run on one machine; the absolute numbers are its own.\n\n"
+        "Made by `make bench`. Compare the ratios, which come from one run on one machine; absolute numbers are its "
+        "own.\n\n"
         f"Python {platform.python_version()}, SQLite {apsw.sqlite_lib_version()}, {os.cpu_count()} cores, "
-        f"{sys.platform}. Full durability (`synchronous=FULL`, PostgreSQL `synchronous_commit=on`) unless a row says otherwise.\n"
+        f"{sys.platform}. Full durability (`synchronous=FULL`, PostgreSQL `synchronous_commit=on`) unless a row says "
+        "otherwise.\n"
     )
 
 

@@ -58,11 +58,12 @@ def drain(url: str, kind: str, **options: Any) -> float:
             return None
 
     for _ in range(0, JOBS, 1_000):
-        handles = noop.enqueue_many([{}] * 1_000)
+        noop.enqueue_many([{}] * 1_000)
+    last = noop.options(priority=-1).enqueue()
     watch = Stopwatch()
     with hf:
-        handles[-1].result(120)
-        while hf.counts()["default"].get(StateName.DONE, 0) < JOBS:
+        last.result(120)
+        while hf.counts()["default"].get(StateName.DONE, 0) < JOBS + 1:
             pass
         watch.look()
     hf.close()

@@ -26,7 +26,8 @@ def measure(place: Place) -> Table:
     return Table(
         "Full life of a no-op job",
         f"`enqueue_many({BATCH})`, claim, run (a coroutine that returns at once), finish; {JOBS} jobs, "
-        f"{BATCH} slots, best of {ROUNDS}. The raw loop writes the same rows with apsw alone, in one thread. Target ≥ 50 %.",
+        f"{BATCH} slots, best of {ROUNDS}. The raw loop writes the same rows with apsw alone, in one thread. "
+        "Target ≥ 50 %.",
         [
             ("raw apsw loop", per_second(JOBS, min(raws)), ""),
             ("Holdfast embedded, SQLite", per_second(JOBS, min(ours)), f"{rate / base:.0%} of raw"),
@@ -47,9 +48,9 @@ def holdfast(url: str, jobs: int, **options: Any) -> Stopwatch:
         noop.enqueue().result(10)
         with stopwatch() as watch:
             for _ in range(0, jobs, BATCH):
-                handles = noop.enqueue_many([{}] * BATCH)
-            handles[-1].result(60)
-            while hf.counts()["default"].get(StateName.DONE, 0) < jobs + 1:
+                noop.enqueue_many([{}] * BATCH)
+            noop.enqueue().result(120)
+            while hf.counts()["default"].get(StateName.DONE, 0) < jobs + 2:
                 pass
     hf.close()
     return watch

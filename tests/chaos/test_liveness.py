@@ -20,7 +20,7 @@ from holdfast.testing import ManualClock
 from tests.chaos.conftest import Start
 from tests.chaos.database import Database, dump, recovery, select, sessions, states
 from tests.chaos.journal import entries
-from tests.chaos.processes import Program, until
+from tests.chaos.processes import PATIENCE_S, Program, until
 from tests.chaos.scenarios import job, put, take
 
 LOOKS = 50
@@ -192,6 +192,31 @@ def test_the_judges_own_sleep_is_not_the_others_silence(engine: Engine) -> None:
         clock.advance(timedelta(hours=8))
         look(judge)
     assert status(engine) == "running"
+
+
+@pytest.mark.parametrize("database", ["sqlite"], indirect=True)
+def test_a_session_that_cannot_start_anew_tries_until_it_can(
+    database: Database, engine: Engine, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock = ManualClock()
+    hf = Holdfast(database.target, schema=database.schema, clock=clock)
+
+    @hf.task
+    def work() -> int:
+        return 42
+
+    with hf:
+        [old] = sessions(engine)
+        locks = Path(old["lock_path"]).parent
+        locks.rename(locks.with_name("aside"))
+        locks.touch()
+        engine.submit(recover, old["id"], False, clock.now()).result()
+        clock.advance(timedelta(seconds=10))
+        until(lambda: "cannot start anew" in caplog.text, "it has tried")
+        locks.unlink()
+        assert work.enqueue().result(PATIENCE_S) == 42
+    hf.close()
+    assert [session["status"] for session in sessions(engine)] == ["unknown", "success"]
 
 
 def test_a_session_that_others_settled_starts_anew(database: Database, engine: Engine) -> None:

@@ -22,7 +22,7 @@ JOBS = 400
 
 @pytest.mark.parametrize("database", ["postgres"], indirect=True)
 def test_processes_that_claim_at_once_run_each_job_once(
-    database: Database, folder: Path, start: Start, engine: Engine
+    database: Database, engine: Engine, folder: Path, start: Start
 ) -> None:
     with_tasks = Holdfast(database.target, schema=database.schema)
 
@@ -49,7 +49,7 @@ def test_processes_that_claim_at_once_run_each_job_once(
 
 @pytest.mark.parametrize("database", ["postgres"], indirect=True)
 def test_a_process_that_stands_still_in_a_transaction_does_not_stop_the_others(
-    database: Database, start: Start, engine: Engine
+    database: Database, engine: Engine, start: Start
 ) -> None:
     silent = start("silent", *database.args, 0.5)
     until(lambda: silent.is_frozen, "it stands still")

@@ -21,7 +21,7 @@ JOBS = 1_500
 
 
 @pytest.mark.parametrize("database", ["sqlite"], indirect=True)
-def test_many_processes_share_one_file(database: Database, folder: Path, start: Start, engine: Engine) -> None:
+def test_many_processes_share_one_file(database: Database, engine: Engine, folder: Path, start: Start) -> None:
     workers = [start("worker", *database.args, folder, 5, WORKERS) for _ in range(WORKERS)]
     producers = [start("producer", *database.args, folder, threads) for threads in THREADS]
     until(lambda: len(entries(folder, "ready")) == len(THREADS) + WORKERS, "everybody is ready")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from holdfast import Holdfast, HoldfastError, InvalidInput, NotFound, Retry, StateName, Task
-from holdfast.core.job import Scheduled
+from holdfast.core.job import Queued, Scheduled
 from holdfast.core.retry import RetryMode, RetryPolicy
 from holdfast.testing import ManualClock
 from tests.client.acts import on_sqlite, refused
@@ -35,53 +35,39 @@ def task(hf: Holdfast) -> Task[..., int]:
     return task
 
 
-@pytest.mark.parametrize(
-    ("options", "field", "stored"),
-    [
-        ({}, "queue", "default"),
-        ({"queue": "build"}, "queue", "build"),
-        ({}, "priority", 0),
-        ({"priority": -7}, "priority", -7),
-        ({"ttl": 2}, "ttl_ms", 2_000),
-        ({"ttl": timedelta(hours=1)}, "ttl_ms", HOUR),
-        ({"timeout": 0.25}, "timeout_ms", 250),
-        ({"timeout": timedelta(milliseconds=5)}, "timeout_ms", 5),
-        ({"deadline": START + timedelta(hours=1)}, "deadline", NOW + HOUR),
-        ({"retry": 3}, "policy", RetryPolicy(retries=3)),
-        ({"tag": "nightly ✓"}, "tag", "nightly ✓"),
-        ({"tenant": "acme"}, "tenant", "acme"),
-        ({}, "tenant", "default"),
-        ({"subject": "editor::repo::a.py"}, "subject", "editor::repo::a.py"),
-        ({"subject": "editor::repo::a.py"}, "tenant", "editor::repo"),
-        ({"subject": "s", "generation": 7}, "generation", 7),
-        ({"subject": "s"}, "generation", 1),
-        ({"idempotency_key": "order-5"}, "idempotency_key", "order-5"),
-        ({"trace_id": "4bf92f35"}, "trace_id", "4bf92f35"),
-    ],
-)
-def test_an_option_is_stored_with_the_job(
-    task: Task[..., int], options: dict[str, Any], field: str, stored: object
-) -> None:
-    assert getattr(task.options(**options).enqueue().job, field) == stored
+STORED: list[tuple[dict[str, Any], str, object]] = [
+    ({}, "queue", "default"),
+    ({"queue": "build"}, "queue", "build"),
+    ({}, "priority", 0),
+    ({"priority": -7}, "priority", -7),
+    ({"ttl": 2}, "ttl_ms", 2_000),
+    ({"ttl": timedelta(hours=1)}, "ttl_ms", HOUR),
+    ({"timeout": 0.25}, "timeout_ms", 250),
+    ({"timeout": timedelta(milliseconds=5)}, "timeout_ms", 5),
+    ({"deadline": START + timedelta(hours=1)}, "deadline", NOW + HOUR),
+    ({"retry": 3}, "policy", RetryPolicy(retries=3)),
+    ({"tag": "nightly ✓"}, "tag", "nightly ✓"),
+    ({"tenant": "acme"}, "tenant", "acme"),
+    ({}, "tenant", "default"),
+    ({"subject": "editor::repo::a.py"}, "subject", "editor::repo::a.py"),
+    ({"subject": "editor::repo::a.py"}, "tenant", "editor::repo"),
+    ({"subject": "s", "generation": 7}, "generation", 7),
+    ({"subject": "t"}, "generation", 1),
+    ({"idempotency_key": "order-5"}, "idempotency_key", "order-5"),
+    ({"trace_id": "4bf92f35"}, "trace_id", "4bf92f35"),
+    ({"delay": 0}, "state", Queued(NOW)),
+    ({"at": START - timedelta(days=1)}, "state", Queued(NOW)),
+    ({"delay": 90}, "state", Scheduled(NOW + 90_000)),
+    ({"delay": 0.001}, "state", Scheduled(NOW + 1)),
+    ({"delay": timedelta(hours=1)}, "state", Scheduled(NOW + HOUR)),
+    ({"at": START + timedelta(hours=1)}, "state", Scheduled(NOW + HOUR)),
+    ({"at": datetime(2030, 1, 1, 3, tzinfo=timezone(timedelta(hours=2)))}, "state", Scheduled(NOW + HOUR)),
+]
 
 
-@pytest.mark.parametrize(
-    ("options", "due"),
-    [
-        ({"delay": 90}, NOW + 90_000),
-        ({"delay": 0.001}, NOW + 1),
-        ({"delay": timedelta(hours=1)}, NOW + HOUR),
-        ({"at": START + timedelta(hours=1)}, NOW + HOUR),
-        ({"at": datetime(2030, 1, 1, 3, tzinfo=timezone(timedelta(hours=2)))}, NOW + HOUR),
-    ],
-)
-def test_a_delayed_job_waits_until_its_time(task: Task[..., int], options: dict[str, Any], due: int) -> None:
-    assert task.options(**options).enqueue().job.state == Scheduled(due)
-
-
-@pytest.mark.parametrize("options", [{"delay": 0}, {"at": START - timedelta(days=1)}])
-def test_a_job_whose_time_has_come_is_ready(task: Task[..., int], options: dict[str, Any]) -> None:
-    assert task.options(**options).enqueue().state is StateName.QUEUED
+def test_every_option_is_stored_with_the_job(task: Task[..., int]) -> None:
+    for options, field, stored in STORED:
+        assert getattr(task.options(**options).enqueue().job, field) == stored, options
 
 
 @on_sqlite

@@ -284,7 +284,7 @@ def test_a_coroutine_task_that_would_block_its_worker_is_told_to_await(hf: Holdf
     async def parent() -> int:
         return double.enqueue(x=21).result()
 
-    with hf, pytest.raises(JobFailed, match="must `await` it"):
+    with hf, pytest.raises(JobFailed, match="must `await` the job it waits for"):
         parent.enqueue().result(timeout=WAIT)
 
 

@@ -139,7 +139,7 @@ def test_a_fault_hits_one_caller_and_loses_nothing(
 @pytest.mark.parametrize("act", [Act.WRITE, Act.SYNC, Act.OPEN])
 def test_a_migration_that_fails_leaves_all_as_it_was(act: Act, older: Image, tmp_path: Path, new_disk: NewDisk) -> None:
     calls = (Story.enqueue_one,)
-    heard = fail_everywhere(act, How.ERROR, older, calls, tmp_path, new_disk, step=5 if act is Act.WRITE else 1)
+    heard = fail_everywhere(act, How.ERROR, older, calls, tmp_path, new_disk, step=20 if act is Act.WRITE else 2)
     assert heard["faults"] > 0
 
 

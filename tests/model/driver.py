@@ -25,7 +25,9 @@ PATIENCE_S = 30
 class Place(Protocol):
     """Where the store of one history lives."""
 
-    engine: Engine
+    @property
+    def engine(self) -> Engine:
+        """The engine of the life that it is in."""
 
     def crash(self) -> None:
         """The process dies and another one opens what it left: `engine` is a new one afterwards."""

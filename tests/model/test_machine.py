@@ -1,33 +1,28 @@
-"""The store against the model, over random histories. A failure prints its steps and the blob that repeats it."""
+"""The store against the model, over random histories."""
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 
-from hypothesis import HealthCheck, settings
-from hypothesis.stateful import run_state_machine_as_test
+import pytest
 
-from tests.model.machine import StoreMachine
 from tests.model.places import PostgresPlace, SqlitePlace
-
-QUICK = settings(
-    max_examples=60,
-    stateful_step_count=50,
-    deadline=None,
-    derandomize=False,
-    print_blob=True,
-    suppress_health_check=list(HealthCheck),
-)
+from tests.model.profiles import LONG, QUICK, told, try_histories
 
 
 def test_the_sqlite_store_does_what_the_model_says(migrated_file: Path) -> None:
-    counts: Counter[str] = Counter()
-    run_state_machine_as_test(lambda: StoreMachine(SqlitePlace(migrated_file), counts), settings=QUICK)
-    print(sorted(counts.items()))
+    try_histories(lambda: SqlitePlace(migrated_file), QUICK, 100)
 
 
 def test_the_postgres_store_does_what_the_model_says(postgres_url: str, model_schema: str) -> None:
-    counts: Counter[str] = Counter()
-    few = settings(QUICK, max_examples=5)
-    run_state_machine_as_test(lambda: StoreMachine(PostgresPlace(postgres_url, model_schema), counts), settings=few)
+    try_histories(lambda: PostgresPlace(postgres_url, model_schema), QUICK, 12)
+
+
+@pytest.mark.long
+def test_the_sqlite_store_does_what_the_model_says_for_long(migrated_file: Path) -> None:
+    print(told(try_histories(lambda: SqlitePlace(migrated_file), LONG, 5_000)))
+
+
+@pytest.mark.long
+def test_the_postgres_store_does_what_the_model_says_for_long(postgres_url: str, model_schema: str) -> None:
+    print(told(try_histories(lambda: PostgresPlace(postgres_url, model_schema), LONG, 1_000)))

@@ -100,8 +100,9 @@ class Work(Driver):
 
     @rule(n=nth, lanes=lanes, slots=slots, tasks=offers)
     def claim(self, n: int, lanes: list[tuple[str, int]], slots: int, tasks: tuple[str, ...]) -> None:
-        """Sessions that have ended try as well."""
-        request = claim_request(self.pick(list(self.model.sessions), n), lanes, slots, tasks)
+        """Sessions that have ended try as well, now and then."""
+        known = self.alive if n > 1 and self.alive else list(self.model.sessions)
+        request = claim_request(self.pick(known, n), lanes, slots, tasks)
         answer = self.call(claim, request, self.now)
         assert [run.job_id for run in answer] == self.expect(Model.claim, request, self.now)
 

@@ -79,6 +79,14 @@ def test_only_the_time_in_queued_counts_for_the_ttl(engine: Engine) -> None:
     assert state(engine, "a") is StateName.SKIPPED_TTL
 
 
+def test_a_job_that_comes_back_by_the_clock_lives_as_long_again(engine: Engine) -> None:
+    put_one(engine, "a", ttl_ms=50)
+    end(engine, claim_one(engine), Snoozed(1000))
+    let_time_pass(engine, NOW + 1000)
+    assert let_time_pass(engine, NOW + 1049).expired == 0
+    assert let_time_pass(engine, NOW + 1050).expired == 1
+
+
 def test_a_running_job_has_no_ttl(engine: Engine) -> None:
     put_one(engine, "a", ttl_ms=50)
     claim_one(engine)

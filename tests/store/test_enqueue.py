@@ -77,7 +77,8 @@ def test_each_job_takes_the_place_behind_the_last(engine: Engine) -> None:
 
 
 def test_places_are_counted_within_queue_and_priority(engine: Engine) -> None:
-    put(engine, new_job("a"), new_job("b", queue="other"), new_job("c", priority=1), new_job("d"))
+    for request in (new_job("a"), new_job("b", queue="other"), new_job("c", priority=1), new_job("d")):
+        put(engine, request)
     assert [row(engine, name).position for name in "abcd"] == [GAP, GAP, GAP, 2 * GAP]
 
 

@@ -15,6 +15,7 @@ from functools import partial
 
 from holdfast.client.signals import join
 from holdfast.client.store_access import StoreAccess
+from holdfast.core.errors import HoldfastError
 from holdfast.core.job import Millis
 from holdfast.runtime.heartbeat import Heartbeat
 from holdfast.runtime.janitor import Janitor
@@ -31,6 +32,8 @@ from holdfast.store.statements import Dialect
 from holdfast.workers.exchange import Exchange
 from holdfast.workers.raising import StopReason
 from holdfast.workers.spec import TaskSpec
+
+RESTART_PAUSE_S = 1.0
 
 log = logging.getLogger("holdfast.embedded")
 
@@ -215,7 +218,17 @@ class EngineRoom:
             lost.clear()
             shift = self._make_shift(lost.set)
             self._hurry = shift.hurry
-            await shift.start()
+            try:
+                await shift.start()
+            except (HoldfastError, OSError) as error:
+                if not self._ready.is_set():
+                    raise
+                log.error("cannot start anew: %s; trying again", error)
+                shift.abandon()
+                await asyncio.to_thread(shift.exchange.close)
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(stopping.wait(), RESTART_PAUSE_S)
+                continue
             self._ready.set()
             await _first(stopping, lost)
             if lost.is_set():

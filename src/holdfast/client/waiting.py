@@ -28,7 +28,9 @@ class Waiters:
     def wait(self, job_id: JobId, timeout: float | None) -> Job | None:
         """The job once it has ended, or None after `timeout` seconds. Blocks the calling thread only."""
         if is_coroutines_thread():
-            raise InvalidInput("a coroutine that waits for a job must `await` it, or no job could end meanwhile")
+            raise InvalidInput(
+                "a coroutine task must `await` the job it waits for, or every coroutine here stands still"
+            )
         told = threading.Event()
         ids = {job_id}
         left = Countdown(timeout)

@@ -107,10 +107,12 @@ class StoreError(HoldfastError):
 class StoreUnavailable(StoreError):
     """The database cannot be opened or used: not a database, read-only, closed, corrupt, unreachable.
 
-    >>> from holdfast import Holdfast
-    >>> Holdfast("missing/work.db").counts()
-    Traceback (most recent call last):
-    holdfast.core.errors.StoreUnavailable: the folder ...missing does not exist; create it first
+    >>> from holdfast import Holdfast, StoreUnavailable
+    >>> try:
+    ...     Holdfast("missing/work.db").counts()
+    ... except StoreUnavailable as error:
+    ...     print(str(error).endswith("missing does not exist; create it first"))
+    True
     """
 
     code = "ERR_STORE_UNAVAILABLE"
@@ -142,11 +144,13 @@ class StoreCorrupt(StoreUnavailable):
     """The file is damaged, or is not a database.
 
     >>> from pathlib import Path
-    >>> from holdfast import Holdfast
+    >>> from holdfast import Holdfast, StoreCorrupt
     >>> _ = Path("letter.txt").write_text("Dear Ada, " * 100)
-    >>> Holdfast("letter.txt").counts()
-    Traceback (most recent call last):
-    holdfast.core.errors.StoreCorrupt: ...letter.txt is damaged or not a database ...; restore it from a backup
+    >>> try:
+    ...     Holdfast("letter.txt").counts()
+    ... except StoreCorrupt as error:
+    ...     print(error.code)
+    ERR_STORE_CORRUPT
     """
 
     code = "ERR_STORE_CORRUPT"

@@ -36,6 +36,8 @@ class Session:
 
     async def announce_stop(self) -> None:
         """From here on nothing that is left open counts as a crash."""
+        if self._lock is None:
+            return
         await self._engine.write(sessions.note_stop_request, self.id, self._clock.now())
 
     def abandon(self) -> None:

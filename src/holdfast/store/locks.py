@@ -29,7 +29,7 @@ class LifeLock:
     def release(self) -> None:
         """Say goodbye: the file goes first, so that nobody can find it unlocked and call it a death."""
         if self._file is not None:
-            self.path.unlink(missing_ok=True)
+            clear(str(self.path))
             os.close(self._file)
             self._file = None
             _held.discard(self)

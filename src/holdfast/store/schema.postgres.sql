@@ -146,16 +146,16 @@ CREATE UNIQUE INDEX idx_jobs_one_waiting_per_subject ON jobs (job_type, subject_
   WHERE state IN ('SCHEDULED', 'QUEUED') AND subject_key IS NOT NULL;
 -- Without the ready jobs: idx_jobs_pop has those, and no planner shall be tempted to pop by this one.
 CREATE INDEX idx_jobs_state_queue ON jobs (state, queue, number) WHERE state <> 'QUEUED';
-CREATE INDEX idx_jobs_gc ON jobs (finished_at) WHERE finished_at IS NOT NULL;
+CREATE INDEX idx_jobs_gc ON jobs (finished_at, number) WHERE finished_at IS NOT NULL;
 CREATE UNIQUE INDEX idx_jobs_retry_of ON jobs (retry_of) WHERE retry_of IS NOT NULL;
 CREATE UNIQUE INDEX idx_jobs_once_per_generation ON jobs (job_type, subject_key, generation)
   WHERE subject_key IS NOT NULL AND retry_of IS NULL AND state <> 'SUPERSEDED';
 CREATE INDEX idx_jobs_running_by_session ON jobs (session_id, is_suspect) WHERE state = 'RUNNING';
 CREATE INDEX idx_jobs_suspect ON jobs (is_suspect, queued_at, number) WHERE state = 'QUEUED' AND is_suspect = 1;
-CREATE INDEX idx_jobs_ttl ON jobs ((queued_at + ttl_ms)) WHERE state = 'QUEUED' AND ttl_ms IS NOT NULL;
-CREATE INDEX idx_jobs_deadline ON jobs (deadline) WHERE state IN ('SCHEDULED', 'QUEUED') AND deadline IS NOT NULL;
+CREATE INDEX idx_jobs_ttl ON jobs ((queued_at + ttl_ms), number) WHERE state = 'QUEUED' AND ttl_ms IS NOT NULL;
+CREATE INDEX idx_jobs_deadline ON jobs (deadline, number) WHERE state IN ('SCHEDULED', 'QUEUED') AND deadline IS NOT NULL;
 CREATE INDEX idx_jobs_stop_requested ON jobs (session_id) WHERE state = 'RUNNING' AND stop_reason IS NOT NULL;
-CREATE INDEX idx_jobs_due ON jobs (scheduled_at)
+CREATE INDEX idx_jobs_due ON jobs (scheduled_at, number)
   WHERE state = 'SCHEDULED' AND open_conditions = 0 AND scheduled_at IS NOT NULL;
 CREATE UNIQUE INDEX idx_jobs_once_per_tick ON jobs (schedule_id, fire_time)
   WHERE schedule_id IS NOT NULL AND fire_time IS NOT NULL AND retry_of IS NULL;

@@ -77,7 +77,7 @@ CREATE UNIQUE INDEX idx_jobs_one_waiting_per_subject ON jobs (job_type, subject_
   WHERE state IN ('SCHEDULED', 'QUEUED') AND subject_key IS NOT NULL;
 -- Without the ready jobs: idx_jobs_pop has those, and no planner shall be tempted to pop by this one.
 CREATE INDEX idx_jobs_state_queue ON jobs (state, queue, number) WHERE state <> 'QUEUED';
-CREATE INDEX idx_jobs_gc ON jobs (finished_at) WHERE finished_at IS NOT NULL;
+CREATE INDEX idx_jobs_gc ON jobs (finished_at, number) WHERE finished_at IS NOT NULL;
 
 CREATE TABLE job_runs (
   id              TEXT COLLATE "C" PRIMARY KEY,

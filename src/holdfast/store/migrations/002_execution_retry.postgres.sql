@@ -27,8 +27,8 @@ CREATE UNIQUE INDEX idx_jobs_once_per_generation ON jobs (job_type, subject_key,
   WHERE subject_key IS NOT NULL AND retry_of IS NULL AND state <> 'SUPERSEDED';
 CREATE INDEX idx_jobs_running_by_session ON jobs (session_id, is_suspect) WHERE state = 'RUNNING';
 CREATE INDEX idx_jobs_suspect ON jobs (is_suspect, queued_at, number) WHERE state = 'QUEUED' AND is_suspect = 1;
-CREATE INDEX idx_jobs_ttl ON jobs ((queued_at + ttl_ms)) WHERE state = 'QUEUED' AND ttl_ms IS NOT NULL;
-CREATE INDEX idx_jobs_deadline ON jobs (deadline) WHERE state IN ('SCHEDULED', 'QUEUED') AND deadline IS NOT NULL;
+CREATE INDEX idx_jobs_ttl ON jobs ((queued_at + ttl_ms), number) WHERE state = 'QUEUED' AND ttl_ms IS NOT NULL;
+CREATE INDEX idx_jobs_deadline ON jobs (deadline, number) WHERE state IN ('SCHEDULED', 'QUEUED') AND deadline IS NOT NULL;
 CREATE INDEX idx_jobs_stop_requested ON jobs (session_id) WHERE state = 'RUNNING' AND stop_reason IS NOT NULL;
 
 ALTER TABLE job_runs ADD COLUMN error_kind TEXT COLLATE "C" CHECK (error_kind IN ('transient', 'permanent', 'infra'));

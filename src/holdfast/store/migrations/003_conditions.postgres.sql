@@ -48,7 +48,7 @@ ALTER TABLE jobs ADD COLUMN fire_time BIGINT;
 
 ALTER TABLE job_runs ADD COLUMN template_id TEXT COLLATE "C";
 
-CREATE INDEX idx_jobs_due ON jobs (scheduled_at)
+CREATE INDEX idx_jobs_due ON jobs (scheduled_at, number)
   WHERE state = 'SCHEDULED' AND open_conditions = 0 AND scheduled_at IS NOT NULL;
 CREATE UNIQUE INDEX idx_jobs_once_per_tick ON jobs (schedule_id, fire_time)
   WHERE schedule_id IS NOT NULL AND fire_time IS NOT NULL AND retry_of IS NULL;

@@ -8,4 +8,4 @@ WHERE finished_at IS NOT NULL AND finished_at < :before
       SELECT link.id, link.finished_at FROM chain JOIN jobs AS link ON link.retry_of = chain.id AND link.retry_of IS NOT NULL
     )
     SELECT 1 FROM chain WHERE finished_at IS NULL OR finished_at >= :before)
-ORDER BY finished_at LIMIT :limit
+ORDER BY finished_at, number LIMIT :limit

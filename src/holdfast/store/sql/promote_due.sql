@@ -2,5 +2,5 @@ UPDATE jobs SET state = 'QUEUED', queued_at = :now, reason = NULL
 WHERE number IN (
   SELECT number FROM jobs
   WHERE state = 'SCHEDULED' AND open_conditions = 0 AND scheduled_at IS NOT NULL AND scheduled_at <= :now
-  ORDER BY scheduled_at LIMIT :limit)
+  ORDER BY scheduled_at, number LIMIT :limit)
 RETURNING queue
