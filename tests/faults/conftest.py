@@ -1,8 +1,7 @@
 """A faulty disk, and an engine whose WAL is moved into the database all the time."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TypeAlias
 
 import pytest
 
@@ -10,10 +9,8 @@ from holdfast.store.scripts import queues
 from holdfast.store.sqlite import writer
 from holdfast.store.sqlite.engine import SqliteEngine
 from tests.faults.crash_image import Image, read_image
-from tests.faults.faulty_vfs import FaultyDisk
+from tests.faults.faulty_vfs import FaultyDisk, NewDisk
 from tests.faults.story import NOW, states_of
-
-NewDisk: TypeAlias = Callable[[Path], FaultyDisk]
 
 
 @pytest.fixture

@@ -7,8 +7,11 @@ which `crash_image` builds what a power cut leaves behind.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from enum import StrEnum
 from itertools import count
+from pathlib import Path
+from typing import TypeAlias
 
 import apsw
 from msgspec import Struct
@@ -176,3 +179,6 @@ class FaultyFile(apsw.VFSFile):
     def _write(self, data: bytes, offset: int) -> None:
         super().xWrite(data, offset)
         self._disk.tape.append(Op(Act.WRITE, self._suffix, offset, bytes(data)))
+
+
+NewDisk: TypeAlias = Callable[[Path], FaultyDisk]

@@ -7,9 +7,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from tests.faults.conftest import NewDisk
 from tests.faults.crash_image import Image, write_image
-from tests.faults.faulty_vfs import Op
+from tests.faults.faulty_vfs import NewDisk, Op
 from tests.faults.story import Call, Rows, Story, states_of
 
 

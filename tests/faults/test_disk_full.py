@@ -16,9 +16,8 @@ from holdfast.store.scripts import doctor
 from holdfast.store.scripts.enqueue import enqueue
 from holdfast.store.scripts.look import find_job
 from holdfast.store.sqlite.engine import SqliteEngine
-from tests.faults.conftest import NewDisk
 from tests.faults.crash_image import Image, write_image
-from tests.faults.faulty_vfs import Act, Fault, How
+from tests.faults.faulty_vfs import Act, Fault, How, NewDisk
 from tests.faults.story import NOW, every_row
 
 FOR_EVER = 1_000_000

@@ -18,9 +18,8 @@ from holdfast.store.scripts import doctor
 from holdfast.store.scripts.enqueue import enqueue
 from holdfast.store.sqlite.engine import SqliteEngine
 from holdfast.store.statements import Statement
-from tests.faults.conftest import NewDisk
 from tests.faults.crash_image import Image, write_image
-from tests.faults.faulty_vfs import Act, Fault, FaultyDisk, How
+from tests.faults.faulty_vfs import Act, Fault, FaultyDisk, How, NewDisk
 from tests.faults.story import NOW
 
 Script: TypeAlias = Callable[[Tx], Any]

@@ -14,9 +14,8 @@ from msgspec import Struct, field
 from holdfast.core.errors import HoldfastError, OutcomeUnknown
 from holdfast.store.engine import Engine
 from holdfast.store.scripts import doctor
-from tests.faults.conftest import NewDisk
 from tests.faults.crash_image import Image, Platter, all_of_it, none_of_it, read_image, write_image
-from tests.faults.faulty_vfs import Act, Fault, FaultyDisk, How
+from tests.faults.faulty_vfs import Act, Fault, FaultyDisk, How, NewDisk
 from tests.faults.story import SHORT, WHOLE, Call, Rows, Story, every_row, states_of
 
 T = TypeVar("T")

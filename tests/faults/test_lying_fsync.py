@@ -16,9 +16,8 @@ import pytest
 
 from holdfast.core.errors import StoreCorrupt
 from holdfast.store.scripts import doctor
-from tests.faults.conftest import NewDisk
 from tests.faults.crash_image import Image, Platter, Survives, all_of_it, some_of_it, torn, write_image
-from tests.faults.faulty_vfs import Op
+from tests.faults.faulty_vfs import NewDisk, Op
 from tests.faults.recording import Recording, record
 from tests.faults.story import WHOLE, Rows, Story, every_row
 

@@ -10,9 +10,8 @@ from typing import TypeAlias
 import pytest
 
 from holdfast.store.scripts import doctor
-from tests.faults.conftest import NewDisk
 from tests.faults.crash_image import Image, Platter, all_of_it, none_of_it, some_of_it, torn, write_image
-from tests.faults.faulty_vfs import Act, Op
+from tests.faults.faulty_vfs import Act, NewDisk, Op
 from tests.faults.recording import Recording, record
 from tests.faults.story import WHOLE, Story, every_row
 

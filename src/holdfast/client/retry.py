@@ -17,8 +17,9 @@ class Retry:
     """A retry policy: `retries` more tries after the first one, with growing pauses in between.
 
     `mode="requeue"` runs the same job again; `mode="chain"` ends it and continues with a new one. `infra` is the budget
-    for failures of the machine (a killed process among them); with 0 a job never runs twice. Exceptions listed in
-    `permanent` (a type, or several as for `except`) fail the job at once. Durations are seconds or timedeltas.
+    for failures of the machine (a killed process among them); with 0 a job whose process died is never run again, while
+    an orderly stop still gives it back. Exceptions listed in `permanent` (a type, or several as for `except`) fail the
+    job at once. Durations are seconds or timedeltas.
 
     >>> from datetime import timedelta
     >>> from holdfast import Holdfast, Retry

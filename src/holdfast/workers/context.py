@@ -98,7 +98,7 @@ class Context:
 
     @property
     def run_id(self) -> str:
-        """This run; an idempotency key for what the task does outside."""
+        """This run. Every try has its own; what a task does outside is best keyed by what the job is about."""
         return self._claimed.run_id
 
     @property
