@@ -18,6 +18,7 @@ from tests.chaos.processes import Program, until
 AT_ONCE = 2
 STARTING_S = 0.4
 WORKING_S = 0.2
+LOOKS = 15
 
 
 class Siege:
@@ -46,8 +47,6 @@ class Siege:
             doomed.kill()
             self.living.remove(doomed)
             self.kills += 1
-        if self.random.random() < 0.5:
-            self.look()
 
     def finish(self) -> None:
         """Kill the rest, and let one last program bring everything to its end."""
@@ -86,6 +85,8 @@ def siege(database: Database, folder: Path, start: Start) -> Siege:
 def besiege(siege: Siege, cycles: int) -> None:
     for _ in range(cycles):
         siege.cycle()
+        if siege.random.random() < LOOKS / cycles:
+            siege.look()
     siege.finish()
     engine = siege.database.engine()
     found = checker.problems(engine, siege.folder)

@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 
 from holdfast.core.job import StateName
-from holdfast.core.timing import expires_at, first_state, is_overdue, run_budget
+from holdfast.core.timing import first_state, is_overdue, run_budget
 
 NOW = 1000
 MOMENTS = (None, NOW - 1, NOW, NOW + 1)
@@ -27,12 +27,6 @@ def test_where_a_new_job_starts() -> None:
 @pytest.mark.parametrize(("deadline", "overdue"), [(None, False), (NOW - 1, True), (NOW, True), (NOW + 1, False)])
 def test_the_very_moment_of_the_deadline_is_too_late(deadline: int | None, overdue: bool) -> None:
     assert is_overdue(deadline, NOW) is overdue
-
-
-def test_the_time_to_live_counts_from_when_a_job_became_ready() -> None:
-    assert expires_at(NOW, 5) == NOW + 5
-    assert expires_at(NOW, 0) == NOW
-    assert expires_at(NOW, None) is None
 
 
 @pytest.mark.parametrize(

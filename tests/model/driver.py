@@ -14,6 +14,7 @@ from holdfast.store.engine import Engine
 from tests.model.model import Model
 from tests.model.observe import Things, differences, in_model, in_store
 from tests.model.records import Seen
+from tests.model.wishes import Habits
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -54,6 +55,8 @@ class Call:
 
 class Driver(RuleBasedStateMachine):
     """What rules need: a clock, ids, and a step that is taken by both sides."""
+
+    habits: Habits
 
     def __init__(self, place: Place, counts: Counter[str]) -> None:
         super().__init__()

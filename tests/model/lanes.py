@@ -7,8 +7,7 @@ import msgspec
 from holdfast.core.errors import Conflict, InvalidInput, NotFound
 from holdfast.core.job import WAITING
 from holdfast.core.job import StateName as S
-from holdfast.core.order import GAP
-from tests.model.model import Model
+from tests.model.model import GAP, Model
 from tests.model.records import Job
 
 

@@ -12,14 +12,15 @@ from holdfast.core.errors import NotFound
 from holdfast.core.group import GroupMode, Needs, OnFailure
 from holdfast.core.job import TERMINAL, WAITING
 from holdfast.core.job import StateName as S
-from holdfast.core.order import GAP
 from holdfast.core.requests import ClaimRequest, NewJob, Report
-from holdfast.core.retry import JITTER, POISON_DEATHS, FailureKind, RetryMode
+from holdfast.core.retry import FailureKind, RetryMode
 from holdfast.core.settle import Broke, Cancelled, Completed, Outcome, Outdated, Overdue, Skipped, Snoozed, Yielded
 from holdfast.store.scripts.claim import SUSPECT_PATIENCE_MS
 from tests.model.records import Group, Held, Job, Run, Seen, Session
 
 Answer = tuple[str | None, S, int | None, bool]
+
+GAP = 100
 
 
 @dataclass
@@ -257,7 +258,7 @@ class Model:
         used, budget = (job.infra, policy.infra) if kind is FailureKind.INFRA else (job.transient, policy.retries)
         if kind is FailureKind.PERMANENT or used > budget:
             self.end(job, S.FAILED, broke.failure.message, now)
-        elif kind is FailureKind.INFRA and job.deaths >= POISON_DEATHS:
+        elif kind is FailureKind.INFRA and job.deaths >= 3:
             self.end(job, S.FAILED, "parked", now)
         else:
             chain = policy.mode is RetryMode.CHAIN
@@ -268,7 +269,7 @@ class Model:
         policy = job.ask.policy
         due = self.seen.times.get(self.seen.links.get(job.id, "?") if chain else job.id) or 0
         backoff = min(policy.initial_ms * policy.factor ** (used - 1), policy.cap_ms)
-        least, most = backoff * (1 - JITTER) - 1, min(backoff * (1 + JITTER) + 1, policy.cap_ms)
+        least, most = backoff * 0.9 - 1, min(backoff * 1.1 + 1, policy.cap_ms)
         return due if now + least <= due <= now + most else -1
 
     def _continue(self, job: Job, due: int | None, now: int) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.vendor.pretty import RepresentationPrinter
 
-from holdfast.core.group import Needs
+from holdfast.core.group import GroupMode, Needs, OnFailure
 from holdfast.core.job import StateName
 from holdfast.core.retry import Failure, FailureKind, RetryMode, RetryPolicy
 from holdfast.core.settle import Broke, Cancelled, Completed, Outcome, Outdated, Overdue, Skipped, Snoozed, Yielded
@@ -34,11 +34,11 @@ states = st.lists(st.sampled_from(list(StateName)), max_size=3, unique=True).map
 
 policies = st.builds(
     RetryPolicy,
-    retries=st.integers(0, 2),
-    initial_ms=st.sampled_from((1_000, 3)),
+    retries=st.sampled_from((1, 2, 0)),
+    initial_ms=st.sampled_from((3, 1_000)),
     cap_ms=st.sampled_from((3_600_000, 1_500)),
     mode=st.sampled_from(RetryMode),
-    infra=st.integers(0, 4),
+    infra=st.sampled_from((3, 1, 0, 2, 4)),
 )
 
 
@@ -62,9 +62,9 @@ OPTIONS: dict[str, st.SearchStrategy[Any]] = {
     "subject": st.sampled_from(SUBJECTS),
     "idempotency_key": st.sampled_from(("k1", "k2")),
     "delay_ms": spans | st.just(0),
-    "due": st.sampled_from((-1, 0, *SPANS)),
+    "due": st.sampled_from((*SPANS, 0, -1)),
     "ttl_ms": spans,
-    "deadline": st.sampled_from((-1, *SPANS)),
+    "deadline": st.sampled_from((*SPANS[1:], 1, -1)),
     "tag": tags,
     "priority": priorities,
     "policy": policies,
@@ -74,11 +74,66 @@ OPTIONS: dict[str, st.SearchStrategy[Any]] = {
     "after": st.lists(st.tuples(nth, st.sampled_from(Needs)), min_size=1, max_size=2).map(tuple),
     "group": nth,
 }
+NAMES = sorted(OPTIONS)
+
+
+def _broke(kind: FailureKind, text: str) -> Broke:
+    return Broke(Failure(kind, "ERR_TEST", text))
+
+
+OUTCOMES: tuple[Outcome, ...] = (
+    Completed("1"),
+    Completed("2"),
+    _broke(FailureKind.TRANSIENT, "it broke"),
+    _broke(FailureKind.INFRA, "the disk is full"),
+    _broke(FailureKind.PERMANENT, "it never works"),
+    Snoozed(1_000),
+    Yielded("room"),
+    Skipped("nothing to do"),
+    Cancelled(),
+    Outdated(),
+    Overdue(),
+)
+
+
+@dataclass(frozen=True)
+class Habits:
+    """What is usual in one history: without habits, a rare combination would stay rare."""
+
+    options: tuple[str, ...]
+    policy: RetryPolicy
+    outcomes: tuple[Outcome, ...]
+    mode: GroupMode
+    on_failure: OnFailure
+
+
+THEMES = (
+    ("group",),
+    ("group", "deadline"),
+    ("after", "due"),
+    ("after", "group"),
+    ("subject",),
+    ("subject", "deadline"),
+    ("subject", "after"),
+    ("idempotency_key", "policy"),
+    ("ttl_ms", "queue"),
+)
+
+habits = st.builds(
+    Habits,
+    options=st.sampled_from(THEMES) | st.lists(st.sampled_from(NAMES), max_size=4, unique=True).map(tuple),
+    policy=policies,
+    outcomes=st.lists(st.sampled_from(OUTCOMES), min_size=1, max_size=4, unique=True).map(tuple),
+    mode=st.sampled_from((GroupMode.SEQUENTIAL, GroupMode.SEQUENTIAL, GroupMode.PARALLEL)),
+    on_failure=st.sampled_from(OnFailure),
+)
 
 
 @st.composite
-def _wishes(draw: st.DrawFn) -> Wish:
-    names = draw(st.lists(st.sampled_from(sorted(OPTIONS)), max_size=4, unique=True))
+def wishes(draw: st.DrawFn, usual: Habits) -> Wish:
+    """A request as it is usual, or with one thing that is not."""
+    often = [name for name in usual.options if draw(st.integers(0, 3))]
+    names = dict.fromkeys(often + draw(st.lists(st.sampled_from(NAMES), max_size=1)))
     given = {name: draw(OPTIONS[name]) for name in names}
     if "subject" in given:
         given["generation"] = draw(st.none() | st.integers(0, 4))
@@ -86,28 +141,4 @@ def _wishes(draw: st.DrawFn) -> Wish:
     if "delay_ms" in given:
         given.pop("due", None)
     apart = {name: given.pop(name) for name in ("due", "deadline", "after", "group") if name in given}
-    return Wish({"task": TASKS[0]} | given, **apart)
-
-
-wishes = _wishes()
-
-
-def _broke(kind: FailureKind, text: str) -> Broke:
-    return Broke(Failure(kind, "ERR_TEST", text))
-
-
-outcomes: st.SearchStrategy[Outcome] = st.sampled_from(
-    (
-        Completed("1"),
-        Completed("2"),
-        _broke(FailureKind.TRANSIENT, "it broke"),
-        _broke(FailureKind.INFRA, "the disk is full"),
-        _broke(FailureKind.PERMANENT, "it never works"),
-        Snoozed(1_000),
-        Yielded("room"),
-        Skipped("nothing to do"),
-        Cancelled(),
-        Outdated(),
-        Overdue(),
-    )
-)
+    return Wish({"task": TASKS[0], "policy": usual.policy} | given, **apart)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, precondition, rule
 
-from holdfast.core.group import GroupMode, OnFailure
-from holdfast.core.requests import ClaimRequest, Dependency, NewJob, QueueSlots, Report
+from holdfast.core.group import OnFailure
+from holdfast.core.requests import Claimed, ClaimRequest, Dependency, NewJob, QueueSlots, Report
 from holdfast.core.settle import Outcome
 from holdfast.store.scripts import clockwork, groups, retention, sessions
+from holdfast.store.scripts.cancel import cancel_job
 from holdfast.store.scripts.claim import claim
 from holdfast.store.scripts.enqueue import enqueue
 from holdfast.store.scripts.exchange import exchange
@@ -17,9 +18,18 @@ from holdfast.store.scripts.recover import recover
 from tests.model import commands, wishes
 from tests.model.driver import Driver
 from tests.model.model import Model
-from tests.model.wishes import Wish, nth
+from tests.model.wishes import Habits, Wish, nth
 
-asked = st.lists(wishes.wishes, min_size=1, max_size=4)
+
+def some_wishes(habits: Habits) -> st.SearchStrategy[list[Wish]]:
+    return st.lists(wishes.wishes(habits), min_size=1, max_size=4)
+
+
+asked = st.runner().flatmap(lambda machine: some_wishes(machine.habits))
+starts = wishes.habits.flatmap(lambda habits: st.tuples(st.just(habits), some_wishes(habits)))
+outcomes = st.runner().flatmap(lambda machine: st.sampled_from(machine.habits.outcomes))
+ends = st.lists(outcomes, min_size=1, max_size=4)
+reported = st.tuples(nth, outcomes | st.sampled_from(wishes.OUTCOMES))
 slots = st.integers(0, 4)
 lanes = st.lists(st.tuples(wishes.queues, slots), min_size=1, max_size=2, unique_by=lambda lane: lane[0])
 offers = st.sampled_from((wishes.TASKS, wishes.TASKS, wishes.TASKS[:1], wishes.TASKS[1:], ()))
@@ -30,13 +40,15 @@ EVERYTHING = [(queue, 9) for queue in wishes.QUEUES]
 class Work(Driver):
     """Jobs come, run and end."""
 
-    @rule(asked=asked)
-    def enqueue(self, asked: list[Wish]) -> None:
+    @initialize(start=starts)
+    def begin(self, start: tuple[Habits, list[Wish]]) -> None:
+        """There is always a session and a job, so that most rules have something to work on."""
+        self.habits, asked = start
+        self.open_session()
         self._enqueue(asked)
 
     @rule(asked=asked)
-    def enqueue_more(self, asked: list[Wish]) -> None:
-        """Most of what happens is that jobs come and are worked off, so these rules are here twice."""
+    def enqueue(self, asked: list[Wish]) -> None:
         self._enqueue(asked)
 
     def _enqueue(self, asked: list[Wish]) -> None:
@@ -51,7 +63,7 @@ class Work(Driver):
         assert expected is None or expected == [(one.id, one.state, one.generation, one.existing) for one in answer]
 
     def _resolve(self, wish: Wish, known: list[str]) -> NewJob:
-        group = None if wish.group is None or not self.model.groups else self.pick(list(self.model.groups), wish.group)
+        group = None if wish.group is None else self._some_group(wish.group)
         # A member that is left out and loses a dependency at the same moment could be judged by either first.
         free = group is None or self.model.groups[group].on_failure is not OnFailure.SKIP
         return NewJob(
@@ -63,22 +75,20 @@ class Work(Driver):
             group_id=group,
         )
 
-    @rule(mode=st.sampled_from(GroupMode), on_failure=st.sampled_from(OnFailure))
-    def create_group(self, mode: GroupMode, on_failure: OnFailure) -> None:
-        name = self.fresh("g")
-        self.call(groups.create_group, name, None, mode, on_failure, self.now)
-        self.expect(commands.create_group, name, mode, on_failure, self.now)
+    def _some_group(self, n: int) -> str:
+        """Usually the newest one; sometimes one is made."""
+        if n > 1 and self.model.groups:
+            return self.pick(list(self.model.groups), n // 8)
+        name, rules = self.fresh("g"), (self.habits.mode, self.habits.on_failure)
+        self.call(groups.create_group, name, None, *rules, self.now)
+        self.expect(commands.create_group, name, *rules, self.now)
+        return name
 
     # Sessions and their work
 
     @property
     def alive(self) -> list[str]:
         return [name for name, session in self.model.sessions.items() if session.status == "running"]
-
-    @initialize()
-    def begin(self) -> None:
-        """There is always a session, so that no rule has to wait for one."""
-        self.open_session()
 
     def open_session(self) -> None:
         name = self.fresh("s")
@@ -102,25 +112,43 @@ class Work(Driver):
     def claim(self, n: int, lanes: list[tuple[str, int]], slots: int, tasks: tuple[str, ...]) -> None:
         """Sessions that have ended try as well, now and then."""
         known = self.alive if n > 1 and self.alive else list(self.model.sessions)
-        request = claim_request(self.pick(known, n), lanes, slots, tasks)
-        answer = self.call(claim, request, self.now)
+        self._claim(claim_request(self.pick(known, n), lanes, slots, tasks))
+
+    def _claim(self, request: ClaimRequest) -> list[Claimed]:
+        answer: list[Claimed] = self.call(claim, request, self.now)
         assert [run.job_id for run in answer] == self.expect(Model.claim, request, self.now)
+        return answer
 
-    @rule(n=nth, said=st.lists(wishes.outcomes, min_size=1, max_size=4))
-    def work(self, n: int, said: list[Outcome]) -> None:
+    @rule(asked=asked, n=nth, said=ends)
+    def work(self, asked: list[Wish], n: int, said: list[Outcome]) -> None:
+        self._enqueue(asked)
         self._work(n, said)
 
-    @rule(n=nth, said=st.lists(wishes.outcomes, min_size=1, max_size=4))
-    def work_more(self, n: int, said: list[Outcome]) -> None:
+    @rule(n=nth, said=ends, span=wishes.spans)
+    def wait_and_work(self, n: int, said: list[Outcome], span: int) -> None:
+        self._let_time_pass(span, 500)
         self._work(n, said)
+
+    @precondition(lambda self: self.alive)
+    @rule(asked=asked, n=nth, said=ends, cancels=st.booleans(), span=wishes.spans | st.just(0))
+    def disturb(self, asked: list[Wish], n: int, said: list[Outcome], cancels: bool, span: int) -> None:
+        """While jobs run, somebody cancels one, others come, and time passes."""
+        runs = self._claim(claim_request(self.pick(self.alive, n), EVERYTHING, len(said), wishes.TASKS))
+        if cancels and runs:
+            self.call(cancel_job, runs[0].job_id, self.now)
+            self.expect(commands.cancel_job, runs[0].job_id, self.now)
+        self._enqueue(asked)
+        self.now += span
+        self._finish_each(runs, said)
 
     def _work(self, n: int, said: list[Outcome]) -> None:
         """A worker takes what it can and ends it, one after the other."""
         if not self.alive:
             self.open_session()
-        request = claim_request(self.pick(self.alive, n), EVERYTHING, len(said), wishes.TASKS)
-        runs = self.call(claim, request, self.now)
-        assert [run.job_id for run in runs] == self.expect(Model.claim, request, self.now)
+        runs = self._claim(claim_request(self.pick(self.alive, n), EVERYTHING, len(said), wishes.TASKS))
+        self._finish_each(runs, said)
+
+    def _finish_each(self, runs: list[Claimed], said: list[Outcome]) -> None:
         for run, outcome in zip(runs, said, strict=False):
             self._finish([Report(run.run_id, run.job_id, outcome, 5)])
 
@@ -130,7 +158,7 @@ class Work(Driver):
         return Report(run_id, self.model.runs[run_id].job if runs else "nowhere", outcome, 5)
 
     @precondition(lambda self: self.model.runs)
-    @rule(said=st.lists(st.tuples(nth, wishes.outcomes), min_size=1, max_size=3), late=st.booleans())
+    @rule(said=st.lists(reported, min_size=1, max_size=3), late=st.booleans())
     def finish(self, said: list[tuple[int, Outcome]], late: bool) -> None:
         """Several at once; one run may be named twice, with the same result or another. `late`: settled ones too."""
         self._finish([self._report(n, outcome, late=late) for n, outcome in said])
@@ -140,20 +168,23 @@ class Work(Driver):
         assert [(one.state, one.refused is not None) for one in answer] == self.expect(Model.finish, reports, self.now)
 
     @precondition(lambda self: self.alive)
-    @rule(n=nth, said=st.lists(st.tuples(nth, wishes.outcomes), max_size=2), slots=slots, lost=st.booleans())
+    @rule(n=nth, said=st.lists(reported, max_size=2), slots=slots, lost=st.booleans())
     def exchange(self, n: int, said: list[tuple[int, Outcome]], slots: int, lost: bool) -> None:
         """With `lost`, the answer before never arrived: the worker knows of no run but those it reports."""
         session = self.pick(self.alive, n)
         request = claim_request(session, EVERYTHING, slots, wishes.TASKS)
         reports = [self._report(one, outcome) for one, outcome in said]
         holds = [report.run_id for report in reports] if lost else None
+        self._exchange(reports, request, holds)
+
+    def _exchange(self, reports: list[Report], request: ClaimRequest, holds: list[str] | None) -> None:
         answer = self.call(exchange, reports, [], request, holds, self.now)
         expected = self.expect(commands.exchange, reports, request, holds, self.now)
         assert ([run.job_id for run in answer.claimed], {stop.run_id for stop in answer.stops}) == expected
 
     @rule(n=nth, death=deaths, limits=st.lists(wishes.limits, min_size=1, max_size=3), to_the_end=st.booleans())
     def lose_session(self, n: int, death: str, limits: list[int], to_the_end: bool) -> None:
-        """A process is gone. Recovery goes in steps, and another one may go on where it was interrupted."""
+        """A process is gone, or was long ago. Recovery goes in steps; another may go on where it was interrupted."""
         name = self.pick(list(self.model.sessions), n)
         if death == "orderly":
             self.call(sessions.note_stop_request, name, self.now)
@@ -163,6 +194,20 @@ class Work(Driver):
         while to_the_end and self._recover(name, death == "reboot", 2):
             pass
 
+    @rule(asked=asked, slots=st.integers(1, 3), times=st.integers(1, 4), span=wishes.spans)
+    def die_again_and_again(self, asked: list[Wish], slots: int, times: int, span: int) -> None:
+        """Somebody takes jobs, every other time an answer gets lost, dies with them, and they come back."""
+        self._enqueue(asked)
+        for turn in range(times):
+            self.open_session()
+            session = list(self.model.sessions)[-1]
+            self._claim(claim_request(session, EVERYTHING, slots, wishes.TASKS))
+            if turn % 2:
+                self._exchange([], claim_request(session, EVERYTHING, slots, wishes.TASKS), [])
+            while self._recover(session, False, 2):
+                pass
+            self._let_time_pass(span, 500)
+
     def _recover(self, name: str, rebooted: bool, limit: int) -> bool:
         answer = self.call(recover, name, rebooted, self.now, limit)
         assert (answer.settled, answer.more) == self.expect(commands.recover, name, rebooted, self.now, limit)
@@ -171,7 +216,10 @@ class Work(Driver):
     # The clock
 
     @rule(span=wishes.spans, limit=wishes.limits | st.just(500))
-    def let_time_pass(self, span: int, limit: int) -> None:
+    def wait(self, span: int, limit: int) -> None:
+        self._let_time_pass(span, limit)
+
+    def _let_time_pass(self, span: int, limit: int) -> None:
         self.now += span
         while self._tick(limit):
             pass

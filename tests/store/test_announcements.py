@@ -80,7 +80,7 @@ def test_a_newer_generation_says_who_ended_and_that_somebody_should_stop(engine:
         (DONE, Changes(ended={"a"})),
         (FAILED, Changes(due=True)),
         (Snoozed(5), Changes(due=True)),
-        (Yielded("room"), Changes(ready={"default"})),
+        (Yielded("room"), Changes(ready={"default"}, due=True)),
     ],
     ids=lambda value: type(value).__name__,
 )
@@ -143,7 +143,7 @@ def test_a_reservation_sets_the_clock_and_its_end_frees_whatever_it_held(engine:
 def test_recovery_says_what_is_ready_again(engine: Engine) -> None:
     put(engine, new_job("a", queue="x"), new_job("b", queue="y"))
     claim_some(engine, queues=("x", "y"))
-    assert told(engine, recover, SESSION, False, NOW) == Changes(ready={"x", "y"})
+    assert told(engine, recover, SESSION, False, NOW) == Changes(ready={"x", "y"}, due=True)
 
 
 # How it is told.

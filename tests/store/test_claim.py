@@ -57,7 +57,7 @@ def test_the_claim_hands_over_all_that_the_worker_needs(engine: Engine) -> None:
     assert (run.job_id, run.number, run.task, run.queue) == ("a", row(engine, "a").number, "t", "default")
     assert (run.payload, run.attempt, run.started_at) == ('{"x":1}', 1, NOW)
     assert (run.subject, run.generation, run.timeout_ms, run.deadline) == ("c::r::p", 4, 900, NOW + 5000)
-    assert (run.checkpoint, run.tag, run.trace_id, run.is_alone) == (None, "blue", "trace", False)
+    assert (run.checkpoint, run.tag, run.trace_id) == (None, "blue", "trace")
 
 
 def test_jobs_come_in_the_order_they_were_enqueued(engine: Engine) -> None:

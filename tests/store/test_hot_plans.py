@@ -127,7 +127,7 @@ ROWS = ROW | {"rows": json.dumps([ONE | {"number": 6}])}
 PLANS = {
     "claimable": Plan(LANE | {"tasks": '["t1"]', "slots": 9, "now": 1}, (POP, BUSY), in_order=True),
     "claimable_suspect": Plan({"number": 3000, "now": 1}, (NUMBER, BUSY)),
-    "ready_suspects": Plan(CLOCK, ("idx_jobs_suspect",), in_order=True),
+    "ready_suspects": Plan(CLOCK | {"queues": '["q1"]', "tasks": '["t1"]'}, ("idx_jobs_suspect",), in_order=True),
     "claim_job": Plan(ROWS, (NUMBER,)),
     "highest_position": Plan(LANE, (POP,), in_order=True),
     "lowest_position": Plan(LANE, (POP,), in_order=True),

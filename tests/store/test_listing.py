@@ -14,7 +14,7 @@ from holdfast.core.requests import JobFilter
 from holdfast.core.retry import Failure, FailureKind
 from holdfast.core.settle import Broke, Outcome
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.look import find_many, list_jobs, read_cursor
+from holdfast.store.scripts.look import list_jobs, read_cursor
 from tests.store.acts import DONE, NOW, claim_one, end, group, new_job, put, put_one, row
 
 DISK = Broke(Failure(FailureKind.PERMANENT, "ERR_DISK", "Échec: 100% of a_b\\c is full"))
@@ -145,8 +145,3 @@ def test_a_cursor_is_the_number_to_go_on_below(engine: Engine) -> None:
     page = engine.query(list_jobs, JobFilter(), 1)
     assert page.cursor is not None
     assert read_cursor(page.cursor) == row(engine, "b").number
-
-
-def test_many_ids_are_looked_up_at_once_and_missing_ones_left_out(stock: Engine) -> None:
-    found = stock.query(find_many, ["done", "nobody", "last"])
-    assert {name: job.state.name for name, job in found.items()} == {"done": S.DONE, "last": S.QUEUED}

@@ -108,6 +108,19 @@ def test_a_suspect_waits_for_an_empty_worker(staffed: Engine) -> None:
     assert closed(staffed, "other") == ["alone"]
 
 
+def test_what_waits_behind_a_job_that_runs_alone_says_so(staffed: Engine) -> None:
+    put_one(staffed, "suspect")
+    put_one(staffed, "innocent")
+    claim_some(staffed, 2)
+    lose(staffed, "s1")
+    claim_some(staffed, 1, session="s2")
+    put_one(staffed, "j")
+    explained = ask(staffed, "j")
+    assert [gate.now for gate in explained.closed] == ["job suspect runs alone"]
+    assert explained.free_slots == 0
+    assert claim_some(staffed, session="s2") == []
+
+
 def test_a_running_and_an_ended_job_do_not_wait(staffed: Engine) -> None:
     put_one(staffed, "j")
     [run] = claim_some(staffed, 1)

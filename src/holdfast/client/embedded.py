@@ -15,7 +15,7 @@ from functools import partial
 
 from holdfast.client.signals import join
 from holdfast.client.store_access import StoreAccess
-from holdfast.core.errors import HoldfastError
+from holdfast.core.errors import HoldfastError, StoreError
 from holdfast.core.job import Millis
 from holdfast.runtime.heartbeat import Heartbeat
 from holdfast.runtime.janitor import Janitor
@@ -62,14 +62,8 @@ class Shift:
         locks = lock_folder(engine) if engine.dialect is Dialect.SQLITE else None
         judge = Judge(boot_id(), node_name(), locks=locks)
         self.recovery = Recovery(engine, clock, judge, session_id)
-        heartbeat = Heartbeat(engine, clock, session_id, on_lost)
-        self._loops: list[Loop] = [
-            self.promoter,
-            self.recovery,
-            heartbeat,
-            Janitor(engine, clock, keep_ms),
-            self.exchange,
-        ]
+        self._heartbeat = Heartbeat(engine, clock, session_id, on_lost)
+        self._loops: list[Loop] = [self.promoter, self.recovery, Janitor(engine, clock, keep_ms), self.exchange]
         self._home = asyncio.get_running_loop()
         self._leave: list[Callable[[], None]] = []
 
@@ -79,15 +73,21 @@ class Shift:
         await self._access.engine.read(lambda tx: None)
         offer = Offer(self._worker_id, node_name(), tuple(self._specs), tuple(self._slots), sum(self._slots.values()))
         await self._session.open(offer)
+        self._heartbeat.start()
+        self.exchange.runner.start()
 
     async def start(self) -> None:
         """Open, settle what a dead predecessor left, and let every loop run."""
-        await self.open()
-        await self.recovery.tick()
-        self._leave = [
-            await asyncio.to_thread(self._access.engine.listen, self._heed),
-            self._access.clock.on_change(partial(self._from_outside, self._wake_all)),
-        ]
+        try:
+            await self.open()
+            await self.recovery.tick()
+            self._leave = [
+                await asyncio.to_thread(self._access.engine.listen, self._heed),
+                self._access.clock.on_change(partial(self._from_outside, self._wake_all)),
+            ]
+        except BaseException:
+            await self.close()
+            raise
         for loop in self._loops:
             loop.start()
 
@@ -121,7 +121,10 @@ class Shift:
     async def stop(self, short: float, grace: float) -> None:
         """Claim no more, let short work end, ask the rest to stop, and give back what they leave."""
         self.exchange.stop_claiming()
-        await self._session.announce_stop()
+        try:
+            await self._session.announce_stop()
+        except HoldfastError as error:
+            log.warning("the stop could not be noted: %s", error)
         if not await self.exchange.wait_idle(short):
             self.exchange.runner.stop_all(StopReason.SHUTDOWN)
             await self.exchange.wait_idle(grace)
@@ -134,7 +137,13 @@ class Shift:
     async def close(self) -> None:
         """Let go of the session, unless a function still runs that took no notice of being asked to stop."""
         await asyncio.to_thread(self.exchange.close)
-        if not await self._session.close():
+        await self._heartbeat.stop()
+        try:
+            closed = await self._session.close()
+        except HoldfastError as error:
+            log.warning("the session could not be closed, it is settled when this process is gone: %s", error)
+            return
+        if not closed:
             log.warning(
                 "a task ignores that it was asked to stop; its run stays open until it returns or the process ends"
             )
@@ -154,7 +163,7 @@ class Shift:
         self._home.call_soon_threadsafe(function)
 
     def _wake_all(self) -> None:
-        for loop in self._loops:
+        for loop in (*self._loops, self._heartbeat):
             loop.wake()
 
     def hurry(self) -> None:
@@ -224,8 +233,6 @@ class EngineRoom:
                 if not self._ready.is_set():
                     raise
                 log.error("cannot start anew: %s; trying again", error)
-                shift.abandon()
-                await asyncio.to_thread(shift.exchange.close)
                 with suppress(TimeoutError):
                     await asyncio.wait_for(stopping.wait(), RESTART_PAUSE_S)
                 continue
@@ -248,10 +255,17 @@ def drain(make_shift: Callable[[Callable[[], None]], Shift]) -> int:
     """Run everything that is ready in a shift of its own; works inside a running event loop too."""
 
     async def work() -> int:
-        shift = make_shift(lambda: None)
-        await shift.open()
+        lost = asyncio.Event()
+        shift = make_shift(lost.set)
         try:
-            return await shift.drain()
+            await shift.open()
+            done = asyncio.create_task(shift.drain())
+            await asyncio.wait({done, asyncio.create_task(lost.wait())}, return_when=asyncio.FIRST_COMPLETED)
+            if lost.is_set():
+                done.cancel()
+                shift.abandon()
+                raise StoreError("others took this session for dead and settled its runs; drain again")
+            return await done
         finally:
             await shift.close()
 

@@ -84,7 +84,6 @@ class Holdfast(Operations):
         self._room: EngineRoom | None = None
         self._leaving: EngineRoom | None = None
         self._asked_to_stop: SimpleQueue[None] = SimpleQueue()
-        self.is_draining = False
         self._close = weakref.finalize(self, engine.close)
         forget_after_fork(self)
 
@@ -212,11 +211,7 @@ class Holdfast(Operations):
         """
         if self._room is not None:
             raise InvalidInput("this Holdfast runs already; drain() is for one that does not")
-        self.is_draining = True
-        try:
-            return drain(self._make_shift)
-        finally:
-            self.is_draining = False
+        return drain(self._make_shift)
 
     async def adrain(self) -> int:
         """The awaitable twin of `drain`."""

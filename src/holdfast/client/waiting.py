@@ -22,6 +22,7 @@ class Waiters:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._lock = threading.Lock()
+        self._listening = threading.Lock()
         self._waiting: dict[Callable[[], None], set[JobId]] = {}
         self._leave: Callable[[], None] | None = None
 
@@ -77,12 +78,15 @@ class Waiters:
     def _join(self, tell: Callable[[], None], ids: set[JobId]) -> None:
         with self._lock:
             self._waiting[tell] = ids
+        # Outside the lock: opening waits for a close under way, which waits for announcements, which wait for the lock.
+        with self._listening:
             if self._leave is None:
                 self._leave = self._engine.listen(self._heed)
 
     def _part(self, tell: Callable[[], None]) -> None:
         with self._lock:
             del self._waiting[tell]
+        with self._listening:
             if not self._waiting and self._leave is not None:
                 self._leave()
                 self._leave = None

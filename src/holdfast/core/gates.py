@@ -35,6 +35,7 @@ class World(Struct, frozen=True, kw_only=True):
     is_offered: bool = True
     busy_with: JobId | None = None
     must_run_alone: bool = False
+    kept_for: JobId | None = None
 
 
 class Open(Struct, frozen=True, tag="open", tag_field="gate_is"):
@@ -117,7 +118,10 @@ def subject_busy(job: Job, world: World) -> Verdict:
 
 
 def alone(job: Job, world: World) -> Verdict:
-    """It may run beside others."""
+    """It may run beside others, and they beside it."""
+    if world.kept_for is not None:
+        said = "every worker that offers its task runs a job alone, whose process died before"
+        return Closed("alone", said, f"job {world.kept_for} runs alone", "the end of that job")
     if not world.must_run_alone:
         return Open("alone")
     said = "its process died while it ran, so it runs next with nothing beside it"

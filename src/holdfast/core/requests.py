@@ -97,7 +97,6 @@ class Claimed(Struct, frozen=True, kw_only=True, gc=False):
     checkpoint: str | None
     tag: str | None
     trace_id: str | None
-    is_alone: bool
 
 
 class Report(Struct, frozen=True):

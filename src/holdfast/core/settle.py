@@ -21,6 +21,7 @@ from holdfast.core.retry import (
     after_failure,
 )
 from holdfast.core.run import RunStatus
+from holdfast.core.timing import is_overdue
 
 POISON_CODE = "ERR_POISON"
 
@@ -176,6 +177,6 @@ def way_back(job: Facts, then: Next, now: Millis) -> Next:
         return End(Move.CANCEL, "cancelled on request")
     if job.outdated:
         return End(Move.SUPERSEDE, "a newer generation of its subject exists")
-    if job.deadline is not None and now >= job.deadline:
+    if is_overdue(job.deadline, now):
         return End(Move.EXPIRE_DEADLINE, "its deadline passed")
     return then

@@ -17,11 +17,6 @@ def first_state(now: Millis, due: Millis | None, deadline: Millis | None, *, blo
     return StateName.QUEUED
 
 
-def expires_at(queued_at: Millis, ttl_ms: Millis | None) -> Millis | None:
-    """When a ready job has waited too long. Only the time in QUEUED counts."""
-    return None if ttl_ms is None else queued_at + ttl_ms
-
-
 def is_overdue(deadline: Millis | None, now: Millis) -> bool:
     """Whether the deadline has passed; the very moment counts as passed."""
     return deadline is not None and now >= deadline

@@ -8,6 +8,7 @@ from holdfast.core.job import SessionId
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.judge import Judge, Verdict
 from holdfast.runtime.loop import Loop
+from holdfast.runtime.session import lock_folder
 from holdfast.store.engine import Engine
 from holdfast.store.locks import clear
 from holdfast.store.scripts.recover import recover
@@ -41,10 +42,9 @@ class Recovery(Loop):
         while more:
             done = await self._engine.write(recover, session.id, rebooted, self.clock.now())
             settled, more = settled + done.settled, done.more
-        lock = self._judge.lock_of(session)
-        if lock is not None:
-            # Nobody asks for it again; left alone, one would stay for every crash there ever was.
-            clear(lock)
+        # Nobody asks for it again; left alone, one would stay for every crash there ever was. Only in our own folder:
+        # what path another machine wrote down is its own business.
+        clear(str(lock_folder(self._engine) / session.id))
         if settled:
             log.warning(
                 "session %s (pid %d on %s) is gone; settled %d runs", session.id, session.pid, session.node, settled

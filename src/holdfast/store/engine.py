@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from itertools import starmap
@@ -127,10 +128,36 @@ class Engine(Protocol):
         """Finish what is under way and let go of the database."""
 
 
-class AwaitableCalls:
+_urgent: set[Callable[..., Any]] = set()
+
+
+def urgent(script: Callable[P, T]) -> Callable[P, T]:
+    """Mark a script that must not wait behind the calls of users: others take a session for dead that is silent."""
+    _urgent.add(script)
+    return script
+
+
+def is_urgent(script: Callable[..., Any]) -> bool:
+    """Whether the script is marked as urgent."""
+    return script in _urgent
+
+
+class AwaitableCalls(ABC):
     """`write` and `read` on top of `submit` and `query`, for both engines."""
 
+    @property
+    @abstractmethod
+    def is_open(self) -> bool:
+        """Whether a call can go ahead at once."""
+
+    @abstractmethod
+    def open(self) -> None:
+        """Open the database now instead of at the first call."""
+
     async def write(self, script: Callable[..., T], *args: Any, **kw: Any) -> T:
+        if not self.is_open:
+            # Opening can take long, and must not stop the caller's event loop.
+            await asyncio.to_thread(self.open)
         return await asyncio.wrap_future(self.submit(script, *args, **kw))  # type: ignore[attr-defined]
 
     async def read(self, script: Callable[..., T], *args: Any, **kw: Any) -> T:

@@ -7,7 +7,9 @@ import logging
 import threading
 from collections.abc import Mapping
 from concurrent.futures import Future
+from contextlib import suppress
 
+from holdfast.core.errors import HoldfastError
 from holdfast.core.job import RunId, SessionId
 from holdfast.core.requests import Claimed, ClaimRequest, QueueSlots, Report
 from holdfast.runtime.clock import Clock
@@ -180,7 +182,8 @@ class Exchange(Loop):
                 if self._note_is_coming:
                     return
                 self._note_is_coming = True
-            self._home.call_soon_threadsafe(self._home.call_later, NOTES_EVERY_S, self._send_notes)
+            with suppress(RuntimeError):  # The worker has stopped without this function, which took no notice.
+                self._home.call_soon_threadsafe(self._home.call_later, NOTES_EVERY_S, self._send_notes)
 
         return Context(claimed, save, note)
 
@@ -201,9 +204,13 @@ class Exchange(Loop):
             self._wake_soon()
 
     def _deliver_late(self, reports: list[Report]) -> None:
+        """Without the loop that would try again; what cannot be written now is settled with the session."""
         now = self.clock.now()
-        self._engine.submit(finish, reports, now).result()
-        self._engine.submit(close_session, self._session_id, "success", now).result()
+        try:
+            self._engine.submit(finish, reports, now).result()
+            self._engine.submit(close_session, self._session_id, "success", now).result()
+        except HoldfastError as error:
+            log.warning("%d results came too late and could not be stored: %s", len(reports), error)
 
     def _wake_soon(self) -> None:
         with self._lock:
@@ -217,6 +224,8 @@ class Exchange(Loop):
         with self._lock:
             self._closed = True
             late, self._outbox = self._outbox, []
-        if late:
-            self._deliver_late(late)
-        self.runner.close()
+        try:
+            if late:
+                self._deliver_late(late)
+        finally:
+            self.runner.close()

@@ -24,6 +24,8 @@ from holdfast.workers.raising import Stopped, StopReason, raised, stopped, trace
 from holdfast.workers.spec import TaskSpec
 from holdfast.workers.threads import Threads
 
+LOOK_AGAIN_S = 5.0
+
 log = logging.getLogger("holdfast.worker")
 
 _thread = threading.local()
@@ -37,16 +39,15 @@ def is_coroutines_thread() -> bool:
 class ActiveRun:
     """A run that is under way here."""
 
-    __slots__ = ("claimed", "context", "ends_at", "spec", "started", "task", "why_it_ends")
+    __slots__ = ("claimed", "context", "spec", "started", "task", "timer")
 
     def __init__(self, claimed: Claimed, spec: TaskSpec, context: Context, started: float) -> None:
         self.claimed = claimed
         self.spec = spec
         self.context = context
         self.started = started
-        self.ends_at: float | None = None
-        self.why_it_ends = StopReason.TIMEOUT
         self.task: asyncio.Task[None] | None = None
+        self.timer: asyncio.TimerHandle | None = None
 
 
 class Runner:
@@ -67,9 +68,14 @@ class Runner:
         self._active: dict[RunId, ActiveRun] = {}
         self._ended: deque[Report] = deque()
         self._loop = asyncio.new_event_loop()
+        self._is_closing = False
         self._thread = threading.Thread(target=self._serve, name="holdfast-work", daemon=True)
+        self._forget_clock: Callable[[], None] = lambda: None
+
+    def start(self) -> None:
+        """Begin to run what is given."""
         self._thread.start()
-        self._forget_clock = clock.on_change(lambda: self._call(self._check_budgets))
+        self._forget_clock = self._clock.on_change(lambda: self._call(self._check_budgets))
 
     def run(self, batch: list[Claimed]) -> None:
         """Start these jobs. Called from the exchange's thread."""
@@ -87,8 +93,12 @@ class Runner:
         """End the event loop. A function that is stuck in a thread goes on until its process ends."""
         self._forget_clock()
         self._threads.close()
-        self._call(self._loop.stop)
-        self._thread.join()
+        self._is_closing = True
+        if self._thread.is_alive():
+            self._call(self._loop.stop)
+            self._thread.join()
+        else:
+            self._loop.close()
 
     def _call(self, function: Callable[..., None], *args: Any) -> None:
         self._loop.call_soon_threadsafe(function, *args)
@@ -97,7 +107,12 @@ class Runner:
         asyncio.set_event_loop(self._loop)
         _thread.serves_coroutines = True
         try:
-            self._loop.run_forever()
+            while not self._is_closing:
+                try:
+                    self._loop.run_forever()
+                except (SystemExit, KeyboardInterrupt) as error:
+                    # A task of the user's beside the run's own can raise these through the loop; others still run here.
+                    log.error("a task raised %r through the event loop; it goes on", error)
         finally:
             self._loop.run_until_complete(self._loop.shutdown_asyncgens())
             self._loop.close()
@@ -110,26 +125,38 @@ class Runner:
         for run in list(self._active.values()):
             if run.task is None:
                 continue
-            reason = run.context._stop_reason = run.context._stop_reason or StopReason.SHUTDOWN
+            self._end(run, stopped(run.context._stop_reason or StopReason.SHUTDOWN), None)
             run.task._log_destroy_pending = False  # type: ignore[attr-defined]
             try:
                 run.task.get_coro().close()
-            except RuntimeError:
-                log.exception("job %s (%s) does not let itself be ended", run.claimed.job_id, run.claimed.task)
-            else:
-                if run.claimed.run_id in self._active:  # It had not begun.
-                    self._end(run, stopped(reason), None)
+            except Exception:
+                # What its clean-up does without a loop is not the outcome of the run.
+                log.info("job %s (%s) was cut off while it cleaned up", run.claimed.job_id, run.claimed.task)
 
     def _begin_all(self, batch: list[Claimed]) -> None:
         for claimed in batch:
             run = ActiveRun(claimed, self._specs[claimed.task], self._make_context(claimed), self._clock.monotonic())
             self._active[claimed.run_id] = run
-            if claimed.timeout_ms is not None or claimed.deadline is not None:
-                self._set_budget(run)
-            if run.spec.is_coroutine:
-                run.task = self._loop.create_task(self._run_coroutine(run))
-            else:
-                self._threads.run(lambda run=run: self._run_function(run))  # type: ignore[misc]
+            try:
+                self._begin(run)
+            except Exception as error:
+                failure = Failure(FailureKind.INFRA, "ERR_NOT_STARTED", f"it could not be started: {error}")
+                self._end(run, Broke(failure), None)
+        self._flush()
+
+    def _begin(self, run: ActiveRun) -> None:
+        if run.spec.is_coroutine:
+            run.task = self._loop.create_task(self._run_coroutine(run))
+            # A task that is cancelled before its first step never gets to report by itself.
+            run.task.add_done_callback(lambda _: self._end_unstarted(run))
+        else:
+            self._threads.run(lambda: self._run_function(run))
+        self._check_budget(run)
+
+    def _end_unstarted(self, run: ActiveRun) -> None:
+        if run.claimed.run_id in self._active:
+            self._end(run, stopped(run.context._stop_reason or StopReason.SHUTDOWN), None)
+            self._flush()
 
     async def _run_coroutine(self, run: ActiveRun) -> None:
         try:
@@ -178,7 +205,10 @@ class Runner:
 
     def _end(self, run: ActiveRun, outcome: Outcome, trace: str | None) -> None:
         """Lay the report ready for the next `_flush`. Called from the event loop, or from a function's own thread."""
-        self._active.pop(run.claimed.run_id, None)
+        if self._active.pop(run.claimed.run_id, None) is None:
+            return
+        if run.timer is not None:
+            run.timer.cancel()
         took = max(0, round((self._clock.monotonic() - run.started) * 1000))
         self._ended.append(Report(run.claimed.run_id, run.claimed.job_id, outcome, took, traceback=trace))
 
@@ -191,21 +221,27 @@ class Runner:
         if ended:
             self._deliver(ended)
 
-    def _set_budget(self, run: ActiveRun) -> None:
-        now = self._clock.now()
-        budget, by_deadline = run_budget(now, run.claimed.timeout_ms, run.claimed.deadline)
-        if budget is None:
-            return
-        run.ends_at = run.started + budget / 1000
-        run.why_it_ends = StopReason.DEADLINE if by_deadline else StopReason.TIMEOUT
-        wait = self._clock.timeout(budget / 1000)
-        if wait is not None:
-            self._loop.call_later(wait, self._check_budgets)
-
     def _check_budgets(self) -> None:
-        now = self._clock.monotonic()
-        over = [run for run in list(self._active.values()) if run.ends_at is not None and now >= run.ends_at]
-        self._ask_all([(run.claimed.run_id, run.why_it_ends) for run in over])
+        for run in list(self._active.values()):
+            self._check_budget(run)
+
+    def _check_budget(self, run: ActiveRun) -> None:
+        """Ask the run to stop if its time is over, and look again when it may be."""
+        if run.timer is not None:
+            run.timer.cancel()
+        took = round((self._clock.monotonic() - run.started) * 1000)
+        timeout = None if run.claimed.timeout_ms is None else max(0, run.claimed.timeout_ms - took)
+        left, by_deadline = run_budget(self._clock.now(), timeout, run.claimed.deadline)
+        if left is None:
+            return
+        if left == 0:
+            self._ask_all([(run.claimed.run_id, StopReason.DEADLINE if by_deadline else StopReason.TIMEOUT)])
+            return
+        # A deadline is a moment of the wall clock, which may be set, or go on while the machine sleeps.
+        longest = left / 1000 if run.claimed.deadline is None else min(left / 1000, LOOK_AGAIN_S)
+        wait = self._clock.timeout(longest)
+        if wait is not None:
+            run.timer = self._loop.call_later(wait, self._check_budget, run)
 
     def _ask_all(self, stops: list[tuple[RunId, StopReason]]) -> None:
         for run_id, reason in stops:

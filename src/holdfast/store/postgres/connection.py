@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 import msgspec
@@ -14,13 +14,14 @@ from holdfast.store.statements import Dialect, Statement
 T = TypeVar("T")
 
 ALL_ROWS = "%(rows)s"
+LARGEST_DOCUMENT = 32 << 20  # PostgreSQL refuses a JSON document of 256 MiB
 
 
 class PostgresTx:
     """A transaction on one connection; it ends with the call of the script.
 
     A statement that takes `:rows` gets the parameters of all its rows as one JSON document: one round trip, and one
-    call of the triggers, however many there are.
+    call of the triggers, for many.
     """
 
     dialect = Dialect.POSTGRES
@@ -35,13 +36,18 @@ class PostgresTx:
 
     def run_many(self, statement: Statement, rows: Iterable[Mapping[str, object]], /) -> None:
         if ALL_ROWS in statement.postgres:
-            self._cursor.execute(statement.postgres, _document(rows))
+            for document in _documents(rows):
+                self._cursor.execute(statement.postgres, document)
         else:
             self._cursor.executemany(statement.postgres, list(rows))
 
     def values_many(self, statement: Statement, rows: Iterable[Mapping[str, object]], /) -> list[Any]:
         if ALL_ROWS in statement.postgres:
-            return [row[0] for row in self._cursor.execute(statement.postgres, _document(rows)).fetchall()]
+            return [
+                row[0]
+                for document in _documents(rows)
+                for row in self._cursor.execute(statement.postgres, document).fetchall()
+            ]
         self._cursor.executemany(statement.postgres, list(rows), returning=True)
         return [row[0] for results in self._cursor.results() for row in results.fetchall()]
 
@@ -66,5 +72,16 @@ class PostgresTx:
         return [column.name for column in self._cursor.description or ()]
 
 
-def _document(rows: Iterable[Mapping[str, object]]) -> dict[str, str]:
-    return {"rows": msgspec.json.encode(list(rows)).decode()}
+def _documents(rows: Iterable[Mapping[str, object]]) -> Iterator[dict[str, str]]:
+    """The rows as JSON, in as few documents as the server takes."""
+    batch: list[bytes] = []
+    size = 0
+    for row in rows:
+        encoded = msgspec.json.encode(row)
+        if batch and size + len(encoded) > LARGEST_DOCUMENT:
+            yield {"rows": (b"[" + b",".join(batch) + b"]").decode()}
+            batch, size = [], 0
+        batch.append(encoded)
+        size += len(encoded)
+    if batch:
+        yield {"rows": (b"[" + b",".join(batch) + b"]").decode()}

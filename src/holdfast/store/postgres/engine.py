@@ -18,9 +18,10 @@ from psycopg import errors as pg
 from psycopg import sql as compose
 from psycopg_pool import ConnectionPool, PoolTimeout
 
+from holdfast.core.errors import StoreUnavailable
 from holdfast.core.limits import check_name
 from holdfast.store import migrate
-from holdfast.store.engine import AwaitableCalls, Changes, Ids, Listener, announce, new_uuid
+from holdfast.store.engine import AwaitableCalls, Changes, Ids, Listener, announce, is_urgent, new_uuid
 from holdfast.store.forks import forget_after_fork
 from holdfast.store.postgres.connection import PostgresTx
 from holdfast.store.postgres.faults import translate
@@ -31,7 +32,15 @@ T = TypeVar("T")
 
 TRIES = 5
 CONNECT_S = 10.0
+RECONNECT_S = 5.0  # A server that is back is found soon, well within a lease.
 SILENCE_S = 10.0
+# A network that swallows everything is noticed within a lease too.
+KEEPALIVE: dict[str, Any] = {
+    "keepalives_idle": 5,
+    "keepalives_interval": 5,
+    "keepalives_count": 2,
+    "tcp_user_timeout": 15_000,
+}
 LOCK_SPACE = 0x486F6C64  # "Hold": apart from advisory locks of the user's own
 
 
@@ -42,6 +51,7 @@ class PostgresEngine(AwaitableCalls):
 
     _pool: ConnectionPool[psycopg.Connection[Any]] | None
     _threads: ThreadPoolExecutor | None
+    _urgent_thread: ThreadPoolExecutor | None
     _listening: ListenerThread | None
     _me: str
 
@@ -82,10 +92,21 @@ class PostgresEngine(AwaitableCalls):
         """A folder of this machine; what it says matters to this machine only."""
         return Path(tempfile.gettempdir()) / f"holdfast-{os.getuid()}"
 
-    def submit(self, script: Callable[..., T], *args: Any, **kw: Any) -> Future[T]:
+    @property
+    def is_open(self) -> bool:
+        return self._pool is not None
+
+    def open(self) -> None:
         self._opened()
-        assert self._threads is not None
-        return self._threads.submit(self._write, script, args, kw)
+
+    def submit(self, script: Callable[..., T], *args: Any, **kw: Any) -> Future[T]:
+        for _ in range(TRIES):
+            self._opened()
+            threads = self._urgent_thread if is_urgent(script) else self._threads
+            if threads is not None:
+                with suppress(RuntimeError):  # Closed in between; the next round opens it again.
+                    return threads.submit(self._write, script, args, kw)
+        raise StoreUnavailable(f"{self.where} was closed while it was called")
 
     def query(self, script: Callable[..., T], *args: Any, **kw: Any) -> T:
         try:
@@ -113,9 +134,10 @@ class PostgresEngine(AwaitableCalls):
 
     def close(self) -> None:
         with self._opening:
-            if self._threads is not None:
-                self._threads.shutdown(wait=True)
-                self._threads = None
+            for threads in (self._threads, self._urgent_thread):
+                if threads is not None:
+                    threads.shutdown(wait=True)
+            self._threads = self._urgent_thread = None
             if self._listening is not None:
                 self._listening.close()
                 self._listening = None
@@ -124,7 +146,7 @@ class PostgresEngine(AwaitableCalls):
                 self._pool = None
 
     def forget(self) -> object:
-        inherited = (self._pool, self._threads, self._listening)
+        inherited = (self._pool, self._threads, self._urgent_thread, self._listening)
         for connection in list(self._connections):
             # The copy of the socket alone: as long as one is open, the server takes a dead parent for alive.
             with suppress(psycopg.Error, OSError):
@@ -137,6 +159,7 @@ class PostgresEngine(AwaitableCalls):
         self._opening = threading.Lock()
         self._pool = None
         self._threads = None
+        self._urgent_thread = None
         self._listening = None
         self._connections: WeakSet[psycopg.Connection[Any]] = WeakSet()
         self._me = self._ids()
@@ -149,11 +172,14 @@ class PostgresEngine(AwaitableCalls):
             if self._pool is None:
                 self._prepare()
                 self._threads = ThreadPoolExecutor(self._pool_size, "holdfast-writer")
+                self._urgent_thread = ThreadPoolExecutor(1, "holdfast-urgent")
                 self._pool = ConnectionPool(
                     self.url,
                     min_size=1,
-                    max_size=self._pool_size * 2,
+                    max_size=self._pool_size * 2 + 1,
                     timeout=CONNECT_S,
+                    reconnect_timeout=RECONNECT_S,
+                    kwargs=KEEPALIVE,
                     configure=self._configure,
                     open=True,
                 )
@@ -169,7 +195,7 @@ class PostgresEngine(AwaitableCalls):
             raise translate(error, self.where) from error
 
     def _connect(self) -> psycopg.Connection[Any]:
-        connection = psycopg.connect(self.url, autocommit=True, connect_timeout=int(CONNECT_S))
+        connection = psycopg.connect(self.url, autocommit=True, connect_timeout=int(CONNECT_S), **KEEPALIVE)
         self._configure(connection)
         return connection
 
@@ -179,6 +205,8 @@ class PostgresEngine(AwaitableCalls):
         connection.autocommit = True
         path = compose.Identifier(self.schema)
         connection.execute(compose.SQL("SET search_path TO {}").format(path))
+        # Each statement sees what was committed before the lock was granted, whatever the server's default.
+        connection.execute("SET default_transaction_isolation TO 'read committed'")
         connection.execute(f"SET synchronous_commit TO {'on' if self._durability == 'full' else 'off'}")
         # A machine that falls silent in a transaction, frozen or cut off, must not keep the lock from all others.
         connection.execute(f"SET idle_in_transaction_session_timeout TO {round(SILENCE_S * 1000)}")

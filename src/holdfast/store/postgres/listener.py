@@ -36,6 +36,14 @@ def pack(changes: Changes, sender: str) -> str:
     return (text if len(text) <= MAX_NOTICE else msgspec.json.encode(Notice(sender, unknown=True))).decode()
 
 
+def unpack(payload: str) -> Notice:
+    """What a NOTIFY says; anybody may send one, so what cannot be read means "look for yourself"."""
+    try:
+        return msgspec.json.decode(payload, type=Notice)
+    except msgspec.MsgspecError:
+        return Notice("", unknown=True)
+
+
 class ListenerThread:
     """Reconnects for as long as it lives; whoever was away is told to look for himself."""
 
@@ -77,10 +85,7 @@ class ListenerThread:
     def _follow(self, connection: psycopg.Connection[object]) -> None:
         while not self._stopping.is_set():
             for heard in connection.notifies(timeout=POLL_S, stop_after=1):
-                notice = msgspec.json.decode(heard.payload, type=Notice)
+                notice = unpack(heard.payload)
                 if notice.sender != self._me:
-                    self._heard(
-                        Changes(
-                            set(notice.ready), set(notice.ended), notice.due, notice.stops, notice.unknown, foreign=True
-                        )
-                    )
+                    ready, ended = set(notice.ready), set(notice.ended)
+                    self._heard(Changes(ready, ended, notice.due, notice.stops, notice.unknown, foreign=True))

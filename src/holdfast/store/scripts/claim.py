@@ -11,7 +11,7 @@ from holdfast.store.engine import Tx
 from holdfast.store.statements import sql
 
 SUSPECT_PATIENCE_MS = 30_000
-MOST_SUSPECTS = 1_000
+MOST_SUSPECTS = 64
 
 
 class Candidate(Struct, frozen=True, gc=False):
@@ -38,8 +38,6 @@ class Suspect(Struct, frozen=True, gc=False):
     """A job that waits to run with nothing beside it."""
 
     number: int
-    queue: str
-    job_type: str
     queued_at: Millis
 
 
@@ -72,7 +70,7 @@ def claim(tx: Tx, request: ClaimRequest, now: Millis) -> list[Claimed]:
     if load is None or load.status != "running" or load.suspects:
         return []
     tasks = msgspec.json.encode(request.tasks).decode()
-    candidates = _suspect_alone(tx, request, free, load, now)
+    candidates = _suspect_alone(tx, free, tasks, load, now)
     if candidates is None:
         candidates = _from_queues(tx, free, request.slots, tasks, now)
     return _hand_over(tx, candidates, request, now)
@@ -92,15 +90,10 @@ def _free_slots(tx: Tx, request: ClaimRequest) -> dict[str, int]:
     return free
 
 
-def _suspect_alone(
-    tx: Tx, request: ClaimRequest, free: dict[str, int], load: Load, now: Millis
-) -> list[Candidate] | None:
+def _suspect_alone(tx: Tx, free: dict[str, int], tasks: str, load: Load, now: Millis) -> list[Candidate] | None:
     """A job whose process died runs with nothing beside it, so that guilt shows. None: nobody waits for that."""
-    waiting = [
-        suspect
-        for suspect in tx.all(sql.ready_suspects, Suspect, limit=MOST_SUSPECTS)
-        if suspect.queue in free and suspect.job_type in request.tasks
-    ]
+    queues = msgspec.json.encode(list(free)).decode()
+    waiting = tx.all(sql.ready_suspects, Suspect, queues=queues, tasks=tasks, limit=MOST_SUSPECTS)
     if not waiting:
         return None
     if load.running:
@@ -143,7 +136,6 @@ def _hand_over(tx: Tx, candidates: list[Candidate], request: ClaimRequest, now: 
             checkpoint=job.checkpoint,
             tag=job.user_tag,
             trace_id=job.trace_id,
-            is_alone=bool(job.is_suspect),
         )
         for job in candidates
     ]

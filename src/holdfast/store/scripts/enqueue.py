@@ -118,7 +118,7 @@ class _Batch:
             placing.reason = "its deadline had passed when it came"
         if state is StateName.QUEUED:
             self._tx.changes.ready.add(job.queue)
-        elif state is StateName.SCHEDULED:
+        if state is StateName.SCHEDULED or job.ttl_ms is not None or job.deadline is not None:
             self._tx.changes.due = True
         self._rows.append(self._row(job, placing, state, due))
         return Enqueued(job.id, state, placing.generation)

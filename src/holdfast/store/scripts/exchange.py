@@ -10,7 +10,7 @@ from holdfast.core.job import Millis, RunId, SessionId
 from holdfast.core.limits import MAX_INT
 from holdfast.core.requests import Claimed, ClaimRequest, Report, Settled
 from holdfast.core.settle import Yielded
-from holdfast.store.engine import Tx
+from holdfast.store.engine import Tx, urgent
 from holdfast.store.rows import OwnedRow
 from holdfast.store.scripts.claim import claim
 from holdfast.store.scripts.finish import finish
@@ -34,6 +34,7 @@ class Exchange(Struct, frozen=True):
     stops: list[StopRequest]
 
 
+@urgent
 def exchange(
     tx: Tx,
     reports: Sequence[Report],

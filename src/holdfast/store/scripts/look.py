@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Iterable
 from typing import Any
 
 from msgspec import Struct
@@ -75,16 +74,6 @@ def find_last(tx: Tx, job_id: JobId) -> Job:
     if link is None:
         raise NotFound(f"there is no job {job_id!r}")
     return find_job(tx, link.id)
-
-
-def find_many(tx: Tx, ids: Iterable[JobId]) -> dict[JobId, Job]:
-    """The last links of several chains; those that are gone are left out."""
-    found = {}
-    for job_id in ids:
-        link = last_link(tx, job_id)
-        if link is not None:
-            found[job_id] = find_job(tx, link.id)
-    return found
 
 
 def runs_of(tx: Tx, job_id: JobId) -> list[Run]:

@@ -43,6 +43,8 @@ def recover(tx: Tx, session_id: SessionId, rebooted: bool, now: Millis, limit: i
     jobs = tx.all(sql.running_jobs_of_session, OwnedRow, session_id=session_id, limit=limit)
     decided = [_judge(tx, job, death, session.runs_lost or 1, now) for job in jobs]
     write_settlements(tx, decided, now)
+    # Its slots and subjects are free for others, also where its own jobs have ended.
+    tx.changes.ready.update(job.queue for job in jobs)
     if len(jobs) == limit:
         return Recovered(len(jobs), more=True)
     tx.run(sql.close_session, id=session_id, status="unknown", stopped_at=session.last_heartbeat_at)

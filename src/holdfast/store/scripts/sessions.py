@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Struct
 
 from holdfast.core.job import Millis, SessionId
-from holdfast.store.engine import Tx
+from holdfast.store.engine import Tx, urgent
 from holdfast.store.statements import sql
 
 
@@ -62,6 +62,7 @@ def open_session(tx: Tx, session: NewSession, offer: Offer | None, now: Millis) 
         )
 
 
+@urgent
 def beat(tx: Tx, session_id: SessionId, now: Millis) -> bool:
     """Say "I live". False: somebody has settled this session; it must not go on as if nothing had happened."""
     return bool(tx.run(sql.beat, id=session_id, now=now))

@@ -121,6 +121,7 @@ def _plan(
         case Again():
             rows[sql.send_job_back].append(row | {"until": None})
             tx.changes.ready.add(job.queue)
+            tx.changes.due = True
         case Continue(until=until, error_code=code):
             new_id = tx.new_id()
             rows[sql.end_job].append(row | {"error_code": code, "result": _summary(item)})

@@ -55,6 +55,7 @@ class OfferRow(Struct, frozen=True):
     queues: str
     slots: int
     running: int
+    runs_alone: JobId | None
 
     def serves(self, job: Job) -> bool:
         """Whether it would take a job of this task from this queue."""
@@ -78,8 +79,9 @@ def why(tx: Tx, job_id: JobId, now: Millis) -> Why:
         is_offered=bool(offers),
         busy_with=facts.busy_with,
         must_run_alone=bool(facts.is_suspect) and all(offer.running for offer in offers),
+        kept_for=offers[0].runs_alone if offers and all(offer.runs_alone for offer in offers) else None,
     )
-    free = sum(max(0, offer.slots - offer.running) for offer in offers)
+    free = sum(max(0, offer.slots - offer.running) for offer in offers if offer.runs_alone is None)
     return Why(job.id, job.state.name, look(job, world), free)
 
 

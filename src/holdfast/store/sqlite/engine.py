@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -47,7 +48,8 @@ class SqliteEngine(AwaitableCalls):
         vfs: str | None = None,
         migrate_to: int | None = None,
     ) -> None:
-        self.path = str(Path(path).absolute())
+        # Whoever comes by another name must find the same locks.
+        self.path = os.path.realpath(path)
         self._durability = durability
         self._now = now
         self._ids = ids
@@ -62,6 +64,13 @@ class SqliteEngine(AwaitableCalls):
     def locks(self) -> Path:
         """The folder of the lock files, beside the database."""
         return Path(f"{self.path}-locks")
+
+    @property
+    def is_open(self) -> bool:
+        return self._writer is not None
+
+    def open(self) -> None:
+        self._opened()
 
     def submit(self, script: Callable[..., T], *args: Any, **kw: Any) -> Future[T]:
         letter = Letter(script, args, kw)
