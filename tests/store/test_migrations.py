@@ -287,3 +287,19 @@ def test_a_session_that_died_holds_no_migration_up(file: Path, tmp_path: Path) -
     assert len(applied(new)) == NEWEST
     assert write(new, lambda tx: tx.dialect) is Dialect.SQLITE
     new.close()
+
+
+def test_no_migration_of_a_schema_under_the_feet_of_a_living_session(
+    postgres_url: str, postgres_schema: str, tmp_path: Path
+) -> None:
+    old = PostgresEngine(postgres_url, schema=postgres_schema, now=lambda: NOW, migrate_to=3)
+    lock = LifeLock(tmp_path / "locks" / "alive")
+    open_session(old, lock_path=str(lock.path))
+    new = PostgresEngine(postgres_url, schema=postgres_schema, now=lambda: NOW)
+    with pytest.raises(StoreError, match="the program with pid 4711 is working on it"):
+        new.open()
+    lock.release()
+    new.open()
+    assert len(applied(new)) == NEWEST
+    new.close()
+    old.close()

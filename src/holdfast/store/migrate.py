@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -13,6 +13,7 @@ import apsw
 from msgspec import Struct
 
 from holdfast.core.errors import SchemaMismatch, StoreError
+from holdfast.store.locks import is_locked
 from holdfast.store.statements import Dialect
 
 
@@ -88,7 +89,7 @@ def sqlite(connection: apsw.Connection, path: str, now: int, target: int | None 
     if not todo:
         return
     if applied:
-        refuse_while_in_use(path, connection)
+        refuse_while_in_use(path, connection.execute(_AT_WORK).fetchall())
         copy_aside(connection, path, applied[-1].version)
     connection.execute("BEGIN IMMEDIATE")
     try:
@@ -122,15 +123,15 @@ def copy_aside(connection: apsw.Connection, path: str, version: int) -> str:
     return copy
 
 
-def refuse_while_in_use(path: str, connection: apsw.Connection) -> None:
-    """No migration under the feet of a program that works on the same file."""
-    from holdfast.store.locks import is_locked
+_AT_WORK = "SELECT pid, lock_path FROM sessions WHERE status = 'running'"
 
-    rows = connection.execute("SELECT pid, lock_path FROM sessions WHERE status = 'running'").fetchall()
-    for pid, lock_path in rows:
+
+def refuse_while_in_use(where: str, at_work: Iterable[Sequence[Any]]) -> None:
+    """No migration under the feet of a program of this machine that works on the same database."""
+    for pid, lock_path in at_work:
         if lock_path and is_locked(str(lock_path)):
             raise StoreError(
-                f"{path} needs a migration, but the program with pid {pid} is working on it; stop that first"
+                f"{where} needs a migration, but the program with pid {pid} is working on it; stop that first"
             )
 
 
@@ -145,8 +146,11 @@ def postgres(execute: Callable[..., Any], schema: str, now: int, target: int | N
     if not execute("SELECT 1 FROM pg_namespace WHERE nspname = %s", (schema,)).fetchone():
         execute(f'CREATE SCHEMA "{schema}"')
     execute(_VERSION_TABLE.format(integer="BIGINT", options=""))
-    rows = execute("SELECT version, name, sha256 FROM schema_version").fetchall()
-    for migration in pending(Dialect.POSTGRES, [Applied(*row) for row in rows], target):
+    applied = [Applied(*row) for row in execute("SELECT version, name, sha256 FROM schema_version").fetchall()]
+    todo = pending(Dialect.POSTGRES, applied, target)
+    if todo and applied:
+        refuse_while_in_use(f"schema {schema}", execute(_AT_WORK).fetchall())
+    for migration in todo:
         try:
             execute(migration.text)
             execute(
