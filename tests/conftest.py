@@ -11,7 +11,14 @@ from psycopg import sql
 from tests.postgres_server import running_postgres
 
 HERE = Path(__file__).parent
-SLOW = (HERE / "docs", HERE / "test_repository.py")
+SLOW = (
+    HERE / "docs",
+    HERE / "test_repository.py",
+    HERE / "test_demo.py",
+    HERE / "faults",
+    HERE / "model",
+    HERE / "chaos",
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
