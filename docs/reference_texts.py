@@ -77,6 +77,7 @@ CODES = {
     "ERR_POISON": (
         "Three processes died with this job alone in them; it is parked and runs only if somebody retries it."
     ),
+    "ERR_NOT_STARTED": "The run could not be started, for want of threads or memory.",
     "ERR_STOPPED_ITSELF": "The task cancelled itself although nobody had asked it to stop.",
     "ERR_TIMEOUT": "The run took longer than its time-out.",
 }

@@ -1,4 +1,6 @@
-"""Holdfast: the durable background runtime for a machine."""
+"""Durable background jobs inside a Python program, kept in a SQLite file or in PostgreSQL."""
+
+from typing import Any
 
 from holdfast.client.handle import JobHandle
 from holdfast.client.holdfast import Holdfast
@@ -61,3 +63,12 @@ __all__ = [
     "Task",
     "Transient",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    # Looked up only if somebody asks: reading it costs more than all other imports of this file.
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("holdfast")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

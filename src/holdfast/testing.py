@@ -32,7 +32,9 @@ import msgspec
 
 from holdfast.client.holdfast import Holdfast
 from holdfast.client.task import Enqueuing
+from holdfast.core.errors import InvalidInput
 from holdfast.core.job import Job
+from holdfast.core.limits import shown
 from holdfast.runtime.clock import ManualClock
 
 __all__ = ["ManualClock", "assert_enqueued", "assert_not_enqueued", "drain", "inline"]
@@ -104,7 +106,11 @@ def _difference(
 
 
 def _name(task: Enqueuing[Any, Any] | str) -> str:
-    return task if isinstance(task, str) else task.name
+    if isinstance(task, str):
+        return task
+    if not isinstance(task, Enqueuing):
+        raise InvalidInput(f"{shown(task)} is not a task: give what @hf.task made, or its name")
+    return task.name
 
 
 def _matching(hf: Holdfast, task: Enqueuing[Any, Any] | str, arguments: dict[str, Any]) -> list[Job]:

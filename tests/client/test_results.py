@@ -216,7 +216,9 @@ def test_every_error_of_a_job_can_be_caught_as_one(hf: Holdfast, double: Task[..
 
 def test_a_time_out_of_a_wait_leaves_the_job_alone(hf: Holdfast, double: Task[..., int]) -> None:
     handle = double.enqueue(x=1)
-    with pytest.raises(StillRunning, match=r"has not ended within 0\.01 s; it goes on"):
+    with pytest.raises(
+        StillRunning, match=r"has not ended within 0\.01 s; it still waits: .* no worker offers task 'double'"
+    ):
         handle.result(timeout=0.01)
     with pytest.raises(TimeoutError):
         handle.wait(timeout=0)
@@ -300,3 +302,23 @@ def test_a_handle_outlives_the_memory_of_its_job(hf: Holdfast, double: Task[...,
     assert (again.was_existing, again.state, again.generation) == (True, StateName.DONE, 1)
     with pytest.raises(NotFound, match="was done, and is gone by retention"):
         again.result()
+
+
+@on_sqlite
+def test_who_waits_for_a_job_that_nobody_runs_is_told(
+    hf: Holdfast, double: Task[..., int], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("holdfast.client.waiting.LOOK_AGAIN_S", 0.01)
+    handle = double.enqueue(x=1)
+    with pytest.raises(StillRunning):
+        handle.result(timeout=0.2)
+    with pytest.raises(StillRunning):
+        asyncio.run(handle.aresult(timeout=0.2))
+    assert caplog.text.count("nobody runs") == 2
+
+
+@on_sqlite
+def test_a_job_has_a_number_to_find_it_by(hf: Holdfast, double: Task[..., int]) -> None:
+    handle = double.enqueue(x=1)
+    assert hf.job(handle.number).id == handle.id
+    assert asyncio.run(handle.anumber()) == handle.number

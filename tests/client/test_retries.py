@@ -278,3 +278,19 @@ def test_a_retry_by_hand_is_a_new_job(hf: Holdfast) -> None:
     assert (again.state, again.job.priority, handle.state) == (StateName.QUEUED, 7, StateName.FAILED)
     assert hf.drain() == 1
     assert again.wait(timeout=WAIT) is StateName.FAILED
+
+
+@on_sqlite
+def test_a_job_that_has_failed_for_good_is_a_warning(
+    make_holdfast: Callable[..., Holdfast], caplog: pytest.LogCaptureFixture
+) -> None:
+    hf = make_holdfast()
+
+    @hf.task(retry=Retry(1, initial=0))
+    def breaks() -> None:
+        raise ValueError("no such thing")
+
+    handle = breaks.enqueue()
+    hf.drain()
+    warnings = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert warnings == [f"job {handle.id} failed: ValueError: no such thing"]

@@ -89,7 +89,7 @@ def test_a_function_that_takes_no_notice_keeps_its_run_and_its_late_return_count
     gate.await_arrival()
     with caplog.at_level(logging.WARNING, "holdfast"):
         hf.stop(short=0, grace=0)
-    assert "a task ignores that it was asked to stop" in caplog.text
+    assert f"stuck (job {handle.id}) ignores being asked to stop" in caplog.text
     assert handle.state is StateName.RUNNING
     assert hf.doctor() == []
     assert hf.drain() == 0

@@ -24,7 +24,9 @@ def make_engine(path_or_url: str | Path, durability: str, schema: str, clock: Cl
         try:
             from holdfast.store.postgres.engine import PostgresEngine
         except ImportError as error:
-            raise StoreUnavailable(f"PostgreSQL needs psycopg ({error}): pip install 'holdfast[postgres]'") from error
+            raise StoreUnavailable(
+                f"PostgreSQL needs psycopg ({error}): pip install 'psycopg[binary]' psycopg-pool"
+            ) from error
         return PostgresEngine(text, schema=schema, durability=durability, now=clock.now, ids=ids)
     if text == ":memory:":
         raise InvalidInput("':memory:' does not survive this program: give the path of a file, or a postgresql:// URL")

@@ -144,8 +144,9 @@ class Shift:
             log.warning("the session could not be closed, it is settled when this process is gone: %s", error)
             return
         if not closed:
+            names = ", ".join(f"{run.task} (job {run.job_id})" for run in self.exchange.held)
             log.warning(
-                "a task ignores that it was asked to stop; its run stays open until it returns or the process ends"
+                "%s ignores being asked to stop; its run stays open until it returns or the process ends", names
             )
 
     def abandon(self) -> None:

@@ -63,6 +63,15 @@ class JobHandle(Generic[R]):
         return self._answer.id
 
     @property
+    def number(self) -> int:
+        """The job's number, which is easier to say than its id; `hf.job(number)` finds it."""
+        return self._access.read(look.find_job, self.id).number
+
+    async def anumber(self) -> int:
+        """The awaitable twin of `number`."""
+        return (await self._access.aread(look.find_job, self.id)).number
+
+    @property
     def was_existing(self) -> bool:
         """Whether an earlier job stands for this request: the same generation, or the same idempotency key."""
         return self._answer.existing
@@ -109,19 +118,19 @@ class JobHandle(Generic[R]):
 
     def wait(self, timeout: Duration | None = None) -> StateName:
         """Wait until the job has ended, and say how. Raises StillRunning after `timeout` seconds."""
-        return self._ended(self._access.waiters.wait(self.id, _seconds(timeout)), timeout).state.name
+        return self._wait(timeout).state.name
 
     async def await_(self, timeout: Duration | None = None) -> StateName:
         """The awaitable twin of `wait`; without the underscore it would be a keyword."""
-        return self._ended(await self._access.waiters.await_(self.id, _seconds(timeout)), timeout).state.name
+        return (await self._await(timeout)).state.name
 
     def result(self, timeout: Duration | None = None) -> R:
         """Wait for what the task returned. Raises JobFailed, JobCancelled, or StillRunning after `timeout` seconds."""
-        return self._result(self._ended(self._access.waiters.wait(self.id, _seconds(timeout)), timeout))
+        return self._result(self._wait(timeout))
 
     async def aresult(self, timeout: Duration | None = None) -> R:
         """The awaitable twin of `result`."""
-        return self._result(self._ended(await self._access.waiters.await_(self.id, _seconds(timeout)), timeout))
+        return self._result(await self._await(timeout))
 
     def __await__(self) -> Generator[Any, None, R]:
         """`await handle` is `await handle.aresult()`."""
@@ -181,9 +190,16 @@ class JobHandle(Generic[R]):
             raise InvalidInput("the task of this job is not known here; edit it where the task is defined")
         return self._schema.encode((), arguments)[0]
 
-    def _ended(self, job: Job | None, timeout: Duration | None) -> Job:
+    def _wait(self, timeout: Duration | None) -> Job:
+        job = self._access.waiters.wait(self.id, _seconds(timeout))
         if job is None:
-            raise StillRunning(f"job {self.id} has not ended within {_seconds(timeout):g} s; it goes on")
+            raise _still_running(self.why(), timeout)
+        return job
+
+    async def _await(self, timeout: Duration | None) -> Job:
+        job = await self._access.waiters.await_(self.id, _seconds(timeout))
+        if job is None:
+            raise _still_running(await self.awhy(), timeout)
         return job
 
     def _result(self, job: Job) -> R:
@@ -198,6 +214,11 @@ class JobHandle(Generic[R]):
         reason = getattr(state, "reason", None)
         said = f"job {job.id} ({job.task}) has no result, it is {state.name}: {reason}"
         raise JobCancelled(said, job_id=job.id, state=state.name)
+
+
+def _still_running(why: Why, timeout: Duration | None) -> StillRunning:
+    said = f"job {why.job_id} has not ended within {_seconds(timeout):g} s; "
+    return StillRunning(said + (f"it still waits: {why}" if why.gates else "it goes on"))
 
 
 def _move(where: Where, job_id: str) -> tuple[Any, ...]:

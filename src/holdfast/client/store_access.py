@@ -23,7 +23,7 @@ class StoreAccess:
         self.engine = engine
         self.clock = clock
         self.new_id = ids
-        self.waiters = Waiters(engine)
+        self.waiters = Waiters(engine, clock.now)
         self.after_enqueue: Callable[[], None] | None = None
         forget_after_fork(self)
 
@@ -58,5 +58,5 @@ class StoreAccess:
             await asyncio.to_thread(self.after_enqueue)
 
     def forget(self) -> Any:
-        inherited, self.waiters = self.waiters, Waiters(self.engine)
+        inherited, self.waiters = self.waiters, Waiters(self.engine, self.clock.now)
         return inherited

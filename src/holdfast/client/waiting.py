@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 from collections.abc import Callable
 from time import monotonic
 
 from holdfast.core.errors import InvalidInput
-from holdfast.core.job import TERMINAL, Job, JobId
+from holdfast.core.job import TERMINAL, Job, JobId, Millis
 from holdfast.store.engine import Changes, Engine
 from holdfast.store.scripts.look import find_last
+from holdfast.store.scripts.why import Why, why
 from holdfast.workers.runner import is_coroutines_thread
 
 LOOK_AGAIN_S = 2.0
+
+log = logging.getLogger("holdfast.client")
 
 
 class Waiters:
     """Who waits for which job. Listens to the engine only while somebody does."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, now: Callable[[], Millis]) -> None:
         self._engine = engine
+        self._now = now
         self._lock = threading.Lock()
         self._listening = threading.Lock()
         self._waiting: dict[Callable[[], None], set[JobId]] = {}
@@ -33,6 +38,7 @@ class Waiters:
                 "a coroutine task must `await` the job it waits for, or every coroutine here stands still"
             )
         told = threading.Event()
+        unattended: bool | None = None
         ids = {job_id}
         left = Countdown(timeout)
         self._join(told.set, ids)
@@ -45,7 +51,8 @@ class Waiters:
                 ids.add(job.id)
                 if left.seconds() == 0:
                     return None
-                told.wait(min(LOOK_AGAIN_S, left.seconds()))
+                if not told.wait(min(LOOK_AGAIN_S, left.seconds())) and unattended is None:
+                    unattended = warn_if_unattended(self._engine.query(why, job_id, self._now()))
         finally:
             self._part(told.set)
 
@@ -56,6 +63,7 @@ class Waiters:
         def tell() -> None:
             loop.call_soon_threadsafe(told.set)
 
+        unattended: bool | None = None
         ids = {job_id}
         left = Countdown(timeout)
         self._join(tell, ids)
@@ -71,7 +79,8 @@ class Waiters:
                 try:
                     await asyncio.wait_for(told.wait(), min(LOOK_AGAIN_S, left.seconds()))
                 except TimeoutError:
-                    continue
+                    if unattended is None:
+                        unattended = warn_if_unattended(await self._engine.read(why, job_id, self._now()))
         finally:
             self._part(tell)
 
@@ -98,6 +107,14 @@ class Waiters:
             ]
         for tell in concerned:
             tell()
+
+
+def warn_if_unattended(found: Why) -> bool | None:
+    """Say so if somebody waits for a job that nobody would run; usually `with hf:` was forgotten. None: ask again."""
+    if any(gate.gate == "worker" for gate in found.closed):
+        log.warning("somebody waits for a job that nobody runs: %s", found)
+        return True
+    return False if not found.gates else None
 
 
 class Countdown:

@@ -10,8 +10,9 @@ from concurrent.futures import Future
 from contextlib import suppress
 
 from holdfast.core.errors import HoldfastError
-from holdfast.core.job import RunId, SessionId
+from holdfast.core.job import RunId, SessionId, StateName
 from holdfast.core.requests import Claimed, ClaimRequest, QueueSlots, Report
+from holdfast.core.settle import Broke
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.loop import Loop
 from holdfast.store.engine import Changes, Engine
@@ -88,10 +89,13 @@ class Exchange(Loop):
             self._is_asking = False
             self._settled.set()
         self._missed_an_answer = False
-        for settled in answer.settled:
+        for report, settled in zip(reports, answer.settled, strict=True):
             self._let_go(settled.run_id)
             if settled.refused:
                 log.warning("%s", settled.refused)
+            elif settled.state is StateName.FAILED and isinstance(report.outcome, Broke):
+                failure = report.outcome.failure
+                log.warning("job %s failed: %s: %s", settled.job_id, failure.code, failure.message)
         if answer.claimed and self._claiming:
             self._hold(answer.claimed)
         elif answer.claimed:
@@ -111,6 +115,11 @@ class Exchange(Loop):
             or (self._claiming and not changes.ready.isdisjoint(self._slots))
         ):
             self._wake_soon()
+
+    @property
+    def held(self) -> list[Claimed]:
+        """The runs that are held here."""
+        return list(self._held.values())
 
     def stop_claiming(self) -> None:
         """Take no new jobs from now on."""
