@@ -165,7 +165,8 @@ class Work(Driver):
 
     def _finish(self, reports: list[Report]) -> None:
         answer = self.call(finish, reports, self.now)
-        assert [(one.state, one.refused is not None) for one in answer] == self.expect(Model.finish, reports, self.now)
+        expected = self.expect(Model.finish, reports, self.now)
+        assert [(one.state, one.refused is not None) for one in answer] == expected, f"{answer}, not {expected}"
 
     @precondition(lambda self: self.alive)
     @rule(n=nth, said=st.lists(reported, max_size=2), slots=slots, lost=st.booleans())

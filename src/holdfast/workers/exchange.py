@@ -226,7 +226,8 @@ class Exchange(Loop):
             if self._wake_is_coming or self._closed:
                 return
             self._wake_is_coming = True
-        self._home.call_soon_threadsafe(self.wake)
+        with suppress(RuntimeError):  # The event loop is closed; whoever closes this exchange takes what is left.
+            self._home.call_soon_threadsafe(self.wake)
 
     def close(self) -> None:
         """After the loop has stopped: what is still running reports by itself when it ends."""

@@ -67,6 +67,7 @@ class Runner:
         self._threads = Threads()
         self._active: dict[RunId, ActiveRun] = {}
         self._ended: deque[Report] = deque()
+        self._flush_is_coming = False
         self._loop = asyncio.new_event_loop()
         self._is_closing = False
         self._thread = threading.Thread(target=self._serve, name="holdfast-work", daemon=True)
@@ -165,10 +166,11 @@ class Runner:
             ended = self._outcome(run, error)
         else:
             ended = (outcome, None)
-        if not self._ended and not self._loop.is_closed():
-            # Runs that end in the same pass of the event loop are delivered together.
-            self._loop.call_soon(self._flush)
         self._end(run, *ended)
+        if not self._flush_is_coming and not self._loop.is_closed():
+            # Runs that end in the same pass of the event loop are delivered together.
+            self._flush_is_coming = True
+            self._loop.call_soon(self._flush)
 
     def _run_function(self, run: ActiveRun) -> None:
         try:
@@ -178,7 +180,10 @@ class Runner:
         else:
             ended = (outcome, None)
         self._end(run, *ended)
+        if self._flush_is_coming and not self._loop.is_closed():
+            return
         try:
+            self._flush_is_coming = True
             self._call(self._flush)
         except RuntimeError:
             # The worker has stopped without this function, which took no notice; its result still counts.
@@ -214,6 +219,8 @@ class Runner:
 
     def _flush(self) -> None:
         """Deliver what has ended; each report is taken by one caller, whichever thread that is."""
+        # Before the look: whoever lays a report ready and still sees this set has it taken along.
+        self._flush_is_coming = False
         ended = []
         with suppress(IndexError):
             while True:

@@ -16,8 +16,9 @@ from holdfast.store.statements import sql
 
 def finish(tx: Tx, reports: Sequence[Report], now: Millis) -> list[Settled]:
     """Settle run and job together, and write the retry, for every report; answers in the same order."""
-    if len({report.run_id for report in reports}) < len(reports):
-        # A run that is named twice: the first report counts, and the second is judged by it.
+    runs, jobs = {report.run_id for report in reports}, {report.job_id for report in reports}
+    if min(len(runs), len(jobs)) < len(reports):
+        # A run or a job that is named twice: the first report counts, and the second is judged by what it left.
         return [settled for report in reports for settled in finish(tx, [report], now)]
     done = _complete(tx, [report for report in reports if isinstance(report.outcome, Completed)], now)
     rest = [report for report in reports if report.run_id not in done]
