@@ -115,7 +115,7 @@ class Model:
             elif wish.needs is Needs.DONE and parent.state is not S.DONE and job.state is S.SCHEDULED:
                 job.state, job.why = S.CANCELLED, "predecessor"
 
-    # Groups: who ends before its turn leaves its place in the line to those behind it.
+    # Groups: nobody starts before all members before it have ended, whatever became of them.
 
     def _join(self, job: Job) -> None:
         if job.ask.group_id is None:
@@ -128,15 +128,18 @@ class Model:
         job.seq = max((old.seq or 0 for old in members), default=0) + 1
         if job.seq > 1:
             before = self.last(next(old.id for old in members if old.seq == (job.seq or 0) - 1))
-            if before.state not in TERMINAL:
-                job.behind = before.id
-            elif not self._follow(job, before) and job.state is S.SCHEDULED:
+            if before.state in TERMINAL and not self._may_follow(job, before) and job.state is S.SCHEDULED:
                 job.state, job.why = S.CANCELLED, "predecessor"
+        job.behind = self._live_before(job)
 
-    def _follow(self, job: Job, before: Job) -> bool:
-        """Take the place of a member that has ended; False where the group's rule ends this one too."""
-        awaited = self.jobs.get(before.behind or "")
-        job.behind = awaited.id if awaited and awaited.ended is None else None
+    def _live_before(self, job: Job) -> str | None:
+        """The nearest member before it that has not ended."""
+        live = [old for old in self.find(S.RUNNING, *WAITING) if old.ask.group_id == job.ask.group_id]
+        before = [old for old in live if (old.seq or 0) < (job.seq or 0)]
+        return max(before, key=lambda old: old.seq or 0).id if before else None
+
+    def _may_follow(self, job: Job, before: Job) -> bool:
+        """`skip` leaves out one only: one that was left out counts as done."""
         on_failure = self.groups[job.ask.group_id or ""].on_failure
         if on_failure is OnFailure.CONTINUE or before.left_out or before.state is S.DONE:
             return True
@@ -150,10 +153,11 @@ class Model:
         for other in [other for other in self.find(S.SCHEDULED) if job.id in (*other.waits, other.behind)]:
             good = other.waits.pop(job.id, Needs.ENDED) is Needs.ENDED or state is S.DONE
             if other.behind == job.id:
-                good = self._follow(other, job) and good
-            if good:
+                other.behind = self._live_before(other)
+                good = self._may_follow(other, job) and good
+            if good and other.state is S.SCHEDULED:
                 self._start_if_free(other, now)
-            else:
+            elif other.state is S.SCHEDULED:
                 self.end(other, S.CANCELLED, "predecessor", now)
 
     def _start_if_free(self, job: Job, now: int) -> None:
