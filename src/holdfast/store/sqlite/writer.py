@@ -19,7 +19,7 @@ import apsw
 from holdfast.core.errors import OutcomeUnknown, StoreBusy, StoreError, StoreUnavailable
 from holdfast.store.engine import Changes, Ids
 from holdfast.store.forks import forget_after_fork, occupancy
-from holdfast.store.sqlite.connection import READER_BUSY_MS, WRITER_BUSY_MS, SqliteTx, let_go
+from holdfast.store.sqlite.connection import SqliteTx, let_go
 from holdfast.store.sqlite.faults import DATABASE_ERRORS, translate
 from holdfast.store.sqlite.turnstile import Turnstile
 
@@ -245,11 +245,15 @@ class Writer:
         if pages < TRUNCATE_PAGES:
             connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
             return
-        connection.set_busy_timeout(WRITER_BUSY_MS if pages < PATIENT_PAGES else READER_BUSY_MS)
-        try:
-            connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
-        finally:
-            connection.set_busy_timeout(WRITER_BUSY_MS)
+        # Many short tries: one long one waits for a place among the readers that the next reader has already taken
+        # with a newer snapshot, and would not notice.
+        for tries_left in reversed(range(1 if pages < PATIENT_PAGES else BUSY_TRIES)):
+            try:
+                connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+                break
+            except apsw.BusyError:
+                if not tries_left:
+                    raise
         self._wal_pages, self._checkpoint_at = 0, CHECKPOINT_PAGES
 
     def _adopt(self, connection: apsw.Connection) -> None:

@@ -1,0 +1,99 @@
+"""Histories that once went wrong, taken step by step. Each step compares the store with the model."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from holdfast.core.group import GroupMode, OnFailure
+from holdfast.core.job import StateName as S
+from holdfast.core.retry import Failure, FailureKind, RetryPolicy
+from holdfast.core.settle import Broke, Completed, Outcome, Overdue, Yielded
+from holdfast.store.scripts.bulk import BulkAction
+from tests.model.machine import StoreMachine
+from tests.model.places import SqlitePlace
+from tests.model.wishes import OUTCOMES, QUEUES, TASKS, Habits, Wish
+
+FAILED = Broke(Failure(FailureKind.PERMANENT, "ERR_TEST", "it never works"))
+HABITS = Habits((), RetryPolicy(), OUTCOMES, GroupMode.SEQUENTIAL, OnFailure.CONTINUE)
+NEWEST_GROUP = 2
+
+
+@pytest.fixture
+def state(migrated_file: Path) -> Iterator[StoreMachine]:
+    machine = StoreMachine(SqlitePlace(migrated_file), Counter())
+    machine.habits = HABITS
+    machine.open_session()
+    yield machine
+    machine.teardown()
+
+
+def wish(group: int | None = None, due: int | None = None, **options: Any) -> Wish:
+    return Wish({"task": TASKS[0]} | options, group=group, due=due)
+
+
+def claim(state: StoreMachine, slots: int = 1) -> None:
+    state.claim(n=2, lanes=[(QUEUES[0], 9)], slots=slots, tasks=TASKS)
+
+
+def states(state: StoreMachine) -> list[S]:
+    return [job.state for job in state.model.jobs.values()]
+
+
+def test_nobody_passes_the_first_member_when_all_between_were_cancelled_from_the_end(state: StoreMachine) -> None:
+    state.enqueue([wish(group=0), wish(group=NEWEST_GROUP), wish(group=NEWEST_GROUP)])
+    claim(state)
+    state.cancel_many(tag="red", n=0, limit=2)
+    state.enqueue([wish(group=NEWEST_GROUP)])
+    claim(state)
+    assert states(state) == [S.RUNNING, S.CANCELLED, S.CANCELLED, S.SCHEDULED]
+
+
+@pytest.mark.parametrize("second", [Completed("2"), FAILED, Overdue()])
+def test_of_two_results_for_a_run_in_one_call_the_first_counts(state: StoreMachine, second: Outcome) -> None:
+    state.enqueue([wish()])
+    claim(state)
+    state.finish(said=[(0, Completed("1")), (0, second)], late=False)
+    assert states(state) == [S.DONE]
+
+
+def test_a_suspect_whose_claim_got_lost_still_runs_alone(state: StoreMachine) -> None:
+    state.enqueue([wish(), wish()])
+    claim(state, 2)
+    state.lose_session(n=0, death="crash", limits=[3], to_the_end=False)
+    state.open_session()
+    claim(state, 2)
+    state.exchange(n=0, said=[], slots=0, lost=True)
+    claim(state, 2)
+    assert sorted(states(state)) == [S.QUEUED, S.RUNNING]
+
+
+def test_a_job_is_moved_beside_one_that_shares_its_place_with_another(state: StoreMachine) -> None:
+    state.enqueue([wish(due=1)])
+    state.enqueue([wish(), wish()])
+    state.wait(span=1, limit=500)
+    scheduled, beside, moved = state.model.jobs
+    state.move(n=0, other=1, how="before", times=1)
+    assert state.store["ready"] == {QUEUES[0]: [scheduled, moved, beside]}
+
+
+def test_a_running_job_comes_back_to_its_place_in_a_queue_that_was_renumbered(state: StoreMachine) -> None:
+    state.enqueue([wish(), wish(), wish()])
+    state.move(n=0, other=2, how="before", times=1)
+    order = list(state.store["ready"][QUEUES[0]])
+    claim(state, 2)
+    state.change(n=0, to=QUEUES[0])
+    state.finish(said=[(0, Yielded("room")), (1, Yielded("room"))], late=False)
+    assert state.store["ready"] == {QUEUES[0]: order}
+
+
+def test_of_two_generations_that_failed_the_newer_one_is_what_runs_again(state: StoreMachine) -> None:
+    for payload in ('{"x":1}', '{"x":2}'):
+        state.work([wish(subject="a::b::c", payload=payload)], n=0, said=[FAILED])
+    state.bulk(BulkAction.RETRY, {"states": (S.FAILED,)}, limit=9, dry_run=False, n=0)
+    [job] = state.model.find(S.QUEUED)
+    assert job.ask.payload == '{"x":2}'
