@@ -72,7 +72,6 @@ def use(request: pytest.FixtureRequest) -> Callable[[Holdfast], None]:
 @pytest.mark.parametrize(
     ("database", "message"),
     [
-        (None, "None is not a database: give a file path or a postgresql:// URL"),
         (5, "5 is not a database"),
         (b"work.db", "b'work.db' is not a database"),
         ("", "'' is not a database"),

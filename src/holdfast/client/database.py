@@ -9,12 +9,17 @@ from holdfast.core.errors import InvalidInput, StoreUnavailable
 from holdfast.core.limits import check_name, shown
 from holdfast.runtime.clock import Clock
 from holdfast.store.engine import Engine, Ids
+from holdfast.store.statements import Dialect
+from holdfast.wire.home import find_daemon
+from holdfast.wire.remote import RemoteEngine
 
 LONGEST_SCHEMA = 54  # PostgreSQL's names have 63 bytes, and the channel `holdfast_<schema>` is one
 
 
-def make_engine(path_or_url: str | Path, durability: str, schema: str, clock: Clock, ids: Ids) -> Engine:
+def make_engine(path_or_url: str | Path | None, durability: str, schema: str, clock: Clock, ids: Ids) -> Engine:
     """The engine that a path or URL means. Nothing is opened yet."""
+    if path_or_url is None or str(path_or_url).startswith(("http://", "https://")):
+        return RemoteEngine(find_daemon(None if path_or_url is None else str(path_or_url)))
     if not isinstance(path_or_url, str | Path) or not str(path_or_url):
         raise InvalidInput(f"{shown(path_or_url)} is not a database: give a file path or a postgresql:// URL")
     text = str(path_or_url)
@@ -40,6 +45,17 @@ def make_engine(path_or_url: str | Path, durability: str, schema: str, clock: Cl
     from holdfast.store.sqlite.engine import SqliteEngine
 
     return SqliteEngine(text, durability=durability, now=clock.now, ids=ids)
+
+
+def name_of(engine: Engine, schema: str) -> str:
+    """What to call the database in a log; a URL may hold a password, which has no place there."""
+    match engine:
+        case RemoteEngine():
+            return f"daemon at {engine.address}"
+        case _ if engine.dialect is Dialect.SQLITE:
+            return str(getattr(engine, "path", "SQLite"))
+        case _:
+            return f"PostgreSQL schema {schema}"
 
 
 def _can_be_a_path(text: str) -> bool:

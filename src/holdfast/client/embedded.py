@@ -18,17 +18,12 @@ from holdfast.client.store_access import StoreAccess
 from holdfast.core.errors import HoldfastError, StoreError
 from holdfast.core.job import Millis
 from holdfast.runtime.heartbeat import Heartbeat
-from holdfast.runtime.janitor import Janitor
-from holdfast.runtime.judge import Judge
 from holdfast.runtime.loop import Loop
-from holdfast.runtime.node import boot_id, node_name
-from holdfast.runtime.promoter import Promoter
-from holdfast.runtime.recovery import Recovery
-from holdfast.runtime.session import Session, lock_folder
-from holdfast.store.engine import Changes
-from holdfast.store.scripts.clockwork import tick
+from holdfast.runtime.node import node_name
+from holdfast.runtime.session import Session
+from holdfast.runtime.upkeep import Upkeep
 from holdfast.store.scripts.sessions import Offer
-from holdfast.store.statements import Dialect
+from holdfast.wire.remote import RemoteEngine
 from holdfast.workers.exchange import Exchange
 from holdfast.workers.raising import StopReason
 from holdfast.workers.spec import TaskSpec
@@ -55,22 +50,19 @@ class Shift:
         self._slots = dict(slots)
         self._specs = specs
         self._worker_id = access.new_id()
-        self._session = Session(engine, clock, session_id)
+        # Behind a daemon, this process is one of its workers, and the upkeep is the daemon's.
+        is_worker = isinstance(engine, RemoteEngine)
+        self._session = Session(engine, clock, session_id, "worker" if is_worker else "embedded")
         self.exchange = Exchange(engine, clock, session_id, self._worker_id, specs, slots)
-        self.promoter = Promoter(engine, clock)
-        # A SQLite file and its lock files are on one machine; those of a PostgreSQL server's clients may not be.
-        locks = lock_folder(engine) if engine.dialect is Dialect.SQLITE else None
-        judge = Judge(boot_id(), node_name(), locks=locks)
-        self.recovery = Recovery(engine, clock, judge, session_id)
+        self._upkeep = None if is_worker else Upkeep(engine, clock, session_id, keep_ms)
         self._heartbeat = Heartbeat(engine, clock, session_id, on_lost)
-        self._loops: list[Loop] = [self.promoter, self.recovery, Janitor(engine, clock, keep_ms), self.exchange]
         self._home = asyncio.get_running_loop()
         self._leave: list[Callable[[], None]] = []
 
     async def open(self) -> None:
         """Become a session that can claim."""
         # A database that cannot be opened is found out before a lock is laid beside it.
-        await self._access.engine.read(lambda tx: None)
+        await asyncio.to_thread(self._access.engine.open)
         offer = Offer(self._worker_id, node_name(), tuple(self._specs), tuple(self._slots), sum(self._slots.values()))
         await self._session.open(offer)
         self._heartbeat.start()
@@ -80,20 +72,21 @@ class Shift:
         """Open, settle what a dead predecessor left, and let every loop run."""
         try:
             await self.open()
-            await self.recovery.tick()
+            if self._upkeep is not None:
+                await self._upkeep.start()
             self._leave = [
-                await asyncio.to_thread(self._access.engine.listen, self._heed),
+                await asyncio.to_thread(self._access.engine.listen, self.exchange.heed),
                 self._access.clock.on_change(partial(self._from_outside, self._wake_all)),
             ]
         except BaseException:
             await self.close()
             raise
-        for loop in self._loops:
-            loop.start()
+        self.exchange.start()
 
     async def drain(self) -> int:
         """Work until nothing is ready any more; how many runs there were."""
-        await self.recovery.tick()
+        if self._upkeep is not None:
+            await self._upkeep.settle_the_dead()
         # Somebody who waits for a job that he enqueues inside a run must not wait for that run to end first.
         leave = await asyncio.to_thread(self._access.engine.listen, self.exchange.heed)
         try:
@@ -111,12 +104,7 @@ class Shift:
 
     async def _let_time_pass(self) -> int:
         """Move forward what is due by the clock; how many jobs that were."""
-        moved = 0
-        while True:
-            ticked = await self._access.engine.write(tick, self._access.now())
-            moved += ticked.promoted + ticked.expired
-            if not ticked.more:
-                return moved
+        return 0 if self._upkeep is None else await self._upkeep.promote()
 
     async def stop(self, short: float, grace: float) -> None:
         """Claim no more, let short work end, ask the rest to stop, and give back what they leave."""
@@ -130,8 +118,9 @@ class Shift:
             await self.exchange.wait_idle(grace)
         for leave in self._leave:
             leave()
-        for loop in self._loops:
-            await loop.stop()
+        if self._upkeep is not None:
+            await self._upkeep.stop()
+        await self.exchange.stop()
         await self.close()
 
     async def close(self) -> None:
@@ -155,16 +144,12 @@ class Shift:
         self.exchange.stop_claiming()
         self.exchange.runner.stop_all(StopReason.CANCEL)
 
-    def _heed(self, changes: Changes) -> None:
-        self.exchange.heed(changes)
-        if changes.due or changes.unknown:
-            self._from_outside(self.promoter.wake)
-
     def _from_outside(self, function: Callable[[], None]) -> None:
         self._home.call_soon_threadsafe(function)
 
     def _wake_all(self) -> None:
-        for loop in (*self._loops, self._heartbeat):
+        loops: tuple[Loop, ...] = (self.exchange, self._heartbeat)
+        for loop in loops:
             loop.wake()
 
     def hurry(self) -> None:

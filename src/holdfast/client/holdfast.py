@@ -14,21 +14,20 @@ from queue import SimpleQueue
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, TypeVar, overload
 
-from holdfast.client.database import make_engine
+from holdfast.client.database import make_engine, name_of
 from holdfast.client.durations import Duration, to_millis
 from holdfast.client.embedded import EngineRoom, Shift, drain
 from holdfast.client.operations import Operations
-from holdfast.client.options import Options
+from holdfast.client.options import Options, make_options
 from holdfast.client.retry import Retry
 from holdfast.client.signals import heeding_signals, wait_for
 from holdfast.client.store_access import StoreAccess
-from holdfast.client.task import Task, TaskDecorator, make_options
+from holdfast.client.task import Task, TaskDecorator
 from holdfast.core.errors import InvalidInput
 from holdfast.core.limits import check_int, check_name, shown
 from holdfast.runtime.clock import Clock, SystemClock
 from holdfast.store.engine import Ids, new_uuid
 from holdfast.store.forks import forget_after_fork
-from holdfast.store.statements import Dialect
 from holdfast.workers.context import Context
 from holdfast.workers.runner import is_coroutines_thread
 from holdfast.workers.schema import PayloadSchema
@@ -62,7 +61,7 @@ class Holdfast(Operations):
 
     def __init__(
         self,
-        path_or_url: str | Path,
+        path_or_url: str | Path | None = None,
         *,
         durability: str = "full",
         concurrency: int | Mapping[str, int] = 10,
@@ -77,8 +76,7 @@ class Holdfast(Operations):
         self._keep_ms = to_millis("keep", keep)
         clock = SystemClock() if clock is None else _check_clock(clock)
         engine = make_engine(path_or_url, durability, schema, clock, ids)
-        # A URL may hold a password, which has no place in a log.
-        self._name = str(path_or_url) if engine.dialect is Dialect.SQLITE else f"PostgreSQL schema {schema}"
+        self._name = name_of(engine, schema)
         self._access = StoreAccess(engine, clock, ids)
         self._specs: dict[str, TaskSpec] = {}
         self._room: EngineRoom | None = None
@@ -142,6 +140,13 @@ class Holdfast(Operations):
         task.prepare()
         self._specs[called] = spec
         return task
+
+    def _adopt(self, other: Holdfast, who: str) -> None:
+        """Run the tasks of another Holdfast here too; `who` names both where a task is in both."""
+        twice = sorted(self._specs.keys() & other._specs.keys())
+        if twice:
+            raise InvalidInput(f"{who} both have a task {twice[0]!r}; give one of them another name=")
+        self._specs |= other._specs
 
     def start(self) -> None:
         """Begin to run jobs in the background of this program."""

@@ -12,20 +12,22 @@ from typing import Any
 
 from holdfast.client.durations import to_moment
 from holdfast.client.handle import JobHandle
-from holdfast.client.options import HasId, JobRef, check_bool, check_priority, id_of
+from holdfast.client.options import HasId, JobRef, Prepared, check_bool, check_priority, id_of, make_options
 from holdfast.client.store_access import StoreAccess
 from holdfast.core.errors import InvalidInput
 from holdfast.core.group import GroupMode, OnFailure
 from holdfast.core.job import Job, StateName
 from holdfast.core.limits import MAX_INT, MAX_SUBJECT, check_int, check_label, check_name, shown
-from holdfast.core.requests import Enqueued, JobFilter
-from holdfast.store.scripts import bulk, cancel, doctor, groups, look, queues
+from holdfast.core.requests import Enqueued, JobFilter, NewJob
+from holdfast.store.scripts import bulk, cancel, doctor, enqueue, groups, look, queues, sessions
 from holdfast.store.scripts.bulk import BulkAction, BulkResult
 from holdfast.store.scripts.cancel import Cancelling
 from holdfast.store.scripts.doctor import Violation
 from holdfast.store.scripts.groups import GroupView
 from holdfast.store.scripts.look import Page
-from holdfast.workers.schema import PayloadSchema
+from holdfast.store.scripts.queues import Queue
+from holdfast.store.scripts.sessions import SessionRow
+from holdfast.workers.schema import PayloadSchema, check_arguments, encode_payload
 
 MOST_PER_PAGE = 1_000
 MOST_PER_ACTION = 10_000
@@ -83,6 +85,16 @@ class Operations:
     async def ajob(self, ref: JobRef | int) -> JobHandle[Any]:
         """The awaitable twin of `job`."""
         return self._handle(await self._access.aread(look.find_job, _check_ref(ref)))
+
+    def enqueue(self, task: str, payload: Mapping[str, Any] | None = None, /, **options: Any) -> JobHandle[Any]:
+        """Store a job of any task by its name, whoever offers it. Takes the options of `Task.options`."""
+        [answer] = self._access.write(enqueue.enqueue, [self._new_job(task, payload, options)], self._access.now())
+        self._access.enqueued()
+        return JobHandle(self._access, answer, self._schema_of(task))
+
+    async def aenqueue(self, task: str, payload: Mapping[str, Any] | None = None, /, **options: Any) -> JobHandle[Any]:
+        """The awaitable twin of `enqueue`."""
+        return await asyncio.to_thread(partial(self.enqueue, task, payload, **options))
 
     def jobs(self, *, limit: int = 50, cursor: str | None = None, **filters: Any) -> Page:
         """A page of jobs, newest first.
@@ -166,13 +178,38 @@ class Operations:
         """The awaitable twin of `limit`."""
         await self._access.awrite(queues.set_limit, check_name("queue", queue), _concurrency(concurrency))
 
+    def queues(self) -> list[Queue]:
+        """Every queue that has settings of its own."""
+        return self._access.read(queues.list_queues)
+
+    async def aqueues(self) -> list[Queue]:
+        """The awaitable twin of `queues`."""
+        return await self._access.aread(queues.list_queues)
+
+    def sessions(self) -> list[SessionRow]:
+        """Every process that claims jobs now: the daemon, its workers, embedded programs."""
+        return self._access.read(sessions.running_sessions)
+
+    async def asessions(self) -> list[SessionRow]:
+        """The awaitable twin of `sessions`."""
+        return await self._access.aread(sessions.running_sessions)
+
     def doctor(self) -> list[Violation]:
         """What must never be, with the rows that show it. Empty: all is well."""
-        return doctor.examine(self._access.engine)
+        return self._access.ask(doctor.examine)
 
     async def adoctor(self) -> list[Violation]:
         """The awaitable twin of `doctor`."""
         return await asyncio.to_thread(self.doctor)
+
+    def _new_job(self, task: str, payload: Mapping[str, Any] | None, options: Mapping[str, Any]) -> NewJob:
+        arguments = {} if payload is None else check_arguments(payload)
+        schema = self._schema_of(check_name("task", task))
+        if schema is not None:
+            text, arguments = schema.encode((), arguments)
+        else:
+            text = encode_payload(task, arguments)
+        return Prepared(task, make_options(options)).job(self._access.new_id(), text, arguments)
 
     def _group(self, name: str | None, mode: str, on_failure: str) -> tuple[Any, ...]:
         if mode not in tuple(GroupMode):

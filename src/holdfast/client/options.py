@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, Protocol, TypeAlias
 
@@ -183,3 +183,16 @@ def check_bool(what: str, value: object) -> bool:
     if not isinstance(value, bool):
         raise InvalidInput(f"{what} {shown(value)} is not valid: use True or False")
     return value
+
+
+def make_options(options: Mapping[str, Any]) -> Options:
+    """The options that these words mean; InvalidInput names one that is none."""
+    unknown = sorted(set(options) - set(Options.__struct_fields__))
+    if unknown:
+        allowed = ", ".join(Options.__struct_fields__)
+        raise InvalidInput(f"{unknown[0]!r} is not an option; use {allowed}")
+    # An iterator could be read once only, and options are read as often as they are laid over others.
+    values: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, Iterator) else value for name, value in options.items()
+    }
+    return Options(**values)

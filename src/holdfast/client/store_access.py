@@ -41,11 +41,15 @@ class StoreAccess:
 
     def write(self, script: Callable[Concatenate[Tx, P], T], *args: P.args, **kw: P.kwargs) -> T:
         """Run a writing script; durable when it returns."""
-        return self.engine.submit(script, *args, **kw).result()
+        return self.engine.run(script, *args, **kw)
 
     async def awrite(self, script: Callable[Concatenate[Tx, P], T], *args: P.args, **kw: P.kwargs) -> T:
         """The awaitable twin of `write`."""
         return await self.engine.write(script, *args, **kw)
+
+    def ask(self, procedure: Callable[Concatenate[Engine, P], T], *args: P.args, **kw: P.kwargs) -> T:
+        """Run a function of an engine where the database is."""
+        return self.engine.ask(procedure, *args, **kw)
 
     def enqueued(self) -> None:
         """Jobs were stored: inline mode runs them now."""

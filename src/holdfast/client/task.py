@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, overload
 
 import msgspec
 
 from holdfast.client.handle import JobHandle
-from holdfast.client.options import Options, Prepared, check_fields
+from holdfast.client.options import Options, Prepared, check_fields, make_options
 from holdfast.client.retry import Retry
 from holdfast.client.store_access import StoreAccess
-from holdfast.core.errors import InvalidInput, InvalidPayload
+from holdfast.core.errors import InvalidInput
 from holdfast.core.limits import shown
 from holdfast.core.requests import Claimed, Enqueued, NewJob
 from holdfast.store.scripts.enqueue import enqueue
 from holdfast.workers.context import Context
+from holdfast.workers.schema import check_arguments
 from holdfast.workers.spec import TaskSpec
 
 P = ParamSpec("P")
@@ -96,7 +97,7 @@ class Enqueuing(Generic[P, R]):
     def _jobs(self, payloads: Iterable[Mapping[str, Any]]) -> list[NewJob]:
         if not isinstance(payloads, Iterable) or isinstance(payloads, str | bytes | Mapping):
             raise InvalidInput(f"{shown(payloads)} is not a list of payloads: give one dictionary for each job")
-        jobs = [self._job((), _check_arguments(payload)) for payload in payloads]
+        jobs = [self._job((), check_arguments(payload)) for payload in payloads]
         if len(jobs) > MOST_AT_ONCE:
             raise InvalidInput(f"{len(jobs)} jobs at once are too many; enqueue at most {MOST_AT_ONCE} in one call")
         return jobs
@@ -161,21 +162,3 @@ class TaskDecorator(Protocol):
     def __call__(self, function: Callable[P, Awaitable[R]], /) -> Task[P, R]: ...
     @overload
     def __call__(self, function: Callable[P, R], /) -> Task[P, R]: ...
-
-
-def _check_arguments(payload: object) -> Mapping[str, Any]:
-    if not isinstance(payload, Mapping):
-        raise InvalidPayload(f"{shown(payload)} is not a payload: give a dictionary of arguments by name")
-    return payload
-
-
-def make_options(options: Mapping[str, Any]) -> Options:
-    unknown = sorted(set(options) - set(Options.__struct_fields__))
-    if unknown:
-        allowed = ", ".join(Options.__struct_fields__)
-        raise InvalidInput(f"{unknown[0]!r} is not an option; use {allowed}")
-    # An iterator could be read once only, and options are read as often as they are laid over others.
-    values: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, Iterator) else value for name, value in options.items()
-    }
-    return Options(**values)

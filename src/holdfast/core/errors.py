@@ -118,6 +118,20 @@ class StoreUnavailable(StoreError):
     code = "ERR_STORE_UNAVAILABLE"
 
 
+class NoDaemon(StoreUnavailable):
+    """No daemon answers: none runs, or it is not reached at this address. `holdfast up` starts one.
+
+    >>> from holdfast import Holdfast, NoDaemon
+    >>> try:
+    ...     Holdfast("http://127.0.0.1:1").counts()
+    ... except NoDaemon as error:
+    ...     print(error.code)
+    ERR_NO_DAEMON
+    """
+
+    code = "ERR_NO_DAEMON"
+
+
 class StoreBusy(StoreError):
     """A foreign program kept the database locked for too long. Nothing was written; try again.
 

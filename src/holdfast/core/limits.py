@@ -6,7 +6,7 @@ import re
 
 from holdfast.core.errors import InvalidInput, InvalidPayload
 from holdfast.core.job import Millis
-from holdfast.core.timing import FAR_FUTURE
+from holdfast.core.timing import FAR_FUTURE, LONGEST
 
 MAX_NAME = 200
 MAX_SUBJECT = 1_000
@@ -49,6 +49,13 @@ def check_moment(what: str, value: Millis) -> Millis:
     """A point in time between the epoch and the end of the year 9999."""
     if not 0 <= value <= FAR_FUTURE:
         raise InvalidInput(f"{what} is out of range ({value} ms): use a moment between 1970 and 9999")
+    return value
+
+
+def check_duration(what: str, value: Millis) -> Millis:
+    """A length of time from nothing to a hundred years."""
+    if not 0 <= value <= LONGEST:
+        raise InvalidInput(f"{what} is out of range ({value} ms): use a duration from 0 to 100 years")
     return value
 
 

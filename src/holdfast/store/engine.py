@@ -106,8 +106,18 @@ class Engine(Protocol):
     def locks(self) -> Path:
         """The folder on this machine where processes that share the database hold their locks."""
 
+    @property
+    def files(self) -> Path:
+        """The folder on this machine for what runs leave behind: logs and artifacts, a folder for each job."""
+
+    def open(self) -> None:
+        """Open the database now instead of at the first call."""
+
     def submit(self, script: Callable[Concatenate[Tx, P], T], *args: P.args, **kw: P.kwargs) -> Future[T]:
         """Run a writing script; the future resolves after its commit. For callers without an event loop."""
+
+    def run(self, script: Callable[Concatenate[Tx, P], T], *args: P.args, **kw: P.kwargs) -> T:
+        """Run a writing script, blocking the calling thread until it is durable."""
 
     def query(self, script: Callable[Concatenate[Tx, P], T], *args: P.args, **kw: P.kwargs) -> T:
         """Run a reading script on a snapshot, in the calling thread."""
@@ -117,6 +127,9 @@ class Engine(Protocol):
 
     async def read(self, script: Callable[Concatenate[Tx, P], T], *args: P.args, **kw: P.kwargs) -> T:
         """Run a reading script on a snapshot."""
+
+    def ask(self, procedure: Callable[Concatenate[Engine, P], T], *args: P.args, **kw: P.kwargs) -> T:
+        """Run a function of an engine where the database is, in the calling thread."""
 
     def listen(self, listener: Listener) -> Callable[[], None]:
         """Call `listener` after every commit that changed something, here or elsewhere; returns the way out."""
@@ -143,7 +156,7 @@ def is_urgent(script: Callable[..., Any]) -> bool:
 
 
 class AwaitableCalls(ABC):
-    """`write` and `read` on top of `submit` and `query`, for both engines."""
+    """`run`, `ask`, `write` and `read` on top of `submit` and `query`, for every engine."""
 
     @property
     @abstractmethod
@@ -153,6 +166,12 @@ class AwaitableCalls(ABC):
     @abstractmethod
     def open(self) -> None:
         """Open the database now instead of at the first call."""
+
+    def run(self, script: Callable[..., T], *args: Any, **kw: Any) -> T:
+        return self.submit(script, *args, **kw).result()  # type: ignore[attr-defined, no-any-return]
+
+    def ask(self, procedure: Callable[..., T], *args: Any, **kw: Any) -> T:
+        return procedure(self, *args, **kw)
 
     async def write(self, script: Callable[..., T], *args: Any, **kw: Any) -> T:
         if not self.is_open:

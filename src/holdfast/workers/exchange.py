@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from concurrent.futures import Future
 from contextlib import suppress
 
 from holdfast.core.errors import HoldfastError
 from holdfast.core.job import RunId, SessionId, StateName
-from holdfast.core.requests import Claimed, ClaimRequest, QueueSlots, Report
+from holdfast.core.requests import ANY_QUEUE, Claimed, ClaimRequest, QueueSlots, Report
 from holdfast.core.settle import Broke
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.loop import Loop
@@ -108,13 +108,11 @@ class Exchange(Loop):
 
     def heed(self, changes: Changes) -> None:
         """Wake up if a commit may concern this worker. Called from any thread."""
-        if (
-            changes.unknown
-            or changes.foreign
-            or changes.stops
-            or (self._claiming and not changes.ready.isdisjoint(self._slots))
-        ):
+        if changes.unknown or changes.foreign or changes.stops or (self._claiming and self._concerns(changes.ready)):
             self._wake_soon()
+
+    def _concerns(self, queues: Set[str]) -> bool:
+        return bool(queues) if ANY_QUEUE in self._slots else not queues.isdisjoint(self._slots)
 
     @property
     def held(self) -> list[Claimed]:
@@ -163,23 +161,30 @@ class Exchange(Loop):
         free = {queue: slots - self._running[queue] for queue, slots in self._slots.items()}
         for report in reports:
             if report.run_id in self._held:
-                free[self._held[report.run_id].queue] += 1
-        queues = tuple(QueueSlots(queue, slots) for queue, slots in free.items() if slots > 0)
+                free[self._lane(self._held[report.run_id])] += 1
+        # Beside a wild lane, those that are full are named as well: they are not wild.
+        queues = tuple(
+            QueueSlots(queue, max(0, slots)) for queue, slots in free.items() if slots > 0 or ANY_QUEUE in free
+        )
         slots = sum(item.slots for item in queues) if self._claiming else 0
         return ClaimRequest(
             session_id=self._session_id, worker_id=self._worker_id, slots=slots, queues=queues, tasks=self._tasks
         )
 
+    def _lane(self, run: Claimed) -> str:
+        """Whose slots a run takes."""
+        return run.queue if run.queue in self._slots else ANY_QUEUE
+
     def _hold(self, claimed: list[Claimed]) -> None:
         for run in claimed:
             self._held[run.run_id] = run
-            self._running[run.queue] += 1
+            self._running[self._lane(run)] += 1
         self.runner.run(claimed)
 
     def _let_go(self, run_id: RunId) -> None:
         run = self._held.pop(run_id, None)
         if run is not None:
-            self._running[run.queue] -= 1
+            self._running[self._lane(run)] -= 1
 
     def _make_context(self, claimed: Claimed) -> Context:
         def save(data: str) -> Future[None]:

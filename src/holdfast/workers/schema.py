@@ -137,6 +137,25 @@ class PayloadSchema:
         return InvalidPayload(f"task {self._task!r} returned {shown(result)}, which is not JSON: {why}")
 
 
+def check_arguments(payload: object) -> Mapping[str, Any]:
+    """Arguments by name, or InvalidPayload."""
+    if not isinstance(payload, Mapping):
+        raise InvalidPayload(f"{shown(payload)} is not a payload: give a dictionary of arguments by name")
+    return payload
+
+
+def encode_payload(task: str, arguments: Mapping[str, Any]) -> str:
+    """The payload of a task whose hints are not known here: any JSON object goes."""
+    try:
+        encoded = msgspec.json.encode(arguments)
+    except Exception as error:
+        raise InvalidPayload(f"the payload of task {task!r} is not JSON: {error}") from None
+    check_payload(encoded, f"the payload of task {task!r}")
+    if b"null" in encoded and _has_nan(arguments):
+        raise InvalidPayload(f"the payload of task {task!r} holds a number that JSON cannot write (nan or infinity)")
+    return encoded.decode()
+
+
 def _has_nan(value: Any) -> bool:
     return _plain_has_nan(msgspec.to_builtins(value))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import tempfile
 import threading
@@ -65,6 +66,7 @@ class PostgresEngine(AwaitableCalls):
         now: Callable[[], int],
         ids: Ids = new_uuid,
         migrate_to: int | None = None,
+        files: Path | None = None,
     ) -> None:
         self.url = url
         self.schema = check_name("schema", schema)
@@ -73,6 +75,7 @@ class PostgresEngine(AwaitableCalls):
         self._now = now
         self._ids = ids
         self._migrate_to = migrate_to
+        self._files = files
         self._listeners: list[Listener] = []
         self._channel = f"holdfast_{schema}"
         self._lock_key = zlib.crc32(schema.encode()) - 2**31
@@ -91,6 +94,18 @@ class PostgresEngine(AwaitableCalls):
     def locks(self) -> Path:
         """A folder of this machine; what it says matters to this machine only."""
         return Path(tempfile.gettempdir()) / f"holdfast-{os.getuid()}"
+
+    @property
+    def files(self) -> Path:
+        """A folder of this machine for this schema of this database, by whatever user and password it is reached."""
+        if self._files is not None:
+            return self._files
+        parts: dict[str, Any] = {}
+        with suppress(psycopg.Error):
+            parts = psycopg.conninfo.conninfo_to_dict(self.url)
+        place = [str(parts.get(part) or "") for part in ("host", "hostaddr", "port", "dbname")]
+        name = hashlib.blake2b("\0".join([*place, self.schema]).encode(), digest_size=8).hexdigest()
+        return self.locks / f"files-{name}"
 
     @property
     def is_open(self) -> bool:

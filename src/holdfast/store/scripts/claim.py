@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import heapq
+
 import msgspec
 from msgspec import Struct
 
 from holdfast.core.job import Millis
-from holdfast.core.requests import Claimed, ClaimRequest
+from holdfast.core.requests import ANY_QUEUE, Claimed, ClaimRequest
 from holdfast.store.engine import Tx
 from holdfast.store.statements import sql
 
@@ -34,6 +36,13 @@ class Candidate(Struct, frozen=True, gc=False):
     template_id: str | None
 
 
+class WildCandidate(Candidate, frozen=True, gc=False):
+    """A job of a queue that was not asked for by name, with what decides between such queues."""
+
+    priority: int
+    created_at: Millis
+
+
 class Suspect(Struct, frozen=True, gc=False):
     """A job that waits to run with nothing beside it."""
 
@@ -58,12 +67,20 @@ class Load(Struct, frozen=True, gc=False):
     status: str | None
 
 
+class Free(Struct, frozen=True):
+    """How many jobs each queue may start now; of the wild ones, which share `wild_slots`, each at most so many."""
+
+    named: dict[str, int]
+    wild: dict[str, int]
+    wild_slots: int
+
+
 def claim(tx: Tx, request: ClaimRequest, now: Millis) -> list[Claimed]:
     """At most `request.slots` jobs, each with a run of its own; the run id is the fencing token."""
     if request.slots <= 0 or not request.tasks:
         return []
     free = _free_slots(tx, request)
-    if not free:
+    if not (free.named or free.wild):
         return []
     load = tx.one(sql.session_load, Load, session_id=request.session_id)
     # A session that was settled as dead owns nothing: nobody would settle it a second time.
@@ -76,23 +93,36 @@ def claim(tx: Tx, request: ClaimRequest, now: Millis) -> list[Claimed]:
     return _hand_over(tx, candidates, request, now)
 
 
-def _free_slots(tx: Tx, request: ClaimRequest) -> dict[str, int]:
-    """How many jobs each queue may start now, by its own gates and by what the caller can take."""
+def _free_slots(tx: Tx, request: ClaimRequest) -> Free:
+    """What each queue may start, by its own gates and by what the caller can take."""
+    asked = {item.queue: item.slots for item in request.queues}
+    wild_slots = asked.pop(ANY_QUEUE, 0)
+    wild: dict[str, int] = {}
+    if wild_slots > 0:
+        # One that is named without a free slot is full, not wild.
+        queues = [row["queue"] for row in tx.rows(sql.ready_queues) if row["queue"] not in asked]
+        wild = _through_gates(tx, dict.fromkeys(queues, wild_slots))
+    return Free(_through_gates(tx, asked), wild, wild_slots)
+
+
+def _through_gates(tx: Tx, asked: dict[str, int]) -> dict[str, int]:
     free = {}
-    for asked in request.queues:
-        gates = tx.one(sql.queue_gates, Gates, queue=asked.queue)
+    for queue, wanted in asked.items():
+        if wanted <= 0:
+            continue
+        gates = tx.one(sql.queue_gates, Gates, queue=queue)
         assert gates is not None
         if gates.paused_at is not None or gates.reservation is not None:
             continue
-        slots = asked.slots if gates.concurrency is None else min(asked.slots, gates.concurrency - gates.running)
+        slots = wanted if gates.concurrency is None else min(wanted, gates.concurrency - gates.running)
         if slots > 0:
-            free[asked.queue] = slots
+            free[queue] = slots
     return free
 
 
-def _suspect_alone(tx: Tx, free: dict[str, int], tasks: str, load: Load, now: Millis) -> list[Candidate] | None:
+def _suspect_alone(tx: Tx, free: Free, tasks: str, load: Load, now: Millis) -> list[Candidate] | None:
     """A job whose process died runs with nothing beside it, so that guilt shows. None: nobody waits for that."""
-    queues = msgspec.json.encode(list(free)).decode()
+    queues = msgspec.json.encode([*free.named, *free.wild]).decode()
     waiting = tx.all(sql.ready_suspects, Suspect, queues=queues, tasks=tasks, limit=MOST_SUSPECTS)
     if not waiting:
         return None
@@ -106,14 +136,40 @@ def _suspect_alone(tx: Tx, free: dict[str, int], tasks: str, load: Load, now: Mi
     return None
 
 
-def _from_queues(tx: Tx, free: dict[str, int], slots: int, tasks: str, now: Millis) -> list[Candidate]:
+def _from_queues(tx: Tx, free: Free, slots: int, tasks: str, now: Millis) -> list[Candidate]:
     found: list[Candidate] = []
-    for queue, queue_slots in free.items():
+    for queue, queue_slots in free.named.items():
         wanted = min(queue_slots, slots - len(found))
         if wanted <= 0:
             break
         found += tx.all(sql.claimable, Candidate, queue=queue, tasks=tasks, slots=wanted, now=now)
+    wanted = min(free.wild_slots, slots - len(found))
+    if wanted > 0 and free.wild:
+        found += _from_wild_queues(tx, free.wild, wanted, tasks, now)
     return found
+
+
+def _from_wild_queues(tx: Tx, wild: dict[str, int], wanted: int, tasks: str, now: Millis) -> list[Candidate]:
+    """Each queue in its own order; between their heads, the higher priority and then the older job goes first."""
+    lanes = [
+        tx.all(sql.claimable, WildCandidate, queue=queue, tasks=tasks, slots=min(slots, wanted), now=now)
+        for queue, slots in wild.items()
+    ]
+    heads = [(_wild_key(lane[0]), lane) for lane in lanes if lane]
+    heapq.heapify(heads)
+    found: list[Candidate] = []
+    while heads and len(found) < wanted:
+        _, lane = heads[0]
+        found.append(lane.pop(0))
+        if lane:
+            heapq.heapreplace(heads, (_wild_key(lane[0]), lane))
+        else:
+            heapq.heappop(heads)
+    return found
+
+
+def _wild_key(job: WildCandidate) -> tuple[int, Millis, int]:
+    return (-job.priority, job.created_at, job.number)
 
 
 def _hand_over(tx: Tx, candidates: list[Candidate], request: ClaimRequest, now: Millis) -> list[Claimed]:

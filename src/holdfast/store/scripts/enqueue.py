@@ -58,12 +58,20 @@ class Member(Struct, frozen=True):
     error_code: str | None
 
 
-def enqueue(tx: Tx, jobs: Sequence[NewJob], now: Millis) -> list[Enqueued]:
-    """Store the jobs in the order given; each takes the place behind the last one of its queue and priority."""
+def enqueue(tx: Tx, jobs: Sequence[NewJob], now: Millis, repeated: bool = False) -> list[Enqueued]:
+    """Store the jobs in the order given; each takes the place behind the last one of its queue and priority.
+
+    `repeated`: an earlier call with the same ids may have come through; what it stored is the answer.
+    """
     batch = _Batch(tx, now)
-    answers = [batch.add(job) for job in jobs]
+    answers = [(_stored(tx, job) if repeated else None) or batch.add(job) for job in jobs]
     batch.flush()
     return answers
+
+
+def _stored(tx: Tx, job: NewJob) -> Enqueued | None:
+    found = tx.one(sql.last_link, Link, id=job.id)
+    return None if found is None else Enqueued(job.id, StateName(found.state), found.generation)
 
 
 class _Batch:

@@ -46,6 +46,8 @@ def _complete(tx: Tx, reports: Sequence[Report], now: Millis) -> dict[str, Settl
                 "duration_ms": report.duration_ms,
                 "exit_code": report.exit_code,
                 "now": now,
+                "artifacts": report.artifacts,
+                "log_path": report.log_path,
             }
             for report in accepted.values()
         ],
@@ -66,7 +68,17 @@ def _settle(tx: Tx, reports: Sequence[Report], now: Millis) -> dict[str, Settled
             answers[report.run_id] = _again(job, report, now)
         elif all(item.job.job_id != job.job_id for item in decided):
             settlement = decide(job, report.outcome, now)
-            decided.append(Decided(job, settlement, report.duration_ms, report.exit_code, traceback=report.traceback))
+            decided.append(
+                Decided(
+                    job,
+                    settlement,
+                    report.duration_ms,
+                    report.exit_code,
+                    traceback=report.traceback,
+                    artifacts=report.artifacts,
+                    log_path=report.log_path,
+                )
+            )
     states = write_settlements(tx, decided, now)
     for item, state in zip(decided, states, strict=True):
         assert item.job.run_id is not None

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from holdfast.core.errors import Conflict
-from holdfast.core.job import JobId, RunId
+from holdfast.core.job import JobId, Millis, RunId, SessionId
 from holdfast.store.engine import Tx
 from holdfast.store.statements import sql
 
@@ -36,3 +36,13 @@ def save_checkpoint(tx: Tx, job_id: JobId, run_id: RunId, data: str) -> None:
     """Keep what the next run of the job should start from."""
     if not tx.run(sql.save_checkpoint, job_id=job_id, run_id=run_id, data=data):
         raise Conflict(f"run {run_id} does not own job {job_id} any more; its checkpoint was not saved")
+
+
+def note_start(
+    tx: Tx, run_id: RunId, session_id: SessionId, pid: int, pid_started_at: Millis, log_path: str | None
+) -> bool:
+    """Write down the process of a run before it begins its work. False: the run is not open, or not yours any more."""
+    if not tx.run(sql.note_start_of_job, run_id=run_id, session_id=session_id, log_path=log_path):
+        return False
+    started = {"pid": pid, "pid_started_at": pid_started_at, "log_path": log_path}
+    return bool(tx.run(sql.note_start_of_run, run_id=run_id, session_id=session_id, **started))

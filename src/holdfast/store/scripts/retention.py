@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from holdfast.core.job import Millis
+from collections.abc import Sequence
+
+import msgspec
+
+from holdfast.core.job import JobId, Millis
 from holdfast.store.engine import Tx
 from holdfast.store.statements import sql
 
@@ -17,3 +21,8 @@ def forget_old(tx: Tx, before: Millis, limit: int = BATCH) -> int:
     if len(old) < limit:
         tx.run(sql.delete_empty_groups, before=before)
     return len(old)
+
+
+def known_jobs(tx: Tx, ids: Sequence[JobId]) -> list[JobId]:
+    """Which of these jobs still exist."""
+    return [row["id"] for row in tx.rows(sql.known_jobs, ids=msgspec.json.encode(ids).decode())]

@@ -13,13 +13,16 @@ from holdfast.store.scripts.look import find_row, last_link
 from holdfast.store.statements import sql
 
 
-def retry_job(tx: Tx, job_id: JobId, now: Millis, priority: int | None = None) -> Enqueued:
-    """A new job from the snapshot of the last run, with the subject's next generation."""
+def retry_job(tx: Tx, job_id: JobId, now: Millis, priority: int | None = None, new_id: JobId | None = None) -> Enqueued:
+    """A new job from the snapshot of the last run, with the subject's next generation.
+
+    With a `new_id` that the caller made, a repeat of the call finds the job that the first one stored.
+    """
     link = last_link(tx, job_id)
     job = find_row(tx, link.id if link else job_id)
     snapshot: str | None = tx.value(sql.last_run, job_id=job.id)
     again = NewJob(
-        id=tx.new_id(),
+        id=new_id or tx.new_id(),
         task=job.job_type,
         queue=job.queue,
         payload=snapshot or job.payload,
@@ -33,5 +36,5 @@ def retry_job(tx: Tx, job_id: JobId, now: Millis, priority: int | None = None) -
         trace_id=job.trace_id,
         trigger=msgspec.json.encode({"kind": "retry", "job_id": job.id}).decode(),
     )
-    [answer] = enqueue(tx, [again], now)
+    [answer] = enqueue(tx, [again], now, repeated=new_id is not None)
     return answer

@@ -28,6 +28,8 @@ class Decided(Struct, frozen=True):
     exit_code: int | None = None
     suspect: bool = False
     traceback: str | None = None
+    artifacts: str | None = None
+    log_path: str | None = None
 
 
 def decide(job: OwnedRow, outcome: Outcome, now: Millis) -> Settlement:
@@ -87,6 +89,8 @@ def _run_row(item: Decided, now: Millis) -> dict[str, Any]:
         "error_code": failure and failure.code,
         "error": said,
         "traceback": item.traceback,
+        "artifacts": item.artifacts,
+        "log_path": item.log_path,
     }
 
 

@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from holdfast.core.gates import Closed, Reserved, Verdict, World, look
 from holdfast.core.job import Job, JobId, Millis, StateName
+from holdfast.core.requests import ANY_QUEUE
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.look import find_last
 from holdfast.store.scripts.reserve import find_reservation
@@ -59,7 +60,8 @@ class OfferRow(Struct, frozen=True):
 
     def serves(self, job: Job) -> bool:
         """Whether it would take a job of this task from this queue."""
-        return job.task in msgspec.json.decode(self.tasks) and job.queue in msgspec.json.decode(self.queues)
+        queues = msgspec.json.decode(self.queues)
+        return job.task in msgspec.json.decode(self.tasks) and (job.queue in queues or ANY_QUEUE in queues)
 
 
 def why(tx: Tx, job_id: JobId, now: Millis) -> Why:

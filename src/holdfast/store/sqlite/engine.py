@@ -47,6 +47,7 @@ class SqliteEngine(AwaitableCalls):
         ids: Ids = new_uuid,
         vfs: str | None = None,
         migrate_to: int | None = None,
+        files: Path | None = None,
     ) -> None:
         # Whoever comes by another name must find the same locks.
         self.path = os.path.realpath(path)
@@ -55,6 +56,7 @@ class SqliteEngine(AwaitableCalls):
         self._ids = ids
         self._vfs = vfs
         self._migrate_to = migrate_to
+        self._files = files
         self._listeners: list[Listener] = []
         self._is_stranded = False
         self._start_fresh()
@@ -64,6 +66,11 @@ class SqliteEngine(AwaitableCalls):
     def locks(self) -> Path:
         """The folder of the lock files, beside the database."""
         return Path(f"{self.path}-locks")
+
+    @property
+    def files(self) -> Path:
+        """The folder of logs and artifacts, beside the database unless another one was given."""
+        return self._files or Path(f"{self.path}-files")
 
     @property
     def is_open(self) -> bool:

@@ -1,0 +1,1 @@
+"""Holdfast beside its peers, in one run on one machine: `python -m bench peers`."""

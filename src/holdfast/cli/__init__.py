@@ -1,0 +1,1 @@
+"""The command line. It knows the client and the daemon, not the store."""

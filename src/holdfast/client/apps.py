@@ -1,0 +1,43 @@
+"""Finds the `Holdfast` of an app: `package.module:name`, or `path/to/file.py:name`."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+from holdfast.client.holdfast import Holdfast
+from holdfast.core.errors import InvalidInput
+
+
+def load(name: str) -> Holdfast:
+    """Import the app; InvalidInput says what is wrong with its name."""
+    where, _, attribute = name.partition(":")
+    module = _from_file(Path(where)) if where.endswith(".py") else _from_path(where)
+    found = getattr(module, attribute or "hf", None)
+    if not isinstance(found, Holdfast):
+        raise InvalidInput(f"app {name!r}: {where} has no Holdfast called {attribute or 'hf'!r}; name it {where}:NAME")
+    return found
+
+
+def _from_file(path: Path) -> ModuleType:
+    if not path.is_file():
+        raise InvalidInput(f"app {str(path)!r}: there is no such file")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module
+    sys.path.insert(0, str(path.parent.absolute()))
+    spec.loader.exec_module(module)
+    return module
+
+
+def _from_path(name: str) -> ModuleType:
+    sys.path.insert(0, "")
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        raise InvalidInput(f"app {name!r}: {error}") from error

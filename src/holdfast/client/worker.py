@@ -1,0 +1,55 @@
+"""A process that runs jobs for the daemon: the tasks of one or several apps, or the system's own."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from holdfast.client.apps import load
+from holdfast.client.holdfast import Holdfast
+from holdfast.core.errors import InvalidInput
+from holdfast.wire.home import find_home
+from holdfast.wire.places import Place, app_words, take
+from holdfast.wire.remote import RemoteEngine
+
+SYSTEM_QUEUE = "holdfast"
+CANARY = "holdfast.canary"
+
+
+def serve(apps: Sequence[str], *, is_system: bool = False, place: str | None = None, slots: int | None = None) -> None:
+    """Run jobs until SIGINT or SIGTERM. With a `place`, be the worker that the daemon keeps there."""
+    words = ("--system",) if is_system else app_words(tuple(apps))
+    lock = None if place is None else take(find_home(), Place(place, words))
+    try:
+        hf = system_app(slots) if is_system else merged([(name, load(name)) for name in apps])
+        hf.run()
+    finally:
+        if lock is not None:
+            lock.release()
+
+
+def system_app(slots: int | None = None) -> Holdfast:
+    """What every daemon runs by itself: commands of any queue, and the canary."""
+    hf = Holdfast(concurrency={"*": slots or os.cpu_count() or 1, SYSTEM_QUEUE: 2})
+
+    @hf.task(name=CANARY, queue=SYSTEM_QUEUE)
+    async def canary() -> None:
+        """Shows that the whole path works."""
+
+    return hf
+
+
+def merged(apps: list[tuple[str, Holdfast]]) -> Holdfast:
+    """One worker for the tasks of all of them."""
+    if not apps:
+        raise InvalidInput("a worker needs code to run: give --app module:name or --app path/to/file.py")
+    (first_name, first), *rest = apps
+    for name, app in apps:
+        if not isinstance(app._access.engine, RemoteEngine):
+            raise InvalidInput(
+                f"app {name!r} has a database of its own ({app!r}); write Holdfast() to use the daemon's"
+            )
+    for name, app in rest:
+        if app is not first:
+            first._adopt(app, f"app {name!r} and app {first_name!r}")
+    return first

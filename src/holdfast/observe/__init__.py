@@ -1,0 +1,1 @@
+"""Logs, metrics and traces. Usable from every layer but core; knows none of them."""

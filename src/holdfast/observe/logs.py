@@ -1,0 +1,201 @@
+"""Logs through the standard library: JSON lines for machines, a plain line for a person at a terminal.
+
+A record may carry fields by `extra={…}`. `event` is a stable word for what happened; without it the wording of the
+message makes one. Whatever looks secret is hidden before it is written.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import sys
+import traceback
+from contextlib import suppress
+from datetime import UTC, datetime
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
+from typing import IO, Any, Literal, TypeAlias
+
+import msgspec
+
+from holdfast.observe import trace
+from holdfast.observe.redact import redacted, redacted_text
+
+Format: TypeAlias = Literal["auto", "json", "text"]
+ROOT = "holdfast"
+# Loggers of others that speak of the daemon's own affairs.
+NEIGHBOURS = ("uvicorn", "asyncio", "opentelemetry", "py.warnings")
+MAX_BYTES = 10 << 20
+KEEP = 5
+
+_STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {
+    "message",
+    "asctime",
+    "taskName",
+    "event",
+    "trace_id",
+    "color_message",
+}
+_PLACEHOLDER = re.compile(r"%(?:\(\w+\))?[-#0 +]*[\d.*]*[a-zA-Z%]|\{[^}]*\}")
+_WORD = re.compile(r"[a-z0-9]+")
+_WORDS_IN_EVENT = 5
+_COLOURS = {"DEBUG": "90", "INFO": "36", "WARNING": "33", "ERROR": "31", "CRITICAL": "1;31"}
+
+
+def set_up(
+    *,
+    format: Format = "auto",
+    level: str = "info",
+    file: Path | None = None,
+    max_bytes: int = MAX_BYTES,
+    keep: int = KEEP,
+    stream: IO[str] | None = None,
+) -> logging.Handler:
+    """Send what Holdfast logs to a file, or to stderr; a second call replaces the first.
+
+    With `auto`, a terminal gets lines for a person and everything else gets JSON.
+    """
+    to = stream or sys.stderr
+    handler: logging.Handler
+    handler = LogFile(file, max_bytes, keep) if file is not None else logging.StreamHandler(to)
+    on_terminal = file is None and to.isatty()
+    if format == "text" or (format == "auto" and on_terminal):
+        handler.setFormatter(PersonFormatter(colour=on_terminal and "NO_COLOR" not in os.environ))
+    else:
+        handler.setFormatter(JsonFormatter())
+    handler.name = ROOT
+    for name in (ROOT, *NEIGHBOURS):
+        logger = logging.getLogger(name)
+        for old in [old for old in logger.handlers if old.name == ROOT]:
+            logger.removeHandler(old)
+            old.close()
+        logger.addHandler(handler)
+        logger.setLevel(level.upper() if name == ROOT else logging.WARNING)
+        logger.propagate = False
+    logging.captureWarnings(True)
+    return handler
+
+
+class JsonFormatter(logging.Formatter):
+    """One JSON object for each record: level, ts, trace_id, component, event, message, and what `extra` carries."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        fields: dict[str, Any] = {
+            "level": record.levelname,
+            "ts": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+            "trace_id": trace_id_of(record),
+            "component": component_of(record),
+            "event": event_of(record),
+            "message": message_of(record),
+            **redacted(extra_of(record)),
+        }
+        if record.exc_info and record.exc_info[1] is not None:
+            fields["exception"] = _exception(record.exc_info[1])
+        try:
+            return msgspec.json.encode(fields, enc_hook=repr).decode()
+        except Exception:
+            # Half a character, a key that is no text, a number without end: shown in the letters that always work.
+            return msgspec.json.encode({key: _in_ascii(value) for key, value in fields.items()}).decode()
+
+
+class PersonFormatter(logging.Formatter):
+    """Time, level, component, message, and the fields that `extra` carries."""
+
+    def __init__(self, *, colour: bool = False) -> None:
+        super().__init__()
+        self._colour = colour
+
+    def format(self, record: logging.LogRecord) -> str:
+        clock = datetime.fromtimestamp(record.created).strftime("%H:%M:%S")
+        level = f"{record.levelname:<7}"
+        more = "".join(f" {key}={value}" for key, value in redacted(extra_of(record)).items())
+        if self._colour:
+            level = f"\033[{_COLOURS.get(record.levelname, '0')}m{level}\033[0m"
+            more = f"\033[90m{more}\033[0m" if more else ""
+        line = f"{clock} {level} {component_of(record)}: {message_of(record)}{more}"
+        if record.exc_info and record.exc_info[1] is not None:
+            line += "\n" + _exception(record.exc_info[1])["traceback"].rstrip()
+        return line
+
+
+class LogFile(RotatingFileHandler):
+    """A file that only its owner reads, which makes room when it is full. What cannot be written is counted."""
+
+    def __init__(self, path: Path, max_bytes: int, keep: int) -> None:
+        self.dropped = 0
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        super().__init__(path, maxBytes=max_bytes, backupCount=keep, encoding="utf-8", errors="backslashreplace")
+
+    def _open(self) -> Any:
+        return open(
+            self.baseFilename,
+            self.mode,
+            encoding=self.encoding,
+            errors=self.errors,
+            opener=lambda path, flags: os.open(path, flags, 0o600),
+        )
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        # A disk that is full is no reason to fill stderr as well; the metrics tell.
+        self.dropped += 1
+
+    def close(self) -> None:
+        # What it could not write, it cannot write on its way out either.
+        with suppress(OSError):
+            super().close()
+
+
+def component_of(record: logging.LogRecord) -> str:
+    """The part that speaks: the second word of `holdfast.store.sqlite`, the first of `uvicorn.error`."""
+    first, _, rest = record.name.partition(".")
+    return rest.partition(".")[0] if first == ROOT and rest else first
+
+
+def event_of(record: logging.LogRecord) -> str:
+    """A stable word for what happened, the same whatever values the message shows."""
+    given = getattr(record, "event", None)
+    if isinstance(given, str) and given:
+        return given
+    words = _WORD.findall(_PLACEHOLDER.sub(" ", str(record.msg)).lower())
+    return "_".join(words[:_WORDS_IN_EVENT]) or component_of(record)
+
+
+def trace_id_of(record: logging.LogRecord) -> str | None:
+    """The trace that a record names, or else that of the code that logs."""
+    given = getattr(record, "trace_id", None)
+    if isinstance(given, str):
+        return given
+    here = trace.current()
+    return None if here is None else here.trace_id
+
+
+def message_of(record: logging.LogRecord) -> str:
+    """The message with its values. One that does not fit its values is shown as it stands: a log line never fails."""
+    try:
+        return redacted_text(record.getMessage())
+    except Exception:
+        return redacted_text(f"{record.msg} {record.args!r}")
+
+
+def extra_of(record: logging.LogRecord) -> dict[str, Any]:
+    """What the caller added to the record."""
+    return {key: value for key, value in vars(record).items() if key not in _STANDARD and not key.startswith("_")}
+
+
+def _in_ascii(value: Any) -> Any:
+    try:
+        return (
+            value
+            if value is None
+            else value.encode("ascii", "backslashreplace").decode()
+            if isinstance(value, str)
+            else ascii(value)
+        )
+    except Exception:
+        return f"a {type(value).__name__} that cannot be shown"
+
+
+def _exception(error: BaseException) -> dict[str, str]:
+    lines = "".join(traceback.format_exception(error))
+    return {"type": type(error).__name__, "message": redacted_text(str(error)), "traceback": redacted_text(lines)}

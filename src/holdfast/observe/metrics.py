@@ -1,0 +1,204 @@
+"""What the daemon counts and measures, for Prometheus and for OTLP. Only the daemon imports this module."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TypeVar
+
+import psutil
+from msgspec import Struct
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    ProcessCollector,
+    disable_created_metrics,
+    generate_latest,
+)
+
+PREFIX = "holdfast"
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+# Every name is a time series of its own; a program that makes up names must not fill the memory of whoever stores them.
+MOST_NAMES = 200
+OTHERS = "…"
+SHORT_MS = (0.1, 0.25, 0.5, 1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1_000, 5_000, 30_000)
+LONG_MS = (1, 3, 10, 30, 100, 200, 500, 1_000, 3_000, 10_000, 30_000, 60_000, 300_000, 1_800_000, 3_600_000)
+
+Metric = TypeVar("Metric", Counter, Histogram)
+
+_ENDINGS = {
+    "DONE": "jobs_done",
+    "FAILED": "jobs_failed",
+    "SUPERSEDED": "jobs_superseded",
+    "CANCELLED": "jobs_cancelled",
+    "SKIPPED_TTL": "jobs_skipped_ttl",
+    "SKIPPED_DEADLINE": "jobs_skipped_deadline",
+}
+
+
+class Depth(Struct, frozen=True):
+    """How many jobs of a queue are in a state."""
+
+    queue: str
+    state: str
+    jobs: int
+
+
+class Readings(Struct, frozen=True):
+    """What is looked up when somebody asks for the metrics."""
+
+    depths: Iterable[Depth]
+    workers: int
+    wal_bytes: int
+    open_long_calls: int = 0
+    log_lines_dropped: int = 0
+
+
+class Metrics:
+    """Everything that is counted in one life of a daemon. Safe to use from any thread."""
+
+    def __init__(self) -> None:
+        disable_created_metrics()  # type: ignore[no-untyped-call]  # One more line for each line that matters.
+        self.registry = CollectorRegistry()
+        self._names: dict[str, set[str]] = {}
+        self._children: dict[tuple[object, ...], Counter | Histogram] = {}
+        self._jobs_enqueued = self._counter("jobs_enqueued", "Jobs that were stored.", "queue")
+        self._jobs_ended = {
+            state: self._counter(name, f"Jobs that ended as {state}.") for state, name in _ENDINGS.items()
+        }
+        self._runs_retried = self._counter(
+            "runs_retried", "Runs that failed and whose job will be tried again.", "queue"
+        )
+        self._reports_refused = self._counter(
+            "reports_refused", "Results that came too late, for runs that were settled."
+        )
+        self._job_duration = self._histogram("job_duration_ms", "How long a run took.", LONG_MS, "queue", "state")
+        self._queue_wait = self._histogram("queue_wait_ms", "How long a job was ready before it ran.", LONG_MS, "queue")
+        self._db_txn = self._histogram("db_txn_time_ms", "How long a writing transaction took.", SHORT_MS)
+        self._api = self._histogram("api_call_ms", "How long a short call took.", SHORT_MS, "call")
+        self._api_errors = self._counter("api_errors", "Calls that were answered with an error.", "call", "code")
+        self._canary = self._histogram("canary_latency_ms", "From the canary's enqueue to its end.", SHORT_MS)
+        self._canary_missed = self._counter("canaries_missed", "Canaries that did not come back in time.")
+        self._sla_breaches = self._counter("sla_breaches", "Looks that found a promised latency broken.", "sla")
+        self._worker_restarts = self._counter(
+            "worker_restarts", "Supervised workers that ended and were started again."
+        )
+        self._stream_drops = self._counter("stream_readers_dropped", "Readers of a stream that were too slow for it.")
+        self._long_calls_refused = self._counter("long_calls_refused", "Long calls that found no place.")
+        self._queue_depth = self._gauge("queue_depth", "Jobs that wait or run.", "queue", "state")
+        self._active_workers = self._gauge("active_workers", "Workers that are connected.")
+        self._cpu_usage = self._gauge("cpu_usage", "How busy the machine's processors are, from 0 to 1.")
+        self._wal_size = self._gauge("wal_size_bytes", "The size of the write-ahead log of a SQLite store.")
+        self._long_calls = self._gauge("long_calls_open", "Long calls that are open.")
+        self._log_drops = self._gauge("log_lines_dropped", "Lines of the daemon's log that could not be written.")
+        ProcessCollector(namespace=PREFIX, registry=self.registry)
+        psutil.cpu_percent()  # The first look has nothing to compare with.
+
+    def enqueued(self, queue: str, jobs: int) -> None:
+        """Jobs were stored."""
+        self._of_queue(self._jobs_enqueued, queue).inc(jobs)
+
+    def ended(self, counts: Mapping[str, int]) -> None:
+        """Jobs ended, so many as each state."""
+        for state, jobs in counts.items():
+            self._jobs_ended[state].inc(jobs)
+
+    def started(self, queue: str, waited_ms: float) -> None:
+        """A job was handed to a worker."""
+        self._of_queue(self._queue_wait, queue).observe(waited_ms)
+
+    def ran(self, queue: str, state: str, duration_ms: float) -> None:
+        """A run has ended, and this is the state it left its job in."""
+        self._of_queue(self._job_duration, queue, state).observe(duration_ms)
+
+    def retried(self, queue: str) -> None:
+        """A run failed, and its job will be tried again."""
+        self._of_queue(self._runs_retried, queue).inc()
+
+    def refused_a_report(self) -> None:
+        """A result came too late."""
+        self._reports_refused.inc()
+
+    def committed(self, seconds: float) -> None:
+        """A writing transaction took this long."""
+        self._db_txn.observe(seconds * 1000)
+
+    def called(self, call: str, milliseconds: float) -> None:
+        """A short call was answered."""
+        self._api.labels(call).observe(milliseconds)
+
+    def answered_with_error(self, call: str, code: str) -> None:
+        """A call was answered with an error."""
+        self._api_errors.labels(call, code).inc()
+
+    def canary_returned(self, seconds: float) -> None:
+        """The canary went all the way."""
+        self._canary.observe(seconds * 1000)
+
+    def canary_missed(self) -> None:
+        """The canary did not come back."""
+        self._canary_missed.inc()
+
+    def broke_promise(self, sla: str) -> None:
+        """A promised latency is not kept."""
+        self._sla_breaches.labels(sla).inc()
+
+    def restarted_worker(self) -> None:
+        """A supervised worker ended."""
+        self._worker_restarts.inc()
+
+    def dropped_reader(self) -> None:
+        """The reader of a stream was too slow."""
+        self._stream_drops.inc()
+
+    def refused_long_call(self) -> None:
+        """A long call found no place."""
+        self._long_calls_refused.inc()
+
+    def look(self, readings: Readings) -> None:
+        """Set what is looked up rather than counted."""
+        self._queue_depth.clear()
+        depths: dict[tuple[str, str], int] = {}
+        for depth in readings.depths:
+            key = (self._known("depth", depth.queue), depth.state)
+            depths[key] = depths.get(key, 0) + depth.jobs
+        for labels, jobs in depths.items():
+            self._queue_depth.labels(*labels).set(jobs)
+        self._active_workers.set(readings.workers)
+        self._cpu_usage.set(psutil.cpu_percent() / 100)
+        self._wal_size.set(readings.wal_bytes)
+        self._long_calls.set(readings.open_long_calls)
+        self._log_drops.set(readings.log_lines_dropped)
+
+    def text(self) -> bytes:
+        """All of it in the text format of Prometheus."""
+        return generate_latest(self.registry)
+
+    def _of_queue(self, metric: Metric, queue: str, *more: str) -> Metric:
+        """The time series of a queue, found faster than the library finds it."""
+        child = self._children.get((metric, queue, *more))
+        if child is None:
+            labels = (self._known("queue", queue), *more)
+            child = metric.labels(*labels)
+            if labels[0] == queue:
+                self._children[(metric, queue, *more)] = child
+        return child  # type: ignore[return-value]
+
+    def _known(self, kind: str, name: str) -> str:
+        names = self._names.setdefault(kind, set())
+        if name in names:
+            return name
+        if len(names) >= MOST_NAMES:
+            return OTHERS
+        names.add(name)
+        return name
+
+    def _counter(self, name: str, text: str, *labels: str) -> Counter:
+        return Counter(name, text, labels, namespace=PREFIX, registry=self.registry)
+
+    def _gauge(self, name: str, text: str, *labels: str) -> Gauge:
+        return Gauge(name, text, labels, namespace=PREFIX, registry=self.registry)
+
+    def _histogram(self, name: str, text: str, buckets: tuple[float, ...], *labels: str) -> Histogram:
+        return Histogram(name, text, labels, namespace=PREFIX, registry=self.registry, buckets=buckets)

@@ -1,0 +1,124 @@
+"""Are the promised latencies kept? Measured all the time over a sliding window; a breach is told, never a crash.
+
+Pure calculation: the time comes in as an argument, and what should be said goes out as data.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from enum import StrEnum
+from math import ceil
+
+from msgspec import Struct
+
+WINDOW_S = 60.0
+MOST_SAMPLES = 2_000
+FEWEST_SAMPLES = 20
+SAY_AGAIN_S = 300.0
+
+
+class Measure(StrEnum):
+    """Which figure of the window must stay below the limit."""
+
+    P95 = "p95"
+    MEAN = "average"
+
+
+class Promise(Struct, frozen=True):
+    """What a figure may be at most, in milliseconds."""
+
+    name: str
+    limit_ms: float
+    measure: Measure = Measure.P95
+
+
+PROMISES = (
+    Promise("enqueue", 10.0),
+    Promise("look", 20.0),
+    Promise("pop", 20.0),
+    Promise("queue_to_run", 200.0, Measure.MEAN),
+)
+
+
+class Verdict(Struct, frozen=True):
+    """How a promise stands. `say`: a person should hear it now, because it has changed or has lasted."""
+
+    promise: Promise
+    value_ms: float
+    samples: int
+    is_broken: bool
+    say: bool
+
+
+class Window:
+    """The latest samples of one figure, none older than the window."""
+
+    def __init__(self, seconds: float, most: int) -> None:
+        self._seconds = seconds
+        self._samples: deque[tuple[float, float]] = deque(maxlen=most)
+
+    def add(self, value: float, now: float) -> None:
+        """Take a sample in; where there are too many, the oldest makes room."""
+        self._samples.append((now, value))
+
+    def values(self, now: float) -> list[float]:
+        """The samples that count."""
+        while self._samples and self._samples[0][0] <= now - self._seconds:
+            self._samples.popleft()
+        return [value for _, value in self._samples]
+
+
+class Sla:
+    """Keeps the samples of every promise and judges them."""
+
+    def __init__(
+        self,
+        promises: Iterable[Promise] = PROMISES,
+        *,
+        window: float = WINDOW_S,
+        fewest: int = FEWEST_SAMPLES,
+        say_again: float = SAY_AGAIN_S,
+    ) -> None:
+        self._promises = {promise.name: promise for promise in promises}
+        self._windows = {name: Window(window, MOST_SAMPLES) for name in self._promises}
+        self._fewest = fewest
+        self._say_again = say_again
+        self._said_at: dict[str, float] = {}
+
+    def sample(self, name: str, value_ms: float, now: float) -> None:
+        """Something took this long; what nothing is promised about is ignored."""
+        window = self._windows.get(name)
+        if window is not None:
+            window.add(value_ms, now)
+
+    def judge(self, now: float) -> list[Verdict]:
+        """How every promise stands that there are enough samples for."""
+        verdicts = []
+        for name, promise in self._promises.items():
+            values = self._windows[name].values(now)
+            if len(values) >= self._fewest:
+                verdicts.append(self._verdict(promise, values, now))
+            elif not values:
+                # Nothing is known any more, so the next breach is news.
+                self._said_at.pop(name, None)
+        return verdicts
+
+    def _verdict(self, promise: Promise, values: list[float], now: float) -> Verdict:
+        value = figure(promise.measure, values)
+        is_broken = value > promise.limit_ms
+        said_at = self._said_at.get(promise.name)
+        if is_broken:
+            say = said_at is None or now - said_at >= self._say_again
+            if say:
+                self._said_at[promise.name] = now
+        else:
+            say = self._said_at.pop(promise.name, None) is not None
+        return Verdict(promise, value, len(values), is_broken, say)
+
+
+def figure(measure: Measure, values: list[float]) -> float:
+    """The 95th percentile (the smallest value that 95 % do not exceed), or the average."""
+    if measure is Measure.MEAN:
+        return sum(values) / len(values)
+    return sorted(values)[ceil(len(values) * 0.95) - 1]

@@ -1,0 +1,141 @@
+"""Which trace a call belongs to: W3C `traceparent`, carried by a context variable.
+
+Works without OpenTelemetry. Where the program has imported it, its current span is the one that counts, and what is
+made current here is its parent.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+from msgspec import Struct
+
+_HEADER = re.compile(r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?")
+_ID = re.compile(r"[0-9a-f]{32}")
+_NO_TRACE, _NO_SPAN = "0" * 32, "0" * 16
+
+
+class Trace(Struct, frozen=True):
+    """One span of a trace: which trace, which span, and which span caused it."""
+
+    trace_id: str
+    span_id: str
+    parent: str | None = None
+    sampled: bool = True
+
+    @property
+    def header(self) -> str:
+        """As `traceparent` carries it."""
+        return f"00-{self.trace_id}-{self.span_id}-{'01' if self.sampled else '00'}"
+
+    def child(self, span_id: str | None = None) -> Trace:
+        """A span that this one causes."""
+        return Trace(self.trace_id, span_id or new_span_id(), self.span_id, self.sampled)
+
+
+_current: ContextVar[Trace | None] = ContextVar("holdfast_trace", default=None)
+
+
+def make() -> Trace:
+    """The first span of a new trace."""
+    return Trace(_random_id(16), new_span_id())
+
+
+def new_span_id() -> str:
+    """A random one."""
+    return _random_id(8)
+
+
+def parse(header: str | None) -> Trace | None:
+    """What a `traceparent` says, or None: a header that cannot be read counts as none."""
+    found = _HEADER.fullmatch(header.strip()) if header else None
+    if found is None:
+        return None
+    version, trace_id, span_id, flags, more = found.groups()
+    if version == "ff" or (version == "00" and more) or trace_id == _NO_TRACE or span_id == _NO_SPAN:
+        return None
+    return Trace(trace_id, span_id, sampled=bool(int(flags, 16) & 1))
+
+
+def of_header(header: str | None) -> Trace:
+    """The span of a request: a child of the caller's, or the first of a new trace."""
+    parent = parse(header)
+    return make() if parent is None else parent.child()
+
+
+def of_job(trace_id: str, job_id: str) -> Trace:
+    """The span that stands for a job, the same wherever it is asked for. Any text may be the id of a trace."""
+    known = _ID.fullmatch(trace_id) and trace_id != _NO_TRACE
+    return Trace(trace_id if known else _derived(trace_id, 16), span_of(job_id))
+
+
+def of_run(trace_id: str, job_id: str, run_id: str) -> Trace:
+    """The span of a run, caused by that of its job."""
+    return of_job(trace_id, job_id).child(span_of(run_id))
+
+
+def span_of(id_: str) -> str:
+    """The span that stands for a job or a run, the same wherever it is asked for."""
+    return _derived(id_, 8)
+
+
+def current() -> Trace | None:
+    """The span that the calling code works in, if any."""
+    ours, theirs = _current.get(), _of_opentelemetry()
+    return theirs if theirs is not None and (ours is None or ours.span_id != theirs.span_id) else ours
+
+
+@contextmanager
+def using(trace: Trace | None) -> Iterator[None]:
+    """Make a span the current one for the calling code, and for OpenTelemetry if the program uses it."""
+    token = _current.set(trace)
+    detach = _attach(trace) if trace is not None else None
+    try:
+        yield
+    finally:
+        if detach is not None:
+            detach()
+        _current.reset(token)
+
+
+def _random_id(size: int) -> str:
+    return os.urandom(size).hex()
+
+
+def _derived(text: str, size: int) -> str:
+    return hashlib.blake2b(text.encode(), digest_size=size).hexdigest()
+
+
+def _opentelemetry() -> Any:
+    # Never imported from here: who has not asked for it shall not pay for it.
+    return sys.modules.get("opentelemetry.trace")
+
+
+def _of_opentelemetry() -> Trace | None:
+    opentelemetry = _opentelemetry()
+    if opentelemetry is None:
+        return None
+    span = opentelemetry.get_current_span().get_span_context()
+    if not span.is_valid:
+        return None
+    return Trace(f"{span.trace_id:032x}", f"{span.span_id:016x}", sampled=bool(span.trace_flags & 1))
+
+
+def _attach(trace: Trace) -> Any:
+    opentelemetry, context = _opentelemetry(), sys.modules.get("opentelemetry.context")
+    if opentelemetry is None or context is None:
+        return None
+    span = opentelemetry.NonRecordingSpan(
+        opentelemetry.SpanContext(
+            int(trace.trace_id, 16), int(trace.span_id, 16), True, opentelemetry.TraceFlags(int(trace.sampled))
+        )
+    )
+    token = context.attach(opentelemetry.set_span_in_context(span))
+    return lambda: context.detach(token)

@@ -1,0 +1,77 @@
+"""What a database needs of whoever works on it: due jobs promoted, the dead settled, the old forgotten."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from holdfast.core.job import Millis, SessionId
+from holdfast.runtime.clock import Clock
+from holdfast.runtime.janitor import Janitor
+from holdfast.runtime.judge import Judge
+from holdfast.runtime.loop import Loop
+from holdfast.runtime.node import boot_id, node_name
+from holdfast.runtime.promoter import Promoter
+from holdfast.runtime.recovery import Recovery
+from holdfast.runtime.session import lock_folder
+from holdfast.store.engine import Changes, Engine
+from holdfast.store.scripts.clockwork import tick
+from holdfast.store.scripts.retention import KEEP_MS
+from holdfast.store.statements import Dialect
+
+
+class Upkeep:
+    """The loops that any number of processes may run on one database at the same time. Lives on one event loop."""
+
+    def __init__(self, engine: Engine, clock: Clock, own: SessionId, keep_ms: Millis = KEEP_MS) -> None:
+        self._engine = engine
+        self._clock = clock
+        self._home = asyncio.get_running_loop()
+        self._promoter = Promoter(engine, clock)
+        # A SQLite file and its lock files are on one machine; those of a PostgreSQL server's clients may not be.
+        locks = lock_folder(engine) if engine.dialect is Dialect.SQLITE else None
+        judge = Judge(boot_id(), node_name(), locks=locks)
+        self._recovery = Recovery(engine, clock, judge, own)
+        self._loops: list[Loop] = [self._promoter, self._recovery, Janitor(engine, clock, keep_ms)]
+        self._leave: list[Callable[[], None]] = []
+
+    async def settle_the_dead(self) -> None:
+        """Look once, now."""
+        await self._recovery.tick()
+
+    async def promote(self) -> int:
+        """Move everything forward whose time has come, now; how many jobs that were."""
+        moved = 0
+        while True:
+            ticked = await self._engine.write(tick, self._clock.now())
+            moved += ticked.promoted + ticked.expired
+            if not ticked.more:
+                return moved
+
+    async def start(self) -> None:
+        """Settle what a dead predecessor left, then let every loop run."""
+        await self.settle_the_dead()
+        self._leave = [
+            await asyncio.to_thread(self._engine.listen, self._heed),
+            self._clock.on_change(self._wake_from_outside),
+        ]
+        for loop in self._loops:
+            loop.start()
+
+    async def stop(self) -> None:
+        """Let the ticks that are under way end."""
+        for leave in self._leave:
+            leave()
+        for loop in self._loops:
+            await loop.stop()
+
+    def _heed(self, changes: Changes) -> None:
+        if changes.due or changes.unknown:
+            self._home.call_soon_threadsafe(self._promoter.wake)
+
+    def _wake_from_outside(self) -> None:
+        self._home.call_soon_threadsafe(self._wake_all)
+
+    def _wake_all(self) -> None:
+        for loop in self._loops:
+            loop.wake()

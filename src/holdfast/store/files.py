@@ -1,0 +1,262 @@
+"""What runs leave behind as files: `<folder>/<job>/runs/<run>/…` for logs, `<folder>/<job>/artifacts/…`.
+
+A log is one stream of bytes in segments, each named by the offset of its first byte. The oldest ones may be gone; an
+offset means the same byte for ever.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO
+
+from msgspec import Struct
+
+from holdfast.core.errors import InvalidInput, NotFound, StoreUnavailable
+from holdfast.core.job import JobId, RunId
+from holdfast.core.limits import check_label, shown
+
+TRIES = 10
+LONGEST_NAME = 250
+LONGEST_PATH = 1_000
+MOST_LISTED = 1_000
+LONGEST_TAIL = 1 << 20
+
+_PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", re.ASCII)
+_SEGMENT = re.compile(r"(\d{20})\.log", re.ASCII)
+_NO_LINK = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class Excerpt(Struct, frozen=True):
+    """A piece of a log: where it really begins, its bytes, and where the log ends by now."""
+
+    offset: int
+    data: bytes
+    end: int
+
+
+class Artifact(Struct, frozen=True):
+    """A file that a job made."""
+
+    name: str
+    size: int
+
+
+class Segment(Struct, frozen=True, order=True):
+    """A part of a log, by the offset of its first byte."""
+
+    start: int
+    path: Path
+
+
+class JobFiles:
+    """The files of all jobs of one database on this machine."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def of_job(self, job_id: JobId) -> Path:
+        """The folder of a job, whether it exists or not."""
+        return self.folder / folder_name(job_id)
+
+    def log_of(self, job_id: JobId, run_id: RunId) -> Path:
+        """The folder with the log of a run."""
+        return self.of_job(job_id) / "runs" / folder_name(run_id)
+
+    def artifacts_of(self, job_id: JobId) -> Path:
+        """The folder with the artifacts of a job."""
+        return self.of_job(job_id) / "artifacts"
+
+    def make(self, path: Path) -> Path:
+        """Make a folder below ours, for nobody else to read."""
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if self.folder.lstat().st_uid != os.geteuid():
+            raise StoreUnavailable(f"{self.folder} belongs to another user; remove it, or choose another folder")
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return path
+
+    def read(self, job_id: JobId, run_id: RunId, offset: int = 0, limit: int = 1 << 16) -> Excerpt:
+        """At most `limit` bytes of a log from `offset` on, or from the oldest byte that is kept."""
+        folder = self.log_of(job_id, run_id)
+        for _ in range(TRIES):
+            # A segment that is gone between the look and the reading was the oldest: look again.
+            with suppress(FileNotFoundError):
+                return _read(segments_of(folder), offset, limit)
+        return Excerpt(offset, b"", offset)
+
+    def tail(self, job_id: JobId, run_id: RunId, lines: int) -> Excerpt:
+        """The last lines of a log, as far as they stand in its last megabyte."""
+        end = self.read(job_id, run_id, limit=0).end
+        last = self.read(job_id, run_id, max(0, end - LONGEST_TAIL), 2 * LONGEST_TAIL)
+        at = len(last.data) - last.data.endswith(b"\n")
+        for _ in range(lines):
+            at = last.data.rfind(b"\n", 0, max(at, 0))
+            if at < 0:
+                break
+        start = len(last.data) if lines <= 0 else at + 1
+        return Excerpt(last.offset + start, last.data[start:], last.end)
+
+    def artifact(self, job_id: JobId, name: str) -> Path:
+        """Where a task may write an artifact; the folder is made."""
+        *folders, last = check_artifact(name)
+        folder = self.make(self.artifacts_of(job_id))
+        for part in folders:
+            folder = folder / part
+            if folder.is_symlink():
+                raise InvalidInput(f"artifact {shown(name)} leads through a link; use folders")
+            folder.mkdir(mode=0o700, exist_ok=True)
+        if (folder / last).is_symlink():
+            raise InvalidInput(f"artifact {shown(name)} is a link; use a file")
+        return folder / last
+
+    def artifacts(self, job_id: JobId) -> list[Artifact]:
+        """The artifacts of a job, sorted by name; the first thousand of them."""
+        found: list[Artifact] = []
+        try:
+            with _opened(self.folder, [folder_name(job_id), "artifacts"]) as top:
+                for folder, _, files, handle in os.fwalk(".", dir_fd=top):
+                    names = [os.path.normpath(os.path.join(folder, file)) for file in files]
+                    found += [
+                        made for file, name in zip(files, names, strict=True) if (made := _made(file, name, handle))
+                    ]
+        except OSError:
+            # There is none, or it is being changed under our eyes.
+            pass
+        return sorted(found, key=lambda artifact: artifact.name)[:MOST_LISTED]
+
+    def open_artifact(self, job_id: JobId, name: str) -> BinaryIO:
+        """An artifact to read. Never one that a link leads to, whoever made the link."""
+        *folders, last = check_artifact(name)
+        try:
+            with _opened(self.folder, [folder_name(job_id), "artifacts", *folders]) as folder:
+                # Without waiting: a pipe would keep us here until somebody writes to it.
+                file = os.open(last, _NO_LINK | os.O_NONBLOCK, dir_fd=folder)
+        except OSError:
+            raise _no_artifact(job_id, name) from None
+        if not stat.S_ISREG(os.fstat(file).st_mode):
+            os.close(file)
+            raise _no_artifact(job_id, name)
+        return os.fdopen(file, "rb")
+
+    def jobs(self) -> Iterator[JobId]:
+        """Every job that has a folder."""
+        with suppress(FileNotFoundError):
+            for entry in os.scandir(self.folder):
+                job_id = job_of(entry.name)
+                if job_id is not None:
+                    yield job_id
+
+    def forget(self, job_id: JobId) -> None:
+        """Remove everything of a job."""
+        path = self.of_job(job_id)
+        if path.is_symlink():
+            path.unlink(missing_ok=True)
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def folder_name(id_: str) -> str:
+    """The name of the folder of a job or a run: its id, or a way to write it down that no path can misread."""
+    name = id_ if _PLAIN.fullmatch(id_) else "%" + id_.encode("utf-8", "surrogatepass").hex()
+    if len(name) > LONGEST_NAME:
+        raise InvalidInput(f"id {shown(id_)} is too long to name a folder")
+    return name
+
+
+def job_of(name: str) -> JobId | None:
+    """The job that a folder of this name belongs to; None if it is not one of ours."""
+    if _PLAIN.fullmatch(name):
+        return name
+    with suppress(ValueError):
+        if name.startswith("%"):
+            return bytes.fromhex(name[1:]).decode("utf-8", "surrogatepass")
+    return None
+
+
+def segments_of(folder: Path) -> list[Segment]:
+    """The segments of a log that are there, in order."""
+    try:
+        names = os.listdir(folder)
+    except FileNotFoundError:
+        return []
+    matches = [match for match in map(_SEGMENT.fullmatch, names) if match]
+    return sorted(Segment(int(match.group(1)), folder / match.group()) for match in matches)
+
+
+def segment_name(start: int) -> str:
+    """The file name of the segment that begins at this offset."""
+    return f"{start:020}.log"
+
+
+def check_artifact(name: object) -> list[str]:
+    """The parts of an artifact's name: a path with `/`, relative, without `.` and `..`."""
+    parts = check_label("artifact", name, LONGEST_PATH).split("/")
+    for part in parts:
+        if part in ("", ".", "..") or len(os.fsencode(part)) > LONGEST_NAME:
+            raise InvalidInput(
+                f"artifact {shown(name)} is not a valid name: use a path like 'report.html' or 'plots/a.png' "
+                "that stays in its folder"
+            )
+    return parts
+
+
+def _made(file: str, name: str, folder: int) -> Artifact | None:
+    """The artifact of this name, if it is a file that can be asked for by it."""
+    try:
+        check_artifact(name)
+        status = os.stat(file, dir_fd=folder, follow_symlinks=False)
+    except (InvalidInput, OSError):
+        return None
+    return Artifact(name, status.st_size) if stat.S_ISREG(status.st_mode) else None
+
+
+def _no_artifact(job_id: JobId, name: str) -> NotFound:
+    return NotFound(f"job {job_id} has no artifact {shown(name)}")
+
+
+def _read(segments: list[Segment], offset: int, limit: int) -> Excerpt:
+    if not segments:
+        return Excerpt(0, b"", 0)
+    last = segments[-1]
+    end = last.start + last.path.stat().st_size
+    start = at = min(max(offset, segments[0].start), end)
+    data = bytearray()
+    for number, segment in enumerate(segments):
+        behind = segments[number + 1].start if number + 1 < len(segments) else end
+        wanted = min(limit - len(data), behind - at)
+        if wanted <= 0:
+            continue
+        try:
+            with segment.path.open("rb") as file:
+                file.seek(at - segment.start)
+                piece = file.read(wanted)
+        except FileNotFoundError:
+            if not data:
+                raise
+            break
+        data += piece
+        at += len(piece)
+        if len(piece) < wanted:
+            # Bytes that the machine lost when it went down: what comes behind them is for the next call.
+            if data:
+                break
+            start = at = behind
+    return Excerpt(start, bytes(data), end)
+
+
+@contextmanager
+def _opened(top: Path, parts: list[str]) -> Iterator[int]:
+    """A folder below `top`, reached without following a link."""
+    handle = os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        for part in parts:
+            inner = os.open(part, _NO_LINK | os.O_DIRECTORY, dir_fd=handle)
+            os.close(handle)
+            handle = inner
+        yield handle
+    finally:
+        os.close(handle)

@@ -1,0 +1,84 @@
+"""What runs say and make: their logs and artifacts, found by job. Read where the files are, beside the database."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from holdfast.core.errors import NotFound
+from holdfast.core.job import TERMINAL, JobId, RunId
+from holdfast.core.limits import check_int
+from holdfast.core.run import Run
+from holdfast.store.engine import Engine, Tx
+from holdfast.store.files import Artifact, Excerpt, JobFiles
+from holdfast.store.scripts.look import find_last, runs_of
+
+LONGEST_PIECE = 1 << 20
+MOST_LINES = 10_000
+
+
+class LogPart(Struct, frozen=True):
+    """A piece of a run's log. `eof`: the run has ended and nothing comes behind this piece."""
+
+    run_id: RunId | None
+    attempt: int | None
+    offset: int
+    data: bytes
+    end: int
+    eof: bool
+
+
+class Source(Struct, frozen=True):
+    """The run whose log is meant, if there is one yet, and whether nothing can be added to it."""
+
+    run: Run | None
+    has_ended: bool
+
+
+def read_log(
+    engine: Engine, job_id: JobId, run_id: RunId | None = None, offset: int = 0, limit: int = 1 << 16
+) -> LogPart:
+    """A piece of the log of a run, of the last one if none is named; goes on at `offset + len(data)`."""
+    check_int("offset", offset, 0, 2**62)
+    check_int("limit", limit, 0, LONGEST_PIECE)
+    # First whether it has ended, then the file: whatever comes later would have been in it.
+    source = engine.query(_source, job_id, run_id)
+    if source.run is None:
+        return _part(source, Excerpt(0, b"", 0))
+    return _part(source, JobFiles(engine.files).read(source.run.job_id, source.run.id, offset, limit))
+
+
+def tail_log(engine: Engine, job_id: JobId, run_id: RunId | None = None, lines: int = 10) -> LogPart:
+    """The last lines of the log of a run, of the last one if none is named."""
+    check_int("lines", lines, 0, MOST_LINES)
+    source = engine.query(_source, job_id, run_id)
+    if source.run is None:
+        return _part(source, Excerpt(0, b"", 0))
+    return _part(source, JobFiles(engine.files).tail(source.run.job_id, source.run.id, lines))
+
+
+def list_artifacts(engine: Engine, job_id: JobId) -> list[Artifact]:
+    """The files that a job has made so far."""
+    return JobFiles(engine.files).artifacts(engine.query(find_last, job_id).id)
+
+
+def _source(tx: Tx, job_id: JobId, run_id: RunId | None) -> Source:
+    runs = runs_of(tx, job_id)
+    if run_id is not None:
+        runs = [run for run in runs if run.id == run_id]
+        if not runs:
+            raise NotFound(f"job {job_id} has no run {run_id!r}")
+    if not runs:
+        return Source(None, find_last(tx, job_id).state.name in TERMINAL)
+    return Source(runs[-1], runs[-1].status is not None)
+
+
+def _part(source: Source, found: Excerpt) -> LogPart:
+    run = source.run
+    return LogPart(
+        run_id=None if run is None else run.id,
+        attempt=None if run is None else run.attempt,
+        offset=found.offset,
+        data=found.data,
+        end=found.end,
+        eof=source.has_ended and found.offset + len(found.data) >= found.end,
+    )

@@ -1,0 +1,135 @@
+"""The folder that a daemon lives in, and where a program finds the daemon."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sys
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+
+from holdfast.core.errors import InvalidInput, StoreUnavailable
+from holdfast.core.limits import shown
+
+HOME = "HOLDFAST_HOME"
+TOKEN = "HOLDFAST_TOKEN"
+
+
+class Home:
+    """Where everything of one daemon is."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    @property
+    def database(self) -> Path:
+        """The SQLite file."""
+        return self.folder / "meta.db"
+
+    @property
+    def settings(self) -> Path:
+        """The file with the daemon's settings."""
+        return self.folder / "holdfast.toml"
+
+    @property
+    def socket(self) -> Path:
+        """The unix socket that the daemon listens on."""
+        return self.folder / "holdfast.sock"
+
+    @property
+    def token(self) -> Path:
+        """The file with the bearer token for TCP."""
+        return self.folder / "token"
+
+    @property
+    def lock(self) -> Path:
+        """Held for as long as a daemon lives here."""
+        return self.folder / "daemon.lock"
+
+    @property
+    def log(self) -> Path:
+        """What a daemon in the background says."""
+        return self.folder / "logs" / "daemon.log"
+
+    @property
+    def jobs(self) -> Path:
+        """The logs and artifacts of the jobs."""
+        return self.folder / "jobs"
+
+    def create(self) -> None:
+        """Make what is missing, readable by nobody else."""
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self.log.parent.mkdir(exist_ok=True, mode=0o700)
+            self.jobs.mkdir(exist_ok=True, mode=0o700)
+            if not self.token.exists():
+                self._make_token()
+        except OSError as error:
+            raise StoreUnavailable(
+                f"the home folder {self.folder} cannot be used ({error.strerror}); choose another with --home"
+            ) from error
+
+    def _make_token(self) -> None:
+        """Complete before it has its name: whoever finds it can read all of it."""
+        fresh = self.token.with_suffix(f".{os.getpid()}")
+        with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+            file.write(secrets.token_urlsafe(32))
+        fresh.replace(self.token)
+
+
+class Address(Struct, frozen=True):
+    """Where a daemon answers: its unix socket, or a host and port with the token that opens them."""
+
+    socket: str | None = None
+    host: str = "localhost"
+    port: int = 0
+    token: str | None = None
+    is_tls: bool = False
+    prefix: str = ""
+    lock: str | None = None
+
+    def __str__(self) -> str:
+        scheme = "https" if self.is_tls else "http"
+        return self.socket or f"{scheme}://{self.host}:{self.port}{self.prefix}"
+
+
+def find_home(chosen: str | Path | None = None) -> Home:
+    """The home that was chosen, that the environment names, or the platform's default."""
+    folder = chosen or os.environ.get(HOME)
+    path = Path(folder).expanduser() if folder else _default()
+    if path.exists() and not path.is_dir():
+        raise InvalidInput(f"{path} is not a folder; choose a folder for the daemon's home")
+    return Home(path.absolute())
+
+
+def find_daemon(url: str | None = None) -> Address:
+    """The daemon at a URL, or that of the home folder."""
+    if url is None:
+        home = find_home()
+        return Address(socket=str(home.socket), lock=str(home.lock))
+    parts = urlsplit(url)
+    try:
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+    except ValueError as error:
+        raise InvalidInput(f"{shown(url)} is not the address of a daemon: {error}") from None
+    if not parts.hostname or parts.username or parts.query or parts.fragment:
+        raise InvalidInput(f"{shown(url)} is not the address of a daemon: write http://HOST:PORT")
+    token = os.environ.get(TOKEN) or _token_at_home()
+    return Address(
+        host=parts.hostname, port=port, token=token, is_tls=parts.scheme == "https", prefix=parts.path.rstrip("/")
+    )
+
+
+def _token_at_home() -> str | None:
+    try:
+        return find_home().token.read_text().strip()
+    except (OSError, InvalidInput):
+        return None
+
+
+def _default() -> Path:
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Application Support" / "holdfast"
+    return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "holdfast"

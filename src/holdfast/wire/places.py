@@ -1,0 +1,59 @@
+"""The places for workers that a daemon keeps filled: whoever is in one holds its lock for life."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from holdfast.core.errors import Conflict
+from holdfast.store.locks import LifeLock, is_locked
+from holdfast.wire.home import Home
+
+
+class Place(Struct, frozen=True):
+    """A worker that should always be there: its name, and the words after `holdfast worker`."""
+
+    name: str
+    words: tuple[str, ...]
+
+
+class Occupant(Struct, frozen=True):
+    """Who is in a place, as the file of its lock says."""
+
+    pid: int
+    words: tuple[str, ...]
+
+
+def lock_of(home: Home, name: str) -> Path:
+    """The lock that the worker in a place holds."""
+    return home.folder / "workers" / f"{name}.lock"
+
+
+def take(home: Home, place: Place) -> LifeLock:
+    """Be the worker in a place, with a note of who that is."""
+    path = lock_of(home, place.name)
+    try:
+        lock = LifeLock(path)
+    except BlockingIOError:
+        raise Conflict(f"place {place.name!r} has a worker already") from None
+    path.write_bytes(msgspec.json.encode(Occupant(os.getpid(), place.words)))
+    return lock
+
+
+def occupant(home: Home, name: str) -> Occupant | None:
+    """Who is in a place, if somebody is."""
+    path = lock_of(home, name)
+    if not is_locked(str(path)):
+        return None
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Occupant)
+    except (OSError, msgspec.DecodeError):
+        return None  # It has just begun, and has not written down who it is.
+
+
+def app_words(apps: tuple[str, ...]) -> tuple[str, ...]:
+    """The words that give a worker its code."""
+    return tuple(word for app in apps for word in ("--app", app))

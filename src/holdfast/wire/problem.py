@@ -1,0 +1,29 @@
+"""An error as it travels (RFC 9457), and back."""
+
+from __future__ import annotations
+
+import msgspec
+
+from holdfast.core import errors
+from holdfast.core.errors import HoldfastError, JobError
+
+_BY_CODE: dict[str, type[HoldfastError]] = {
+    kind.code: kind
+    for kind in vars(errors).values()
+    if isinstance(kind, type) and issubclass(kind, HoldfastError) and not issubclass(kind, JobError)
+}
+
+
+class Problem(msgspec.Struct, omit_defaults=True):
+    """What went wrong, for programs (`code`, which stays the same) and for people (`detail`)."""
+
+    title: str
+    status: int
+    detail: str
+    code: str
+    type: str = "about:blank"
+    trace_id: str | None = None
+
+    def error(self) -> HoldfastError:
+        """The error of ours that it stands for."""
+        return _BY_CODE.get(self.code, HoldfastError)(self.detail)

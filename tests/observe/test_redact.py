@@ -1,0 +1,148 @@
+"""What is hidden from people, and what is not."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.observe.redact import HIDDEN, MAX_DEPTH, TOO_DEEP, is_secret, redacted, redacted_json, redacted_text
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "password",
+        "PASSWORD",
+        "db_password",
+        "passwordHash",
+        "db_pwd",
+        "token",
+        "accessToken",
+        "X-Api-Key",
+        "apikey",
+        "AWS_SECRET_ACCESS_KEY",
+        "client-secret",
+        "Authorization",
+        "set-cookie",
+        "credentials",
+        "private_key",
+        "basic_auth",
+    ],
+)
+def test_a_key_that_looks_secret_is_known_however_it_is_written(key: str) -> None:
+    assert is_secret(key)
+
+
+@pytest.mark.parametrize(
+    "key",
+    ["tokenizer", "secretary", "passenger", "PWD", "author", "idempotency_key", "public_key", "session_id", "key", ""],
+)
+def test_an_ordinary_key_is_left_alone(key: str) -> None:
+    assert not is_secret(key)
+
+
+def test_secrets_are_hidden_at_every_depth_and_the_rest_stays() -> None:
+    value = {"user": "ada", "list": [{"login": {"password": "hunter2", "tries": 3}}], "token": ["a", "b"]}
+    assert redacted(value) == {"user": "ada", "list": [{"login": {"password": HIDDEN, "tries": 3}}], "token": HIDDEN}
+
+
+def test_the_value_that_came_in_is_not_changed() -> None:
+    value = {"password": "hunter2"}
+    redacted(value)
+    assert value == {"password": "hunter2"}
+
+
+def test_how_many_tokens_is_no_secret() -> None:
+    assert redacted({"max_tokens": 100, "token": 100}) == {"max_tokens": 100, "token": HIDDEN}
+
+
+def test_nothing_and_yes_or_no_are_no_secrets() -> None:
+    assert redacted({"token": None, "password": False}) == {"token": None, "password": False}
+
+
+def test_a_pair_of_name_and_value_is_understood() -> None:
+    assert redacted([{"name": "API_KEY", "value": "abc"}, {"name": "CITY", "value": "Kyoto"}]) == [
+        {"name": "API_KEY", "value": HIDDEN},
+        {"name": "CITY", "value": "Kyoto"},
+    ]
+
+
+def test_the_words_of_a_command_are_understood() -> None:
+    argv = ["deploy", "--password", "hunter2", "--token=abc", "--city", "Kyoto", "-H", "Authorization: Bearer abcdef"]
+    assert redacted(argv) == [
+        "deploy",
+        "--password",
+        HIDDEN,
+        f"--token={HIDDEN}",
+        "--city",
+        "Kyoto",
+        "-H",
+        f"Authorization: {HIDDEN}",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("login with password=hunter2 failed", "login with password=*** failed"),
+        ("url?token=abc&page=2", "url?token=***&page=2"),
+        ('{"api_key": "abc", "page": 2}', '{"api_key": "***", "page": 2}'),
+        ("{'api_key': 'abc'}", "{'api_key': '***'}"),
+        ("password: hunter2", "password: ***"),
+        ("sent Bearer abc.def-123 to it", "sent Bearer *** to it"),
+        ("Authorization: Digest username=ada, response=f00\nHost: x", "Authorization: ***\nHost: x"),
+        ("Cookie: session=1; other=2", "Cookie: ***"),
+        ("postgresql://ada:hunter2@db/work", "postgresql://ada:***@db/work"),
+        ("redis://:hunter2@db", "redis://:***@db"),
+        ("mysql --password hunter2 -u ada", "mysql --password *** -u ada"),
+        ('secret="two words" next', "secret=*** next"),
+        (
+            "-----BEGIN RSA PRIVATE KEY-----\nMII\n-----END RSA PRIVATE KEY-----",
+            "-----BEGIN RSA PRIVATE KEY-----***-----END RSA PRIVATE KEY-----",
+        ),
+    ],
+)
+def test_a_text_does_not_give_a_secret_away(text: str, shown: str) -> None:
+    assert redacted_text(text) == shown
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "unexpected token: }",
+        "max_tokens=100",
+        "job 12 of queue mail failed: KeyError: 'page'",
+        "see https://example.org/a:b/c@d",
+        "the token is missing or wrong",
+    ],
+)
+def test_an_ordinary_text_is_left_alone(text: str) -> None:
+    assert redacted_text(text) == text
+
+
+def test_a_document_is_read_as_json_and_anything_else_as_text() -> None:
+    assert redacted_json('{"password":"x","n":1}') == '{"password":"***","n":1}'
+    assert redacted_json('{"password":"x"') == '{"password":"***"'
+
+
+def test_a_value_that_contains_itself_comes_to_an_end() -> None:
+    value: dict[str, Any] = {}
+    value["again"] = value
+    shown = redacted(value)
+    for _ in range(MAX_DEPTH):
+        shown = shown["again"]
+    assert shown == TOO_DEEP
+
+
+@given(st.text())
+def test_a_text_that_is_shown_twice_is_hidden_once(text: str) -> None:
+    once = redacted_text(f"{text} password=hunter2")
+    assert "hunter2" not in once.replace(text, "")
+    assert redacted_text(once) == once
+
+
+@pytest.mark.parametrize("text", ["a" * 1_000_000 + "key", "key=" * 250_000, "password " * 100_000, "a:b@" * 250_000])
+def test_a_megabyte_takes_moments(text: str) -> None:
+    # A pattern that goes back and back would run into the time limit of the tests.
+    assert redacted_text(text + "://") is not None
