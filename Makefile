@@ -38,7 +38,7 @@ test-long: $(INSTALLED)
 	$(BIN)/pytest -m long -s --timeout=3600
 
 bench: $(INSTALLED)
-	@$(BIN)/python -m bench
+	@$(BIN)/python -m bench --all
 
 clean:
 	rm -rf $(VENV) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

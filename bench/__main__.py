@@ -12,7 +12,8 @@ from pathlib import Path
 
 import apsw
 
-from bench import claiming, draining, enqueuing, full_life, memory, pickup, recovering
+from bench import claiming, draining, enqueuing, full_life, memory, pickup, recovering, through_daemon
+from bench.peers import comparing
 from bench.table import Place, Table
 from tests.postgres_server import running_postgres
 
@@ -24,16 +25,21 @@ MEASUREMENTS: dict[str, Callable[[Place], Table]] = {
     "recover": recovering.measure,
     "pickup": pickup.measure,
     "memory": memory.measure,
+    "daemon": through_daemon.measure,
+    "peers": comparing.measure,
 }
+# Takes minutes, and at first downloads what it compares with.
+SLOW = ("peers",)
 
 
 def main() -> None:
     """Parse the words, run, print."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument(
-        "only", nargs="*", metavar="measurement", help=f"which: {', '.join(MEASUREMENTS)} (default: all)"
+        "only", nargs="*", metavar="measurement", help=f"which: {', '.join(MEASUREMENTS)} (default: all but the slow)"
     )
-    parser.add_argument("--write", metavar="FILE", type=Path, help="also write the tables to this Markdown file")
+    parser.add_argument("--all", action="store_true", help=f"also the slow: {', '.join(SLOW)}")
+    parser.add_argument("--write", metavar="FILE", type=Path, help="also put the tables into this Markdown file")
     words = parser.parse_args()
     unknown = sorted(set(words.only) - set(MEASUREMENTS))
     if unknown:
@@ -41,12 +47,20 @@ def main() -> None:
     parts = [_heading()]
     print(parts[0], flush=True)
     with tempfile.TemporaryDirectory(dir=os.environ.get("HOLDFAST_BENCH_DIR")) as folder, running_postgres() as url:
-        for name in words.only or MEASUREMENTS:
+        for name in words.only or [name for name in MEASUREMENTS if words.all or name not in SLOW]:
             table = MEASUREMENTS[name](Place(Path(folder), url)).markdown()
             print(table, flush=True)
             parts.append(table)
     if words.write:
-        words.write.write_text("\n".join(parts), "utf-8")
+        old = words.write.read_text("utf-8") if words.write.exists() else ""
+        words.write.write_text("\n".join([*parts, *sections_to_keep(old, parts)]), "utf-8")
+
+
+def sections_to_keep(old: str, parts: list[str]) -> list[str]:
+    """The sections of an earlier run that this run did not measure again."""
+    new = {part.lstrip().partition("\n")[0] for part in parts}
+    sections = ["\n## " + section.rstrip("\n") + "\n" for section in old.split("\n## ")[1:]]
+    return [section for section in sections if section.lstrip().partition("\n")[0] not in new]
 
 
 def _heading() -> str:

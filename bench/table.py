@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import quantiles
@@ -28,21 +28,27 @@ class Place(Struct, frozen=True):
 
 
 class Table(Struct):
-    """Rows under a title; a row is what, the figure, and how it compares."""
+    """Rows under a title; a row is what, the figure, and how it compares, unless `heads` says otherwise."""
 
     title: str
     note: str
-    rows: list[tuple[str, str, str]]
+    rows: Sequence[tuple[str, ...]]
+    heads: tuple[str, ...] = ("what", "measured", "compared")
+    after: str = ""
 
     def markdown(self) -> str:
         """As Markdown that also reads well in a terminal."""
-        rows = [("what", "measured", "compared"), *self.rows]
-        widths = [max(len(row[column]) for row in rows) for column in range(3)]
+        return f"\n## {self.title}\n\n{self.note}\n\n{self.lines()}\n" + (f"\n{self.after}" if self.after else "")
+
+    def lines(self) -> str:
+        """The rows alone."""
+        rows = [self.heads, *self.rows]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = [
             "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |" for row in rows
         ]
         lines.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
-        return f"\n## {self.title}\n\n{self.note}\n\n" + "\n".join(lines) + "\n"
+        return "\n".join(lines)
 
 
 class Stopwatch:

@@ -14,6 +14,7 @@ from typing import Any
 
 import apsw
 import msgspec
+import reference_daemon
 from reference_format import call_of, doc, plain, shown, summary, table
 from reference_texts import CODES, OPTIONS, SETTINGS, TABLES
 
@@ -25,11 +26,13 @@ from holdfast.core import job as jobs
 from holdfast.core.errors import HoldfastError
 from holdfast.core.gates import Closed, Open
 from holdfast.core.retry import RetryPolicy, Tries
+from holdfast.store.files import Artifact
 from holdfast.store.scripts.bulk import BulkResult
 from holdfast.store.scripts.cancel import Cancelling
 from holdfast.store.scripts.doctor import Violation
 from holdfast.store.scripts.groups import Group, GroupView
 from holdfast.store.scripts.look import Page
+from holdfast.store.scripts.output import LogPart
 from holdfast.store.scripts.why import Why
 from holdfast.workers.context import JobInfo
 from holdfast.workers.raising import TaskError
@@ -63,6 +66,8 @@ ANSWERS: tuple[type[msgspec.Struct], ...] = (
     Group,
     GroupView,
     Violation,
+    LogPart,
+    Artifact,
     RetryPolicy,
     Tries,
 )
@@ -132,7 +137,8 @@ def errors() -> str:
         ),
         "## Stored with a job or a run",
         "`run.error_code` and `job.state.error_code` hold the code of the error that the task raised: the `code` of "
-        "`Transient`, `Permanent` or `Infra`, the name of the type for any other exception, or one of these.",
+        "`Transient`, `Permanent` or `Infra`, the name of the type for any other exception, `EXIT_<code>` or "
+        "`SIGNAL_<name>` for a process that ended so, or one of these.",
         table(("code", "meaning"), [(f"`{code}`", text) for code, text in sorted(CODES.items())]),
     ]
     return "\n\n".join(parts) + "\n"
@@ -142,7 +148,7 @@ def settings() -> str:
     """What can be set, where, and what it is by default."""
     parts = [
         "# Settings",
-        "There is no configuration file and no environment variable. What can be set is an argument.",
+        "What can be set in a program is an argument. A daemon has a file with settings.",
         "## `Holdfast(path_or_url, …)`",
         table(("argument", "default", "meaning"), arguments(holdfast.Holdfast, SETTINGS)),
         "## Options of a task or of one job",
@@ -154,11 +160,12 @@ def settings() -> str:
         table(("argument", "default", "meaning"), arguments(holdfast.Retry, SETTINGS)),
         "## `hf.stop(…)`",
         table(("argument", "default", "meaning"), arguments(holdfast.Holdfast.stop, SETTINGS)),
+        *reference_daemon.toml(),
         "## Logging",
-        "Holdfast logs through the `logging` module, below the logger `holdfast`: `holdfast.worker` (failed runs, "
-        "refused reports), `holdfast.recovery` (sessions found dead), `holdfast.embedded`, `holdfast.runtime`, "
-        "`holdfast.store`. `ctx.log` is `holdfast.task.<task>`, and its records carry `job_id`, `run_id`, `task` and "
-        "`attempt`.",
+        "In a program, Holdfast logs through the `logging` module, below the logger `holdfast`: `holdfast.worker` "
+        "(failed runs, refused reports), `holdfast.recovery` (sessions found dead), `holdfast.embedded`, "
+        "`holdfast.runtime`, `holdfast.store`. `ctx.log` is `holdfast.task.<task>`, and its records carry `job_id`, "
+        "`run_id`, `task` and `attempt`. What a daemon logs, and how, is under [Metrics and logs](metrics.md).",
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -285,7 +292,13 @@ def subclasses(kind: Any, *, own: bool = True) -> Iterator[Any]:
 
 def pages() -> dict[Path, str]:
     """Every page of the reference."""
-    makers = {"api.md": api, "errors.md": errors, "settings.md": settings, "schema.md": schema}
+    makers = {
+        "api.md": api,
+        "errors.md": errors,
+        "settings.md": settings,
+        "schema.md": schema,
+        "metrics.md": reference_daemon.metrics,
+    }
     undocumented = set(holdfast.__all__) - set(re.findall(r"\w+", api() + errors()))
     if undocumented:
         raise SystemExit(f"public, but on no page: {sorted(undocumented)}")

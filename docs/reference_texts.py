@@ -11,7 +11,8 @@ SETTINGS = {
         ),
         "concurrency": (
             "How many jobs of each queue run at once in this process: a number, or a number for each queue by name (10 "
-            "for those not named). Names add queues that no task of this program has by default."
+            "for those not named). Names add queues that no task of this program has by default; `*` adds all others, "
+            "which then share its number."
         ),
         "keep": (
             "How long ended jobs and their runs are kept. They are removed by a program that runs jobs, at its start "
@@ -20,6 +21,10 @@ SETTINGS = {
         "schema": "PostgreSQL only: the schema that holds the tables. It is made on first use.",
         "clock": "Where time comes from; `holdfast.testing.ManualClock` in tests. `None` means the machine's clock.",
         "ids": "Where ids come from: a function that returns a new one. UUIDv7 by default.",
+        "commands": (
+            "Whether what `hf.command` queues runs here too, from the queue `default` and those that `concurrency` "
+            "names. `None`: yes, unless a daemon runs it."
+        ),
     },
     "Retry": {
         "retries": "How many automatic retries may follow the first try. `retry=3` is short for `retry=Retry(3)`.",
@@ -69,6 +74,12 @@ OPTIONS = {
 }
 
 CODES = {
+    "ERR_COMMAND_NOT_FOUND": "There is no such command, or the interpreter that its first line names is missing.",
+    "ERR_COMMAND_NOT_STARTED": "The command is there but cannot be started: not executable, too many arguments, …",
+    "ERR_CPU_LIMIT": "The command used up the CPU time that it was given.",
+    "ERR_EXIT_UNKNOWN": "Another part of the worker's program took the exit status of the process.",
+    "ERR_NO_FOLDER": "The folder that the command should start in cannot be used.",
+    "ERR_TASK_NOT_LOADED": "The process of the task could not load its module, or did not find the task there.",
     "ERR_CRASH_RECOVERY": "The process that ran the job is gone; another one settled the run.",
     "ERR_DEADLINE": "The run was stopped at the job's deadline.",
     "ERR_LEFT_OUT": (
@@ -77,7 +88,7 @@ CODES = {
     "ERR_POISON": (
         "Three processes died with this job alone in them; it is parked and runs only if somebody retries it."
     ),
-    "ERR_NOT_STARTED": "The run could not be started, for want of threads or memory.",
+    "ERR_NOT_STARTED": "The run could not be started, for want of threads, processes, memory or disk.",
     "ERR_STOPPED_ITSELF": "The task cancelled itself although nobody had asked it to stop.",
     "ERR_TIMEOUT": "The run took longer than its time-out.",
 }

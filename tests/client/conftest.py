@@ -35,13 +35,14 @@ def migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def migrated_schema(postgres_url: str) -> Database:
+def migrated_schema(postgres_url: str) -> Iterator[Database]:
     """One schema for the whole run, emptied before each test."""
     database = Database(postgres_url, f"t_{uuid4().hex}")
     hf = Holdfast(postgres_url, schema=database.schema)
     hf.counts()
     hf.close()
-    return database
+    yield database
+    shutil.rmtree(hf._access.engine.files, ignore_errors=True)
 
 
 @pytest.fixture(scope="session")

@@ -53,11 +53,11 @@ def test_the_public_names_are_sorted_and_there() -> None:
 CLASSES = [Holdfast, Task, JobHandle, GroupHandle, Context]
 # What never waits for the database or for a job.
 AT_ONCE = {
-    Holdfast: {"forget", "group", "task"},
+    Holdfast: {"forget", "group", "reserve", "task"},
     Task: {"options", "prepare"},
     JobHandle: set[str](),
     GroupHandle: set[str](),
-    Context: {"check", "progress"},
+    Context: {"artifact", "check", "progress"},
 }
 PROPERTIES_AT_ONCE = {
     Holdfast: {"is_running"},

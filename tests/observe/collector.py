@@ -2,7 +2,7 @@
 
 import gzip
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -40,17 +40,25 @@ class Collector:
                     }
             self._came.notify_all()
 
+    def wait_until(self, is_true: Callable[[], bool]) -> None:
+        """Return as soon as something has come that makes it true."""
+        with self._came:
+            assert self._came.wait_for(is_true, PATIENCE_S)
+
     def wait_for_span(self, name: str) -> Span:
         """The first span of that name, as soon as it is there."""
-        with self._came:
-            assert self._came.wait_for(lambda: any(span.name == name for span in self.spans), PATIENCE_S)
-            return next(span for span in self.spans if span.name == name)
+        self.wait_until(lambda: any(span.name == name for span in self.spans))
+        return next(span for span in self.spans if span.name == name)
 
     def wait_for_metric(self, name: str) -> Metric:
         """The latest state of a metric, as soon as it is there."""
-        with self._came:
-            assert self._came.wait_for(lambda: name in self.metrics, PATIENCE_S)
-            return self.metrics[name]
+        self.wait_until(lambda: name in self.metrics)
+        return self.metrics[name]
+
+    def count(self, name: str) -> int:
+        """How many observations a histogram has."""
+        metric = self.metrics.get(name)
+        return 0 if metric is None else sum(point.count for point in metric.histogram.data_points)
 
     def _note_service(self, resource: Any) -> None:
         self.services |= {item.value.string_value for item in resource.attributes if item.key == "service.name"}

@@ -84,6 +84,20 @@ def test_without_a_word_for_it_the_wording_makes_the_event(message: str, args: t
     assert logged("holdfast.daemon", message, *args)["event"] == event
 
 
+@pytest.mark.parametrize("name", ["holdfast.task.index", "uvicorn.error", "mine"])
+def test_the_wording_of_others_makes_no_event(name: str) -> None:
+    if name == "mine":
+        stream = io.StringIO()
+        handler = set_up(stream=stream, of_everybody=True)
+        logging.getLogger(name).warning("password=hunter2")
+        logging.getLogger().removeHandler(handler)
+        line = json.loads(stream.getvalue())
+    else:
+        line = logged(name, "password=hunter2")
+    assert line["event"] == "message"
+    assert "hunter2" not in json.dumps(line)
+
+
 def test_a_line_belongs_to_the_trace_of_the_code_that_logs() -> None:
     here = trace.make()
     with trace.using(here):

@@ -1,5 +1,8 @@
 """The metrics as Prometheus reads them."""
 
+import subprocess
+import sys
+
 from prometheus_client.parser import text_string_to_metric_families
 
 from holdfast.observe.metrics import MOST_NAMES, OTHERS, Depth, Metrics, Readings
@@ -51,6 +54,13 @@ def test_what_happened_is_counted() -> None:
     assert found["holdfast_sla_breaches_total[('sla', 'enqueue')]"] == 1
 
 
+def test_what_others_count_is_caught_up_with() -> None:
+    metrics = Metrics()
+    for restarts in (0, 2, 2, 5):
+        metrics.look(Readings([], workers=1, wal_bytes=0, worker_restarts=restarts))
+    assert samples(metrics)["holdfast_worker_restarts_total"] == 5
+
+
 def test_a_duration_falls_into_its_bucket() -> None:
     metrics = Metrics()
     metrics.committed(0.0015)
@@ -86,3 +96,8 @@ def test_a_name_with_quotes_and_line_ends_is_read_back_as_it_was() -> None:
         if sample.name == "holdfast_queue_depth"
     )
     assert found == 'a"b\\c\nd'
+
+
+def test_nobody_but_the_daemon_pays_for_the_metrics() -> None:
+    program = "import sys, holdfast, holdfast.cli.app; sys.exit('prometheus_client' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

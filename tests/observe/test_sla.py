@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from holdfast.observe.sla import MOST_SAMPLES, Measure, Promise, Sla, Verdict, figure
 
 ENQUEUE = Promise("enqueue", 10.0)
-TO_RUN = Promise("queue_to_run", 200.0, Measure.MEAN)
+TO_RUN = Promise("queue_to_run", 200.0, Measure.MEAN, fewest=3)
 
 
 def fed(sla: Sla, name: str, values: list[float], now: float) -> list[Verdict]:
@@ -32,6 +32,7 @@ def test_the_limit_itself_is_allowed() -> None:
 
 def test_a_handful_of_samples_proves_nothing() -> None:
     assert fed(Sla([ENQUEUE]), "enqueue", [500.0] * 19, 0) == []
+    assert fed(Sla([TO_RUN]), "queue_to_run", [500.0] * 2, 0) == []
 
 
 def test_what_is_older_than_the_window_does_not_count() -> None:

@@ -68,6 +68,7 @@ def test_a_trace_id_of_another_kind_becomes_a_valid_one_that_stays_the_same() ->
     one, again = of_job("req-123", "job"), of_job("req-123", "job")
     assert one == again
     assert parse(one.header) is not None
+    assert one.child().id == "req-123"
 
 
 def test_what_is_current_is_seen_inside_and_not_after() -> None:

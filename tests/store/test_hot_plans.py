@@ -105,6 +105,7 @@ NAMES = {
         OPEN_RUN: "job_runs_pkey|idx_job_runs_open|idx_job_runs_of_job",
     },
 }
+COMMANDS = "idx_jobs_commands"
 POP, STATE, BY_SESSION = "idx_jobs_pop", "idx_jobs_state_queue", "idx_jobs_running_by_session"
 BUSY, CHAIN, GROUP = "idx_jobs_one_running_per_subject", "idx_jobs_retry_of", "idx_jobs_group"
 TAG, SUBJECT, RUNS_OF = "idx_jobs_user_tag", "idx_jobs_subject_generation", "idx_job_runs_of_job"
@@ -120,12 +121,19 @@ ROW = (
     ONE
     | dict.fromkeys(("session_id", "worker_id", "number", "result", "duration_ms", "exit_code", "status", "traceback"))
     | dict.fromkeys(("error_kind", "error_code", "error", "state", "until", "reason", "is_suspect"))
-    | dict.fromkeys(("transient_tries", "infra_tries", "deaths"))
+    | dict.fromkeys(("transient_tries", "infra_tries", "deaths", "artifacts", "log_path"))
 )
 ROWS = ROW | {"rows": json.dumps([ONE | {"number": 6}])}
 
 PLANS = {
     "claimable": Plan(LANE | {"tasks": '["t1"]', "slots": 9, "now": 1}, (POP, BUSY), in_order=True),
+    "claimable_commands": Plan(LANE | {"slots": 9, "now": 1}, (COMMANDS, BUSY), in_order=True),
+    "ready_queues": Plan({}, (POP,), in_order=True),
+    "ready_command_queues": Plan({}, (COMMANDS,), in_order=True),
+    "known_jobs": Plan({"ids": '["DONE6"]'}, (JOB,)),
+    "note_start_of_job": Plan(ONE | {"session_id": "s1", "log_path": None}, (RUNNING, RUN)),
+    "note_start_of_run": Plan(ROW | {"session_id": "s1", "pid": 1, "pid_started_at": 1}, (OPEN_RUN,)),
+    "processes_of_session": Plan({"session_id": "s1"}, (BY_SESSION, RUN)),
     "claimable_suspect": Plan({"number": 3000, "now": 1}, (NUMBER, BUSY)),
     "ready_suspects": Plan(CLOCK | {"queues": '["q1"]', "tasks": '["t1"]'}, ("idx_jobs_suspect",), in_order=True),
     "claim_job": Plan(ROWS, (NUMBER,)),
@@ -147,6 +155,9 @@ PLANS = {
     "note_runs_lost": Plan({"id": "s1"}, (BY_SESSION,)),
     "close_session": Plan({"id": "s1", "status": "success", "stopped_at": 1}, (BY_SESSION,)),
     "offers": Plan({}, (BY_SESSION,)),
+    "list_workers": Plan({}, (BY_SESSION,)),
+    "ready_since": Plan(LANE, (POP,), in_order=True),
+    "count_ended_since": Plan({"since": 50, "most": 10}, ("idx_jobs_gc",)),
     "running_in_scope": Plan({"scope": "q1"}, (STATE,)),
     "queue_gates": Plan(LANE, (STATE,)),
     "why_facts": Plan(ONE, (JOB, STATE, BUSY)),
@@ -172,9 +183,12 @@ PLANS = {
     "list_jobs_by_subject": Plan(
         OPEN | {"subject_from": "c::r::QUEUED2", "subject_to": "c::r::QUEUED3", "limit": 500}, (SUBJECT,)
     ),
+    "ended_in_queue": Plan(LANE | CLOCK | {"state": "DONE", "task": "t1"}, (STATE,)),
     "list_jobs_by_state": Plan(OPEN | {"state": "SCHEDULED", "queue": "q1"}, (STATE,), in_order=True),
     "list_jobs_ready": Plan(OPEN | {"queue": "q1"}, (POP,)),
     "job_by_id": Plan(ONE, (JOB,)),
+    "run_by_id": Plan(ONE | {"id": "run of DONE6"}, (RUN,)),
+    "note_template": Plan(ONE | {"template_id": None}, (JOB,)),
     "job_by_number": Plan({"number": 6}, (NUMBER,)),
     "job_of_run": Plan(ONE, (RUN, JOB)),
     "runs_of_job": Plan(ONE, (RUNS_OF,), in_order=True),
@@ -213,7 +227,8 @@ def test_a_statement_uses_the_index_that_was_made_for_it(filled: Engine, name: s
 
 # Rows that the statement itself made, and partial indexes that hold little by their nature.
 SMALL = re.compile(
-    r"SCAN (?:chain|waiting|moments|CONSTANT ROW|job_groups|\w+ (?:VIRTUAL TABLE|USING (?:COVERING )?INDEX idx_))"
+    r"SCAN (?:chain|ended|lane|ready|waiting|moments|CONSTANT ROW|job_groups"
+    r"|\w+ (?:VIRTUAL TABLE|USING (?:COVERING )?INDEX idx_))"
 )
 
 

@@ -9,7 +9,7 @@ from holdfast.core.retry import RetryMode, RetryPolicy
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.groups import view_group
 from holdfast.store.scripts.look import last_link
-from holdfast.store.scripts.retention import forget_old
+from holdfast.store.scripts.retention import forget_ended, forget_old
 from tests.store.acts import (
     FAILED,
     NOW,
@@ -100,3 +100,19 @@ def test_sessions_and_subjects_stay(engine: Engine) -> None:
     write(engine, forget_old, NOW + 99)
     assert len(select(engine, "SELECT id FROM sessions")) == 1
     assert len(select(engine, "SELECT subject_key FROM subjects")) == 1
+
+
+def test_what_ended_of_one_task_of_one_queue_can_go_sooner(engine: Engine) -> None:
+    put_and_end(engine, "old")
+    put_and_end(engine, "failed", FAILED)
+    put_and_end(engine, "young", now=LATER)
+    put_one(engine, "other queue", queue="other", deadline=NOW)
+    put_one(engine, "other task", task="u", deadline=NOW)
+    put_one(engine, "waits")
+    assert write(engine, forget_ended, "default", "t", LATER) == 2
+    assert {row["id"] for row in select(engine, "SELECT id FROM jobs")} == {
+        "young",
+        "other queue",
+        "other task",
+        "waits",
+    }

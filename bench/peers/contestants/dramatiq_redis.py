@@ -1,4 +1,4 @@
-"""Dramatiq on Redis."""
+"""Dramatiq on Redis: eight threads, its default, and a long prefetch, which it reads when it is imported."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import logging
 import os
 import threading
 
+os.environ["dramatiq_queue_prefetch"] = "1000"  # noqa: SIM112 - its name for it
+
 import dramatiq
 from dramatiq.brokers.redis import RedisBroker
 
-from bench.peers.protocol import Contestant, marks, play, store
+from bench.peers.protocol import Caller, marks, play, store
 
 broker = RedisBroker(url=store)
 dramatiq.set_broker(broker)
@@ -22,12 +24,18 @@ def noop() -> None:
 
 
 def work() -> None:
+    """Its worker, as its command starts it in each process."""
     logging.disable(logging.CRITICAL)
-    worker = dramatiq.Worker(broker, worker_threads=int(os.environ.get("X_CONC", 8)))
+    worker = dramatiq.Worker(broker, worker_threads=8)
     marks.ready()
     worker.start()
     threading.Event().wait()
 
 
+def caller() -> Caller:
+    """One by one: a group sends each of its messages by itself too."""
+    return Caller(enqueue=noop.send, unfinished=lambda: broker.client.hlen("dramatiq:noops.msgs"))
+
+
 if __name__ == "__main__":
-    play(Contestant(work=work, enqueue=noop.send))
+    play(work, caller)

@@ -1,4 +1,4 @@
-"""Huey on SQLite: one thread worker, since every job needs the file's only write lock."""
+"""Huey on SQLite: one thread, since each job needs the file's only write lock; looks every millisecond."""
 
 from __future__ import annotations
 
@@ -7,39 +7,34 @@ import threading
 
 from huey import SqliteHuey
 
-from bench.peers.protocol import Contestant, marks, play, store
+from bench.peers.protocol import Caller, marks, play, store, variant
 
+LOOK_SECONDS = 0.001
 logging.disable(logging.CRITICAL)
 huey = SqliteHuey(filename=store)
 
 
 @huey.task(name="noop")
-def noop() -> bool:
-    """Nothing, and a result, so that Huey too stores that it is done."""
+def noop() -> bool | None:
+    """Nothing, and a result if Huey too is to store that the job is done: it stores none for None."""
     marks.job()
-    return True if not __import__("os").environ.get("X_NONE") else None
-
-
-@huey.task(name="forgotten")
-def forgotten() -> None:
-    """Nothing and no result: all that Huey stores is that the job was taken."""
-    marks.job()
+    return True if variant == "results" else None
 
 
 def work() -> None:
-    """Its consumer, looking for jobs every 10 ms instead of every 100 ms to 10 s."""
+    """The consumer, without the growing pauses of its defaults."""
     consumer = huey.create_consumer(
-        workers=int(__import__("os").environ.get("X_W", "1")),
-        worker_type="thread",
-        initial_delay=0.01,
-        max_delay=0.01,
-        backoff=1.0,
-        periodic=False,
+        workers=1, worker_type="thread", initial_delay=LOOK_SECONDS, max_delay=LOOK_SECONDS, backoff=1.0, periodic=False
     )
     marks.ready()
     consumer.start()
     threading.Event().wait()
 
 
+def caller() -> Caller:
+    """One by one: there is no call for many."""
+    return Caller(enqueue=noop)
+
+
 if __name__ == "__main__":
-    play(Contestant(work=work, enqueue=noop))
+    play(work, caller)

@@ -1,4 +1,4 @@
-"""RQ on Redis: its SimpleWorker."""
+"""RQ on Redis: the SimpleWorker, which its notes on performance name for very short jobs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import logging
 from redis import Redis
 from rq import Queue, SimpleWorker
 
-from bench.peers.protocol import Contestant, marks, play, store
+from bench.peers.protocol import Caller, marks, play, store
 
 NOOP = "bench.peers.contestants.rq_redis.noop"
 connection = Redis.from_url(store)
@@ -20,23 +20,21 @@ def noop() -> None:
 
 
 def work() -> None:
+    """Its worker."""
     logging.disable(logging.CRITICAL)
     worker = SimpleWorker([queue], connection=connection)
-    worker.log_job_description = False
-    from bench.peers.contestants import rq_redis
+    marks.ready()
+    worker.work()
 
-    rq_redis.marks.ready()
-    worker.work(logging_level="CRITICAL")
+
+def caller() -> Caller:
+    """Many in one pipeline."""
+    return Caller(
+        enqueue=lambda: queue.enqueue(NOOP),
+        enqueue_many=lambda count: queue.enqueue_many([Queue.prepare_data(NOOP) for _ in range(count)]),
+        unfinished=lambda: len(queue) + len(queue.started_job_registry),
+    )
 
 
 if __name__ == "__main__":
-    data = Queue.prepare_data(NOOP, result_ttl=0)
-    play(
-        Contestant(
-            work=work,
-            enqueue=lambda: queue.enqueue(NOOP, result_ttl=0),
-            enqueue_many=lambda count: queue.enqueue_many(
-                [Queue.prepare_data(NOOP, result_ttl=0) for _ in range(count)]
-            ),
-        )
-    )
+    play(work, caller)

@@ -1,25 +1,20 @@
-"""taskiq on Redis"""
+"""taskiq on Redis: streams read by the hundred, uvloop, orjson, arguments not parsed, a prefetch of a hundred."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import os
 
+import uvloop
+from redis import Redis
 from taskiq.api import run_receiver_task
-from taskiq_redis import ListQueueBroker, RedisStreamBroker
+from taskiq.serializers import ORJSONSerializer
+from taskiq_redis import RedisStreamBroker
 
-from bench.peers.protocol import Contestant, marks, play, store
+from bench.peers.protocol import Caller, marks, play, store
 
-broker = (
-    ListQueueBroker(store)
-    if os.environ.get("X_KIND") == "list"
-    else RedisStreamBroker(store, consumer_id="0", xread_count=int(os.environ.get("X_COUNT", 100)))
-)
-if os.environ.get("X_JSON"):
-    from taskiq.serializers import ORJSONSerializer
-
-    broker = broker.with_serializer(ORJSONSerializer())
+# From the first message on: by default a new group sees only what comes after it.
+broker = RedisStreamBroker(store, consumer_id="0", xread_count=100).with_serializer(ORJSONSerializer())
 
 
 @broker.task(task_name="noop")
@@ -29,49 +24,35 @@ async def noop() -> None:
 
 
 def work() -> None:
+    """Its worker, as its command starts it in each process."""
     logging.disable(logging.CRITICAL)
-    if os.environ.get("X_UV"):
-        import uvloop
-
-        uvloop.run(_work())
-    asyncio.run(_work())
+    uvloop.run(_work())
 
 
-async def _work():
+async def _work() -> None:
     broker.is_worker_process = True
     marks.ready()
-    await run_receiver_task(
-        broker,
-        run_startup=True,
-        validate_params=not os.environ.get("X_NOPARSE"),
-        max_async_tasks=int(os.environ.get("X_CONC", 100)),
-        max_prefetch=int(os.environ.get("X_PRE", 0)),
-    )
+    await run_receiver_task(broker, run_startup=True, validate_params=False, max_async_tasks=100, max_prefetch=100)
 
 
-def caller():
-    if os.environ.get("X_UV"):
-        import uvloop
-
-        runner = asyncio.Runner(loop_factory=uvloop.new_event_loop)
-    else:
-        runner = asyncio.Runner()
+def caller() -> Caller:
+    """A hundred calls at the same time: there is no call for many."""
+    runner = asyncio.Runner(loop_factory=uvloop.new_event_loop)
     runner.run(broker.startup())
 
-    async def many(count):
-        await asyncio.gather(*[noop.kiq() for _ in range(count)])
-
-    async def one():
+    async def one() -> None:
         await noop.kiq()
 
-    return Contestant(
-        work=work,
+    async def at_once(count: int) -> None:
+        await asyncio.gather(*(noop.kiq() for _ in range(count)))
+
+    redis = Redis.from_url(store)
+    return Caller(
         enqueue=lambda: runner.run(one()),
-        enqueue_many=(lambda c: runner.run(many(c))) if os.environ.get("X_GATHER") else None,
+        enqueue_many=lambda count: runner.run(at_once(count)),
+        unfinished=lambda: redis.xpending("taskiq", "taskiq")["pending"],
     )
 
 
 if __name__ == "__main__":
-    import sys
-
-    play(Contestant(work=work, enqueue=work) if sys.argv[1] == "work" else caller())
+    play(work, caller)

@@ -1,18 +1,25 @@
-"""Answers: JSON by msgspec, errors as problem details (RFC 9457)."""
+"""Answers: JSON by msgspec, errors as problem details (RFC 9457), and long ones in pieces."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import AsyncIterator, Callable
+from typing import Any, TypeAlias
 
 import msgspec
-from starlette.responses import Response
 
-from holdfast.api.reading import TooLarge
+from holdfast.api.incoming import Send
+from holdfast.api.refusals import TooLarge, TooManyLongCalls
 from holdfast.core import errors
+from holdfast.observe import trace
+from holdfast.wire.call import JSON
 from holdfast.wire.problem import Problem
+
+PROBLEM = "application/problem+json"
+Headers: TypeAlias = tuple[tuple[bytes, bytes], ...]
 
 STATUS: dict[type[errors.HoldfastError], int] = {
     TooLarge: 413,
+    TooManyLongCalls: 429,
     errors.InvalidInput: 400,
     errors.NotFound: 404,
     errors.Conflict: 409,
@@ -25,34 +32,93 @@ STATUS: dict[type[errors.HoldfastError], int] = {
 }
 
 
-def answer(value: Any, status: int = 200) -> Response:
+class Answer:
+    """A whole answer."""
+
+    __slots__ = ("body", "headers", "media", "status")
+
+    def __init__(self, body: bytes, status: int = 200, media: str = JSON, headers: Headers = ()) -> None:
+        self.body = body
+        self.status = status
+        self.media = media
+        self.headers = headers
+
+    async def send(self, send: Send, *more: tuple[bytes, bytes]) -> None:
+        """Give it to the server, with more headers."""
+        headers = [
+            (b"content-type", self.media.encode()),
+            (b"content-length", str(len(self.body)).encode()),
+            *self.headers,
+            *more,
+        ]
+        await send({"type": "http.response.start", "status": self.status, "headers": headers})
+        await send({"type": "http.response.body", "body": self.body})
+
+
+class Stream:
+    """An answer that comes in pieces. `leave` is called when it has ended, however that came about."""
+
+    __slots__ = ("headers", "leave", "media", "pieces", "status")
+
+    def __init__(
+        self, pieces: AsyncIterator[bytes], media: str, headers: Headers = (), leave: Callable[[], None] = lambda: None
+    ) -> None:
+        self.pieces = pieces
+        self.media = media
+        self.headers = headers
+        self.leave = leave
+        self.status = 200
+
+    async def send(self, send: Send, *more: tuple[bytes, bytes]) -> None:
+        """Give it to the server piece by piece, no faster than the caller reads."""
+        try:
+            headers = [(b"content-type", self.media.encode()), *self.headers, *more]
+            await send({"type": "http.response.start", "status": self.status, "headers": headers})
+            async for piece in self.pieces:
+                await send({"type": "http.response.body", "body": piece, "more_body": True})
+            await send({"type": "http.response.body", "body": b""})
+        finally:
+            await self.close()
+
+    async def close(self) -> None:
+        """Let go of what it holds."""
+        aclose = getattr(self.pieces, "aclose", None)
+        if aclose is not None:
+            await aclose()
+        self.leave()
+
+
+def answer(value: Any, status: int = 200) -> Answer:
     """A value as JSON."""
-    return Response(msgspec.json.encode(value), status, media_type="application/json")
+    return Answer(msgspec.json.encode(value), status)
 
 
-def problem(status: int, code: str, detail: str, headers: dict[str, str] | None = None) -> Response:
+def problem(status: int, code: str, detail: str, headers: Headers = ()) -> Answer:
     """An error as a problem document."""
-    body = msgspec.json.encode(Problem(_TITLES.get(status, "Error"), status, detail, code))
-    return Response(body, status, headers, media_type="application/problem+json")
+    said = Problem(TITLES.get(status, "Error"), status, detail, code, trace_id=trace.current_id())
+    return Answer(msgspec.json.encode(said), status, PROBLEM, headers)
 
 
-def problem_of(error: errors.HoldfastError) -> Response:
+def problem_of(error: errors.HoldfastError) -> Answer:
     """The problem document that stands for one of our errors."""
     status = next((status for kind, status in STATUS.items() if isinstance(error, kind)), 500)
-    return problem(status, error.code, str(error), {"Retry-After": "1"} if status == 503 else None)
+    return problem(status, error.code, str(error), RETRY_SOON if status in (429, 503) else ())
 
 
-_TITLES = {
+RETRY_SOON: Headers = ((b"retry-after", b"1"),)
+
+TITLES = {
     400: "Bad request",
     401: "Unauthorized",
     403: "Forbidden",
     404: "Not found",
     405: "Method not allowed",
+    408: "Too slow",
     409: "Conflict",
     413: "Too large",
-    415: "Unsupported media type",
-    429: "Too many requests",
     421: "Misdirected request",
+    429: "Too many requests",
+    431: "Head too large",
     500: "Internal error",
     503: "Unavailable",
     507: "Out of room",

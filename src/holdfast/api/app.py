@@ -4,115 +4,229 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import msgspec
 from msgspec import Struct
-from starlette.applications import Starlette
-from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import Route
 
-from holdfast.api.answers import answer, problem, problem_of
+from holdfast.api.answers import RETRY_SOON, Answer, Stream, answer, problem, problem_of
 from holdfast.api.description import describe
+from holdfast.api.files import Files
 from holdfast.api.hub import Hub
+from holdfast.api.incoming import Incoming, Receive, Scope, Send
 from holdfast.api.long_calls import LongCalls
-from holdfast.api.reading import MAX_BODY, read_request
-from holdfast.core.errors import HoldfastError
+from holdfast.api.observed import Nobody, Observer, give_trace, record
+from holdfast.api.reading import MAX_BODY, read_request, resolve_dependencies
+from holdfast.api.refusals import Gone
+from holdfast.api.routing import Endpoint, Router
+from holdfast.core.errors import Conflict, HoldfastError, StoreError
+from holdfast.observe import trace
 from holdfast.runtime.clock import Clock
 from holdfast.store.engine import Engine
-from holdfast.wire.calls import CALLS, Call, Hello
+from holdfast.store.scripts.enqueue import enqueue
+from holdfast.store.scripts.exchange import exchange
+from holdfast.store.scripts.retention import known_jobs
+from holdfast.wire.call import Call
+from holdfast.wire.calls import CALLS, Hello
+from holdfast.wire.extras import DAEMON, EXTRAS, HELLO, LIVEZ, METRICS, METRICS_TEXT, OPENAPI, READYZ, Health
+from holdfast.wire.status import DaemonStatus
 
 READERS = 8
 
 log = logging.getLogger("holdfast.api")
 
-Endpoint = Callable[[Request], Awaitable[Response]]
-
 
 class Backend(Struct, frozen=True):
-    """What the routes stand on. `missing` says why the daemon is not ready, or None."""
+    """What the routes stand on. `missing` says why the daemon is not ready, or None.
+
+    While it stops, its workers may still deliver what they have; `is_stopping` says so.
+    """
 
     engine: Engine
     clock: Clock
     hub: Hub
     hello: Hello
     missing: Callable[[], str | None]
+    is_stopping: Callable[[], bool] = lambda: False
     long_calls: int = 1_000
     max_body: int = MAX_BODY
+    observer: Observer = Nobody()
+    status: Callable[[], DaemonStatus] | None = None
 
 
-def make_app(backend: Backend) -> Starlette:
+class Api:
+    """The ASGI application."""
+
+    def __init__(self, router: Router, long_calls: LongCalls, observer: Observer) -> None:
+        self._router = router
+        self._observer = observer
+        self.long_calls = long_calls
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request, in the trace of its caller."""
+        route, params = self._router.find(scope)
+        incoming = Incoming(scope, receive, params)
+        here = trace.of_header(incoming.header(b"traceparent"))
+        started_at, began = time.time_ns(), time.monotonic()
+        with trace.using(here):
+            try:
+                said = await self._said(route.endpoint, incoming)
+            except Gone:
+                return
+            # How long a long call takes says nothing.
+            if not route.is_long:
+                self._observer.called(route.name, time.monotonic() - began, said.status)
+            record(route.name, here, started_at, said.status)
+            await said.send(send, (b"traceparent", here.header.encode()))
+
+    async def _said(self, endpoint: Endpoint, incoming: Incoming) -> Answer | Stream:
+        try:
+            return await endpoint(incoming)
+        except HoldfastError as error:
+            return problem_of(error)
+        except Gone:
+            raise
+        except Exception:
+            log.exception("%s %s failed", incoming.method, incoming.path)
+            return problem(500, "ERR_INTERNAL", "something went wrong inside the daemon; its log says what")
+
+
+def make_app(backend: Backend) -> Api:
     """The API of a daemon."""
     readers = ThreadPoolExecutor(READERS, "holdfast-read")
-    long_calls = LongCalls(backend.engine, backend.clock, backend.hub, backend.long_calls)
-    routes = [
-        Route("/livez", _livez),
-        Route("/readyz", _readyz(backend)),
-        Route("/openapi.json", _openapi),
-        Route("/v1/hello", _constant(backend.hello)),
-        *(Route(call.path, _endpoint(call, backend, readers), methods=[call.method]) for call in CALLS),
-        *long_calls.routes(),
-    ]
-    return Starlette(routes=routes, exception_handlers={404: _no_route, 405: _no_method, Exception: _unexpected})
+    long_calls = LongCalls(
+        backend.engine, backend.clock, backend.hub, backend.long_calls, backend.observer, backend.max_body
+    )
+    files = Files(backend.engine, backend.hub, long_calls, backend.hello.node, readers)
+    router = Router()
+    for call in CALLS:
+        router.add(call.method, call.path, call.name, _endpoint(call, backend, readers))
+    long_calls.add_to(router)
+    files.add_to(router)
+    about: dict[Call, Endpoint] = {
+        HELLO: _constant(answer(backend.hello)),
+        LIVEZ: _constant(answer(Health("alive"))),
+        READYZ: _readyz(backend),
+        METRICS_TEXT: _metrics(backend),
+        OPENAPI: _openapi,
+    }
+    if backend.status is not None:
+        about[DAEMON] = _status(backend.status)
+    for call, endpoint in about.items():
+        router.add(call.method, call.path, call.name, endpoint)
+    return Api(router, long_calls, backend.observer)
 
 
 def _endpoint(call: Call, backend: Backend, readers: ThreadPoolExecutor) -> Endpoint:
+    if call.script is enqueue:
+        return _enqueue(call, backend)
+    if call.script is exchange:
+        return _exchange(call, backend)
     engine = backend.engine
 
-    async def endpoint(request: Request) -> Response:
-        try:
-            missing = backend.missing()
-            if missing is not None:
-                return problem(503, "ERR_NOT_READY", missing, {"Retry-After": "1"})
-            wanted = await read_request(call, request, engine, backend.max_body)
-            args, named = call.arguments(wanted, backend.clock.now())
-            if call.is_procedure:
-                result: Any = await asyncio.to_thread(call.script, engine, *args, **named)
-            elif call.writes:
-                result = await engine.write(call.script, *args, **named)
-            else:
-                loop = asyncio.get_running_loop()
-                result = await loop.run_in_executor(readers, lambda: engine.query(call.script, *args, **named))
-            return answer(result, call.status)
-        except HoldfastError as error:
-            return problem_of(error)
+    async def endpoint(incoming: Incoming) -> Answer:
+        missing = backend.missing()
+        if missing is not None and not (call.tag == "workers" and backend.is_stopping()):
+            return _not_ready(missing)
+        wanted = await read_request(call, incoming, engine, backend.max_body)
+        args, named = call.arguments(wanted, backend.clock.now())
+        if call.is_procedure:
+            result: Any = await asyncio.to_thread(call.script, engine, *args, **named)
+        elif call.writes:
+            result = await engine.write(call.script, *args, **named)
+        else:
+            loop = asyncio.get_running_loop()
+            result = await loop.run_in_executor(readers, lambda: engine.query(call.script, *args, **named))
+        return answer(result, call.status)
 
     return endpoint
 
 
-async def _livez(request: Request) -> Response:
-    return answer({"status": "alive"})
+def _enqueue(call: Call, backend: Backend) -> Endpoint:
+    engine = backend.engine
+
+    async def endpoint(incoming: Incoming) -> Answer:
+        missing = backend.missing()
+        if missing is not None:
+            return _not_ready(missing)
+        wanted: Any = await read_request(call, incoming, engine, backend.max_body)
+        await resolve_dependencies(wanted.jobs, engine)
+        give_trace(wanted.jobs)
+        try:
+            stored = await engine.write(enqueue, wanted.jobs, backend.clock.now(), wanted.repeated)
+        except StoreError as error:
+            await _refuse_known_ids([job.id for job in wanted.jobs], engine, error)
+            raise
+        return answer(stored, call.status)
+
+    return endpoint
+
+
+async def _refuse_known_ids(ids: list[str], engine: Engine, error: StoreError) -> None:
+    """An id that is taken is the caller's mistake, and not the store's."""
+    twice = next((job_id for number, job_id in enumerate(ids) if job_id in ids[:number]), None)
+    if twice is not None:
+        raise Conflict(f"two of the jobs have the id {twice}; make one for each") from error
+    known = await engine.read(known_jobs, ids)
+    if known:
+        raise Conflict(
+            f"there is a job {known[0]} already; if this is a repeat of an earlier call, send repeated = true, "
+            "otherwise make another id"
+        ) from error
+
+
+def _exchange(call: Call, backend: Backend) -> Endpoint:
+    engine, observer = backend.engine, backend.observer
+
+    async def endpoint(incoming: Incoming) -> Answer:
+        missing = backend.missing()
+        if missing is not None and not backend.is_stopping():
+            return _not_ready(missing)
+        wanted: Any = await read_request(call, incoming, engine, backend.max_body)
+        request = wanted.request if missing is None else msgspec.structs.replace(wanted.request, slots=0)
+        began = time.monotonic()
+        said = await engine.write(exchange, wanted.reports, wanted.progress, request, wanted.holds, backend.clock.now())
+        observer.exchanged(wanted.reports, said, time.monotonic() - began)
+        return answer(said)
+
+    return endpoint
+
+
+def _not_ready(missing: str) -> Answer:
+    return problem(503, "ERR_NOT_READY", missing, RETRY_SOON)
 
 
 def _readyz(backend: Backend) -> Endpoint:
-    async def readyz(request: Request) -> Response:
+    async def readyz(incoming: Incoming) -> Answer:
         missing = backend.missing()
-        return answer({"status": "ready"}) if missing is None else problem(503, "ERR_NOT_READY", missing)
+        return answer(Health("ready")) if missing is None else _not_ready(missing)
 
     return readyz
 
 
-def _constant(value: Struct) -> Endpoint:
-    async def endpoint(request: Request) -> Response:
-        return answer(value)
+def _constant(said: Answer) -> Endpoint:
+    async def endpoint(incoming: Incoming) -> Answer:
+        return said
 
     return endpoint
 
 
-async def _openapi(request: Request) -> Response:
-    return answer(describe(CALLS))
+def _status(status: Callable[[], DaemonStatus]) -> Endpoint:
+    async def daemon(incoming: Incoming) -> Answer:
+        return answer(status())
+
+    return daemon
 
 
-async def _no_route(request: Request, error: Exception) -> Response:
-    return problem(404, "ERR_NO_ROUTE", f"there is no {request.url.path}; see /openapi.json")
+def _metrics(backend: Backend) -> Endpoint:
+    async def metrics(incoming: Incoming) -> Answer:
+        return Answer(await backend.observer.text(), media=METRICS)
+
+    return metrics
 
 
-async def _no_method(request: Request, error: Exception) -> Response:
-    return problem(405, "ERR_NO_METHOD", f"{request.url.path} does not take {request.method}; see /openapi.json")
-
-
-async def _unexpected(request: Request, error: Exception) -> Response:
-    log.exception("%s %s failed", request.method, request.url.path, exc_info=error)
-    return problem(500, "ERR_INTERNAL", "something went wrong inside the daemon; its log says what")
+async def _openapi(incoming: Incoming) -> Answer:
+    return answer(describe((*CALLS, *EXTRAS)))

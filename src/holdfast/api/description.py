@@ -3,64 +3,138 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import msgspec
 
-from holdfast.wire.calls import Call
+from holdfast.api.answers import PROBLEM
+from holdfast.version import VERSION
+from holdfast.wire.call import JSON, Call
 from holdfast.wire.problem import Problem
 
 REF = "#/components/schemas/{name}"
+ABOUT = (
+    "The durable background runtime of a machine. On the unix socket of the daemon no token is needed; on TCP every "
+    "call carries the token of the home folder. Moments are milliseconds since the epoch, UTC. Jobs are named by id or "
+    "by number. Errors are problem documents with a stable `code`."
+)
+TAGS = {
+    "jobs": "Requests to run a task.",
+    "runs": "Tries at a job.",
+    "templates": "Requests that are kept by name, to make jobs from.",
+    "groups": "Jobs that belong together.",
+    "queues": "Lanes of jobs, with limits of their own.",
+    "reservations": "Keep a queue, or everything, free of new runs.",
+    "sessions": "Lives of processes that run jobs.",
+    "workers": "For processes that run jobs: the exchange protocol.",
+    "system": "The daemon itself.",
+}
+LOG_HEADERS = {
+    "Holdfast-Offset": ("integer", "Where the answer begins in the log."),
+    "Holdfast-Next-Offset": ("integer", "Where to go on; not with `follow`."),
+    "Holdfast-Eof": ("boolean", "Whether nothing can come behind that; not with `follow`."),
+}
 
 
+@cache
 def describe(calls: Sequence[Call]) -> dict[str, Any]:
     """The whole description."""
-    types = [kind for call in calls for kind in (call.request, call.returns)]
-    shapes, components = msgspec.json.schema_components([*types, Problem], ref_template=REF)
+    kinds = [part for call in calls for part in (call.path_part, call.query_part, call.body_part, call.returns)]
+    shapes, components = msgspec.json.schema_components([*kinds, Problem], ref_template=REF)
     paths: dict[str, dict[str, Any]] = {}
     for number, call in enumerate(calls):
-        request, returns = shapes[2 * number], shapes[2 * number + 1]
-        paths.setdefault(call.path, {})[call.method.lower()] = _operation(call, request, returns, components)
-    return {
-        "openapi": "3.1.0",
-        "info": {"title": "Holdfast", "version": "1", "description": "The durable background runtime of a machine."},
-        "paths": paths,
-        "components": {"schemas": components},
-    }
+        *parts, returns = shapes[4 * number : 4 * number + 4]
+        path, query, body = (components[part["$ref"].rpartition("/")[2]] for part in parts)
+        place = call.path.replace(":path}", "}")
+        paths.setdefault(place, {})[call.method.lower()] = _operation(call, path, query, body, returns)
+    used = _used(paths, components)
+    return _named_shortly(
+        {
+            "openapi": "3.1.0",
+            "info": {"title": "Holdfast", "version": VERSION, "description": ABOUT},
+            "tags": [{"name": name, "description": text} for name, text in TAGS.items()],
+            "security": [{"token": []}],
+            "paths": paths,
+            "components": {
+                "schemas": {name: components[name] for name in sorted(used)},
+                "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+            },
+        },
+        sorted(used),
+    )
 
 
 def _operation(
-    call: Call, request: dict[str, Any], returns: dict[str, Any], components: dict[str, Any]
+    call: Call, path: dict[str, Any], query: dict[str, Any], body: dict[str, Any], returns: dict[str, Any]
 ) -> dict[str, Any]:
-    shape = components[request["$ref"].rpartition("/")[2]] if "$ref" in request else request
-    fields = shape.get("properties", {})
-    required = set(shape.get("required", ()))
-    parameters = [_parameter(name, "path", fields[name], True) for name in call.in_path]
-    operation: dict[str, Any] = {"operationId": call.name, "tags": [call.tag], "summary": call.summary}
-    rest = {name: field for name, field in fields.items() if name not in call.in_path}
-    if not call.writes:
-        parameters += [_parameter(name, "query", field, name in required) for name, field in rest.items()]
-    elif rest:
-        body = {
-            "type": "object",
-            "properties": rest,
-            "required": sorted(required & set(rest)),
-            "additionalProperties": False,
-        }
-        operation["requestBody"] = {
-            "required": bool(required & set(rest)),
-            "content": {"application/json": {"schema": body}},
-        }
-    operation["parameters"] = parameters
+    operation: dict[str, Any] = {
+        "operationId": call.name,
+        "tags": [call.tag],
+        "summary": call.summary,
+        "description": call.description,
+        "parameters": [*_parameters("path", path), *_parameters("query", query)],
+    }
+    if body.get("properties"):
+        # A body that may be left out is an empty object.
+        operation["requestBody"] = {"required": bool(body.get("required")), "content": {JSON: {"schema": _plain(body)}}}
     operation["responses"] = {
-        str(call.status): {"description": "done", "content": {"application/json": {"schema": returns}}},
+        str(call.status): _done(call, returns),
         "default": {
-            "description": "a problem",
-            "content": {"application/problem+json": {"schema": {"$ref": REF.format(name="Problem")}}},
+            "description": "A problem.",
+            "content": {PROBLEM: {"schema": {"$ref": REF.format(name="Problem")}}},
         },
     }
     return operation
 
 
-def _parameter(name: str, place: str, schema: dict[str, Any], required: bool) -> dict[str, Any]:
-    return {"name": name, "in": place, "required": required, "schema": schema}
+def _done(call: Call, returns: dict[str, Any]) -> dict[str, Any]:
+    schema = returns if call.media == JSON else {}
+    done: dict[str, Any] = {"description": "Done.", "content": {call.media: {"schema": schema}}}
+    if call.name == "run_log":
+        done["headers"] = {
+            name: {"description": text, "schema": {"type": kind}} for name, (kind, text) in LOG_HEADERS.items()
+        }
+    return done
+
+
+def _parameters(place: str, shape: dict[str, Any]) -> list[dict[str, Any]]:
+    required = shape.get("required", ())
+    return [
+        {"name": name, "in": place, "required": name in required, "schema": schema}
+        for name, schema in shape.get("properties", {}).items()
+    ]
+
+
+def _plain(shape: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in shape.items() if key != "title"}
+
+
+def _used(node: Any, components: dict[str, Any]) -> set[str]:
+    """Every shape that something refers to, or that such a shape refers to."""
+    used: set[str] = {"Problem"}
+    todo = [node, components["Problem"]]
+    while todo:
+        at = todo.pop()
+        if isinstance(at, dict):
+            todo += at.values()
+            name = str(at.get("$ref", "")).rpartition("/")[2]
+            if name and name not in used:
+                used.add(name)
+                todo.append(components[name])
+        elif isinstance(at, list):
+            todo += at
+    return used
+
+
+def _named_shortly(description: dict[str, Any], names: list[str]) -> dict[str, Any]:
+    """Where two shapes have one name, msgspec writes out where they come from; the one of a request is `Given…`."""
+    short: dict[str, str] = {}
+    for name in names:
+        last = name.rpartition(".")[2]
+        short[name] = f"Given{last}" if name.startswith("holdfast.wire.") and name != last else last
+    text = msgspec.json.encode(description).decode()
+    for name, to in sorted(short.items(), key=lambda item: -len(item[0])):
+        for around in (f'"{REF}"', '"{name}":'):
+            text = text.replace(around.format(name=name), around.format(name=to))
+    return msgspec.json.decode(text)  # type: ignore[no-any-return]

@@ -1,30 +1,168 @@
-"""Who may come in: on the unix socket the user who runs the daemon, on TCP whoever has the token."""
+"""Who may come in, and how much of the house one caller may take.
+
+On the unix socket the user who runs the daemon comes in, on TCP whoever has the token. A connection has so much time
+and so many bytes to say what it wants, and there are only so many connections.
+"""
 
 from __future__ import annotations
 
 import hmac
 import os
+import resource
 import socket
 import struct
 from typing import Any
 
-from starlette.types import ASGIApp, Receive, Scope, Send
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+import msgspec
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
-from holdfast.api.answers import problem
+from holdfast.api.answers import PROBLEM, TITLES, Answer, problem
+from holdfast.api.incoming import AsgiApp, Receive, Scope, Send
+from holdfast.wire.problem import Problem
+
+MOST_HEADERS = 100
+MOST_HEAD_BYTES = 64 << 10
+MOST_CONNECTIONS = 4_096
+# The database and the files of jobs need some of those that the system allows.
+OTHER_FILES = 200
+HEAD_S = 10.0
+BODY_S = 120.0
+STALLED_S = 600.0
 
 
-class UnixDoor(HttpToolsProtocol):
+class BoundedDoor(HttpToolsProtocol):
+    """HTTP with bounds: for the head of a request, for the time it may take, for the number of connections.
+
+    Time is looked at from outside, by `sweep`: a request that comes in one piece, as nearly all do, costs nothing.
+    """
+
+    def __init__(self, *args: Any, **kw: Any) -> None:
+        super().__init__(*args, **kw)
+        self._in_head = True
+        self._in_body = False
+        self._head_bytes = 0
+        self._is_refused = False
+        # Since when it owes us the rest of a request, or has not read the rest of an answer.
+        self._slow_since: float | None = None
+        self._stalled_since: float | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self._slow_since = self.loop.time()
+        most = most_connections()
+        if len(self.connections) > most:
+            said = f"{most} connections are open already; use one for many calls, or try again later"
+            self._refuse(503, "ERR_TOO_MANY_CONNECTIONS", said)
+
+    def data_received(self, data: bytes) -> None:
+        if self._is_refused:
+            return
+        super().data_received(data)
+        if self._in_head and not self._is_refused:
+            self._head_bytes += len(data)
+            if self._head_bytes > MOST_HEAD_BYTES:
+                self._refuse_head()
+        if self._in_head or self._in_body:
+            if self._slow_since is None:
+                self._slow_since = self.loop.time()
+        else:
+            self._slow_since = None
+
+    def on_message_begin(self) -> None:
+        self._in_head, self._head_bytes = True, 0
+        super().on_message_begin()
+
+    def on_url(self, url: bytes) -> None:
+        if len(self.url) + len(url) > MOST_HEAD_BYTES:
+            self._refuse_head()
+        else:
+            super().on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if not self._is_refused:
+            super().on_header(name, value)
+            if len(self.headers) > MOST_HEADERS or len(name) + len(value) > MOST_HEAD_BYTES:
+                self._refuse_head()
+
+    def on_headers_complete(self) -> None:
+        self._in_head, self._in_body = False, True
+        if not self._is_refused:
+            super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        if not self._is_refused:
+            super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self._in_body = False
+        if not self._is_refused:
+            super().on_message_complete()
+        # The next head has not begun: between two requests a connection may rest.
+
+    def send_400_response(self, msg: str) -> None:
+        self._refuse(400, "ERR_BAD_HTTP", "this is not HTTP/1.1")
+
+    def shutdown(self) -> None:
+        # Whoever has not read what he asked for by now will not read it in the last moments either.
+        if self.flow is not None and self.flow.write_paused:
+            self.transport.abort()
+        else:
+            super().shutdown()
+
+    def sweep(self, now: float) -> None:
+        """Close the connection if it has kept us waiting for too long."""
+        if self.transport.is_closing():
+            return
+        if self._slow_since is not None:
+            limit = HEAD_S if self._in_head else BODY_S
+            if now - self._slow_since > limit:
+                self._refuse(408, "ERR_TOO_SLOW", f"the request was not complete after {limit:g} seconds")
+        if not self.flow.write_paused:
+            self._stalled_since = None
+        elif self._stalled_since is None:
+            self._stalled_since = now
+        elif now - self._stalled_since > STALLED_S:
+            self.transport.abort()
+
+    def _refuse_head(self) -> None:
+        said = f"the head of a request has at most {MOST_HEADERS} headers and {MOST_HEAD_BYTES} bytes"
+        self._refuse(431, "ERR_HEAD_TOO_LARGE", said)
+
+    def _refuse(self, status: int, code: str, detail: str) -> None:
+        """Say why, and hang up. Nothing that still comes is read."""
+        if self._is_refused or self.transport.is_closing():
+            return
+        self._is_refused = True
+        is_answering = self.cycle is not None and not self.cycle.response_complete and self.cycle.response_started
+        if not is_answering:
+            body = msgspec.json.encode(Problem(TITLES[status], status, detail, code))
+            head = f"content-type: {PROBLEM}\r\ncontent-length: {len(body)}\r\nconnection: close\r\n\r\n"
+            self.transport.write(STATUS_LINE[status] + head.encode() + body)
+        self.transport.close()
+
+
+class UnixDoor(BoundedDoor):
     """HTTP on the unix socket; a peer of another user is turned away before a byte is read."""
 
     def connection_made(self, transport: Any) -> None:
-        if _peer_user(transport.get_extra_info("socket")) in (os.getuid(), 0):
+        if peer_user(transport.get_extra_info("socket")) in (os.getuid(), 0):
             super().connection_made(transport)
         else:
             transport.abort()
 
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self.transport is not None:
+            super().connection_lost(exc)
 
-def _peer_user(peer: socket.socket) -> int:
+
+def most_connections() -> int:
+    """How many connections a door takes; fewer where the system allows this process few files."""
+    allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return MOST_CONNECTIONS if allowed == resource.RLIM_INFINITY else min(MOST_CONNECTIONS, allowed - OTHER_FILES)
+
+
+def peer_user(peer: socket.socket) -> int:
+    """The user at the other end of a unix socket."""
     if hasattr(socket, "SO_PEERCRED"):
         credentials = peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
         return int(struct.unpack("3i", credentials)[1])
@@ -32,33 +170,43 @@ def _peer_user(peer: socket.socket) -> int:
 
 
 class TcpDoor:
-    """Bearer token, Host and Origin, in front of the application on TCP."""
+    """Host, Origin and bearer token, in front of the application on TCP.
 
-    def __init__(self, app: ASGIApp, token: str, hosts: frozenset[str]) -> None:
+    A web page in a browser of this machine can send requests here. It cannot know the token; that it comes from
+    elsewhere shows in Host (where it has made a name of its own point here) and in Origin.
+    """
+
+    def __init__(self, app: AsgiApp, token: str, hosts: frozenset[str]) -> None:
         self._app = app
-        self._token = token.encode()
-        self._hosts = hosts
+        self._token = b"bearer " + token.strip().encode()
+        self._hosts = frozenset(host.lower() for host in hosts)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
-            refusal = self._refusal({name: value for name, value in scope["headers"]})
-            if refusal is not None:
-                await refusal(scope, receive, send)
-                return
-        await self._app(scope, receive, send)
+        """Let the request through, or say why not."""
+        refusal = self._refusal(scope["headers"])
+        if refusal is not None:
+            await refusal.send(send)
+        else:
+            await self._app(scope, receive, send)
 
-    def _refusal(self, headers: dict[bytes, bytes]) -> Any:
-        host = headers.get(b"host", b"").decode("latin-1").rpartition(":")[0] or headers.get(b"host", b"").decode(
-            "latin-1"
-        )
-        if host not in self._hosts:
-            return problem(421, "ERR_HOST", f"the daemon does not answer for host {host!r}")
-        origin = headers.get(b"origin")
-        if origin is not None and origin.decode("latin-1").partition("://")[2].rpartition(":")[0] not in self._hosts:
-            return problem(403, "ERR_ORIGIN", "requests from web pages of other origins are refused")
-        given = headers.get(b"authorization", b"")
-        if not hmac.compare_digest(given, b"Bearer " + self._token):
-            return problem(
-                401, "ERR_TOKEN", "the token is missing or wrong; it is in the file `token` of the home folder"
-            )
+    def _refusal(self, headers: list[tuple[bytes, bytes]]) -> Answer | None:
+        hosts = [value for name, value in headers if name == b"host"]
+        if len(hosts) != 1 or host_of(hosts[0].decode("latin-1")) not in self._hosts:
+            said = "the daemon does not answer for this host; callers may use the names in api.hosts of holdfast.toml"
+            return problem(421, "ERR_HOST", said)
+        for name, value in headers:
+            if name == b"origin" and host_of(value.decode("latin-1").partition("://")[2]) not in self._hosts:
+                return problem(403, "ERR_ORIGIN", "requests from web pages of other origins are refused")
+        given = [value for name, value in headers if name == b"authorization"]
+        scheme, _, token = (given[0] if len(given) == 1 else b"").partition(b" ")
+        if not hmac.compare_digest(scheme.lower() + b" " + token.strip(), self._token):
+            said = "the token is missing or wrong; it is in the file `token` of the home folder"
+            return problem(401, "ERR_TOKEN", said, ((b"www-authenticate", b"Bearer"),))
         return None
+
+
+def host_of(text: str) -> str:
+    """The host of `host:port`, in small letters; an IPv6 address keeps its brackets."""
+    if text.startswith("["):
+        return (text.partition("]")[0] + "]").lower()
+    return text.partition(":")[0].lower().rstrip(".")

@@ -1,40 +1,102 @@
-"""Commits, told to every long call that waits for one: a single listener on the engine for all of them."""
+"""Commits, told to every long call that they concern: a single listener on the engine for all of them."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Iterable
+from contextlib import suppress
+from itertools import islice
 
+import msgspec
+
+from holdfast.api.refusals import Closing, Gone
+from holdfast.core.job import JobId
+from holdfast.core.requests import ANY_QUEUE
 from holdfast.store.engine import Changes, Engine
 
 MOST_IDS = 5_000
+# Of workers that offer the same, so many are asked at once; one that takes something has the next one asked.
+ASKED_AT_ONCE = 2
+FEW_STREAMS = 16
+REST_PER_STREAM_S = 0.0001
 
 
-class Subscription:
-    """What a long call has not yet been told. One that falls behind is told to look for itself."""
+class Waiter:
+    """A long call that rests until somebody wakes it: a commit, its caller's going away, the daemon's stop."""
 
     def __init__(self) -> None:
-        self._waiting = Changes()
-        self._told = asyncio.Event()
+        self._woken = asyncio.Event()
+        self._is_cut = False
+        self._is_gone = False
 
-    def take(self, changes: Changes) -> None:
+    def wake(self) -> None:
+        """There may be something for it."""
+        self._woken.set()
+
+    def cut(self) -> None:
+        """End the rest that is under way, and every later one."""
+        self._is_cut = True
+        self._woken.set()
+
+    def go(self) -> None:
+        """Its caller has gone away."""
+        self._is_gone = True
+        self._woken.set()
+
+    async def rest(self, limit: float) -> None:
+        """Until it is woken, at most so many seconds. Gone or Closing if it should not go on."""
+        if not self._woken.is_set():
+            with suppress(TimeoutError):
+                async with asyncio.timeout(limit):
+                    await self._woken.wait()
+        self._woken.clear()
+        if self._is_gone:
+            raise Gone
+        if self._is_cut:
+            raise Closing
+
+
+class Told:
+    """A commit, written down once for all who read the stream."""
+
+    def __init__(self, changes: Changes) -> None:
+        self.changes = changes
+        self._encoded: bytes | None = None
+
+    @property
+    def encoded(self) -> bytes:
+        """As JSON."""
+        if self._encoded is None:
+            self._encoded = msgspec.json.encode(self.changes)
+        return self._encoded
+
+
+class Subscription(Waiter):
+    """What the reader of a stream has not yet been told. One that falls behind is told to look for itself."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._told: Told | None = None
+
+    def take(self, told: Told) -> None:
         """Add a commit to what is to be told."""
-        self._waiting.merge(changes)
-        if len(self._waiting.ended) > MOST_IDS:
-            self._waiting = Changes(unknown=True)
-        self._told.set()
+        if self._told is None:
+            self._told = told
+        else:
+            both = Changes()
+            both.merge(self._told.changes)
+            both.merge(told.changes)
+            if len(both.ended) + len(both.ready) > MOST_IDS:
+                both = Changes(due=True, stops=True, unknown=True)
+            self._told = Told(both)
+        self.wake()
 
-    async def next(self, limit: float) -> Changes:
-        """Everything since the last call, as soon as there is something; nothing after `limit` seconds."""
-        try:
-            async with asyncio.timeout(limit):
-                await self._told.wait()
-        except TimeoutError:
-            return Changes()
-        self._told.clear()
-        told, self._waiting = self._waiting, Changes()
-        return told
+    async def next(self, limit: float) -> bytes | None:
+        """Everything since the last call, as soon as there is something; None after `limit` seconds."""
+        await self.rest(limit)
+        told, self._told = self._told, None
+        return None if told is None else told.encoded
 
 
 class Hub:
@@ -43,10 +105,15 @@ class Hub:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._home = asyncio.get_running_loop()
-        self._subscriptions: set[Subscription] = set()
+        self._streams: set[Subscription] = set()
+        self._of_jobs: dict[JobId, set[Waiter]] = {}
+        # By queue, and there by what they offer, in the order in which they are asked.
+        self._of_queues: dict[str, dict[Hashable, dict[Waiter, None]]] = {}
+        self._all: set[Waiter] = set()
         self._lock = threading.Lock()
         self._heard: Changes | None = None
         self._leave: Callable[[], None] = lambda: None
+        self.is_cut = False
 
     async def start(self) -> None:
         """Begin to listen."""
@@ -56,15 +123,71 @@ class Hub:
         """Listen no longer."""
         self._leave()
 
+    def cut(self) -> None:
+        """Let nobody wait any longer."""
+        self.is_cut = True
+        for waiter in list(self._all):
+            waiter.cut()
+
     def subscribe(self) -> Subscription:
-        """Be told of every commit from now on, until `leave`."""
+        """Be told of every commit from now on, until `unsubscribe`."""
         subscription = Subscription()
-        self._subscriptions.add(subscription)
+        self._join(subscription)
+        self._streams.add(subscription)
         return subscription
 
-    def leave(self, subscription: Subscription) -> None:
+    def unsubscribe(self, subscription: Subscription) -> None:
         """Be told no longer."""
-        self._subscriptions.discard(subscription)
+        self._streams.discard(subscription)
+        self._all.discard(subscription)
+
+    @property
+    def rest_of_streams(self) -> float:
+        """How long a stream rests between two commits, so that many streams leave room for others."""
+        streams = len(self._streams)
+        return 0.0 if streams <= FEW_STREAMS else streams * REST_PER_STREAM_S
+
+    def wait_for_job(self, waiter: Waiter, job_id: JobId) -> None:
+        """Wake it when the job ends, until `forget_job`."""
+        self._join(waiter)
+        self._of_jobs.setdefault(job_id, set()).add(waiter)
+
+    def forget_job(self, waiter: Waiter, job_ids: Iterable[JobId]) -> None:
+        """Wake it no longer."""
+        self._all.discard(waiter)
+        for job_id in job_ids:
+            waiting = self._of_jobs.get(job_id)
+            if waiting is not None:
+                waiting.discard(waiter)
+                if not waiting:
+                    del self._of_jobs[job_id]
+
+    def wait_for_work(self, waiter: Waiter, queues: Iterable[str], offer: Hashable) -> None:
+        """Wake it when one of the queues may have work, or somebody should stop, until `forget_work`."""
+        self._join(waiter)
+        for queue in queues:
+            self._of_queues.setdefault(queue, {}).setdefault(offer, {})[waiter] = None
+
+    def forget_work(self, waiter: Waiter, queues: Iterable[str], offer: Hashable) -> None:
+        """Wake it no longer."""
+        self._all.discard(waiter)
+        for queue in queues:
+            offers = self._of_queues.get(queue, {})
+            offers.get(offer, {}).pop(waiter, None)
+            if not offers.get(offer, True):
+                del offers[offer]
+            if not offers:
+                self._of_queues.pop(queue, None)
+
+    def ask_next(self, queues: Iterable[str], offer: Hashable) -> None:
+        """Somebody has taken work from the queues; there may be more, for another one."""
+        for queue in queues:
+            _ask(self._of_queues.get(queue, {}).get(offer, {}), 1)
+
+    def _join(self, waiter: Waiter) -> None:
+        self._all.add(waiter)
+        if self.is_cut:
+            waiter.cut()
 
     def _hear(self, changes: Changes) -> None:
         with self._lock:
@@ -73,11 +196,40 @@ class Hub:
                 return
             self._heard = Changes()
             self._heard.merge(changes)
-        self._home.call_soon_threadsafe(self._spread)
+        with suppress(RuntimeError):  # The event loop is closed: nobody waits any more.
+            self._home.call_soon_threadsafe(self._spread)
 
     def _spread(self) -> None:
         with self._lock:
             heard, self._heard = self._heard, None
-        if heard is not None:
-            for subscription in self._subscriptions:
-                subscription.take(heard)
+        if heard is None:
+            return
+        told = Told(heard)
+        for subscription in self._streams:
+            subscription.take(told)
+        if heard.unknown:
+            for waiter in self._all:
+                waiter.wake()
+            return
+        for job_id in heard.ended:
+            for waiter in self._of_jobs.get(job_id, ()):
+                waiter.wake()
+        if heard.stops:
+            self._wake_workers()
+        elif heard.ready:
+            for queue in (*heard.ready, ANY_QUEUE):
+                for waiting in self._of_queues.get(queue, {}).values():
+                    _ask(waiting, ASKED_AT_ONCE)
+
+    def _wake_workers(self) -> None:
+        for offers in self._of_queues.values():
+            for waiting in offers.values():
+                _ask(waiting, len(waiting))
+
+
+def _ask(waiting: dict[Waiter, None], most: int) -> None:
+    """Wake those that have not been asked for longest."""
+    for waiter in list(islice(waiting, most)):
+        del waiting[waiter]
+        waiting[waiter] = None
+        waiter.wake()

@@ -2,141 +2,153 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any
 
-import msgspec
-from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
-from starlette.routing import Route
-
-from holdfast.api.answers import answer, problem, problem_of
-from holdfast.api.hub import Hub, Subscription
-from holdfast.api.reading import job_id_of, read_request
-from holdfast.core.errors import HoldfastError, InvalidInput
-from holdfast.core.job import TERMINAL, JobId
+from holdfast.api.answers import Answer, Stream, answer
+from holdfast.api.hub import Hub, Subscription, Waiter
+from holdfast.api.incoming import Incoming
+from holdfast.api.observed import Observer
+from holdfast.api.reading import MAX_BODY, read_request
+from holdfast.api.refusals import Closing, Gone, TooManyLongCalls
+from holdfast.api.routing import Endpoint, Router
+from holdfast.core.job import TERMINAL
 from holdfast.runtime.clock import Clock
-from holdfast.store.engine import Changes, Engine
+from holdfast.store.engine import Engine
 from holdfast.store.scripts.exchange import exchange
 from holdfast.store.scripts.look import find_last
-from holdfast.wire.calls import BY_SCRIPT
+from holdfast.wire.call import Call
+from holdfast.wire.extras import CHANGES, EVENTS, EXCHANGE_WAIT, WAIT
 
 BREATH_S = 15.0
-LONGEST_WAIT_MS = 3_600_000
 LOOK_AGAIN_S = 5.0
-
-Endpoint = Callable[[Request], Awaitable[Response]]
+NO_STORE = ((b"cache-control", b"no-store"),)
 
 
 class LongCalls:
     """Every long call that is open. More than `most` are refused, so that short ones keep their place."""
 
-    def __init__(self, engine: Engine, clock: Clock, hub: Hub, most: int) -> None:
+    def __init__(
+        self, engine: Engine, clock: Clock, hub: Hub, most: int, observer: Observer, max_body: int = MAX_BODY
+    ) -> None:
         self._engine = engine
         self._clock = clock
         self._hub = hub
         self._most = most
+        self._observer = observer
+        self._max_body = max_body
         self.open = 0
+        self.refused = 0
 
-    def routes(self) -> list[Route]:
-        """Where they are called."""
-        return [
-            Route("/v1/changes", self._changes),
-            Route("/v1/jobs/{job_id}/wait", self._bounded(self._wait)),
-            Route("/v1/exchange/wait", self._bounded(self._exchange), methods=["POST"]),
-        ]
+    def add_to(self, router: Router) -> None:
+        """Make the routes."""
+        endpoints: dict[Call, Endpoint] = {WAIT: self._wait, EXCHANGE_WAIT: self._exchange, CHANGES: self._changes}
+        for call, endpoint in endpoints.items():
+            router.add(call.method, call.path, call.name, endpoint, is_long=True)
 
-    def _bounded(self, endpoint: Endpoint) -> Endpoint:
-        async def bounded(request: Request) -> Response:
-            if self.open >= self._most:
-                return self._refusal()
-            self.open += 1
-            try:
-                return await endpoint(request)
-            except HoldfastError as error:
-                return problem_of(error)
-            finally:
-                self.open -= 1
-
-        return bounded
-
-    def _refusal(self) -> Response:
-        said = f"{self._most} long calls are open already; close some, or raise long_calls in holdfast.toml"
-        return problem(429, "ERR_TOO_MANY_LONG_CALLS", said, {"Retry-After": "1"})
-
-    async def _wait(self, request: Request) -> Response:
-        """The job once it has ended, or as it is when the time is over."""
-        until = time.monotonic() + _wait_s(request)
-        job_id = await job_id_of(request.path_params["job_id"], self._engine)
-        ids: set[JobId] = {job_id}
-        subscription = self._hub.subscribe()
-        try:
-            while True:
-                job = await self._engine.read(find_last, job_id)
-                left = until - time.monotonic()
-                if job.state.name in TERMINAL or left <= 0 or await request.is_disconnected():
-                    return answer(job)
-                ids.add(job.id)
-                await self._until_concerned(subscription, ids, left)
-        finally:
-            self._hub.leave(subscription)
-
-    async def _until_concerned(self, subscription: Subscription, ids: set[JobId], limit: float) -> None:
-        until = time.monotonic() + min(limit, LOOK_AGAIN_S)
-        while (left := until - time.monotonic()) > 0:
-            told = await subscription.next(left)
-            if told.unknown or not told.ended.isdisjoint(ids):
-                return
-
-    async def _exchange(self, request: Request) -> Response:
-        """An exchange that waits until it has something to say. What it reports is written once, at its beginning."""
-        until = time.monotonic() + _wait_s(request)
-        call = BY_SCRIPT[exchange]
-        wanted = await read_request(call, request, self._engine)
-        args, named = call.arguments(wanted, self._clock.now())
-        queues = {slots.queue for slots in wanted.request.queues}  # type: ignore[attr-defined]
-        subscription = self._hub.subscribe()
-        try:
-            while True:
-                said = await self._engine.write(exchange, *args, **named)
-                left = until - time.monotonic()
-                if said.settled or said.claimed or said.stops or left <= 0 or await request.is_disconnected():
-                    return answer(said)
-                args[:2] = [], []
-                await self._until_work(subscription, queues, left)
-                args[-1] = self._clock.now()
-        finally:
-            self._hub.leave(subscription)
-
-    async def _until_work(self, subscription: Subscription, queues: set[str], limit: float) -> None:
-        until = time.monotonic() + min(limit, LOOK_AGAIN_S)
-        while (left := until - time.monotonic()) > 0:
-            told = await subscription.next(left)
-            if told.unknown or told.stops or "*" in queues or not told.ready.isdisjoint(queues):
-                return
-
-    async def _changes(self, request: Request) -> Response:
+    def take_place(self) -> None:
+        """Become one of the open ones, until `leave_place`; TooManyLongCalls or Closing if that cannot be."""
+        if self._hub.is_cut:
+            raise Closing
         if self.open >= self._most:
-            return self._refusal()
-        headers = {"Cache-Control": "no-store"}
-        return StreamingResponse(self._events(), media_type="text/event-stream", headers=headers)
-
-    async def _events(self) -> AsyncIterator[bytes]:
-        """Commits as server-sent events."""
+            self.refused += 1
+            said = f"{self._most} long calls are open already; close some, or raise api.long_calls in holdfast.toml"
+            raise TooManyLongCalls(said)
         self.open += 1
-        subscription = self._hub.subscribe()
+
+    def leave_place(self) -> None:
+        """Make room for another one."""
+        self.open -= 1
+
+    @contextmanager
+    def _place(self) -> Iterator[None]:
+        self.take_place()
         try:
-            yield b": hello\n\n"
-            while True:
-                told: Changes = await subscription.next(BREATH_S)
-                yield b"data: " + msgspec.json.encode(told) + b"\n\n" if told else b": still here\n\n"
+            yield
         finally:
-            self.open -= 1
-            self._hub.leave(subscription)
+            self.leave_place()
+
+    async def _wait(self, incoming: Incoming) -> Answer:
+        """The job once it has ended, or as it is when the time is over."""
+        wanted: Any = await read_request(WAIT, incoming, self._engine)
+        until = time.monotonic() + wanted.timeout_ms / 1000
+        waiter, ids = Waiter(), {wanted.job_id}
+        with self._place():
+            self._hub.wait_for_job(waiter, wanted.job_id)
+            try:
+                async with noticing(incoming, waiter):
+                    while True:
+                        job = await self._engine.read(find_last, wanted.job_id)
+                        left = until - time.monotonic()
+                        if job.state.name in TERMINAL or left <= 0:
+                            return answer(job)
+                        if job.id not in ids:
+                            ids.add(job.id)
+                            self._hub.wait_for_job(waiter, job.id)
+                        await waiter.rest(min(left, LOOK_AGAIN_S))
+            finally:
+                self._hub.forget_job(waiter, ids)
+
+    async def _exchange(self, incoming: Incoming) -> Answer:
+        """An exchange that waits until it has something to say. What it reports is written once, at its beginning."""
+        wanted: Any = await read_request(EXCHANGE_WAIT, incoming, self._engine, self._max_body)
+        until = time.monotonic() + wanted.timeout_ms / 1000
+        request = wanted.request
+        reports, progress, holds = wanted.reports, wanted.progress, wanted.holds
+        queues = {slots.queue for slots in request.queues if slots.slots > 0}
+        waiter = Waiter()
+        with self._place():
+            self._hub.wait_for_work(waiter, queues, request.tasks)
+            try:
+                async with noticing(incoming, waiter):
+                    while True:
+                        began = time.monotonic()
+                        said = await self._engine.write(exchange, reports, progress, request, holds, self._clock.now())
+                        self._observer.exchanged(reports, said, time.monotonic() - began)
+                        left = until - time.monotonic()
+                        if said.settled or said.claimed or said.stops or left <= 0:
+                            break
+                        # What was reported is written, and jobs that got lost on their way have gone back.
+                        reports, progress, holds = [], [], None
+                        await waiter.rest(min(left, LOOK_AGAIN_S))
+            finally:
+                self._hub.forget_work(waiter, queues, request.tasks)
+        if said.claimed:
+            self._hub.ask_next(queues, request.tasks)
+        return answer(said)
+
+    async def _changes(self, incoming: Incoming) -> Stream:
+        self.take_place()
+        subscription = self._hub.subscribe()
+
+        def leave() -> None:
+            self._hub.unsubscribe(subscription)
+            self.leave_place()
+
+        return Stream(self._events(incoming, subscription), EVENTS, NO_STORE, leave)
+
+    async def _events(self, incoming: Incoming, subscription: Subscription) -> AsyncIterator[bytes]:
+        """Commits as server-sent events."""
+        yield b": hello\n\n"
+        try:
+            async with noticing(incoming, subscription):
+                while True:
+                    told = await subscription.next(BREATH_S)
+                    yield b": still here\n\n" if told is None else b"data: " + told + b"\n\n"
+                    if pause := self._hub.rest_of_streams:
+                        await asyncio.sleep(pause)
+        except (Closing, Gone):
+            return  # The end of the stream says it.
 
 
-def _wait_s(request: Request) -> float:
-    given = request.query_params.get("timeout_ms", "30000")
-    if not given.isascii() or not given.isdigit() or int(given) > LONGEST_WAIT_MS:
-        raise InvalidInput(f"timeout_ms {given!r} is not valid: use milliseconds from 0 to {LONGEST_WAIT_MS}")
-    return int(given) / 1000
+@asynccontextmanager
+async def noticing(incoming: Incoming, waiter: Waiter) -> AsyncIterator[None]:
+    """Within, a caller that goes away ends the rest of the waiter."""
+    watching = asyncio.create_task(incoming.until_gone(waiter.go))
+    try:
+        yield
+    finally:
+        watching.cancel()

@@ -2,110 +2,130 @@
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from typing import Any, get_origin
 
 import msgspec
-from starlette.requests import Request
 
+from holdfast.api.completing import complete
+from holdfast.api.incoming import Incoming
 from holdfast.core.errors import InvalidInput
 from holdfast.core.job import JobId
-from holdfast.core.limits import MAX_DEPTH, MAX_PAYLOAD
-from holdfast.core.requests import NewJob, check_new_job
+from holdfast.core.limits import MAX_PAYLOAD, shown
+from holdfast.core.requests import NewJob
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.enqueue import enqueue
 from holdfast.store.scripts.look import find_job
-from holdfast.wire.calls import Call
+from holdfast.wire.call import Call
+from holdfast.wire.rules import RULES, rule_of
 
 MAX_BODY = 16 * MAX_PAYLOAD
-DEEPEST = 2 * MAX_DEPTH
-REFERENCES = ("job_id", "other_id")
+
+_AT = re.compile(r" - at `\$([^`]*)`$")
+_STEP = re.compile(r"\.(\w+)|\[(\d+)\]")
+_UNREADABLE = (msgspec.MsgspecError, RecursionError, ValueError)
 
 
-class TooLarge(InvalidInput):
-    """The body is larger than the daemon takes."""
-
-    code = "ERR_TOO_LARGE"
-
-
-async def read_request(call: Call, request: Request, engine: Engine, max_body: int = MAX_BODY) -> msgspec.Struct:
+async def read_request(call: Call, incoming: Incoming, engine: Engine, max_body: int = MAX_BODY) -> msgspec.Struct:
     """What the caller wants, checked; InvalidInput says what does not fit."""
-    if call.method != "GET" and not call.in_path:
-        wanted = _decoded(call, await read_body(request, max_body))
+    if call.is_all_body:
+        wanted: msgspec.Struct = _from_body(call, await incoming.body(max_body))
     else:
-        wanted = await _assembled(call, request, engine, max_body)
-    if call.script is enqueue:
-        _check_jobs(wanted.jobs)  # type: ignore[attr-defined]
+        values = _converted(call, call.path_part, incoming.params)
+        values |= _converted(call, call.query_part, _query(call, incoming))
+        if call.writes:
+            values |= msgspec.structs.asdict(_from_body(call, await incoming.body(max_body)))
+        wanted = call.request(**values)
+        for name in call.job_refs:
+            setattr(wanted, name, await job_id_of(getattr(wanted, name), engine))
+    complete(call.script, wanted)
     return wanted
 
 
-async def read_body(request: Request, most: int) -> bytes:
-    """The whole body, unless it is too large."""
-    declared = request.headers.get("content-length", "0")
-    if declared.isdigit() and int(declared) > most:
-        raise TooLarge(f"the body is {declared} bytes; the limit is {most}")
-    chunks, size = [], 0
-    async for chunk in request.stream():
-        size += len(chunk)
-        if size > most:
-            raise TooLarge(f"the body is larger than the limit of {most} bytes")
-        chunks.append(chunk)
-    return b"".join(chunks)
+async def resolve_dependencies(jobs: list[NewJob], engine: Engine) -> None:
+    """Whoever names the jobs to wait for by number means their ids."""
+    for job in jobs:
+        for dependency in job.after:
+            if not _is_id(dependency.job_id):
+                msgspec.structs.force_setattr(dependency, "job_id", await job_id_of(dependency.job_id, engine))
 
 
-def _decoded(call: Call, body: bytes) -> msgspec.Struct:
+async def job_id_of(ref: str | int, engine: Engine) -> JobId:
+    """The id of a job that may be named by its number."""
+    return ref if _is_id(ref) else (await engine.read(find_job, ref)).id  # type: ignore[return-value]
+
+
+def _is_id(ref: str | int) -> bool:
+    return isinstance(ref, str) and not (ref.isascii() and ref.isdigit())
+
+
+def _from_body(call: Call, body: bytes) -> Any:
     try:
-        return call.body_decoder.decode(body or b"{}")  # type: ignore[no-any-return]
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise _does_not_fit(call, error) from None
+        return call.body_decoder.decode(body or b"{}")
+    except _UNREADABLE as error:
+        raise _does_not_fit(call, error, body) from None
 
 
-async def _assembled(call: Call, request: Request, engine: Engine, max_body: int) -> msgspec.Struct:
-    """From the path, and from the query or the body."""
-    values: dict[str, Any] = {}
-    if call.method == "GET":
-        values = _query(call, request)
-    elif body := await read_body(request, max_body):
-        try:
-            given = msgspec.json.decode(body)
-        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-            raise _does_not_fit(call, error) from None
-        if not isinstance(given, dict):
-            raise InvalidInput("the body is not a JSON object; write the arguments by name")
-        values = given
-    values |= request.path_params
-    for name in REFERENCES:
-        if name in values:
-            values[name] = await job_id_of(values[name], engine)
+def _converted(call: Call, kind: type[msgspec.Struct], values: dict[str, Any]) -> dict[str, Any]:
+    if not values and not kind.__struct_fields__:
+        return {}
     try:
-        return msgspec.convert(values, call.request, strict=call.method != "GET")
-    except (msgspec.ValidationError, RecursionError) as error:
-        raise _does_not_fit(call, error) from None
+        return msgspec.structs.asdict(msgspec.convert(values, kind, strict=False))
+    except _UNREADABLE as error:
+        raise _does_not_fit(call, error, values) from None
 
 
-def _query(call: Call, request: Request) -> dict[str, Any]:
-    """Every name once; a name that is given twice is more likely a mistake than a wish."""
+def _query(call: Call, incoming: Incoming) -> dict[str, Any]:
+    """Every name once, unless it is a list; a name that is given twice is more likely a mistake than a wish."""
     values: dict[str, Any] = {}
-    for name, value in request.query_params.multi_items():
-        if name in values:
-            raise InvalidInput(f"{name!r} stands twice in the query of {call.name}")
-        values[name] = value
+    several = {field.name for field in msgspec.structs.fields(call.query_part) if _is_list(field.type)}
+    for name, value in incoming.query():
+        if name in several:
+            values.setdefault(name, []).append(value)
+        elif name in values:
+            raise InvalidInput(f"{shown(name)} stands twice in the query of {call.name}")
+        else:
+            values[name] = value
     return values
 
 
-async def job_id_of(ref: Any, engine: Engine) -> JobId:
-    """The id of a job that may be named by its number."""
-    if isinstance(ref, int) and not isinstance(ref, bool):
-        ref = str(ref)
-    if isinstance(ref, str) and ref.isascii() and ref.isdigit():
-        return (await engine.read(find_job, ref)).id
-    return ref  # type: ignore[no-any-return]
+def _is_list(kind: Any) -> bool:
+    return get_origin(getattr(kind, "__origin__", kind)) in (list, tuple)
 
 
-def _check_jobs(jobs: list[NewJob]) -> None:
-    for job in jobs:
-        check_new_job(job)
+def _does_not_fit(call: Call, error: Exception, given: bytes | dict[str, Any]) -> InvalidInput:
+    if isinstance(error, RecursionError):
+        return InvalidInput(f"the request does not fit {call.name}: it is nested too deeply")
+    said = str(error)
+    found = _AT.search(said)
+    if found is None:
+        return InvalidInput(f"the request does not fit {call.name}: {said}")
+    where, says = found[1].lstrip("."), _says(call, found[1])
+    if says is None or not re.match(r"Expected `\w+` (matching|of length|[<>])|Invalid enum", said):
+        return InvalidInput(f"the request does not fit {call.name}: {_AT.sub('', said)} at {where}")
+    value = _at(given if isinstance(given, dict) else msgspec.json.decode(given), found[1])
+    return InvalidInput(f"{where} {shown(value)} is not valid: use {says}")
 
 
-def _does_not_fit(call: Call, error: Exception) -> InvalidInput:
-    said = f"it is nested deeper than {DEEPEST} levels" if isinstance(error, RecursionError) else str(error)
-    return InvalidInput(f"the request does not fit {call.name}: {said}")
+def _says(call: Call, where: str) -> str | None:
+    fields = re.findall(r"\.(\w+)", where)
+    if not fields:
+        return None
+    # Which shape the field is in cannot be told from its place; only one that has a rule of its own matters.
+    own = (RULES.get(f"{owner}.{fields[-1]}") for owner in _named(call))
+    rule = next((rule for rule in own if rule is not None), None) or rule_of(call.name, fields[-1])
+    return None if rule is None else rule.says
+
+
+def _named(call: Call) -> set[str]:
+    """The call and every shape in its request."""
+    _, shapes = msgspec.json.schema_components([call.request])
+    return {call.name, *(name.rpartition(".")[2] for name in shapes)}
+
+
+def _at(value: Any, where: str) -> Any:
+    for name, number in _STEP.findall(where):
+        try:
+            value = value[name] if name else value[int(number)]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return value

@@ -1,68 +1,189 @@
-"""How things look: tables that fit the terminal, JSON with stable fields, times for people."""
+"""How things look: tables that fit the terminal, colour where somebody looks, JSON with stable fields."""
 
 from __future__ import annotations
 
+import os
+import re
 import shutil
 import sys
-import time
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from typing import Any, TextIO
 
-import msgspec
+BOLD, DIM, RED, GREEN, YELLOW, BLUE, CYAN, GREY = "1", "2", "31", "32", "33", "34", "36", "90"
 
-_COLOURS = {
-    "DONE": "32",
-    "RUNNING": "36",
-    "FAILED": "31",
-    "QUEUED": "33",
-    "SCHEDULED": "34",
-    "CANCELLED": "90",
-    "SUPERSEDED": "90",
-    "SKIPPED_TTL": "90",
-    "SKIPPED_DEADLINE": "90",
+STATE_COLOURS = {
+    "DONE": GREEN,
+    "RUNNING": CYAN,
+    "FAILED": RED,
+    "QUEUED": YELLOW,
+    "SCHEDULED": BLUE,
+    "CANCELLED": GREY,
+    "SUPERSEDED": GREY,
+    "SKIPPED_TTL": GREY,
+    "SKIPPED_DEADLINE": GREY,
+    "COMPLETED": GREEN,
+    "SKIPPED": GREY,
+    "YIELDED": GREY,
+    "PARTIAL": YELLOW,
 }
+GAP = "  "
+NARROWEST = 6
+CUT = "…"
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
+
+
+class Coloured(str):
+    """A text and the colour that it has on a terminal."""
+
+    colour = ""
+
+    def __new__(cls, text: str, colour: str) -> Coloured:
+        made = super().__new__(cls, text)
+        made.colour = colour
+        return made
+
+
+def state_text(name: str) -> Coloured:
+    """A state or a status in its colour."""
+    return Coloured(name, STATE_COLOURS.get(name, ""))
+
+
+def has_colour(stream: TextIO) -> bool:
+    """Whether what is printed there is coloured: only on a terminal, and not where NO_COLOR asks for none."""
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def paint(text: str, colour: str | None = None, stream: TextIO | None = None) -> str:
+    """The text in a colour, or in its own, if there are colours."""
+    wanted = getattr(text, "colour", "") if colour is None else colour
+    return f"\033[{wanted}m{text}\033[0m" if wanted and has_colour(stream or sys.stdout) else str(text)
+
+
+def mark(is_well: bool) -> str:
+    """A tick or a cross."""
+    return paint("✓", GREEN) if is_well else paint("✗", RED)
 
 
 def show_json(value: Any) -> None:
     """One JSON document."""
+    import msgspec
+
     sys.stdout.write(msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n")
 
 
-def show_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Columns as wide as they need to be; the last one is cut where the terminal ends."""
-    widths = [max(len(row[place]) for row in [head, *rows]) for place in range(len(head))]
-    room = shutil.get_terminal_size((200, 24)).columns if sys.stdout.isatty() else 10_000
-    for number, row in enumerate([head, *rows]):
-        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
-        line = "  ".join(cells).rstrip()[:room]
-        print(_painted(line, row) if number else line.upper() if not sys.stdout.isatty() else f"\033[1m{line}\033[0m")
+def show_fields(fields: Iterable[tuple[str, str | None]]) -> None:
+    """Names and values, one below the other; what has no value is left out."""
+    shown = [(name, value) for name, value in fields if value]
+    width = max((len(name) for name, _ in shown), default=0)
+    for name, value in shown:
+        text = Coloured(clean(value), value.colour) if isinstance(value, Coloured) else clean(value)
+        print(f"{paint(name.ljust(width), DIM)}{GAP}{paint(text)}")
 
 
-def _painted(line: str, row: Sequence[str]) -> str:
-    if not sys.stdout.isatty():
-        return line
-    for cell in row:
-        if cell in _COLOURS:
-            return line.replace(cell, f"\033[{_COLOURS[cell]}m{cell}\033[0m", 1)
-    return line
+def show_table(head: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[str] = ()) -> None:
+    """Columns as wide as they need to be, or as the terminal lets them be. Those in `right` are set to the right."""
+    for line in table(head, rows, room(), right=right):
+        print(line)
 
 
-def ago(millis: int | None) -> str:
-    """How long ago, in one unit."""
-    if millis is None:
-        return "-"
-    seconds = max(0.0, time.time() - millis / 1000)
-    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "m")):
-        if seconds >= size:
-            return f"{seconds / size:.0f}{unit} ago"
-    return f"{seconds:.0f}s ago"
+def table(
+    head: Sequence[str], rows: Sequence[Sequence[str]], limit: int | None, *, right: Sequence[str] = ()
+) -> list[str]:
+    """The lines of a table that is at most `limit` wide."""
+    cleaned = [[_cleaned(cell) for cell in row] for row in rows]
+    widths = [max([len(title), *(width(row[place]) for row in cleaned)]) for place, title in enumerate(head)]
+    if limit is not None:
+        _squeeze(widths, limit - len(GAP) * (len(head) - 1))
+    sides = [name in right for name in head]
+    titles = _line([title.upper() for title in head], widths, sides)
+    return [paint(titles, BOLD), *(_line(row, widths, sides) for row in cleaned)]
 
 
-def moment(millis: int | None) -> str:
-    """A moment in the local time zone."""
-    return "-" if millis is None else time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(millis / 1000))
+def _squeeze(widths: list[int], limit: int) -> None:
+    """Take from the widest column first, until all fit or none can give any more."""
+    while sum(widths) > limit and max(widths) > NARROWEST:
+        widths[widths.index(max(widths))] -= 1
+
+
+def _line(row: Sequence[str], widths: Sequence[int], sides: Sequence[bool]) -> str:
+    cells = []
+    last = len(row) - 1
+    for place, (cell, wide, is_right) in enumerate(zip(row, widths, sides, strict=True)):
+        text = cut(cell, wide)
+        pad = " " * (wide - width(text))
+        shown = paint(text, getattr(cell, "colour", ""))
+        cells.append(pad + shown if is_right else shown if place == last else shown + pad)
+    return GAP.join(cells).rstrip()
+
+
+def room() -> int | None:
+    """How wide the terminal is; None where nobody looks."""
+    return shutil.get_terminal_size((80, 24)).columns if sys.stdout.isatty() else None
+
+
+def width(text: str) -> int:
+    """How many columns a text takes up."""
+    return len(text) if text.isascii() else sum(map(_columns(), text))
+
+
+@cache
+def _columns() -> Callable[[str], int]:
+    from unicodedata import category, east_asian_width
+
+    @cache
+    def columns(letter: str) -> int:
+        if category(letter) in ("Mn", "Me", "Cf"):
+            return 0
+        return 2 if east_asian_width(letter) in "WF" else 1
+
+    return columns
+
+
+def cut(text: str, limit: int) -> str:
+    """The text, or as much of it as fits, with a mark where it was cut."""
+    if width(text) <= limit:
+        return text
+    kept, used = [], 0
+    for letter in text:
+        used += width(letter)
+        if used > limit - 1:
+            break
+        kept.append(letter)
+    return "".join(kept) + CUT
+
+
+def clean(text: str) -> str:
+    """The text without what could move the cursor or ring the bell."""
+    return _CONTROL.sub(" ", text)
+
+
+def _cleaned(cell: str) -> str:
+    return Coloured(clean(cell), cell.colour) if isinstance(cell, Coloured) else clean(cell)
+
+
+def bar(fraction: float, wide: int = 10) -> str:
+    """How far something is, drawn."""
+    eighths = round(min(max(fraction, 0.0), 1.0) * wide * 8)
+    full, rest = divmod(eighths, 8)
+    return ("█" * full + (" ▏▎▍▌▋▊▉"[rest] if rest else "")).ljust(wide)
 
 
 def is_interactive() -> bool:
     """Whether a person can be asked."""
-    return sys.stdin.isatty() and sys.stdout.isatty()
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def is_terminal() -> bool:
+    """Whether somebody looks at what is printed."""
+    return sys.stdout.isatty()
+
+
+def size(count: float) -> str:
+    """Bytes, as people read them."""
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if abs(count) < 1024:
+            return f"{count:.0f} {unit}" if unit == "B" or count >= 100 else f"{count:.1f} {unit}"
+        count /= 1024
+    return f"{count:.1f} TiB"

@@ -1,134 +1,218 @@
-"""The daemon and its workers: up, down, status, worker."""
+"""`holdfast up` and `down`: begin and end the daemon."""
 
 from __future__ import annotations
 
-import asyncio
-import logging
 import os
 import signal
 import subprocess
 import sys
 import time
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
-from holdfast.cli.options import HomeOption, JsonOption, client
-from holdfast.cli.output import ago, show_json, show_table
+from holdfast.cli.failing import say
+from holdfast.cli.options import ConfigOption, HomeOption, JsonOption, choose
+from holdfast.cli.output import DIM, clean, paint, show_json
+from holdfast.cli.progress import Progress
+from holdfast.cli.times import seconds
 from holdfast.core.errors import Conflict, HoldfastError, NoDaemon
-from holdfast.core.job import StateName
 from holdfast.store.locks import is_locked
-from holdfast.wire.home import HOME, Home, find_home
+from holdfast.wire.home import HOME, Address, Home, find_home
 
-SHOWN = ("QUEUED", "SCHEDULED", "RUNNING", "DONE", "FAILED")
-START_S = 15.0
-STOP_S = 40.0
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands."""
-    for command in (up, down, status, worker):
-        app.command(help=command.__doc__)(command)
+START_S = 30.0
+STEP_S = 0.02
+MOST_SAID = 1 << 20
 
 
 def up(
-    home: HomeOption = None,
-    store: Annotated[
-        str | None, typer.Option(help="A postgresql:// URL instead of the file in the home folder.")
-    ] = None,
     app: Annotated[
-        list[str] | None, typer.Option(help="Code to run: module:name or a path to a file. Repeatable.")
+        list[str] | None,
+        typer.Option(metavar="APP", help="Code to run in workers: module:name, or file.py:name. Repeatable."),
     ] = None,
-    workers: Annotated[int, typer.Option(min=0, help="How many worker processes for the code.")] = 1,
-    port: Annotated[
-        int | None, typer.Option(help="Also listen on 127.0.0.1:PORT, with the token of the home folder.")
+    workers: Annotated[
+        int | None, typer.Option(metavar="N", min=0, help="How many worker processes for the code; 1 if not set.")
     ] = None,
     detach: Annotated[bool, typer.Option("--detach", "-d", help="Go to the background.")] = False,
+    store: Annotated[
+        str | None, typer.Option(metavar="URL", help="A postgresql:// URL instead of the file in the home folder.")
+    ] = None,
+    port: Annotated[
+        int | None,
+        typer.Option(
+            metavar="PORT", help="Listen on 127.0.0.1:PORT too, for callers with the token of the home folder."
+        ),
+    ] = None,
+    log_format: Annotated[
+        str | None, typer.Option(metavar="auto|json|text", help="How it logs: for a person, or for a machine.")
+    ] = None,
+    log_level: Annotated[
+        str | None, typer.Option(metavar="debug|info|warning|error", help="What is worth a line in the log.")
+    ] = None,
+    log_file: Annotated[Path | None, typer.Option(hidden=True)] = None,
+    config: ConfigOption = None,
+    print_config: Annotated[
+        bool, typer.Option("--print-config", help="Print every setting as holdfast.toml has it, and do nothing else.")
+    ] = False,
+    home: HomeOption = None,
+    json: JsonOption = False,
 ) -> None:
-    """Start the daemon. Example: holdfast up --app tasks.py:hf"""
-    place = find_home(home)
+    """Start the daemon, here or in the background.
+
+    Options lie over the settings of holdfast.toml in the home folder.
+
+    \b
+    Examples:
+      holdfast up --detach
+      holdfast up --app tasks.py --workers 2
+      holdfast up --print-config > ~/.local/share/holdfast/holdfast.toml
+    """
+    from holdfast.daemon.settings_file import find_file, load
+
+    choose(home)
+    place = find_home()
+    options = {
+        "daemon.store": store,
+        "daemon.apps": tuple(_absolute(name) for name in app) if app else None,
+        "daemon.workers": workers,
+        "api.port": port,
+        "logs.format": log_format,
+        "logs.level": log_level,
+    }
+    # A mistake is told here, where somebody reads it.
+    settings = load(find_file(place, config), options)
+    if print_config:
+        from holdfast.daemon.sample import sample
+
+        show_json(settings) if json else print(sample(settings), end="")
+        return
     place.create()
     if detach:
-        _start_in_background(place)
+        _start_in_background(place, _words(options, config), json=json)
         return
-    from holdfast.client.database import make_engine
-    from holdfast.daemon.daemon import Daemon
-    from holdfast.runtime.clock import SystemClock
-    from holdfast.store.engine import new_uuid
+    from holdfast.daemon.entry import run_daemon
 
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)-7s %(name)s: %(message)s")
-    logging.getLogger("uvicorn").setLevel(logging.WARNING)
-    clock = SystemClock()
-    engine = make_engine(store or place.database, "full", "holdfast", clock, new_uuid)
-    asyncio.run(Daemon(place, engine, port=port, apps=tuple(app or ()), workers=workers, clock=clock).run())
+    if log_file is None and sys.stderr.isatty():
+        _greet(place)
+    run_daemon(place, config=config, options=options, log_file=log_file)
 
 
-def _start_in_background(place: Home) -> None:
+def _absolute(name: str) -> str:
+    """The workers may stand in another folder."""
+    path, colon, attribute = name.partition(":")
+    return f"{Path(path).absolute()}{colon}{attribute}" if path.endswith(".py") else name
+
+
+def _greet(place: Home) -> None:
+    from holdfast.version import VERSION
+
+    say(f"{paint('holdfast', DIM, sys.stderr)} {VERSION}, home {place.folder}")
+    say(f"{paint('socket  ', DIM, sys.stderr)} {place.socket}")
+    say(f"{paint('try     ', DIM, sys.stderr)} holdfast run --wait -- echo hello, in another terminal; Ctrl-C stops")
+
+
+def _words(options: dict[str, Any], config: Path | None) -> list[str]:
+    """The same options for the process in the background."""
+    names = {"daemon.store": "--store", "daemon.workers": "--workers", "api.port": "--port"}
+    names |= {"logs.format": "--log-format", "logs.level": "--log-level"}
+    words = [f"{word}={options[name]}" for name, word in names.items() if options[name] is not None]
+    words += [f"--app={name}" for name in options["daemon.apps"] or ()]
+    return words if config is None else [*words, f"--config={config.absolute()}"]
+
+
+def _start_in_background(place: Home, words: list[str], *, json: bool) -> None:
     if is_locked(str(place.lock)):
-        raise Conflict(f"a daemon with pid {place.lock.read_text().strip()} lives in {place.folder} already")
-    words = [word for word in sys.argv[1:] if word not in ("--detach", "-d")]
-    with place.log.open("ab") as log:
+        pid = place.daemon_pid() or "unknown"
+        raise Conflict(f"a daemon with pid {pid} lives in {place.folder} already; stop it with: holdfast down")
+    # What is not logged but printed: the last words of a process that breaks, and what the user's code prints.
+    said = place.log.with_suffix(".err")
+    with said.open("ab") as printed:
+        if printed.tell() > MOST_SAID:
+            printed.truncate(0)
+        before = printed.tell()
         child = subprocess.Popen(
-            [sys.executable, "-m", "holdfast.cli", *words],
+            [sys.executable, "-m", "holdfast.cli", "up", f"--log-file={place.log}", *words],
             stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
+            stdout=printed,
+            stderr=printed,
             start_new_session=True,
             env={**os.environ, HOME: str(place.folder)},
         )
-    until = time.monotonic() + START_S
-    while not place.socket.exists():
-        if child.poll() is not None:
-            raise HoldfastError(f"the daemon ended with code {child.returncode}; see {place.log}")
-        if time.monotonic() > until:
-            raise HoldfastError(f"the daemon is not up after {START_S:.0f} s; see {place.log}")
-        time.sleep(0.02)
-    print(f"holdfast is up, pid {child.pid}, home {place.folder}")
-
-
-def down(home: HomeOption = None) -> None:
-    """Stop the daemon in order. Example: holdfast down"""
-    place = find_home(home)
-    if not is_locked(str(place.lock)):
-        raise NoDaemon(f"no daemon lives in {place.folder}")
-    pid = int(place.lock.read_text())
-    os.kill(pid, signal.SIGTERM)
-    until = time.monotonic() + STOP_S
-    while is_locked(str(place.lock)):
-        if time.monotonic() > until:
-            raise HoldfastError(f"the daemon (pid {pid}) has not stopped after {STOP_S:.0f} s")
-        time.sleep(0.02)
-    print("holdfast is down")
-
-
-def status(home: HomeOption = None, json: JsonOption = False) -> None:
-    """How the daemon, its sessions and its queues are. Example: holdfast status --json"""
-    hf = client(home)
-    sessions, counts = hf.sessions(), hf.counts()
+    try:
+        with Progress("starting"):
+            _wait_until_ready(place, child, said, before)
+    except KeyboardInterrupt:
+        child.terminate()
+        raise
     if json:
-        show_json({"sessions": sessions, "queues": counts})
-        return
-    rows = [[row.kind, str(row.pid), row.node, ago(row.last_heartbeat_at)] for row in sessions]
-    show_table(["session", "pid", "node", "heartbeat"], rows)
-    print()
-    show_table(
-        ["queue", "queued", "scheduled", "running", "done", "failed"],
-        [[queue, *(str(states.get(StateName(state), 0)) for state in SHOWN)] for queue, states in counts.items()],
-    )
+        show_json({"pid": child.pid, "home": str(place.folder), "socket": str(place.socket), "log": str(place.log)})
+    else:
+        print(f"holdfast is up: pid {child.pid}, home {place.folder}, log {place.log}")
 
 
-def worker(
-    app: Annotated[
-        list[str] | None, typer.Option(help="Code to run: module:name or a path to a file, file.py:name. Repeatable.")
-    ] = None,
-    system: Annotated[bool, typer.Option("--system", hidden=True)] = False,
-    place: Annotated[str | None, typer.Option(hidden=True)] = None,
+def _wait_until_ready(place: Home, child: subprocess.Popen[bytes], said: Path, before: int) -> None:
+    from holdfast.wire.peer import Peer
+    from holdfast.wire.transport import Transport
+
+    until = time.monotonic() + START_S
+    transport = Transport(Peer(Address(socket=str(place.socket), lock=str(place.lock))))
+    while time.monotonic() < until:
+        if child.poll() is not None:
+            *_, last = ["", *said.read_bytes()[before:].decode("utf-8", "replace").splitlines()]
+            told = clean(last).removeprefix("holdfast: ") or f"it ended with code {child.returncode}; see {place.log}"
+            raise HoldfastError(f"the daemon did not start: {told}")
+        if place.daemon_pid() == child.pid and place.socket.exists():
+            try:
+                transport.call("GET", "/readyz")
+                return
+            except NoDaemon:
+                pass
+        time.sleep(STEP_S)
+    raise HoldfastError(f"the daemon is not ready after {START_S:.0f} s; see {place.log}")
+
+
+def down(
+    now: Annotated[
+        bool, typer.Option("--now", help="Wait for no job: those that run go back to their queues.")
+    ] = False,
+    timeout: Annotated[str, typer.Option(metavar="TIME", help="How long to wait for the end.")] = "10m",
     home: HomeOption = None,
+    json: JsonOption = False,
 ) -> None:
-    """Run the tasks of an app for the daemon. Example: holdfast worker --app tasks.py:hf"""
-    from holdfast.client.worker import serve
+    """Stop the daemon in order.
 
-    if home is not None:
-        os.environ[HOME] = str(home)
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)-7s %(name)s: %(message)s")
-    serve(app or (), is_system=system, place=place)
+    Short jobs may end; the others are asked to stop, and go back to their queues.
+
+    \b
+    Examples:
+      holdfast down
+      holdfast down --now
+    """
+    place = find_home(home)
+    pid = _pid(place)
+    limit = seconds("timeout", timeout) or 0.0
+    with Progress(f"stopping, pid {pid}"):
+        os.kill(pid, signal.SIGTERM)
+        if now:
+            # Another signal, because two of the same kind at once may arrive as one.
+            time.sleep(0.05)
+            os.kill(pid, signal.SIGINT)
+        until = time.monotonic() + limit
+        while is_locked(str(place.lock)):
+            if time.monotonic() > until:
+                raise HoldfastError(f"the daemon (pid {pid}) has not stopped yet; to hurry it: holdfast down --now")
+            time.sleep(STEP_S)
+    show_json({"pid": pid, "home": str(place.folder)}) if json else print("holdfast is down")
+
+
+def _pid(place: Home) -> int:
+    """The daemon of a home; one that has only just begun tells its number in a moment."""
+    for _ in range(100):
+        if not is_locked(str(place.lock)):
+            raise NoDaemon(f"no daemon lives in {place.folder}")
+        pid = place.daemon_pid()
+        if pid is not None:
+            return pid
+        time.sleep(STEP_S)
+    raise HoldfastError(f"{place.lock} is held, but does not say by which process; is another program using it?")

@@ -13,11 +13,13 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 
+from holdfast.client.kept import Kept, OrphanWatch
 from holdfast.client.signals import join
 from holdfast.client.store_access import StoreAccess
 from holdfast.core.errors import HoldfastError, StoreError
 from holdfast.core.job import Millis
-from holdfast.runtime.heartbeat import Heartbeat
+from holdfast.runtime.heartbeat import BEAT_S, Heartbeat
+from holdfast.runtime.judge import BEATS
 from holdfast.runtime.loop import Loop
 from holdfast.runtime.node import node_name
 from holdfast.runtime.session import Session
@@ -25,8 +27,10 @@ from holdfast.runtime.upkeep import Upkeep
 from holdfast.store.scripts.sessions import Offer
 from holdfast.wire.remote import RemoteEngine
 from holdfast.workers.exchange import Exchange
+from holdfast.workers.files import USUAL, LogLimits
 from holdfast.workers.raising import StopReason
 from holdfast.workers.spec import TaskSpec
+from holdfast.workers.stuck import StuckWatch
 
 RESTART_PAUSE_S = 1.0
 
@@ -34,7 +38,10 @@ log = logging.getLogger("holdfast.embedded")
 
 
 class Shift:
-    """One session of this process with all of its loops, from start to orderly stop. Lives on one event loop."""
+    """One session of this process with all of its loops, from start to orderly stop. Lives on one event loop.
+
+    `kept`: somebody keeps this process, which may then end itself to be replaced.
+    """
 
     def __init__(
         self,
@@ -43,6 +50,8 @@ class Shift:
         slots: Mapping[str, int],
         keep_ms: Millis,
         on_lost: Callable[[], None] = lambda: None,
+        log_limits: LogLimits = USUAL,
+        kept: Kept | None = None,
     ) -> None:
         engine, clock = access.engine, access.clock
         session_id = access.new_id()
@@ -53,11 +62,20 @@ class Shift:
         # Behind a daemon, this process is one of its workers, and the upkeep is the daemon's.
         is_worker = isinstance(engine, RemoteEngine)
         self._session = Session(engine, clock, session_id, "worker" if is_worker else "embedded")
-        self.exchange = Exchange(engine, clock, session_id, self._worker_id, specs, slots)
+        self.exchange = Exchange(engine, clock, session_id, self._worker_id, specs, slots, log_limits)
         self._upkeep = None if is_worker else Upkeep(engine, clock, session_id, keep_ms)
-        self._heartbeat = Heartbeat(engine, clock, session_id, on_lost)
+        self._heartbeat = Heartbeat(engine, clock, session_id, on_lost, self._beat_s)
+        self._watches: list[Loop] = []
+        if kept is not None and isinstance(engine, RemoteEngine):
+            self._watches.append(StuckWatch(clock, self.exchange, lambda: engine.stuck, kept.replace))
+            if kept.home is not None:
+                self._watches.append(OrphanWatch(clock, kept, kept.home, self.exchange))
         self._home = asyncio.get_running_loop()
         self._leave: list[Callable[[], None]] = []
+
+    def _beat_s(self) -> float:
+        engine = self._access.engine
+        return engine.lease / BEATS if isinstance(engine, RemoteEngine) else BEAT_S
 
     async def open(self) -> None:
         """Become a session that can claim."""
@@ -75,13 +93,20 @@ class Shift:
             if self._upkeep is not None:
                 await self._upkeep.start()
             self._leave = [
-                await asyncio.to_thread(self._access.engine.listen, self.exchange.heed),
+                await self._listen(),
                 self._access.clock.on_change(partial(self._from_outside, self._wake_all)),
             ]
         except BaseException:
             await self.close()
             raise
-        self.exchange.start()
+        for loop in (self.exchange, *self._watches):
+            loop.start()
+
+    async def _listen(self) -> Callable[[], None]:
+        engine = self._access.engine
+        if isinstance(engine, RemoteEngine):
+            return engine.open_line(self.exchange.heed)
+        return await asyncio.to_thread(engine.listen, self.exchange.heed)
 
     async def drain(self) -> int:
         """Work until nothing is ready any more; how many runs there were."""
@@ -109,6 +134,11 @@ class Shift:
     async def stop(self, short: float, grace: float) -> None:
         """Claim no more, let short work end, ask the rest to stop, and give back what they leave."""
         self.exchange.stop_claiming()
+        engine = self._access.engine
+        if isinstance(engine, RemoteEngine) and engine.is_gone and not self.exchange.held:
+            # There is nobody to say goodbye to, and nothing to deliver.
+            engine.give_up()
+            short = grace = 0
         try:
             await self._session.announce_stop()
         except HoldfastError as error:
@@ -118,6 +148,8 @@ class Shift:
             await self.exchange.wait_idle(grace)
         for leave in self._leave:
             leave()
+        for watch in self._watches:
+            await watch.stop()
         if self._upkeep is not None:
             await self._upkeep.stop()
         await self.exchange.stop()

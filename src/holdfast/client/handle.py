@@ -9,6 +9,7 @@ import msgspec
 
 from holdfast.client.durations import Duration, to_millis
 from holdfast.client.options import JobRef, check_priority, id_of
+from holdfast.client.outputs import Outputs
 from holdfast.client.store_access import StoreAccess
 from holdfast.core.errors import InvalidInput, JobCancelled, JobFailed, NotFound, StillRunning
 from holdfast.core.job import Done, Failed, Job, StateName
@@ -25,7 +26,7 @@ R = TypeVar("R")
 Where: TypeAlias = Literal["top", "bottom"] | tuple[Literal["before", "after"], JobRef]
 
 
-class JobHandle(Generic[R]):
+class JobHandle(Outputs, Generic[R]):
     """One job: look at it, wait for it, stop it, run it again. In a retry chain it means the last link.
 
     Every blocking call has an awaitable twin with the prefix `a`, and `await job` is `await job.aresult()`.

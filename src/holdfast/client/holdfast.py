@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import atexit
 import inspect
+import sys
 import threading
 import weakref
 from collections.abc import Awaitable, Callable, Mapping
@@ -14,21 +15,29 @@ from queue import SimpleQueue
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, TypeVar, overload
 
+from holdfast.client.commands import Commands
 from holdfast.client.database import make_engine, name_of
 from holdfast.client.durations import Duration, to_millis
 from holdfast.client.embedded import EngineRoom, Shift, drain
+from holdfast.client.isolated import Isolated
+from holdfast.client.kept import Kept
 from holdfast.client.operations import Operations
-from holdfast.client.options import Options, make_options
+from holdfast.client.options import Options, check_bool, make_options
 from holdfast.client.retry import Retry
 from holdfast.client.signals import heeding_signals, wait_for
 from holdfast.client.store_access import StoreAccess
 from holdfast.client.task import Task, TaskDecorator
 from holdfast.core.errors import InvalidInput
 from holdfast.core.limits import check_int, check_name, shown
+from holdfast.core.requests import ANY_QUEUE, COMMAND
 from holdfast.runtime.clock import Clock, SystemClock
 from holdfast.store.engine import Ids, new_uuid
 from holdfast.store.forks import forget_after_fork
+from holdfast.wire.remote import RemoteEngine
+from holdfast.workers import command
 from holdfast.workers.context import Context
+from holdfast.workers.files import USUAL
+from holdfast.workers.isolation import refuse_while_loading
 from holdfast.workers.runner import is_coroutines_thread
 from holdfast.workers.schema import PayloadSchema
 from holdfast.workers.spec import TaskSpec, wants_context
@@ -40,7 +49,7 @@ SHORT_WORK_S = 5.0
 GRACE_S = 5.0
 
 
-class Holdfast(Operations):
+class Holdfast(Operations, Commands):
     """A durable queue in a SQLite file or a PostgreSQL database, embedded in this program.
 
     >>> from holdfast import Holdfast
@@ -55,8 +64,9 @@ class Holdfast(Operations):
     The database is opened by its first use. Jobs run while this program is inside `async with hf:` or `with hf:`, or in
     `hf.run()`; they can be enqueued and looked at before, inside and after. `concurrency` is how many jobs of each
     queue run at once here: a number, or one for each queue by name. A queue is served here if a task of this program
-    has it (`@hf.task(queue=…)`), or if `concurrency` names it. `durability="normal"` trades the last moments before a
-    power loss for speed; `keep` is how long ended jobs are remembered.
+    has it (`@hf.task(queue=…)`), or if `concurrency` names it; `"*"` names all others. `durability="normal"` trades the
+    last moments before a power loss for speed; `keep` is how long ended jobs are remembered. `commands` says whether
+    what `hf.command` queues runs here too, from the queue `default` and those named.
     """
 
     def __init__(
@@ -69,6 +79,7 @@ class Holdfast(Operations):
         schema: str = "holdfast",
         clock: Clock | None = None,
         ids: Ids = new_uuid,
+        commands: bool | None = None,
     ) -> None:
         if durability not in ("full", "normal"):
             raise InvalidInput(f"durability {shown(durability)} is not valid: use 'full' or 'normal'")
@@ -79,9 +90,16 @@ class Holdfast(Operations):
         self._name = name_of(engine, schema)
         self._access = StoreAccess(engine, clock, ids)
         self._specs: dict[str, TaskSpec] = {}
+        # Behind a daemon, commands have a worker of their own.
+        offers_commands = not isinstance(engine, RemoteEngine) if commands is None else check_bool("commands", commands)
+        self._built_in = {COMMAND: command.SPEC} if offers_commands else {}
+        self._kept: Kept | None = None
         self._room: EngineRoom | None = None
         self._leaving: EngineRoom | None = None
         self._asked_to_stop: SimpleQueue[None] = SimpleQueue()
+        # What the settings of a daemon say otherwise for its workers.
+        self._log_limits = USUAL
+        self._patience = {"short": 5.0, "grace": 5.0}
         self._close = weakref.finalize(self, engine.close)
         forget_after_fork(self)
 
@@ -102,30 +120,55 @@ class Holdfast(Operations):
     @overload
     def task(self, function: Callable[P, R]) -> Task[P, R]: ...
     @overload
-    def task(self, *, name: str | None = None, **options: Any) -> TaskDecorator: ...
+    def task(
+        self,
+        *,
+        name: str | None = None,
+        subprocess: bool = False,
+        memory_mb: int | None = None,
+        cpu: int | None = None,
+        grace: Duration | None = None,
+        **options: Any,
+    ) -> TaskDecorator: ...
 
-    def task(self, function: Any = None, *, name: str | None = None, **options: Any) -> Any:
+    def task(
+        self,
+        function: Any = None,
+        *,
+        name: str | None = None,
+        subprocess: bool = False,
+        memory_mb: int | None = None,
+        cpu: int | None = None,
+        grace: Duration | None = None,
+        **options: Any,
+    ) -> Any:
         """Make a function or coroutine a task: `@hf.task`, or `@hf.task(queue="build", retry=Retry(5), …)`.
 
-        Takes the options of `Task.options`; a `subject` may name arguments: `subject="editor::{repo}::{path}"`.
+        Takes the options of `Task.options`; a `subject` may name arguments: `subject="editor::{repo}::{path}"`. With
+        `subprocess=True` each run has a process of its own, which may crash alone; it loads the task's module anew.
+        `memory_mb` bounds its address space, `cpu` its seconds of CPU time, and `grace` is how long it has after it was
+        asked to stop before it is killed.
         """
         chosen = make_options(options)
+        isolated = Isolated.of(sys._getframe(1).f_globals, subprocess, memory_mb, cpu, grace)
         for once in ("generation", "at", "deadline", "idempotency_key", "after", "after_ended", "group"):
             if getattr(chosen, once) is not None:
                 raise InvalidInput(f"{once!r} belongs to one job, not to a task; use task.options({once}=…)")
 
         def decorate(function: Callable[..., Any]) -> Task[Any, Any]:
-            return self._register(function, name, chosen)
+            return self._register(function, name, chosen, isolated)
 
         return decorate if function is None else decorate(function)
 
-    def _register(self, function: Callable[..., Any], name: str | None, options: Options) -> Task[Any, Any]:
+    def _register(
+        self, function: Callable[..., Any], name: str | None, options: Options, isolated: Isolated | None
+    ) -> Task[Any, Any]:
         _check_function(function)
         if self._room is not None:
             # What a session offers is settled when it begins; a job of this task would wait for ever.
             raise InvalidInput("this Holdfast runs already: define its tasks before it starts, or stop it first")
         called = check_name("task", function.__name__.strip("<>") if name is None else name)
-        if called in self._specs:
+        if called in self._specs or called == COMMAND:
             raise InvalidInput(f"there is a task {called!r} already; give this one another name=")
         with_context = wants_context(function)
         spec = TaskSpec(
@@ -136,6 +179,8 @@ class Holdfast(Operations):
             wants_context=with_context,
             permanent=() if options.retry is None else Retry.of(options.retry).permanent,
         )
+        if isolated is not None:
+            spec = isolated.spec(spec)
         task: Task[Any, Any] = Task(self._access, spec, options)
         task.prepare()
         self._specs[called] = spec
@@ -199,7 +244,7 @@ class Holdfast(Operations):
             if signals > 1:
                 self.stop(short=0, grace=0)
             else:
-                self.stop()
+                self.stop(**self._patience)
 
     async def arun(self) -> None:
         """Run jobs until this coroutine is cancelled, then stop in order."""
@@ -257,14 +302,25 @@ class Holdfast(Operations):
         return inherited
 
     def _schema_of(self, task: str) -> PayloadSchema | None:
-        spec = self._specs.get(task)
+        spec = command.SPEC if task == COMMAND else self._specs.get(task)
         return None if spec is None else spec.schema
 
     def _make_shift(self, on_lost: Callable[[], None]) -> Shift:
-        return Shift(self._access, dict(self._specs), self._slots(), self._keep_ms, on_lost)
+        refuse_while_loading("running jobs")
+        return Shift(
+            self._access,
+            self._specs | self._built_in,
+            self._slots(),
+            self._keep_ms,
+            on_lost,
+            self._log_limits,
+            self._kept,
+        )
 
     def _slots(self) -> dict[str, int]:
         queues = {spec.queue for spec in self._specs.values()}
+        if isinstance(self._concurrency, int) or ANY_QUEUE not in self._concurrency:
+            queues |= {spec.queue for spec in self._built_in.values()}
         if isinstance(self._concurrency, int):
             return dict.fromkeys(sorted(queues), self._concurrency)
         return {queue: self._concurrency.get(queue, DEFAULT_SLOTS) for queue in sorted(queues | set(self._concurrency))}
@@ -304,6 +360,7 @@ def _check_function(function: Callable[..., Any]) -> None:
 def _check_concurrency(value: int | Mapping[str, int]) -> int | dict[str, int]:
     if isinstance(value, Mapping):
         return {
-            check_name("queue", queue): check_int("concurrency", slots, 0, 10_000) for queue, slots in value.items()
+            queue if queue == ANY_QUEUE else check_name("queue", queue): check_int("concurrency", slots, 0, 10_000)
+            for queue, slots in value.items()
         }
     return check_int("concurrency", value, 1, 10_000)

@@ -13,6 +13,7 @@ from typing import Any
 from holdfast.client.durations import to_moment
 from holdfast.client.handle import JobHandle
 from holdfast.client.options import HasId, JobRef, Prepared, check_bool, check_priority, id_of, make_options
+from holdfast.client.overview import Overview
 from holdfast.client.store_access import StoreAccess
 from holdfast.core.errors import InvalidInput
 from holdfast.core.group import GroupMode, OnFailure
@@ -73,7 +74,7 @@ class GroupHandle:
         return await self._access.awrite(cancel.cancel_group, self.id, self._access.now(), MOST_PER_ACTION)
 
 
-class Operations:
+class Operations(Overview):
     """The part of `Holdfast` that looks at jobs and moves them, whoever runs them."""
 
     _access: StoreAccess

@@ -17,6 +17,7 @@ from holdfast.core.group import Needs
 from holdfast.core.limits import MAX_PRIORITY, MAX_SUBJECT, check_int, check_label, check_name, shown
 from holdfast.core.requests import Dependency, NewJob
 from holdfast.core.subject import tenant_of
+from holdfast.observe import trace
 
 # `{name}`, a doubled brace, or a brace that stands alone.
 _FIELD = re.compile(r"\{(\w+)\}|\{\{|\}\}|[{}]")
@@ -101,8 +102,8 @@ class Prepared:
             "stop_older": False if options.stop_older is None else check_bool("stop_older", options.stop_older),
             "group_id": None if options.group is None else id_of(options.group),
             "after": (*_after(options.after, Needs.DONE), *_after(options.after_ended, Needs.ENDED)),
-            "trace_id": None if options.trace_id is None else check_label("trace_id", options.trace_id),
         }
+        self.trace_id = None if options.trace_id is None else check_label("trace_id", options.trace_id)
         if options.generation is not None:
             self.fields["generation"] = check_int("generation", options.generation, 0, MAX_GENERATION)
 
@@ -111,12 +112,16 @@ class Prepared:
         subject = None
         if self.subject is not None:
             subject = check_label("subject", fill(self.subject, arguments), MAX_SUBJECT)
+        trace_id = self.trace_id
+        if trace_id is None and "parent_job_id" not in more:
+            trace_id = trace.current_id()
         return NewJob(
             id=job_id,
             payload=payload,
             subject=subject,
             tenant=self.tenant or tenant_of(subject),
             idempotency_key=self.idempotency_key,
+            trace_id=trace_id,
             **self.fields,
             **more,
         )

@@ -16,6 +16,7 @@ from holdfast.core.limits import shown
 from holdfast.core.requests import Claimed, Enqueued, NewJob
 from holdfast.store.scripts.enqueue import enqueue
 from holdfast.workers.context import Context
+from holdfast.workers.isolation import refuse_while_loading
 from holdfast.workers.schema import check_arguments
 from holdfast.workers.spec import TaskSpec
 
@@ -103,6 +104,7 @@ class Enqueuing(Generic[P, R]):
         return jobs
 
     def _job(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], parent: Claimed | None = None) -> NewJob:
+        refuse_while_loading("enqueuing a job")
         prepared = self._prepared
         if prepared is None:
             prepared = self._prepared = Prepared(self._spec.name, self._options)

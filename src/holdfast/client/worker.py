@@ -5,23 +5,52 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
+from msgspec import Struct
+
 from holdfast.client.apps import load
 from holdfast.client.holdfast import Holdfast
+from holdfast.client.kept import ALONE_S, Kept
 from holdfast.core.errors import InvalidInput
+from holdfast.runtime.canary import CANARY, SYSTEM_QUEUE
+from holdfast.store.scripts.retention import BENCH
 from holdfast.wire.home import find_home
 from holdfast.wire.places import Place, app_words, take
 from holdfast.wire.remote import RemoteEngine
-
-SYSTEM_QUEUE = "holdfast"
-CANARY = "holdfast.canary"
+from holdfast.workers.files import USUAL, LogLimits
 
 
-def serve(apps: Sequence[str], *, is_system: bool = False, place: str | None = None, slots: int | None = None) -> None:
+class Limits(Struct, frozen=True, kw_only=True):
+    """What is set for the workers of a daemon; None is as the code says."""
+
+    command_slots: int | None = None
+    concurrency: int | dict[str, int] | None = None
+    log: LogLimits = USUAL
+    short: float = 5.0
+    grace: float = 5.0
+
+
+USUAL_LIMITS = Limits()
+
+
+def serve(
+    apps: Sequence[str],
+    *,
+    is_system: bool = False,
+    place: str | None = None,
+    limits: Limits = USUAL_LIMITS,
+    alone_s: float = ALONE_S,
+) -> None:
     """Run jobs until SIGINT or SIGTERM. With a `place`, be the worker that the daemon keeps there."""
     words = ("--system",) if is_system else app_words(tuple(apps))
     lock = None if place is None else take(find_home(), Place(place, words))
     try:
-        hf = system_app(slots) if is_system else merged([(name, load(name)) for name in apps])
+        if is_system:
+            hf = system_app(limits.command_slots)
+        else:
+            hf = merged([(name, load(name)) for name in apps])
+            hf._concurrency = hf._concurrency if limits.concurrency is None else limits.concurrency
+        hf._log_limits, hf._patience = limits.log, {"short": limits.short, "grace": limits.grace}
+        hf._kept = Kept(None if place is None else find_home(), alone_s)
         hf.run()
     finally:
         if lock is not None:
@@ -35,6 +64,10 @@ def system_app(slots: int | None = None) -> Holdfast:
     @hf.task(name=CANARY, queue=SYSTEM_QUEUE)
     async def canary() -> None:
         """Shows that the whole path works."""
+
+    @hf.task(name=BENCH, queue=BENCH)
+    async def bench() -> None:
+        """Shows how fast it is."""
 
     return hf
 

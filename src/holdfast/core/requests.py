@@ -35,7 +35,7 @@ class Dependency(Struct, frozen=True):
     needs: Needs = Needs.DONE
 
 
-class NewJob(Struct, frozen=True, kw_only=True):
+class NewJob(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A job to be stored. `due` is a moment, `delay_ms` counts from the enqueue; at most one of them is set."""
 
     id: JobId
@@ -80,6 +80,7 @@ class Enqueued(Struct, frozen=True):
 
 
 ANY_QUEUE = "*"
+COMMAND = "command"  # the task that every worker may offer without code of the user's
 
 
 class QueueSlots(Struct, frozen=True):
@@ -117,9 +118,10 @@ class Claimed(Struct, frozen=True, kw_only=True, gc=False):
     checkpoint: str | None
     tag: str | None
     trace_id: str | None
+    queued_at: Millis | None = None
 
 
-class Report(Struct, frozen=True):
+class Report(Struct, frozen=True, omit_defaults=True):
     """A run's outcome on its way to the store."""
 
     run_id: RunId

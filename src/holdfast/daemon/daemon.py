@@ -6,26 +6,35 @@ import asyncio
 import logging
 import os
 import signal
+from collections.abc import Awaitable
+from contextlib import AsyncExitStack
+from pathlib import Path
 
 from holdfast.api.app import Backend, make_app
 from holdfast.api.hub import Hub
-from holdfast.core.errors import Conflict
+from holdfast.core.errors import Conflict, HoldfastError, StoreUnavailable
+from holdfast.daemon.instruments import Instruments
+from holdfast.daemon.meter import Sources
+from holdfast.daemon.presence import Presence
 from holdfast.daemon.server import Doors
+from holdfast.daemon.settings import Settings
+from holdfast.daemon.settings_file import CONFIG
 from holdfast.daemon.supervisor import Supervisor
 from holdfast.runtime.clock import Clock, SystemClock
-from holdfast.runtime.heartbeat import Heartbeat
-from holdfast.runtime.node import node_name
-from holdfast.runtime.session import Session
+from holdfast.runtime.judge import BEATS
+from holdfast.runtime.node import boot_id, node_name
 from holdfast.runtime.upkeep import Upkeep
-from holdfast.store.engine import Engine, new_uuid
+from holdfast.store.engine import Engine
 from holdfast.store.locks import LifeLock
+from holdfast.store.scripts.sessions import note_stop_request, running_sessions
+from holdfast.store.statements import Dialect
 from holdfast.version import VERSION
 from holdfast.wire.calls import PROTOCOL, Hello
-from holdfast.wire.home import Home
+from holdfast.wire.home import LOOKS_S, Home
 from holdfast.wire.places import Place, app_words
+from holdfast.wire.status import DaemonStatus
 
-SHORT_WORK_S = 5.0
-GRACE_S = 5.0
+MARGIN_S = 2.0
 
 log = logging.getLogger("holdfast.daemon")
 
@@ -38,20 +47,23 @@ class Daemon:
         home: Home,
         engine: Engine,
         *,
-        port: int | None = None,
-        apps: tuple[str, ...] = (),
-        workers: int = 1,
+        settings: Settings,
+        environment: dict[str, str] | None = None,
         clock: Clock | None = None,
     ) -> None:
         self.home = home
         self._engine = engine
         self._clock = clock or SystemClock()
-        self._port = port
-        self._places = _places(apps, workers)
+        self._settings = settings
+        self._environment = environment
+        self._places = _places(settings.daemon.apps, settings.daemon.workers)
         self._missing: str | None = "the daemon is starting"
+        self._is_stopping = False
         self._signals = 0
         self._asked = asyncio.Event()
         self._supervisor: Supervisor | None = None
+        self._doors: Doors | None = None
+        self._started_at = self._clock.now()
 
     async def run(self) -> None:
         """Until SIGINT or SIGTERM. A second signal hurries."""
@@ -70,35 +82,118 @@ class Daemon:
             self._supervisor.hurry()
 
     async def _live(self) -> None:
-        await asyncio.to_thread(self._engine.open)
-        session = Session(self._engine, self._clock, new_uuid(), "daemon")
-        await session.open(None)
-        heartbeat = Heartbeat(self._engine, self._clock, session.id, self._asked.set)
-        upkeep = Upkeep(self._engine, self._clock, session.id)
-        hub = Hub(self._engine)
-        heartbeat.start()
-        await upkeep.start()
-        await hub.start()
-        hello = Hello(VERSION, PROTOCOL, node_name(), os.getpid(), str(self._engine.locks), str(self.home.jobs))
-        backend = Backend(self._engine, self._clock, hub, hello, lambda: self._missing)
-        doors = Doors(make_app(backend), self.home, self._port)
+        settings, engine = self._settings.daemon, self._engine
+        async with AsyncExitStack() as parts:
+            await asyncio.to_thread(engine.open)
+            parts.push_async_callback(asyncio.to_thread, engine.close)
+            presence = Presence(engine, self._clock, settings.lease / BEATS)
+            await presence.start()
+            parts.push_async_callback(presence.stop)
+            upkeep = Upkeep(
+                engine,
+                self._clock,
+                presence.id,
+                round(settings.keep * 1000),
+                lease=settings.lease,
+                own_locks=self._locks / "sessions",
+            )
+            presence.on_renewed(upkeep.rename)
+            await upkeep.start()
+            parts.push_async_callback(upkeep.stop)
+            hub = Hub(engine)
+            await hub.start()
+            parts.callback(hub.stop)
+            await self._serve(parts, hub, upkeep)
+        log.info("stopped", extra={"event": "daemon_stopped"})
+
+    async def _serve(self, parts: AsyncExitStack, hub: Hub, upkeep: Upkeep) -> None:
+        api = self._settings.api
+        instruments = Instruments(self._engine, self._clock, self._settings)
+        backend = Backend(
+            self._engine,
+            self._clock,
+            hub,
+            self._hello(),
+            lambda: self._missing,
+            lambda: self._is_stopping,
+            long_calls=api.long_calls,
+            max_body=api.max_body,
+            observer=instruments.meter,
+            status=self._status,
+        )
+        app = make_app(backend)
+        doors = self._doors = Doors(app, self.home, api)
+        parts.push_async_callback(doors.close)
         await doors.open()
-        supervisor = self._supervisor = Supervisor(self.home, self._places)
+        supervisor = self._supervisor = Supervisor(self.home, self._places, self._environment)
         supervisor.start()
         self._missing = None
+        long_calls = app.long_calls
+        instruments.start(Sources(lambda: (long_calls.open, long_calls.refused), lambda: supervisor.restarts))
         log.info("listening on %s", self.home.socket, extra={"event": "daemon_ready"})
         await self._asked.wait()
         log.info("stopping", extra={"event": "daemon_stopping"})
         # Others are turned away, while the workers deliver what they still have.
-        self._missing = "the daemon is stopping"
-        await supervisor.stop(SHORT_WORK_S + GRACE_S + 2 if self._signals < 2 else 1)
-        await doors.close()
-        hub.stop()
-        await upkeep.stop()
-        await heartbeat.stop()
-        await session.close()
-        await asyncio.to_thread(self._engine.close)
-        log.info("stopped", extra={"event": "daemon_stopped"})
+        self._missing, self._is_stopping = "the daemon is stopping", True
+        doors.shut_tcp()
+        hub.cut()
+        await asyncio.gather(instruments.stop(), self._stop_workers(supervisor))
+        # What a worker left that had to be killed goes back now, and not when somebody starts the next daemon.
+        await self._try(upkeep.settle_the_dead())
+
+    def _hello(self) -> Hello:
+        settings = self._settings.daemon
+        return Hello(
+            VERSION,
+            PROTOCOL,
+            node_name(),
+            os.getpid(),
+            str(self._locks),
+            str(self.home.jobs),
+            round(settings.lease * 1000),
+            round(settings.stuck * 1000),
+        )
+
+    def _status(self) -> DaemonStatus:
+        api, engine = self._settings.api, self._engine
+        port = None if self._doors is None else self._doors.port
+        scheme = "https" if api.tls_cert is not None else "http"
+        kept = [] if self._supervisor is None else self._supervisor.kept()
+        return DaemonStatus(
+            version=VERSION,
+            pid=os.getpid(),
+            node=node_name(),
+            started_at=self._started_at,
+            home=str(self.home.folder),
+            socket=str(self.home.socket),
+            tcp=None if port is None else f"{scheme}://{api.host}:{port}",
+            store=str(getattr(engine, "where", None) or getattr(engine, "path", "")),
+            dialect=str(engine.dialect),
+            settings=(self._environment or {}).get(CONFIG),
+            workers=kept,
+        )
+
+    @property
+    def _locks(self) -> Path:
+        """Where the workers of this daemon hold their life locks. On PostgreSQL others may have workers there too."""
+        return self._engine.locks if self._engine.dialect is Dialect.SQLITE else self.home.folder / "locks"
+
+    async def _stop_workers(self, supervisor: Supervisor) -> None:
+        # Whatever becomes of them from here on, nothing that they leave open counts as a crash.
+        await self._try(self._note_stop_requests(supervisor.pids()))
+        await supervisor.stop(self._settings.daemon.short + self._settings.daemon.grace + MARGIN_S)
+
+    async def _note_stop_requests(self, pids: set[int]) -> None:
+        for session in await self._engine.read(running_sessions):
+            if session.kind == "worker" and session.boot_id == boot_id() and session.pid in pids:
+                await self._engine.write(note_stop_request, session.id, self._clock.now())
+
+    async def _try(self, step: Awaitable[None]) -> None:
+        """A stop comes to its end, whatever the database says."""
+        try:
+            await step
+        except HoldfastError as error:
+            log.warning("during the stop: %s", error)
 
 
 def _places(apps: tuple[str, ...], workers: int) -> list[Place]:
@@ -110,9 +205,13 @@ def _places(apps: tuple[str, ...], workers: int) -> list[Place]:
 def take_lock(home: Home) -> LifeLock:
     """The right to be this home's daemon; Conflict names the pid of the one that has it."""
     try:
-        lock = LifeLock(home.lock)
+        lock = LifeLock(home.lock, LOOKS_S)
     except BlockingIOError:
-        pid = home.lock.read_text().strip() or "unknown"
+        pid = home.daemon_pid() or "unknown"
         raise Conflict(f"a daemon with pid {pid} lives in {home.folder} already; stop it with: holdfast down") from None
+    except OSError as error:
+        raise StoreUnavailable(
+            f"the home folder {home.folder} cannot be used ({error.strerror}); choose another with --home"
+        ) from error
     home.lock.write_text(str(os.getpid()))
     return lock

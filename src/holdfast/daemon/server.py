@@ -4,55 +4,146 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import socket
 from collections.abc import Iterator
 
 import uvicorn
-from starlette.types import ASGIApp
 
-from holdfast.api.doors import TcpDoor, UnixDoor
+from holdfast.api.doors import BoundedDoor, TcpDoor, UnixDoor
+from holdfast.api.incoming import AsgiApp
 from holdfast.core.errors import StoreUnavailable
+from holdfast.daemon.settings import ApiSettings
+from holdfast.daemon.settings_file import is_loopback
 from holdfast.wire.home import Home
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]"})
+KEEP_ALIVE_S = 75
+LAST_WORDS_S = 2
+SWEEP_S = 1.0
+
+log = logging.getLogger("holdfast.daemon")
 
 
 class QuietServer(uvicorn.Server):
-    """Signals are the daemon's business."""
+    """Signals are the daemon's business. `is_open` tells when it listens."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.is_open = asyncio.Event()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self.is_open.set()
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
 
 
-class Doors:
-    """Listening from `open` until `close`."""
+class Door:
+    """A socket, and the server behind it."""
 
-    def __init__(self, app: ASGIApp, home: Home, port: int | None) -> None:
-        self._home = home
-        unix = uvicorn.Config(app, http=UnixDoor, ws="none", lifespan="off", log_config=None, access_log=False)
-        self._servers: list[tuple[QuietServer, socket.socket]] = [(QuietServer(unix), _unix_socket(home))]
-        self.port: int | None = None
-        if port is not None:
-            tcp = _tcp_socket(port)
-            self.port = tcp.getsockname()[1]
-            door = TcpDoor(app, home.token.read_text(), LOOPBACK)
-            config = uvicorn.Config(door, ws="none", lifespan="off", log_config=None, access_log=False)
-            self._servers.append((QuietServer(config), tcp))
-        self._tasks: list[asyncio.Task[None]] = []
+    def __init__(
+        self,
+        app: AsgiApp,
+        listening: socket.socket,
+        http: type[BoundedDoor],
+        *,
+        certificate: str | None = None,
+        key: str | None = None,
+    ) -> None:
+        config = uvicorn.Config(
+            app,
+            http=http,
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            date_header=False,
+            proxy_headers=False,
+            timeout_keep_alive=KEEP_ALIVE_S,
+            timeout_graceful_shutdown=LAST_WORDS_S,
+            ssl_certfile=certificate,
+            ssl_keyfile=key,
+        )
+        self._server = QuietServer(config)
+        self._socket = listening
+        self._task: asyncio.Task[None] | None = None
+        self._sweeping: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
         """Begin to listen."""
-        self._tasks = [asyncio.create_task(server.serve(sockets=[door])) for server, door in self._servers]
-        while not all(server.started for server, _ in self._servers):
-            await asyncio.sleep(0.005)
+        self._task = asyncio.create_task(self._server.serve(sockets=[self._socket]))
+        opened = asyncio.create_task(self._server.is_open.wait())
+        await asyncio.wait({opened, self._task}, return_when=asyncio.FIRST_COMPLETED)
+        opened.cancel()
+        self._sweeping = asyncio.create_task(self._sweep())
+
+    async def _sweep(self) -> None:
+        """Whoever keeps us waiting for too long has to go."""
+        while True:
+            await asyncio.sleep(SWEEP_S)
+            now = asyncio.get_running_loop().time()
+            for connection in list(self._server.server_state.connections):
+                connection.sweep(now)  # type: ignore[union-attr]  # all of them are of our kind
+
+    def shut(self) -> None:
+        """Take no new connection; short calls that are under way may end."""
+        self._server.should_exit = True
 
     async def close(self) -> None:
-        """Take no new connection, cut the long calls, let the short ones end."""
-        for server, _ in self._servers:
-            server.should_exit = True
-            server.force_exit = True
-        await asyncio.gather(*self._tasks)
+        """Shut it, and cut off whoever has not ended soon: a reader that reads nothing, say."""
+        self.shut()
+        if self._task is not None:
+            await self._task
+        if self._sweeping is not None:
+            self._sweeping.cancel()
+        self._socket.close()
+        for connection in list(self._server.server_state.connections):
+            connection.transport.abort()
+
+
+class Doors:
+    """Listening from `open` until `close`."""
+
+    def __init__(self, app: AsgiApp, home: Home, settings: ApiSettings) -> None:
+        self._home = home
+        self._settings = settings
+        self.port: int | None = None
+        self._tcp: Door | None = None
+        if settings.port is not None:
+            listening = _tcp_socket(settings.host, settings.port)
+            self.port = listening.getsockname()[1]
+            inner = TcpDoor(app, home.token.read_text(), LOOPBACK | names(settings))
+            self._tcp = Door(inner, listening, BoundedDoor, certificate=settings.tls_cert, key=settings.tls_key)
+        self._unix = Door(app, _unix_socket(home), UnixDoor)
+        self._doors = [door for door in (self._tcp, self._unix) if door is not None]
+
+    async def open(self) -> None:
+        """Begin to listen."""
+        for door in self._doors:
+            await door.open()
+        if self.port is not None:
+            self._say_who_may_come()
+
+    def _say_who_may_come(self) -> None:
+        where, extra = f"{self._settings.host}:{self.port}", {"event": "tcp_open", "port": self.port}
+        if is_loopback(self._settings.host):
+            log.info("listening on %s, for callers with the token", where, extra=extra)
+            return
+        safe = "with TLS" if self._settings.tls_cert else "without TLS, which the proxy in front has to bring"
+        log.warning("other machines can reach this daemon: listening on %s %s", where, safe, extra=extra)
+
+    def shut_tcp(self) -> None:
+        """Let nobody in by TCP any more."""
+        if self._tcp is not None:
+            self._tcp.shut()
+
+    async def close(self) -> None:
+        """Let nobody in any more, and have the last ones go."""
+        await asyncio.gather(*(door.close() for door in self._doors))
         self._home.socket.unlink(missing_ok=True)
 
 
@@ -62,21 +153,34 @@ def _unix_socket(home: Home) -> socket.socket:
     door = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         door.bind(str(home.socket))
+        home.socket.chmod(0o600)
     except OSError as error:
-        raise StoreUnavailable(f"the socket {home.socket} cannot be made ({error}); choose a shorter --home") from error
-    home.socket.chmod(0o600)
+        door.close()
+        raise StoreUnavailable(
+            f"the socket {home.socket} cannot be made ({error.strerror or error}); choose another --home"
+        ) from error
     door.listen(1024)
     return door
 
 
-def _tcp_socket(port: int) -> socket.socket:
-    door = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+def names(settings: ApiSettings) -> frozenset[str]:
+    """What callers may call this machine, besides the names of loopback."""
+    host = settings.host.strip("[]")
+    return frozenset({*settings.hosts, f"[{host}]" if ":" in host else host})
+
+
+def _tcp_socket(host: str, port: int) -> socket.socket:
+    door: socket.socket | None = None
     try:
-        door.bind(("127.0.0.1", port))
+        family, kind, _, _, address = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM)[0]
+        door = socket.socket(family, kind)
+        door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        door.bind(address)
     except OSError as error:
+        if door is not None:
+            door.close()
         raise StoreUnavailable(
-            f"port {port} on 127.0.0.1 cannot be used ({error.strerror}); choose another --port"
+            f"port {port} on {host} cannot be used ({error.strerror}); choose another --port"
         ) from error
     door.listen(1024)
     return door

@@ -16,99 +16,157 @@ from contextlib import suppress
 
 from holdfast.store.locks import is_locked
 from holdfast.wire.home import HOME, Home
-from holdfast.wire.places import Place, lock_of, occupant
+from holdfast.wire.places import REPLACE_ME, Place, lock_of, occupant
+from holdfast.wire.status import PlaceStatus
 
 FIRST_PAUSE_S = 0.5
 LONGEST_PAUSE_S = 30.0
 LIVED_WELL_S = 10.0
 CRASH_LOOP = 5
+HURRIED_S = 2.0
 LOOK_S = 0.2
 
 log = logging.getLogger("holdfast.supervisor")
 
 
+class Post:
+    """One place, and what has happened there."""
+
+    def __init__(self, place: Place, pause: float) -> None:
+        self.place = place
+        self._pause = pause
+        self.process: asyncio.subprocess.Process | None = None
+        self.started_at = 0.0
+        self.restarts = 0
+        self.failures = 0
+        self.last_end: str | None = None
+
+    @property
+    def is_crash_looping(self) -> bool:
+        """Whether its worker has ended right after its start, time and again, and has not lived well since."""
+        lives_well = self.process is not None and time.monotonic() - self.started_at >= LIVED_WELL_S
+        return self.failures >= CRASH_LOOP and not lives_well
+
+    def ended(self, code: int) -> float:
+        """Note the end of its worker; how long to wait before the next one."""
+        lived = time.monotonic() - self.started_at
+        self.last_end = f"ended with code {code}" if code >= 0 else f"was killed by {_signal_name(-code)}"
+        self.restarts += 1
+        self.failures = 0 if lived >= LIVED_WELL_S or code == REPLACE_ME else self.failures + 1
+        pause = min(self._pause * 2 ** (self.failures - 1), LONGEST_PAUSE_S) if self.failures else 0.0
+        self._report(code, lived, pause)
+        return pause
+
+    def _report(self, code: int, lived: float, pause: float) -> None:
+        name = self.place.name
+        extra = {"event": "worker_ended", "worker": name, "exit_code": code}
+        log.warning(
+            "worker %s %s after %.1f s; it starts again in %.1f s", name, self.last_end, lived, pause, extra=extra
+        )
+        if self.failures >= CRASH_LOOP:
+            extra = {"event": "worker_crash_loop", "worker": name}
+            log.error("worker %s has ended %d times in a row right after its start", name, self.failures, extra=extra)
+
+
 class Supervisor:
     """Fills every place, and fills it again when its worker ends, ever more slowly if that happens at once."""
 
-    def __init__(self, home: Home, places: list[Place], environment: dict[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        home: Home,
+        places: list[Place],
+        environment: dict[str, str] | None = None,
+        pause: float = FIRST_PAUSE_S,
+    ) -> None:
         self._home = home
-        self._places = places
+        self._posts = [Post(place, pause) for place in places]
         self._environment = {**os.environ, **(environment or {}), HOME: str(home.folder)}
         self._stopping = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
-        self.restarts = 0
-        self.crash_loops: dict[str, int] = {}
+        self._limit: asyncio.Timeout | None = None
+        self._is_hurried = False
 
     def start(self) -> None:
         """Begin."""
-        self._tasks = [asyncio.create_task(self._keep(place)) for place in self._places]
+        self._tasks = [asyncio.create_task(self._keep(post)) for post in self._posts]
+
+    def kept(self) -> list[PlaceStatus]:
+        """How it stands with every place."""
+        return [
+            PlaceStatus(post.place.name, self._pid(post), post.restarts, post.is_crash_looping, post.last_end)
+            for post in self._posts
+        ]
+
+    @property
+    def restarts(self) -> int:
+        """How often a worker was started again."""
+        return sum(post.restarts for post in self._posts)
+
+    def pids(self) -> set[int]:
+        """The processes that are in the places now."""
+        return {pid for post in self._posts if (pid := self._pid(post)) is not None}
 
     async def stop(self, patience: float) -> None:
         """Ask every worker to stop in order, and end those that do not within `patience` seconds."""
         self._stopping.set()
         self._signal_all(signal.SIGTERM)
-        if self._tasks:
-            _, late = await asyncio.wait(self._tasks, timeout=patience)
-            if late:
-                log.warning("%d workers do not stop; they are killed", len(late))
-                self._signal_all(signal.SIGKILL)
-                await asyncio.wait(late)
+        try:
+            async with asyncio.timeout(HURRIED_S if self._is_hurried else patience) as self._limit:
+                await asyncio.gather(*map(asyncio.shield, self._tasks))
+        except TimeoutError:
+            log.warning("%d workers do not stop; they are killed", sum(not task.done() for task in self._tasks))
+            self._signal_all(signal.SIGKILL)
+            await asyncio.gather(*self._tasks)
+        finally:
+            self._limit = None
 
     def hurry(self) -> None:
         """Wait for no job any longer."""
-        self._signal_all(signal.SIGTERM)
+        self._is_hurried = True
+        if self._limit is not None:
+            self._signal_all(signal.SIGTERM)
+            self._limit.reschedule(asyncio.get_running_loop().time() + HURRIED_S)
+
+    def _pid(self, post: Post) -> int | None:
+        if post.process is not None and post.process.returncode is None:
+            return post.process.pid
+        there = occupant(self._home, post.place.name)
+        return None if there is None else there.pid
 
     def _signal_all(self, number: signal.Signals) -> None:
-        for place in self._places:
-            there = occupant(self._home, place.name)
-            if there is not None:
-                with suppress(ProcessLookupError, PermissionError):
-                    os.kill(there.pid, number)
+        for pid in self.pids():
+            _send(pid, number)
 
-    async def _keep(self, place: Place) -> None:
-        await self._outlast_predecessor(place)
-        failures = 0
+    async def _keep(self, post: Post) -> None:
         while not self._stopping.is_set():
-            started = time.monotonic()
-            code = await self._run_one(place)
+            await self._outlast_predecessor(post.place)
             if self._stopping.is_set():
                 return
-            lived = time.monotonic() - started
-            failures = 0 if lived >= LIVED_WELL_S else failures + 1
-            pause = min(FIRST_PAUSE_S * 2 ** max(0, failures - 1), LONGEST_PAUSE_S)
-            self._report(place, code, lived, failures, pause)
+            code = await self._run_one(post)
+            if self._stopping.is_set():
+                return
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._stopping.wait(), pause)
-
-    def _report(self, place: Place, code: int, lived: float, failures: int, pause: float) -> None:
-        self.restarts += 1
-        said = f"ended with code {code}" if code >= 0 else f"was killed by {signal.Signals(-code).name}"
-        extra = {"event": "worker_ended", "worker": place.name, "exit_code": code}
-        log.warning("worker %s %s after %.1f s; it starts again in %.1f s", place.name, said, lived, pause, extra=extra)
-        if failures >= CRASH_LOOP:
-            self.crash_loops[place.name] = failures
-            extra = {"event": "worker_crash_loop", "worker": place.name}
-            log.error("worker %s has ended %d times in a row right after its start", place.name, failures, extra=extra)
-        else:
-            self.crash_loops.pop(place.name, None)
+                await asyncio.wait_for(self._stopping.wait(), post.ended(code))
 
     async def _outlast_predecessor(self, place: Place) -> None:
         """A worker of an earlier daemon keeps its place for as long as it lives; one with other code is asked to go."""
-        there = occupant(self._home, place.name)
-        if there is None:
-            return
-        if there.words == place.words:
-            log.info("worker %s (pid %d) lives on from before", place.name, there.pid)
-        else:
-            log.info("worker %s (pid %d) runs other code; it is asked to stop", place.name, there.pid)
-            with suppress(ProcessLookupError, PermissionError):
-                os.kill(there.pid, signal.SIGTERM)
+        lock = str(lock_of(self._home, place.name))
+        known: int | None = None
         # It is not our child: its lock is all that tells of its end.
-        while is_locked(str(lock_of(self._home, place.name))):
+        while is_locked(lock):
+            there = occupant(self._home, place.name)
+            if there is not None and there.pid != known:
+                known = there.pid
+                if there.words == place.words:
+                    log.info("worker %s (pid %d) lives on from before", place.name, there.pid)
+                else:
+                    log.info("worker %s (pid %d) runs other code; it is asked to stop", place.name, there.pid)
+                    _send(there.pid, signal.SIGTERM)
             await asyncio.sleep(LOOK_S)
 
-    async def _run_one(self, place: Place) -> int:
-        process = await asyncio.create_subprocess_exec(
+    async def _run_one(self, post: Post) -> int:
+        place, post.started_at = post.place, time.monotonic()
+        post.process = process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",
             "holdfast.cli",
@@ -123,5 +181,17 @@ class Supervisor:
         )
         if self._stopping.is_set():
             # It came too late to hear of the stop.
-            process.terminate()
+            _send(process.pid, signal.SIGTERM)
         return await process.wait()
+
+
+def _send(pid: int, number: signal.Signals) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, number)
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

@@ -24,6 +24,7 @@ from holdfast.observe.redact import redacted, redacted_text
 
 Format: TypeAlias = Literal["auto", "json", "text"]
 ROOT = "holdfast"
+TASK = "task"
 # Loggers of others that speak of the daemon's own affairs.
 NEIGHBOURS = ("uvicorn", "asyncio", "opentelemetry", "py.warnings")
 MAX_BYTES = 10 << 20
@@ -51,10 +52,12 @@ def set_up(
     max_bytes: int = MAX_BYTES,
     keep: int = KEEP,
     stream: IO[str] | None = None,
+    of_everybody: bool = False,
 ) -> logging.Handler:
     """Send what Holdfast logs to a file, or to stderr; a second call replaces the first.
 
-    With `auto`, a terminal gets lines for a person and everything else gets JSON.
+    With `auto`, a terminal gets lines for a person and everything else gets JSON. With `of_everybody`, what the rest of
+    the program logs goes the same way.
     """
     to = stream or sys.stderr
     handler: logging.Handler
@@ -65,13 +68,13 @@ def set_up(
     else:
         handler.setFormatter(JsonFormatter())
     handler.name = ROOT
-    for name in (ROOT, *NEIGHBOURS):
+    for name in ("", ROOT, *NEIGHBOURS) if of_everybody else (ROOT, *NEIGHBOURS):
         logger = logging.getLogger(name)
         for old in [old for old in logger.handlers if old.name == ROOT]:
             logger.removeHandler(old)
             old.close()
         logger.addHandler(handler)
-        logger.setLevel(level.upper() if name == ROOT else logging.WARNING)
+        logger.setLevel(logging.WARNING if name in NEIGHBOURS else level.upper())
         logger.propagate = False
     logging.captureWarnings(True)
     return handler
@@ -157,6 +160,9 @@ def event_of(record: logging.LogRecord) -> str:
     given = getattr(record, "event", None)
     if isinstance(given, str) and given:
         return given
+    if not record.name.startswith(f"{ROOT}.") or component_of(record) == TASK:
+        # What others word as they like, with values in it, is no stable word.
+        return "message"
     words = _WORD.findall(_PLACEHOLDER.sub(" ", str(record.msg)).lower())
     return "_".join(words[:_WORDS_IN_EVENT]) or component_of(record)
 
@@ -166,8 +172,7 @@ def trace_id_of(record: logging.LogRecord) -> str | None:
     given = getattr(record, "trace_id", None)
     if isinstance(given, str):
         return given
-    here = trace.current()
-    return None if here is None else here.trace_id
+    return trace.current_id()
 
 
 def message_of(record: logging.LogRecord) -> str:

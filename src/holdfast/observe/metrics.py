@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import psutil
 from msgspec import Struct
@@ -18,9 +19,9 @@ from prometheus_client import (
 )
 
 PREFIX = "holdfast"
-CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 # Every name is a time series of its own; a program that makes up names must not fill the memory of whoever stores them.
 MOST_NAMES = 200
+CPU_S = 1.0
 OTHERS = "…"
 SHORT_MS = (0.1, 0.25, 0.5, 1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1_000, 5_000, 30_000)
 LONG_MS = (1, 3, 10, 30, 100, 200, 500, 1_000, 3_000, 10_000, 30_000, 60_000, 300_000, 1_800_000, 3_600_000)
@@ -51,7 +52,9 @@ class Readings(Struct, frozen=True):
     depths: Iterable[Depth]
     workers: int
     wal_bytes: int
-    open_long_calls: int = 0
+    long_calls_open: int = 0
+    long_calls_refused: int = 0
+    worker_restarts: int = 0
     log_lines_dropped: int = 0
 
 
@@ -62,6 +65,7 @@ class Metrics:
         disable_created_metrics()  # type: ignore[no-untyped-call]  # One more line for each line that matters.
         self.registry = CollectorRegistry()
         self._names: dict[str, set[str]] = {}
+        self._caught_up: dict[Counter, int] = {}
         self._children: dict[tuple[object, ...], Counter | Histogram] = {}
         self._jobs_enqueued = self._counter("jobs_enqueued", "Jobs that were stored.", "queue")
         self._jobs_ended = {
@@ -77,29 +81,29 @@ class Metrics:
         self._queue_wait = self._histogram("queue_wait_ms", "How long a job was ready before it ran.", LONG_MS, "queue")
         self._db_txn = self._histogram("db_txn_time_ms", "How long a writing transaction took.", SHORT_MS)
         self._api = self._histogram("api_call_ms", "How long a short call took.", SHORT_MS, "call")
-        self._api_errors = self._counter("api_errors", "Calls that were answered with an error.", "call", "code")
+        self._api_errors = self._counter("api_errors", "Calls that were answered with an error.", "call", "status")
         self._canary = self._histogram("canary_latency_ms", "From the canary's enqueue to its end.", SHORT_MS)
         self._canary_missed = self._counter("canaries_missed", "Canaries that did not come back in time.")
         self._sla_breaches = self._counter("sla_breaches", "Looks that found a promised latency broken.", "sla")
         self._worker_restarts = self._counter(
             "worker_restarts", "Supervised workers that ended and were started again."
         )
-        self._stream_drops = self._counter("stream_readers_dropped", "Readers of a stream that were too slow for it.")
         self._long_calls_refused = self._counter("long_calls_refused", "Long calls that found no place.")
         self._queue_depth = self._gauge("queue_depth", "Jobs that wait or run.", "queue", "state")
         self._active_workers = self._gauge("active_workers", "Workers that are connected.")
         self._cpu_usage = self._gauge("cpu_usage", "How busy the machine's processors are, from 0 to 1.")
         self._wal_size = self._gauge("wal_size_bytes", "The size of the write-ahead log of a SQLite store.")
         self._long_calls = self._gauge("long_calls_open", "Long calls that are open.")
-        self._log_drops = self._gauge("log_lines_dropped", "Lines of the daemon's log that could not be written.")
+        self._log_drops = self._counter("log_lines_dropped", "Lines of the daemon's log that could not be written.")
         ProcessCollector(namespace=PREFIX, registry=self.registry)
         psutil.cpu_percent()  # The first look has nothing to compare with.
+        self._looked_at = time.monotonic()
 
     def enqueued(self, queue: str, jobs: int) -> None:
         """Jobs were stored."""
         self._of_queue(self._jobs_enqueued, queue).inc(jobs)
 
-    def ended(self, counts: Mapping[str, int]) -> None:
+    def ended(self, counts: Mapping[Any, int]) -> None:
         """Jobs ended, so many as each state."""
         for state, jobs in counts.items():
             self._jobs_ended[state].inc(jobs)
@@ -128,9 +132,9 @@ class Metrics:
         """A short call was answered."""
         self._api.labels(call).observe(milliseconds)
 
-    def answered_with_error(self, call: str, code: str) -> None:
+    def answered_with_error(self, call: str, status: int) -> None:
         """A call was answered with an error."""
-        self._api_errors.labels(call, code).inc()
+        self._api_errors.labels(call, str(status)).inc()
 
     def canary_returned(self, seconds: float) -> None:
         """The canary went all the way."""
@@ -144,18 +148,6 @@ class Metrics:
         """A promised latency is not kept."""
         self._sla_breaches.labels(sla).inc()
 
-    def restarted_worker(self) -> None:
-        """A supervised worker ended."""
-        self._worker_restarts.inc()
-
-    def dropped_reader(self) -> None:
-        """The reader of a stream was too slow."""
-        self._stream_drops.inc()
-
-    def refused_long_call(self) -> None:
-        """A long call found no place."""
-        self._long_calls_refused.inc()
-
     def look(self, readings: Readings) -> None:
         """Set what is looked up rather than counted."""
         self._queue_depth.clear()
@@ -166,10 +158,20 @@ class Metrics:
         for labels, jobs in depths.items():
             self._queue_depth.labels(*labels).set(jobs)
         self._active_workers.set(readings.workers)
-        self._cpu_usage.set(psutil.cpu_percent() / 100)
+        if time.monotonic() - self._looked_at >= CPU_S:
+            # Counted since the last look, which must not be too short ago to tell.
+            self._cpu_usage.set(psutil.cpu_percent() / 100)
+            self._looked_at = time.monotonic()
         self._wal_size.set(readings.wal_bytes)
-        self._long_calls.set(readings.open_long_calls)
-        self._log_drops.set(readings.log_lines_dropped)
+        self._long_calls.set(readings.long_calls_open)
+        for counter, total in (
+            (self._long_calls_refused, readings.long_calls_refused),
+            (self._worker_restarts, readings.worker_restarts),
+            (self._log_drops, readings.log_lines_dropped),
+        ):
+            # Others count these; here the counter catches up with them.
+            counter.inc(max(0, total - self._caught_up.get(counter, 0)))
+            self._caught_up[counter] = total
 
     def text(self) -> bytes:
         """All of it in the text format of Prometheus."""

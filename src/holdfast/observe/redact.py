@@ -23,19 +23,23 @@ _SECRET = re.compile(
 _COUNTED = re.compile(r"(?:^|_)tokens(?:_|$)")
 _HINT = re.compile(r"pass|secret|token|jwt|bearer|basic|auth|cookie|credential|key|pwd|://", re.IGNORECASE)
 
-_VALUE = r"""(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\s,;&"'<>)\]}]+)"""
-_NAME = r"[\w.-]{1,100}"
+# What a text calls a key; the value that follows is looked at only if the key is a secret one.
+_NAME = r"(?P<key>[\w.-]{1,100})"
+_KEYS = (
+    re.compile(rf"(?<![\w.-]){_NAME}[ \t]{{0,3}}=[ \t]{{0,3}}"),
+    re.compile(rf"""(?P<mark>\\*["']){_NAME}(?P=mark)[ \t]{{0,3}}[:=][ \t]{{0,3}}"""),
+    re.compile(rf"(?<![\w-])--{_NAME}[ \t]{{1,3}}(?!-)"),
+    # "unexpected token: }" is the language of parsers; these words are never used like that.
+    re.compile(
+        r"(?<![\w.-])(?P<key>[\w.-]{0,100}?(?:password|passwd|passphrase|secret|api[_-]?key|private[_-]?key))"
+        r"[ \t]{0,3}:[ \t]{0,3}",
+        re.IGNORECASE,
+    ),
+)
+# A quote that is never closed hides all that follows.
+_VALUE = re.compile(r"""(?P<mark>\\*["'])(?:(?!(?P=mark))(?:\\.|.))*(?:(?P=mark)|\Z)|[^\s,;&"'<>)\]}]+""", re.DOTALL)
 _SCHEME = re.compile(r"\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{4,}", re.IGNORECASE)
 _HEADER = re.compile(r"(?<![\w.-])((?:proxy-)?authorization|(?:set-)?cookie)(\s*:\s*)[^\r\n\"']+", re.IGNORECASE)
-_EQUALS = re.compile(rf"(?<![\w.-])({_NAME})(\s{{0,3}}=\s{{0,3}})({_VALUE})")
-_QUOTED = re.compile(rf"""(["'])({_NAME})\1(\s{{0,3}}[:=]\s{{0,3}})({_VALUE})""")
-# "unexpected token: }" is the language of parsers; these words are never used like that.
-_COLON = re.compile(
-    rf"(?<![\w.-])([\w.-]{{0,100}}?(?:password|passwd|passphrase|secret|api[_-]?key|private[_-]?key))(\s{{0,3}}:\s{{0,3}})"
-    rf"({_VALUE})",
-    re.IGNORECASE,
-)
-_OPTION = re.compile(rf"(?<![\w-])--({_NAME})(\s+)(?!-)({_VALUE})")
 _USER_INFO = re.compile(r"(?<=://)([^\s/:@]{0,200}):([^\s/@]{1,500})@")
 _PEM = re.compile(r"(-----BEGIN [A-Z ]*PRIVATE KEY-----).*?(-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL)
 
@@ -75,20 +79,21 @@ def redacted_text(text: str) -> str:
     text = _HEADER.sub(rf"\1\2{HIDDEN}", text)
     text = _SCHEME.sub(rf"\1 {HIDDEN}", text)
     text = _USER_INFO.sub(rf"\1:{HIDDEN}@", text)
-    text = _QUOTED.sub(_quoted, text)
-    text = _COLON.sub(rf"\1\2{HIDDEN}", text)
-    text = _OPTION.sub(lambda found: f"--{found[1]}{found[2]}{_shown(found[1], found[3])}", text)
-    return _EQUALS.sub(lambda found: f"{found[1]}{found[2]}{_shown(found[1], found[3])}", text)
+    for keys in _KEYS:
+        text = _without_values(keys, text)
+    return text
 
 
-def _quoted(found: re.Match[str]) -> str:
-    mark, key, between, value = found.groups()
-    shown = _shown(key, value)
-    return f"{mark}{key}{mark}{between}{value if shown is value else f'{mark}{HIDDEN}{mark}'}"
-
-
-def _shown(key: str, value: str) -> str:
-    return HIDDEN if is_secret(key) and not _counts(key, value) else value
+def _without_values(keys: re.Pattern[str], text: str) -> str:
+    parts, at = [], 0
+    for key in keys.finditer(text):
+        value = _VALUE.match(text, key.end()) if key.start() >= at and is_secret(key["key"]) else None
+        if value is None or _counts(key["key"], value[0]):
+            continue
+        mark = value["mark"] or ""
+        parts += [text[at : key.end()], mark, HIDDEN, mark]
+        at = value.end()
+    return "".join([*parts, text[at:]])
 
 
 def _counts(key: str, value: str) -> bool:

@@ -10,10 +10,9 @@ import hashlib
 import os
 import re
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, TypeAlias
 
 from msgspec import Struct
 
@@ -23,12 +22,21 @@ _NO_TRACE, _NO_SPAN = "0" * 32, "0" * 16
 
 
 class Trace(Struct, frozen=True):
-    """One span of a trace: which trace, which span, and which span caused it."""
+    """One span of a trace: which trace, which span, and which span caused it.
+
+    `known_as` is what people call the trace where they gave it an id that is not one of W3C's.
+    """
 
     trace_id: str
     span_id: str
     parent: str | None = None
     sampled: bool = True
+    known_as: str | None = None
+
+    @property
+    def id(self) -> str:
+        """The id as it is stored and shown."""
+        return self.known_as or self.trace_id
 
     @property
     def header(self) -> str:
@@ -37,10 +45,13 @@ class Trace(Struct, frozen=True):
 
     def child(self, span_id: str | None = None) -> Trace:
         """A span that this one causes."""
-        return Trace(self.trace_id, span_id or new_span_id(), self.span_id, self.sampled)
+        return Trace(self.trace_id, span_id or new_span_id(), self.span_id, self.sampled, self.known_as)
 
 
-_current: ContextVar[Trace | None] = ContextVar("holdfast_trace", default=None)
+RunNamed: TypeAlias = tuple[str, str, str]
+"""The span of a run by trace, job and run id: worked out only if somebody asks."""
+
+_current: ContextVar[Trace | RunNamed | None] = ContextVar("holdfast_trace", default=None)
 
 
 def make() -> Trace:
@@ -72,8 +83,9 @@ def of_header(header: str | None) -> Trace:
 
 def of_job(trace_id: str, job_id: str) -> Trace:
     """The span that stands for a job, the same wherever it is asked for. Any text may be the id of a trace."""
-    known = _ID.fullmatch(trace_id) and trace_id != _NO_TRACE
-    return Trace(trace_id if known else _derived(trace_id, 16), span_of(job_id))
+    if _ID.fullmatch(trace_id) and trace_id != _NO_TRACE:
+        return Trace(trace_id, span_of(job_id))
+    return Trace(_derived(trace_id, 16), span_of(job_id), known_as=trace_id)
 
 
 def of_run(trace_id: str, job_id: str, run_id: str) -> Trace:
@@ -89,20 +101,33 @@ def span_of(id_: str) -> str:
 def current() -> Trace | None:
     """The span that the calling code works in, if any."""
     ours, theirs = _current.get(), _of_opentelemetry()
+    if isinstance(ours, tuple):
+        ours = of_run(*ours)
     return theirs if theirs is not None and (ours is None or ours.span_id != theirs.span_id) else ours
 
 
-@contextmanager
-def using(trace: Trace | None) -> Iterator[None]:
-    """Make a span the current one for the calling code, and for OpenTelemetry if the program uses it."""
-    token = _current.set(trace)
-    detach = _attach(trace) if trace is not None else None
-    try:
-        yield
-    finally:
-        if detach is not None:
-            detach()
-        _current.reset(token)
+def current_id() -> str | None:
+    """The id of the trace that the calling code works in, if any."""
+    here = current()
+    return None if here is None else here.id
+
+
+class using:
+    """Make a span the current one for the code in the block, and for OpenTelemetry if the program uses it."""
+
+    __slots__ = ("_detach", "_token", "_trace")
+
+    def __init__(self, trace: Trace | RunNamed | None) -> None:
+        self._trace = trace
+
+    def __enter__(self) -> None:
+        self._token = _current.set(self._trace)
+        self._detach = None if self._trace is None else _attach(self._trace)
+
+    def __exit__(self, *error: object) -> None:
+        if self._detach is not None:
+            self._detach()
+        _current.reset(self._token)
 
 
 def _random_id(size: int) -> str:
@@ -128,14 +153,20 @@ def _of_opentelemetry() -> Trace | None:
     return Trace(f"{span.trace_id:032x}", f"{span.span_id:016x}", sampled=bool(span.trace_flags & 1))
 
 
-def _attach(trace: Trace) -> Any:
+def _attach(trace: Trace | RunNamed) -> Callable[[], None] | None:
     opentelemetry, context = _opentelemetry(), sys.modules.get("opentelemetry.context")
     if opentelemetry is None or context is None:
         return None
+    if isinstance(trace, tuple):
+        trace = of_run(*trace)
     span = opentelemetry.NonRecordingSpan(
         opentelemetry.SpanContext(
             int(trace.trace_id, 16), int(trace.span_id, 16), True, opentelemetry.TraceFlags(int(trace.sampled))
         )
     )
     token = context.attach(opentelemetry.set_span_in_context(span))
-    return lambda: context.detach(token)
+
+    def detach() -> None:
+        context.detach(token)
+
+    return detach

@@ -14,16 +14,24 @@ BEAT_S = 10.0
 
 
 class Heartbeat(Loop):
-    """One beat every ten seconds."""
+    """One beat every ten seconds, or as often as the lease asks for."""
 
-    def __init__(self, engine: Engine, clock: Clock, session_id: SessionId, on_lost: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        clock: Clock,
+        session_id: SessionId,
+        on_lost: Callable[[], None],
+        every: Callable[[], float] = lambda: BEAT_S,
+    ) -> None:
         super().__init__(clock)
         self._engine = engine
         self._session_id = session_id
         self._on_lost = on_lost
+        self._every = every
 
     async def tick(self) -> float | None:
         if not await self._engine.write(beat, self._session_id, self.clock.now()):
             self._on_lost()
             return None
-        return BEAT_S
+        return self._every()

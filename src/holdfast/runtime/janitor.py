@@ -1,12 +1,15 @@
-"""Forgets what ended long ago, a little at a time."""
+"""Forgets what ended long ago, a little at a time: the rows first, then the files that belong to none."""
 
 from __future__ import annotations
+
+import asyncio
 
 from holdfast.core.job import Millis
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.loop import Loop
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.retention import BATCH, KEEP_MS, forget_old
+from holdfast.store.files import JobFiles
+from holdfast.store.scripts.retention import BATCH, KEEP_MS, forget_old, known_jobs
 
 ROUND_S = 3_600.0
 BREATH_S = 0.05
@@ -22,4 +25,21 @@ class Janitor(Loop):
 
     async def tick(self) -> float | None:
         removed = await self._engine.write(forget_old, self.clock.now() - self._keep_ms)
-        return BREATH_S if removed >= BATCH else ROUND_S
+        if removed >= BATCH:
+            return BREATH_S
+        await self._sweep()
+        return ROUND_S
+
+    async def _sweep(self) -> None:
+        """Remove the files of jobs that no longer exist. A crash between the rows and the files leaves nothing behind.
+
+        The folders are listed before the jobs are looked up: a job that has a folder by then has a row by then.
+        """
+        files = JobFiles(self._engine.files)
+        jobs = await asyncio.to_thread(files.jobs)
+        for start in range(0, len(jobs), BATCH):
+            batch = jobs[start : start + BATCH]
+            known = set(await self._engine.read(known_jobs, batch))
+            for job_id in batch:
+                if job_id not in known and not self._stopping:
+                    await asyncio.to_thread(files.forget, job_id)

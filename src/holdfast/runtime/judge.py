@@ -12,6 +12,7 @@ from holdfast.store.locks import is_locked
 from holdfast.store.scripts.sessions import SessionRow
 
 LEASE_S = 30.0
+BEATS = 3  # in a lease
 LONGEST_LOOK_S = 5.0
 
 
@@ -20,16 +21,18 @@ class Verdict(StrEnum):
 
     ALIVE = "alive"
     UNSURE = "unsure"
+    HUNG = "hung"
     GONE = "gone"
     REBOOTED = "rebooted"
 
 
 class Sighting(Struct):
-    """How long a session's heartbeat has been seen standing still."""
+    """How long a session's heartbeat has been seen standing still; `pulse` is the judge's own at the first sight."""
 
     heartbeat: int
     still_for: float
     seen_at: float
+    pulse: int
 
 
 class Judge:
@@ -46,32 +49,48 @@ class Judge:
         self._lease = lease
         self._sightings: dict[SessionId, Sighting] = {}
 
-    def look(self, session: SessionRow, monotonic: float) -> Verdict:
-        """Judge one session."""
+    def look(self, session: SessionRow, monotonic: float, pulse: int = 0) -> Verdict:
+        """Judge one session. `pulse` counts the judge's own heartbeats, and with that whether any can be stored."""
         same_boot = session.boot_id == self._boot_id
-        path = self.lock_of(session)
-        if path is not None and (same_boot or self._locks is not None):
+        for path in self._locks_of(session, same_boot):
             locked = is_locked(path)
+            if locked:
+                return self._of_living(session, monotonic, pulse)
             if locked is not None:
-                return Verdict.ALIVE if locked else Verdict.GONE if same_boot else Verdict.REBOOTED
+                return Verdict.GONE if same_boot else Verdict.REBOOTED
         return self._by_heartbeat(session, monotonic, same_boot)
 
-    def lock_of(self, session: SessionRow) -> str | None:
-        """Where this process finds the lock of a session."""
-        return session.lock_path if self._locks is None else str(self._locks / session.id)
+    def _locks_of(self, session: SessionRow, same_boot: bool) -> list[str]:
+        """Where this process may find the lock of a session."""
+        paths = [] if self._locks is None else [str(self._locks / session.id)]
+        if same_boot and session.lock_path is not None:
+            # A worker that came by TCP holds it elsewhere.
+            paths.append(session.lock_path)
+        return paths
 
     def forget(self, known: set[SessionId]) -> None:
         """Drop the sightings of sessions that have ended."""
         self._sightings = {id_: seen for id_, seen in self._sightings.items() if id_ in known}
 
+    def _of_living(self, session: SessionRow, monotonic: float, pulse: int) -> Verdict:
+        """A worker does nothing but work: one that is silent while others are heard hangs. Other programs may stop."""
+        if session.kind != "worker":
+            return Verdict.ALIVE
+        seen = self._see(session, monotonic, pulse)
+        is_hung = seen.still_for >= self._lease and pulse - seen.pulse >= BEATS - 1
+        return Verdict.HUNG if is_hung else Verdict.ALIVE
+
     def _by_heartbeat(self, session: SessionRow, monotonic: float, same_boot: bool) -> Verdict:
-        seen = self._sightings.get(session.id)
-        if seen is None or seen.heartbeat != session.heartbeat:
-            self._sightings[session.id] = Sighting(session.heartbeat, 0.0, monotonic)
+        if self._see(session, monotonic, 0).still_for < self._lease:
             return Verdict.UNSURE
+        return Verdict.REBOOTED if session.node == self._node and not same_boot else Verdict.GONE
+
+    def _see(self, session: SessionRow, monotonic: float, pulse: int) -> Sighting:
+        seen = self._sightings.get(session.id)
+        if seen is None or seen.heartbeat != session.heartbeat or pulse < seen.pulse:
+            seen = self._sightings[session.id] = Sighting(session.heartbeat, 0.0, monotonic, pulse)
+            return seen
         # A judge that was itself stopped or suspended must not count that time as the other one's silence.
         seen.still_for += min(max(monotonic - seen.seen_at, 0.0), LONGEST_LOOK_S)
         seen.seen_at = monotonic
-        if seen.still_for < self._lease:
-            return Verdict.UNSURE
-        return Verdict.REBOOTED if session.node == self._node and not same_boot else Verdict.GONE
+        return seen

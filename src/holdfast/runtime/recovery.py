@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
+from pathlib import Path
 
-from holdfast.core.job import SessionId
+from holdfast.core.job import RunId, SessionId
 from holdfast.runtime.clock import Clock
+from holdfast.runtime.hung import kill_holder
 from holdfast.runtime.judge import Judge, Verdict
 from holdfast.runtime.loop import Loop
+from holdfast.runtime.node import boot_id, node_name
+from holdfast.runtime.processes import GRACE_S, KILL_S, Group, empty_groups
 from holdfast.runtime.session import lock_folder
 from holdfast.store.engine import Engine
 from holdfast.store.locks import clear
-from holdfast.store.scripts.recover import recover
+from holdfast.store.scripts.recover import processes_of, recover
 from holdfast.store.scripts.sessions import SessionRow, running_sessions
 
 LOOK_S = 1.0
@@ -20,32 +25,82 @@ log = logging.getLogger("holdfast.recovery")
 
 
 class Recovery(Loop):
-    """Looks at every other session once a second and settles the runs of those that are gone."""
+    """Looks at every other session once a second and settles the runs of those that are gone.
 
-    def __init__(self, engine: Engine, clock: Clock, judge: Judge, own: SessionId | None = None) -> None:
+    A worker that hangs is ended first if its lock is in `own_locks`; whoever else hangs is somebody else's to end.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        clock: Clock,
+        judge: Judge,
+        own: SessionId | None = None,
+        own_locks: Path | None = None,
+    ) -> None:
         super().__init__(clock)
         self._engine = engine
         self._judge = judge
-        self._own = own
+        self.own = own
+        self._own_locks = own_locks
+        self._stuck: set[RunId] = set()
+        self._hung: set[SessionId] = set()
 
     async def tick(self) -> float | None:
-        others = [row for row in await self._engine.read(running_sessions) if row.id != self._own]
-        self._judge.forget({row.id for row in others})
-        for session in others:
-            verdict = self._judge.look(session, self.clock.monotonic())
-            if verdict in (Verdict.GONE, Verdict.REBOOTED):
+        found = await self._engine.read(running_sessions)
+        pulse = next((row.heartbeat for row in found if row.id == self.own), 0)
+        self._judge.forget({row.id for row in found})
+        self._hung &= {row.id for row in found}
+        for session in found:
+            if session.id == self.own:
+                continue
+            verdict = self._judge.look(session, self.clock.monotonic(), pulse)
+            if verdict in (Verdict.GONE, Verdict.REBOOTED) or (verdict is Verdict.HUNG and await self._end(session)):
                 await self._settle(session, rebooted=verdict is Verdict.REBOOTED)
         return LOOK_S
 
+    async def _end(self, session: SessionRow) -> bool:
+        """End a worker that hangs; True once it is gone."""
+        if self._own_locks is None:
+            return False
+        ended = await asyncio.to_thread(kill_holder, str(self._own_locks / session.id), session.pid)
+        if ended or session.id not in self._hung:
+            said = "it was killed" if ended else "it cannot be ended from here, end it by hand"
+            extra = {"event": "worker_hung", "session_id": session.id}
+            log.error("worker with pid %d has not been heard for a lease: %s", session.pid, said, extra=extra)
+        self._hung.add(session.id)
+        return ended
+
     async def _settle(self, session: SessionRow, *, rebooted: bool) -> None:
+        spared = [] if rebooted else await self._stop_processes(session)
         settled, more = 0, True
         while more:
-            done = await self._engine.write(recover, session.id, rebooted, self.clock.now())
+            done = await self._engine.write(recover, session.id, rebooted, self.clock.now(), spared=spared)
             settled, more = settled + done.settled, done.more
         # Nobody asks for it again; left alone, one would stay for every crash there ever was. Only in our own folder:
         # what path another machine wrote down is its own business.
-        clear(str(lock_folder(self._engine) / session.id))
+        if not spared:
+            for folder in {lock_folder(self._engine), self._own_locks or lock_folder(self._engine)}:
+                clear(str(folder / session.id))
         if settled:
             log.warning(
                 "session %s (pid %d on %s) is gone; settled %d runs", session.id, session.pid, session.node, settled
             )
+
+    async def _stop_processes(self, session: SessionRow) -> list[RunId]:
+        """Stop before settle, or a retry would run beside the original; the runs that could not be stopped yet."""
+        if (session.boot_id, session.node) != (boot_id(), node_name()):
+            return []
+        left = await self._engine.read(processes_of, session.id)
+        groups = [Group(process.pid, process.started_at, process.run_id) for process in left]
+        if not groups:
+            return []
+        # Who was asked before and is still there does not get the same grace again.
+        patience = (GRACE_S, KILL_S) if any(group.run_id not in self._stuck for group in groups) else (0.0, 0.0)
+        stuck = await asyncio.to_thread(empty_groups, groups, *patience)
+        for group in stuck:
+            if group.run_id not in self._stuck:
+                log.error("process group %d of run %s cannot be ended; its run stays open", group.pid, group.run_id)
+        gone = {group.run_id for group in groups} - {group.run_id for group in stuck}
+        self._stuck = (self._stuck - gone) | {group.run_id for group in stuck}
+        return [group.run_id for group in stuck]

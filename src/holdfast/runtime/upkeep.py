@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from pathlib import Path
 
 from holdfast.core.job import Millis, SessionId
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.janitor import Janitor
-from holdfast.runtime.judge import Judge
+from holdfast.runtime.judge import LEASE_S, Judge
 from holdfast.runtime.loop import Loop
 from holdfast.runtime.node import boot_id, node_name
 from holdfast.runtime.promoter import Promoter
@@ -21,19 +22,35 @@ from holdfast.store.statements import Dialect
 
 
 class Upkeep:
-    """The loops that any number of processes may run on one database at the same time. Lives on one event loop."""
+    """The loops that any number of processes may run on one database at the same time. Lives on one event loop.
 
-    def __init__(self, engine: Engine, clock: Clock, own: SessionId, keep_ms: Millis = KEEP_MS) -> None:
+    `own_locks` is where the workers of a daemon hold their locks: one that hangs is ended.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        clock: Clock,
+        own: SessionId,
+        keep_ms: Millis = KEEP_MS,
+        *,
+        lease: float = LEASE_S,
+        own_locks: Path | None = None,
+    ) -> None:
         self._engine = engine
         self._clock = clock
         self._home = asyncio.get_running_loop()
         self._promoter = Promoter(engine, clock)
         # A SQLite file and its lock files are on one machine; those of a PostgreSQL server's clients may not be.
         locks = lock_folder(engine) if engine.dialect is Dialect.SQLITE else None
-        judge = Judge(boot_id(), node_name(), locks=locks)
-        self._recovery = Recovery(engine, clock, judge, own)
+        judge = Judge(boot_id(), node_name(), locks=locks, lease=lease)
+        self._recovery = Recovery(engine, clock, judge, own, own_locks)
         self._loops: list[Loop] = [self._promoter, self._recovery, Janitor(engine, clock, keep_ms)]
         self._leave: list[Callable[[], None]] = []
+
+    def rename(self, own: SessionId) -> None:
+        """The process that this belongs to is another session now."""
+        self._recovery.own = own
 
     async def settle_the_dead(self) -> None:
         """Look once, now."""

@@ -18,6 +18,7 @@ import uuid_utils
 from msgspec import Struct
 
 from holdfast.store.statements import Dialect, Statement
+from holdfast.store.tally import Tally, Watcher
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -70,6 +71,7 @@ class Tx(Protocol):
     """An open transaction, as a script sees it."""
 
     changes: Changes
+    tally: Tally
     dialect: Dialect
 
     def run(self, statement: Statement, /, **params: object) -> int:
@@ -134,6 +136,9 @@ class Engine(Protocol):
     def listen(self, listener: Listener) -> Callable[[], None]:
         """Call `listener` after every commit that changed something, here or elsewhere; returns the way out."""
 
+    def watch(self, watcher: Watcher) -> None:
+        """Call `watcher` after every commit of this process; there is one at most."""
+
     def check(self) -> list[str]:
         """What the database itself says about its integrity; empty if all is well."""
 
@@ -156,7 +161,19 @@ def is_urgent(script: Callable[..., Any]) -> bool:
 
 
 class AwaitableCalls(ABC):
-    """`run`, `ask`, `write` and `read` on top of `submit` and `query`, for every engine."""
+    """`run`, `ask`, `write` and `read` on top of `submit` and `query`, and who watches, for every engine."""
+
+    _watcher: Watcher | None = None
+
+    def watch(self, watcher: Watcher) -> None:
+        self._watcher = watcher
+
+    def _committed(self, seconds: float, tally: Tally) -> None:
+        if self._watcher is not None:
+            try:
+                self._watcher(seconds, tally)
+            except Exception:
+                log.exception("a watcher failed")
 
     @property
     @abstractmethod

@@ -143,13 +143,13 @@ class JobFiles:
             raise _no_artifact(job_id, name)
         return os.fdopen(file, "rb")
 
-    def jobs(self) -> Iterator[JobId]:
+    def jobs(self) -> list[JobId]:
         """Every job that has a folder."""
-        with suppress(FileNotFoundError):
-            for entry in os.scandir(self.folder):
-                job_id = job_of(entry.name)
-                if job_id is not None:
-                    yield job_id
+        try:
+            names = os.listdir(self.folder)
+        except OSError:
+            return []
+        return [job_id for name in names if (job_id := job_of(name)) is not None]
 
     def forget(self, job_id: JobId) -> None:
         """Remove everything of a job."""

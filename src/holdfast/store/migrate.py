@@ -123,7 +123,8 @@ def copy_aside(connection: apsw.Connection, path: str, version: int) -> str:
     return copy
 
 
-_AT_WORK = "SELECT pid, lock_path FROM sessions WHERE status = 'running'"
+# A daemon's workers never touch the database themselves: those that outlived it are no reason to stay as it was.
+_AT_WORK = "SELECT pid, lock_path FROM sessions WHERE status = 'running' AND kind <> 'worker'"
 
 
 def refuse_while_in_use(where: str, at_work: Iterable[Sequence[Any]]) -> None:

@@ -165,6 +165,8 @@ CREATE UNIQUE INDEX idx_jobs_one_running_per_sequence ON jobs (group_id)
   WHERE state = 'RUNNING' AND group_seq IS NOT NULL;
 CREATE UNIQUE INDEX idx_jobs_idempotency ON jobs (job_type, idempotency_key)
   WHERE idempotency_key IS NOT NULL AND retry_of IS NULL;
+CREATE INDEX idx_jobs_commands ON jobs (queue, priority DESC, position, created_at, id)
+  WHERE state = 'QUEUED' AND job_type = 'command';
 
 CREATE TRIGGER jobs_ended_is_final
 BEFORE UPDATE OF state ON jobs

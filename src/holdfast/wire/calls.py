@@ -6,155 +6,50 @@ is the response. `now` is the server's; nobody else's clock matters.
 
 from __future__ import annotations
 
-import inspect
-import re
 from collections.abc import Callable
-from functools import cached_property
-from typing import Any, get_type_hints
+from typing import Any
 
-import msgspec
-
-from holdfast.store.engine import Engine
 from holdfast.store.scripts import (
     bulk,
     cancel,
     doctor,
     enqueue,
     exchange,
+    finish,
     groups,
     look,
+    output,
     progress,
     queues,
     reorder,
     reserve,
+    retention,
     retry,
     sessions,
+    stats,
+    templates,
     why,
+    workers,
 )
+from holdfast.wire.call import Call
+from holdfast.wire.extras import Hello
+
+__all__ = ["BY_SCRIPT", "CALLS", "PROTOCOL", "Call", "Hello"]
 
 PROTOCOL = 1
 
-_IN_PATH = re.compile(r"\{(\w+)\}")
-
-
-class Hello(msgspec.Struct, frozen=True):
-    """How the daemon introduces itself: its version, the protocol it speaks, and its folders on its own machine."""
-
-    version: str
-    protocol: int
-    node: str
-    pid: int
-    locks: str
-    files: str
-
-
-class Call:
-    """One route. `tag` groups it in the reference."""
-
-    def __init__(self, tag: str, method: str, path: str, script: Callable[..., Any], *, status: int = 200) -> None:
-        self.tag = tag
-        self.method = method
-        self.path = path
-        self.script = script
-        self.status = status
-        self.in_path = tuple(_IN_PATH.findall(path))
-
-    @property
-    def name(self) -> str:
-        """The operation's name in the reference: that of the script."""
-        return self.script.__name__
-
-    @property
-    def summary(self) -> str:
-        """The first line of the script's docstring."""
-        return (inspect.getdoc(self.script) or "").partition("\n")[0]
-
-    @cached_property
-    def is_procedure(self) -> bool:
-        """Whether the function takes the engine instead of a transaction."""
-        first = next(iter(inspect.signature(self.script).parameters))
-        return self._hints[first] is Engine
-
-    @cached_property
-    def marks_repeats(self) -> bool:
-        """Whether a repeat of the call has to say that it is one."""
-        return any(parameter.name == "repeated" for parameter in self.parameters)
-
-    @property
-    def writes(self) -> bool:
-        """GET reads on a snapshot; everything else is one durable transaction."""
-        return self.method != "GET"
-
-    @cached_property
-    def parameters(self) -> list[inspect.Parameter]:
-        """The script's arguments, without the transaction."""
-        return list(inspect.signature(self.script).parameters.values())[1:]
-
-    @cached_property
-    def _hints(self) -> dict[str, Any]:
-        return get_type_hints(self.script)
-
-    @cached_property
-    def request(self) -> type[msgspec.Struct]:
-        """What the caller sends, wherever it stands in the request."""
-        return msgspec.defstruct(
-            "".join(word.title() for word in self.name.split("_")) + "Request",
-            [self._field(parameter) for parameter in self.parameters if parameter.name != "now"],
-            kw_only=True,
-            forbid_unknown_fields=True,
-        )
-
-    @cached_property
-    def body_decoder(self) -> msgspec.json.Decoder[Any]:
-        """Reads a request whose arguments all stand in the body."""
-        return msgspec.json.Decoder(self.request)
-
-    @cached_property
-    def decoder(self) -> msgspec.json.Decoder[Any]:
-        """Reads the response."""
-        return msgspec.json.Decoder(self.returns)
-
-    @property
-    def returns(self) -> Any:
-        """The shape of the response."""
-        return self._hints["return"]
-
-    def arguments(self, request: msgspec.Struct, now: int) -> tuple[list[Any], dict[str, Any]]:
-        """The script's arguments from a request."""
-        positional, named = [], {}
-        for parameter in self.parameters:
-            value = now if parameter.name == "now" else getattr(request, parameter.name)
-            if parameter.kind is parameter.KEYWORD_ONLY:
-                named[parameter.name] = value
-            else:
-                positional.append(value)
-        return positional, named
-
-    def values(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-        """What a caller of the script gave, by name, without `now`."""
-        values = dict(zip(self._names, args, strict=False)) | kwargs
-        values.pop("now", None)
-        return values
-
-    @cached_property
-    def _names(self) -> list[str]:
-        return [parameter.name for parameter in self.parameters]
-
-    def _field(self, parameter: inspect.Parameter) -> tuple[str, Any] | tuple[str, Any, Any]:
-        hint = self._hints[parameter.name]
-        if parameter.default is parameter.empty:
-            return (parameter.name, hint)
-        return (parameter.name, hint, parameter.default)
-
-
 CALLS: tuple[Call, ...] = (
     Call("jobs", "POST", "/v1/jobs", enqueue.enqueue, status=201),
+    Call("jobs", "GET", "/v1/jobs", look.jobs_like),
     Call("jobs", "POST", "/v1/jobs/search", look.list_jobs),
     Call("jobs", "POST", "/v1/jobs/bulk", bulk.bulk),
     Call("jobs", "GET", "/v1/jobs/{ref}", look.find_job),
     Call("jobs", "GET", "/v1/jobs/{job_id}/last", look.find_last),
     Call("jobs", "GET", "/v1/jobs/{job_id}/runs", look.runs_of),
     Call("jobs", "GET", "/v1/jobs/{job_id}/why", why.why),
+    Call("jobs", "GET", "/v1/jobs/{job_id}/log", output.read_log),
+    Call("jobs", "GET", "/v1/jobs/{job_id}/log/tail", output.tail_log),
+    Call("jobs", "GET", "/v1/jobs/{job_id}/artifacts", output.list_artifacts),
     Call("jobs", "POST", "/v1/jobs/{job_id}/cancel", cancel.cancel_job),
     Call("jobs", "POST", "/v1/jobs/{job_id}/retry", retry.retry_job, status=201),
     Call("jobs", "POST", "/v1/jobs/{job_id}/move-to-top", reorder.move_to_top),
@@ -164,8 +59,18 @@ CALLS: tuple[Call, ...] = (
     Call("jobs", "PUT", "/v1/jobs/{job_id}/priority", reorder.set_priority),
     Call("jobs", "PUT", "/v1/jobs/{job_id}/payload", reorder.edit_payload),
     Call("jobs", "POST", "/v1/tags/{tag}/cancel", cancel.cancel_tag),
+    Call("runs", "GET", "/v1/runs/{run_id}", look.find_run),
+    Call("runs", "GET", "/v1/runs/{run_id}/artifacts", output.artifacts_of_run),
+    Call("templates", "POST", "/v1/templates", templates.put_template, status=201),
+    Call("templates", "GET", "/v1/templates", templates.list_templates),
+    Call("templates", "GET", "/v1/templates/{ref}", templates.find_template),
+    Call("templates", "POST", "/v1/templates/{ref}/archive", templates.archive_template),
+    Call("templates", "POST", "/v1/templates/{ref}/jobs", templates.enqueue_from_template, status=201),
+    Call("system", "GET", "/v1/stats", stats.stats),
     Call("system", "GET", "/v1/doctor", doctor.examine),
+    Call("system", "POST", "/v1/bench/forget", retention.forget_measured),
     Call("groups", "POST", "/v1/groups", groups.create_group, status=201),
+    Call("groups", "GET", "/v1/groups", groups.list_groups),
     Call("groups", "GET", "/v1/groups/{group_id}", groups.view_group),
     Call("groups", "POST", "/v1/groups/{group_id}/cancel", cancel.cancel_group),
     Call("queues", "GET", "/v1/queues", queues.list_queues),
@@ -174,14 +79,18 @@ CALLS: tuple[Call, ...] = (
     Call("queues", "POST", "/v1/queues/{name}/resume", queues.resume),
     Call("queues", "PUT", "/v1/queues/{name}/limit", queues.set_limit),
     Call("reservations", "POST", "/v1/reservations", reserve.reserve, status=201),
+    Call("reservations", "GET", "/v1/reservations", reserve.list_reservations),
     Call("reservations", "POST", "/v1/reservations/{reservation_id}/grant", reserve.grant),
     Call("reservations", "POST", "/v1/reservations/{reservation_id}/release", reserve.release),
     Call("sessions", "GET", "/v1/sessions", sessions.running_sessions),
+    Call("workers", "GET", "/v1/workers", workers.list_workers),
     Call("workers", "POST", "/v1/sessions", sessions.open_session, status=201),
     Call("workers", "POST", "/v1/sessions/{session_id}/beat", sessions.beat),
     Call("workers", "POST", "/v1/sessions/{session_id}/stopping", sessions.note_stop_request),
     Call("workers", "POST", "/v1/sessions/{session_id}/close", sessions.close_session),
     Call("workers", "POST", "/v1/exchange", exchange.exchange),
+    Call("workers", "POST", "/v1/reports", finish.finish),
+    Call("workers", "PUT", "/v1/runs/{run_id}/start", progress.note_start),
     Call("workers", "PUT", "/v1/runs/{run_id}/checkpoint", progress.save_checkpoint),
 )
 

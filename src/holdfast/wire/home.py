@@ -12,9 +12,12 @@ from msgspec import Struct
 
 from holdfast.core.errors import InvalidInput, StoreUnavailable
 from holdfast.core.limits import shown
+from holdfast.store.locks import is_held_by, is_locked
 
 HOME = "HOLDFAST_HOME"
 TOKEN = "HOLDFAST_TOKEN"
+LOOKS_S = 0.5  # Others look at a lock for a moment at most; who holds it for longer lives there.
+LONGEST_SOCKET = 103 if sys.platform == "darwin" else 107
 
 
 class Home:
@@ -58,8 +61,25 @@ class Home:
         """The logs and artifacts of the jobs."""
         return self.folder / "jobs"
 
+    def daemon_pid(self) -> int | None:
+        """The process of the daemon that lives here; None if there is none, or if it has only just begun."""
+        if not is_locked(str(self.lock)):
+            return None
+        try:
+            pid = int(self.lock.read_text())
+        except (OSError, ValueError):
+            return None
+        # What stands there may be a dead daemon's, and the number some stranger's by now.
+        return pid if is_held_by(str(self.lock), pid) else None
+
     def create(self) -> None:
         """Make what is missing, readable by nobody else."""
+        length = len(os.fsencode(self.socket))
+        if length > LONGEST_SOCKET:
+            raise InvalidInput(
+                f"the home folder {self.folder} has too long a name: its socket would have {length} bytes, the system "
+                f"takes {LONGEST_SOCKET}; choose a shorter one with --home"
+            )
         try:
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             self.log.parent.mkdir(exist_ok=True, mode=0o700)

@@ -9,8 +9,11 @@ import msgspec
 from msgspec import Struct
 
 from holdfast.core.errors import Conflict
-from holdfast.store.locks import LifeLock, is_locked
-from holdfast.wire.home import Home
+from holdfast.store.locks import LifeLock, is_held_by, is_locked
+from holdfast.wire.home import LOOKS_S, Home
+
+# The exit code of a worker that wants another one in its place.
+REPLACE_ME = 75
 
 
 class Place(Struct, frozen=True):
@@ -36,7 +39,7 @@ def take(home: Home, place: Place) -> LifeLock:
     """Be the worker in a place, with a note of who that is."""
     path = lock_of(home, place.name)
     try:
-        lock = LifeLock(path)
+        lock = LifeLock(path, LOOKS_S)
     except BlockingIOError:
         raise Conflict(f"place {place.name!r} has a worker already") from None
     path.write_bytes(msgspec.json.encode(Occupant(os.getpid(), place.words)))
@@ -44,14 +47,16 @@ def take(home: Home, place: Place) -> LifeLock:
 
 
 def occupant(home: Home, name: str) -> Occupant | None:
-    """Who is in a place, if somebody is."""
+    """Who is in a place, if somebody is and has written down who that is."""
     path = lock_of(home, name)
     if not is_locked(str(path)):
         return None
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Occupant)
+        found = msgspec.json.decode(path.read_bytes(), type=Occupant)
     except (OSError, msgspec.DecodeError):
-        return None  # It has just begun, and has not written down who it is.
+        return None  # It has just begun.
+    # What stands there may be its predecessor's, and the number some stranger's by now.
+    return found if is_held_by(str(path), found.pid) else None
 
 
 def app_words(apps: tuple[str, ...]) -> tuple[str, ...]:

@@ -14,6 +14,11 @@ _BY_CODE: dict[str, type[HoldfastError]] = {
 }
 
 
+def error_of(code: str, detail: str) -> HoldfastError:
+    """The error of ours with this code."""
+    return _BY_CODE.get(code, HoldfastError)(detail)
+
+
 class Problem(msgspec.Struct, omit_defaults=True):
     """What went wrong, for programs (`code`, which stays the same) and for people (`detail`)."""
 
@@ -26,4 +31,4 @@ class Problem(msgspec.Struct, omit_defaults=True):
 
     def error(self) -> HoldfastError:
         """The error of ours that it stands for."""
-        return _BY_CODE.get(self.code, HoldfastError)(self.detail)
+        return error_of(self.code, self.detail)

@@ -7,24 +7,29 @@ import tempfile
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import aclosing, suppress
+from contextvars import copy_context
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
 
 from holdfast.core.errors import HoldfastError
-from holdfast.store.engine import AwaitableCalls, Changes, Listener, announce
+from holdfast.store.engine import AwaitableCalls, Changes, Listener, announce, is_urgent
 from holdfast.store.forks import forget_after_fork
 from holdfast.store.statements import Dialect
 from holdfast.wire.calls import BY_SCRIPT, PROTOCOL, Call, Hello
+from holdfast.wire.courier import Courier
 from holdfast.wire.home import Address
-from holdfast.wire.transport import LONGEST_PAUSE_S, Transport, quoted
+from holdfast.wire.http import quoted
+from holdfast.wire.peer import LONGEST_PAUSE_S, Peer
+from holdfast.wire.transport import Transport
 
 T = TypeVar("T")
 
 THREADS = 8
 FIRST_RECONNECT_S = 0.05
+GREETING = b": hello"
 
 
 class RemoteEngine(AwaitableCalls):
@@ -36,6 +41,7 @@ class RemoteEngine(AwaitableCalls):
         self.address = address
         self._listeners: list[Listener] = []
         self._hello: Hello | None = None
+        self._courier: Courier | None = None
         self._following: threading.Thread | None = None
         self._start_fresh()
         forget_after_fork(self)
@@ -46,6 +52,7 @@ class RemoteEngine(AwaitableCalls):
 
     def open(self) -> None:
         """Make sure that a daemon answers that speaks our language."""
+        self._peer.is_given_up = False
         hello = msgspec.json.decode(self.transport.call("GET", "/v1/hello"), type=Hello)
         if hello.protocol != PROTOCOL:
             raise HoldfastError(
@@ -64,8 +71,30 @@ class RemoteEngine(AwaitableCalls):
         """Where the logs and artifacts of jobs are."""
         return self._folder("files")
 
+    @property
+    def lease(self) -> float:
+        """How many seconds a worker of this daemon may be silent."""
+        return self._said().lease_ms / 1000
+
+    @property
+    def stuck(self) -> float:
+        """How many seconds a run may take no notice of being asked to stop."""
+        return self._said().stuck_ms / 1000
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether it is certain that no daemon lives there now."""
+        return self._peer.is_there() is False
+
+    def give_up(self) -> None:
+        """Wait for it no longer: calls that do not reach it fail at once, until the next `open` finds it."""
+        self._peer.is_given_up = True
+
     def submit(self, script: Callable[..., T], *args: Any, **kw: Any) -> Future[T]:
-        return self._threads.submit(self._call, script, args, kw)
+        if is_urgent(script):
+            return self._urgent_threads.submit(self._call, script, args, kw)
+        # The call belongs to the trace of whoever makes it, in whichever thread it travels.
+        return self._threads.submit(copy_context().run, self._call, script, args, kw)
 
     def run(self, script: Callable[..., T], *args: Any, **kw: Any) -> T:
         return self._call(script, args, kw)  # type: ignore[no-any-return]
@@ -76,8 +105,31 @@ class RemoteEngine(AwaitableCalls):
     def ask(self, procedure: Callable[..., T], *args: Any, **kw: Any) -> T:
         return self._call(procedure, args, kw)  # type: ignore[no-any-return]
 
+    async def write(self, script: Callable[..., T], *args: Any, **kw: Any) -> T:
+        courier = self._courier
+        if courier is None or courier.loop is not asyncio.get_running_loop():
+            return await asyncio.wrap_future(self.submit(script, *args, **kw))
+        errand = _errand(script, args, kw)
+        answer = await courier.call(
+            errand.call.method, errand.path, errand.body, again=errand.again, is_repeatable=errand.is_repeatable
+        )
+        return errand.call.decoder.decode(answer)  # type: ignore[no-any-return]
+
     async def read(self, script: Callable[..., T], *args: Any, **kw: Any) -> T:
-        return await asyncio.wrap_future(self.submit(script, *args, **kw))
+        return await self.write(script, *args, **kw)
+
+    def open_line(self, listener: Listener) -> Callable[[], None]:
+        """From now on the calls of this event loop travel on the loop itself, and `listener` is told there."""
+        courier = self._courier = Courier(self._peer)
+        following = asyncio.create_task(self._follow_on(courier, listener), name="holdfast-changes")
+
+        def leave() -> None:
+            following.cancel()
+            courier.close()
+            if self._courier is courier:
+                self._courier = None
+
+        return leave
 
     def listen(self, listener: Listener) -> Callable[[], None]:
         self._listeners.append(listener)
@@ -98,45 +150,45 @@ class RemoteEngine(AwaitableCalls):
 
     def close(self) -> None:
         self._closing.set()
-        self._threads.shutdown(wait=True)
+        for threads in (self._threads, self._urgent_threads):
+            threads.shutdown(wait=True)
         self.transport.close()
         self._start_fresh()
 
     def forget(self) -> object:
-        inherited = (self._threads, self.transport, self._following)
+        inherited = (self._threads, self._urgent_threads, self.transport, self._following)
         self._listeners = []
         self._start_fresh()
         return inherited
 
     def _start_fresh(self) -> None:
-        self.transport = Transport(self.address)
+        self._peer = Peer(self.address)
+        self.transport = Transport(self._peer)
+        self._courier = None
         self._hello = None
         self._lock = threading.Lock()
         self._closing = threading.Event()
         self._threads = ThreadPoolExecutor(THREADS, "holdfast-call")
+        # Neither a heartbeat nor an exchange waits for its turn behind the calls of users.
+        self._urgent_threads = ThreadPoolExecutor(2, "holdfast-urgent")
         self._following = None
 
-    def _folder(self, name: str) -> Path:
+    def _said(self) -> Hello:
         if self._hello is None:
             self.open()
-        told = Path(getattr(self._hello, name))
+        assert self._hello is not None
+        return self._hello
+
+    def _folder(self, name: str) -> Path:
+        told = Path(getattr(self._said(), name))
         return told if self.address.socket is not None else Path(tempfile.gettempdir()) / "holdfast-remote" / name
 
     def _call(self, function: Callable[..., Any], args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
-        call = BY_SCRIPT.get(function)
-        if call is None:
-            raise HoldfastError(f"the daemon has no call for {function.__name__}; open the database itself for that")
-        values = call.values(args, kw)
-        path = call.path.format(**{name: quoted(values.pop(name)) for name in call.in_path})
-        body = again = None
-        if call.method != "GET":
-            body = msgspec.json.encode(values)
-            if call.marks_repeats:
-                again = msgspec.json.encode(values | {"repeated": True})
-        elif values:
-            path += "?" + "&".join(f"{name}={quoted(value)}" for name, value in values.items() if value is not None)
-        answer = self.transport.call(call.method, path, body, again=again, is_repeatable=_is_repeatable(call, values))
-        return call.decoder.decode(answer)
+        errand = _errand(function, args, kw)
+        answer = self.transport.call(
+            errand.call.method, errand.path, errand.body, again=errand.again, is_repeatable=errand.is_repeatable
+        )
+        return errand.call.decoder.decode(answer)
 
     def _follow(self) -> None:
         """Hear what changes in the daemon; whoever may have missed something is told to look for himself."""
@@ -146,20 +198,73 @@ class RemoteEngine(AwaitableCalls):
                 for line in transport.lines("/v1/changes"):
                     if closing.is_set():
                         return
-                    if line.startswith(b"data: "):
-                        self._announce(msgspec.json.decode(line[6:], type=Changes))
-                    elif line.startswith(b": hello"):
-                        pause = FIRST_RECONNECT_S
-                        self._announce(Changes(unknown=True))
+                    pause = FIRST_RECONNECT_S
+                    if line.startswith(GREETING):
+                        self.open()  # It may be another one, with other settings.
+                    changes = _heard(line)
+                    if changes is not None:
+                        self._announce(changes)
             closing.wait(pause)
+            pause = min(pause * 2, LONGEST_PAUSE_S)
+
+    async def _follow_on(self, courier: Courier, listener: Listener) -> None:
+        """As `_follow`, on the event loop of a worker."""
+        pause = FIRST_RECONNECT_S
+        while True:
+            with suppress(HoldfastError, msgspec.DecodeError):
+                async with aclosing(courier.lines("/v1/changes")) as lines:
+                    async for line in lines:
+                        pause = FIRST_RECONNECT_S
+                        if line.startswith(GREETING):
+                            await asyncio.to_thread(self.open)
+                        changes = _heard(line)
+                        if changes is not None:
+                            announce(changes, [listener])
+            await asyncio.sleep(pause)
             pause = min(pause * 2, LONGEST_PAUSE_S)
 
     def _announce(self, changes: Changes) -> None:
         announce(changes, self._listeners)
 
 
+class Errand(msgspec.Struct, frozen=True):
+    """A call as it is sent."""
+
+    call: Call
+    path: str
+    body: bytes | None
+    again: bytes | None
+    is_repeatable: bool
+
+
+def _errand(function: Callable[..., Any], args: tuple[Any, ...], kw: dict[str, Any]) -> Errand:
+    call = BY_SCRIPT.get(function)
+    if call is None:
+        raise HoldfastError(f"the daemon has no call for {function.__name__}; open the database itself for that")
+    values = call.values(args, kw)
+    path = call.path.format(**{name: quoted(values.pop(name)) for name in call.in_path})
+    body = again = None
+    if call.method != "GET":
+        body = msgspec.json.encode(values)
+        if call.marks_repeats:
+            again = msgspec.json.encode(values | {"repeated": True})
+    elif values:
+        path += "?" + "&".join(f"{name}={quoted(value)}" for name, value in values.items() if value is not None)
+    return Errand(call, path, body, again, _is_repeatable(call, values))
+
+
+def _heard(line: bytes) -> Changes | None:
+    """What a line of the stream tells; who has just begun to listen may have missed something."""
+    if line.startswith(b"data: "):
+        return msgspec.json.decode(line[6:], type=Changes)
+    return Changes(unknown=True) if line.startswith(GREETING) else None
+
+
 def _is_repeatable(call: Call, values: dict[str, Any]) -> bool:
     """Whether doing it twice is the same as once. Ids are made by the caller, so that most calls are."""
+    if call.name == "exchange":
+        # Jobs may have been handed out that nobody knows of here: the worker asks again, and lists what it holds.
+        return False
     if call.name == "bulk":
         return values.get("action") != "retry"
     return call.name != "retry_job" or values.get("new_id") is not None

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, MutableMapping
+import sys
+import time
+from collections.abc import Callable, Mapping, MutableMapping
 from concurrent.futures import Future
+from pathlib import Path
 from typing import Any, Protocol
 
 import msgspec
 
 from holdfast.core.errors import InvalidInput, InvalidPayload
+from holdfast.core.job import Millis
 from holdfast.core.limits import check_payload, shown
 from holdfast.core.requests import Claimed
-from holdfast.workers.raising import Stopped, StopReason, storable
+from holdfast.workers.files import RunFiles
+from holdfast.workers.raising import Stopped, StopReason, storable, traceback_of
 
 LONGEST_TEXT = 1_000
 
@@ -43,7 +48,17 @@ class JobInfo(msgspec.Struct, frozen=True):
 
 
 class RunLog(logging.LoggerAdapter[logging.Logger]):
-    """A logger whose records carry the job and the run."""
+    """A logger whose records carry the job and the run; from INFO on they also go into the run's log."""
+
+    def __init__(self, logger: logging.Logger, extra: Mapping[str, object], say: Callable[[int, str], None]) -> None:
+        super().__init__(logger, extra)
+        self._say = say
+
+    def log(self, level: int, msg: object, *args: object, **kwargs: Any) -> None:
+        if level >= logging.INFO:
+            self._say(level, _line(msg, args, kwargs.get("exc_info")))
+        # The caller is whoever called us.
+        super().log(level, msg, *args, **kwargs | {"stacklevel": kwargs.get("stacklevel", 1) + 1})
 
     def process(self, msg: Any, kwargs: MutableMapping[str, Any]) -> tuple[Any, MutableMapping[str, Any]]:
         kwargs["extra"] = {**(self.extra or {}), **kwargs.get("extra", {})}
@@ -76,10 +91,15 @@ class Context:
         claimed: Claimed,
         save: Callable[[str], Future[None]],
         note: Callable[[float, str | None], None],
+        files: Callable[[], RunFiles] | None = None,
+        now: Callable[[], Millis] = lambda: time.time_ns() // 1_000_000,
     ) -> None:
         self._claimed = claimed
         self._save = save
         self._note = note
+        self._make_files = files
+        self._files: RunFiles | None = None
+        self._now = now
         self._stop_reason: StopReason | None = None
 
     @property
@@ -103,10 +123,13 @@ class Context:
 
     @property
     def log(self) -> RunLog:
-        """A logger under `holdfast.task`; its records carry `job_id`, `run_id` and `task`."""
+        """A logger under `holdfast.task`; its records carry `job_id`, `run_id` and `task`.
+
+        What it says from INFO on goes into the log of the run as well, whatever the program's logging does with it.
+        """
         run = self._claimed
         extra = {"job_id": run.job_id, "run_id": run.run_id, "task": run.task, "attempt": run.attempt}
-        return RunLog(logging.getLogger(f"holdfast.task.{run.task}"), extra)
+        return RunLog(self._logger(), extra, self._say)
 
     def progress(self, fraction: float, text: str | None = None) -> None:
         """Show how far the run is, from 0 to 1. Never waits; the last one counts."""
@@ -121,6 +144,10 @@ class Context:
     async def acheckpoint(self, data: Any) -> None:
         """The awaitable twin of `checkpoint`."""
         await asyncio.wrap_future(self._save(_encoded(data)))
+
+    def artifact(self, name: str) -> Path:
+        """Where to write a file that is kept with the job: `ctx.artifact("report.html").write_text(…)`."""
+        return self._files_of_run.artifact(name)
 
     @property
     def cancelled(self) -> bool:
@@ -137,6 +164,25 @@ class Context:
         if self._stop_reason is not None:
             raise Stopped
 
+    @property
+    def _files_of_run(self) -> RunFiles:
+        if self._files is None:
+            if self._make_files is None:
+                raise InvalidInput("there is no folder for logs and artifacts here")
+            self._files = self._make_files()
+        return self._files
+
+    def _logger(self) -> logging.Logger:
+        return logging.getLogger(f"holdfast.task.{self._claimed.task}")
+
+    def _say(self, level: int, text: str) -> None:
+        if self._make_files is not None:
+            self._files_of_run.say(self._now(), level, text)
+
+    def _close_files(self) -> tuple[str | None, str | None]:
+        """The run has ended: the artifacts it made, and where its log is."""
+        return (None, None) if self._files is None else self._files.close()
+
     def enqueue(self, task: Child, /, *args: Any, **kwargs: Any) -> Any:
         """Start a child job, which knows this job as its parent and shares its trace."""
         return _check_child(task).enqueue_from(self._claimed, args, kwargs)
@@ -144,6 +190,20 @@ class Context:
     async def aenqueue(self, task: Child, /, *args: Any, **kwargs: Any) -> Any:
         """The awaitable twin of `enqueue`."""
         return await _check_child(task).aenqueue_from(self._claimed, args, kwargs)
+
+
+def _line(msg: object, args: tuple[object, ...], exc_info: Any) -> str:
+    """What a handler would write. A mistake in the arguments is the logger's business, not the task's."""
+    record = logging.LogRecord("", 0, "", 0, msg, args, None)
+    try:
+        text = record.getMessage()
+    except Exception:
+        text = f"{msg} {args}"
+    if exc_info:
+        error = exc_info if isinstance(exc_info, BaseException) else sys.exc_info()[1]
+        if error is not None:
+            text += "\n" + traceback_of(error).rstrip()
+    return text
 
 
 def _check_child(task: Child) -> Child:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Mapping, Set
+import time
+from collections.abc import Mapping
 from concurrent.futures import Future
 from contextlib import suppress
 
@@ -16,17 +17,21 @@ from holdfast.core.settle import Broke
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.loop import Loop
 from holdfast.store.engine import Changes, Engine
+from holdfast.store.files import JobFiles
 from holdfast.store.scripts.exchange import exchange
-from holdfast.store.scripts.finish import finish
 from holdfast.store.scripts.progress import Progress, save_checkpoint
 from holdfast.store.scripts.sessions import close_session
 from holdfast.workers.context import Context
+from holdfast.workers.files import USUAL, LogLimits, RunFiles
 from holdfast.workers.raising import StopReason
 from holdfast.workers.runner import Runner
 from holdfast.workers.spec import TaskSpec
+from holdfast.workers.subprocesses import Subprocesses
+from holdfast.workers.tracing import record_runs
 
 LOOK_AGAIN_S = 10.0
 NOTES_EVERY_S = 0.25
+BREATH_S = 0.02
 
 log = logging.getLogger("holdfast.worker")
 
@@ -42,6 +47,7 @@ class Exchange(Loop):
         worker_id: str,
         specs: Mapping[str, TaskSpec],
         slots: Mapping[str, int],
+        log_limits: LogLimits = USUAL,
     ) -> None:
         super().__init__(clock)
         self._engine = engine
@@ -55,15 +61,19 @@ class Exchange(Loop):
         self._notes: dict[RunId, Progress] = {}
         self._lock = threading.Lock()
         self._wake_is_coming = False
+        self._breath_is_coming = False
         self._note_is_coming = False
         self._claiming = True
         self._closed = False
         self._hurried = False
         self._missed_an_answer = False
         self._is_asking = False
+        self._asked_at = 0.0
         self._settled = asyncio.Event()
         self._home = asyncio.get_running_loop()
-        self.runner = Runner(specs, clock, self._make_context, self._deliver)
+        self._log_limits = log_limits
+        subprocesses = Subprocesses(engine, clock, session_id, self._make_context, self._deliver)
+        self.runner = Runner(specs, clock, self._make_context, self._deliver, subprocesses)
 
     async def tick(self) -> float | None:
         """One exchange. Comes back by itself only in case a wake-up got lost."""
@@ -76,6 +86,7 @@ class Exchange(Loop):
         holds = tuple(self._held) if self._missed_an_answer else None
         request = self._request(reports)
         self._is_asking = request.slots > 0
+        self._asked_at = time.monotonic()
         try:
             answer = await self._engine.write(exchange, reports, notes, request, holds, self.clock.now())
         except BaseException:
@@ -108,11 +119,11 @@ class Exchange(Loop):
 
     def heed(self, changes: Changes) -> None:
         """Wake up if a commit may concern this worker. Called from any thread."""
-        if changes.unknown or changes.foreign or changes.stops or (self._claiming and self._concerns(changes.ready)):
+        named = self._claiming and not changes.ready.isdisjoint(self._slots)
+        if changes.unknown or changes.foreign or changes.stops or named:
             self._wake_soon()
-
-    def _concerns(self, queues: Set[str]) -> bool:
-        return bool(queues) if ANY_QUEUE in self._slots else not queues.isdisjoint(self._slots)
+        elif self._claiming and changes.ready and ANY_QUEUE in self._slots:
+            self._wake_after_a_breath()
 
     @property
     def held(self) -> list[Claimed]:
@@ -122,6 +133,11 @@ class Exchange(Loop):
     def stop_claiming(self) -> None:
         """Take no new jobs from now on."""
         self._claiming = False
+
+    @property
+    def is_asking(self) -> bool:
+        """Whether jobs may be on their way here."""
+        return self._is_asking
 
     @property
     def is_idle(self) -> bool:
@@ -153,7 +169,7 @@ class Exchange(Loop):
         with self._lock:
             reports, self._outbox = self._outbox, []
             notes, self._notes = list(self._notes.values()), {}
-            self._wake_is_coming = False
+            self._wake_is_coming = self._breath_is_coming = False
         return reports, notes
 
     def _request(self, reports: list[Report]) -> ClaimRequest:
@@ -199,7 +215,11 @@ class Exchange(Loop):
             with suppress(RuntimeError):  # The worker has stopped without this function, which took no notice.
                 self._home.call_soon_threadsafe(self._home.call_later, NOTES_EVERY_S, self._send_notes)
 
-        return Context(claimed, save, note)
+        def files() -> RunFiles:
+            # Asked for by what uses it: a daemon may have to be asked in turn where its files are.
+            return RunFiles(JobFiles(self._engine.files), claimed.job_id, claimed.run_id, self._log_limits)
+
+        return Context(claimed, save, note, files, self.clock.now)
 
     def _send_notes(self) -> None:
         with self._lock:
@@ -208,6 +228,7 @@ class Exchange(Loop):
 
     def _deliver(self, reports: list[Report]) -> None:
         """Runs have ended. Called from the runner's thread, or from a function's that outlived the worker."""
+        record_runs(reports, self._held)
         with self._lock:
             closed = self._closed
             if not closed:
@@ -217,14 +238,34 @@ class Exchange(Loop):
         else:
             self._wake_soon()
 
+    async def deliver_last(self, reports: list[Report]) -> None:
+        """Deliver these and what else has ended; whatever is held besides goes back. Nothing is held afterwards."""
+        ended, _ = self._collect()
+        try:
+            await self._engine.write(exchange, [*ended, *reports], [], self._request([]), (), self.clock.now())
+        except BaseException:
+            with self._lock:
+                self._outbox[:0] = ended
+            raise
+
     def _deliver_late(self, reports: list[Report]) -> None:
         """Without the loop that would try again; what cannot be written now is settled with the session."""
         now = self.clock.now()
         try:
-            self._engine.submit(finish, reports, now).result()
+            self._engine.submit(exchange, reports, [], self._request([]), None, now).result()
             self._engine.submit(close_session, self._session_id, "success", now).result()
         except HoldfastError as error:
             log.warning("%d results came too late and could not be stored: %s", len(reports), error)
+
+    def _wake_after_a_breath(self) -> None:
+        """Whoever serves all queues is not to ask after every commit that made anybody's job ready."""
+        with self._lock:
+            if self._wake_is_coming or self._breath_is_coming or self._closed:
+                return
+            self._breath_is_coming = True
+        left = max(0.0, self._asked_at + BREATH_S - time.monotonic())
+        with suppress(RuntimeError):  # The event loop is closed.
+            self._home.call_soon_threadsafe(self._home.call_later, left, self.wake)
 
     def _wake_soon(self) -> None:
         with self._lock:

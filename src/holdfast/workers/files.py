@@ -115,6 +115,11 @@ class RunFiles:
         self.has_artifacts = False
 
     @property
+    def top(self) -> Path:
+        """The folder of all jobs."""
+        return self._files.folder
+
+    @property
     def log_folder(self) -> Path:
         """Where the log is."""
         return self._files.log_of(self._job_id, self._run_id)
@@ -150,21 +155,31 @@ class RunFiles:
 
     def artifact(self, name: str) -> Path:
         """Where the task may write an artifact."""
+        path = self._files.artifact(self._job_id, name)
         self.has_artifacts = True
-        return self._files.artifact(self._job_id, name)
+        return path
 
     def make_artifact_folder(self) -> Path:
         """The folder for artifacts, for a program that makes them by itself."""
+        path = self._files.make(self.artifact_folder)
         self.has_artifacts = True
-        return self._files.make(self.artifact_folder)
+        return path
 
     def close(self) -> tuple[str | None, str | None]:
-        """The run has ended: its artifacts as JSON and the folder of its log, where there are such."""
+        """The run has ended: its artifacts as JSON and the folder of its log, where there are such. Never fails."""
         if self._log is not None:
             self._log.close()
         log_path = None if self._log is None else str(self.log_folder)
-        made = self._files.artifacts(self._job_id) if self.has_artifacts else []
-        if self.has_artifacts and not made:
-            with suppress(OSError):
-                self.artifact_folder.rmdir()
-        return (msgspec.json.encode(made).decode() if made else None), log_path
+        return self._list_artifacts() if self.has_artifacts else None, log_path
+
+    def _list_artifacts(self) -> str | None:
+        try:
+            made = self._files.artifacts(self._job_id)
+            if not made:
+                with suppress(OSError):
+                    self.artifact_folder.rmdir()
+                return None
+            return msgspec.json.encode(made).decode()
+        except Exception:
+            log.exception("the artifacts of job %s cannot be listed", self._job_id)
+            return None

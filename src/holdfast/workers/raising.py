@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import traceback
 from datetime import timedelta
@@ -118,6 +119,11 @@ class StopReason(StrEnum):
     SHUTDOWN = "shutdown"
 
 
+def outranks(reason: StopReason, earlier: StopReason | None) -> bool:
+    """What a person asked for stands above what the machine did; otherwise the first reason stands."""
+    return earlier is None or (earlier is StopReason.SHUTDOWN and reason is not StopReason.SHUTDOWN)
+
+
 def stopped(reason: StopReason) -> Outcome:
     """The outcome of a run that stopped because it was asked to."""
     match reason:
@@ -131,6 +137,18 @@ def stopped(reason: StopReason) -> Outcome:
             return Broke(Failure(FailureKind.TRANSIENT, "ERR_TIMEOUT", "it took longer than its time-out"))
         case StopReason.SHUTDOWN:
             return Yielded("its process was stopped in order")
+
+
+def ended_by(
+    error: BaseException, reason: StopReason | None, permanent: tuple[type[BaseException], ...]
+) -> tuple[Outcome, str | None]:
+    """The outcome of a run that ended with an exception, and its traceback; `reason`: it was asked to stop before."""
+    if reason is not None and isinstance(error, asyncio.CancelledError | GeneratorExit | Stopped):
+        return stopped(reason), None
+    if isinstance(error, asyncio.CancelledError | Stopped):
+        return Broke(Failure(FailureKind.TRANSIENT, "ERR_STOPPED_ITSELF", "it cancelled itself")), None
+    outcome = raised(error, permanent)
+    return outcome, traceback_of(error) if isinstance(outcome, Broke) else None
 
 
 def raised(error: BaseException, permanent: tuple[type[BaseException], ...]) -> Outcome:

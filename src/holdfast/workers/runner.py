@@ -1,4 +1,4 @@
-"""Runs claimed jobs: coroutines on an event loop of their own, plain functions in threads.
+"""Runs claimed jobs: coroutines on an event loop of their own, plain functions in threads, programs beside it all.
 
 User code never runs on the loop that talks to the store, so a task that blocks delays nobody's heartbeat.
 """
@@ -18,10 +18,12 @@ from holdfast.core.requests import Claimed, Report
 from holdfast.core.retry import Failure, FailureKind
 from holdfast.core.settle import Broke, Completed, Outcome
 from holdfast.core.timing import run_budget
+from holdfast.observe.trace import RunNamed, using
 from holdfast.runtime.clock import Clock
 from holdfast.workers.context import Context
-from holdfast.workers.raising import Stopped, StopReason, raised, stopped, traceback_of
+from holdfast.workers.raising import StopReason, ended_by, outranks, stopped
 from holdfast.workers.spec import TaskSpec
+from holdfast.workers.subprocesses import Subprocesses
 from holdfast.workers.threads import Threads
 
 LOOK_AGAIN_S = 5.0
@@ -36,10 +38,15 @@ def is_coroutines_thread() -> bool:
     return getattr(_thread, "serves_coroutines", False)
 
 
+def serve_coroutines() -> None:
+    """The calling thread is one where every coroutine stands still while it waits."""
+    _thread.serves_coroutines = True
+
+
 class ActiveRun:
     """A run that is under way here."""
 
-    __slots__ = ("claimed", "context", "spec", "started", "task", "timer")
+    __slots__ = ("asked", "claimed", "context", "spec", "started", "task", "timer")
 
     def __init__(self, claimed: Claimed, spec: TaskSpec, context: Context, started: float) -> None:
         self.claimed = claimed
@@ -48,6 +55,18 @@ class ActiveRun:
         self.started = started
         self.task: asyncio.Task[None] | None = None
         self.timer: asyncio.TimerHandle | None = None
+        self.asked: tuple[StopReason, float] | None = None
+
+    @property
+    def span(self) -> RunNamed | None:
+        """The span of the run, if its job belongs to a trace."""
+        run = self.claimed
+        return None if run.trace_id is None else (run.trace_id, run.job_id, run.run_id)
+
+    def note_asked(self, reason: StopReason, at: float) -> None:
+        """Remember since when it should be at its end. Called from any thread."""
+        if self.asked is None or outranks(reason, self.asked[0]):
+            self.asked = (reason, at)
 
 
 class Runner:
@@ -59,8 +78,10 @@ class Runner:
         clock: Clock,
         make_context: Callable[[Claimed], Context],
         deliver: Callable[[list[Report]], None],
+        subprocesses: Subprocesses | None = None,
     ) -> None:
         self._specs = specs
+        self._subprocesses = subprocesses
         self._clock = clock
         self._make_context = make_context
         self._deliver = deliver
@@ -80,19 +101,59 @@ class Runner:
 
     def run(self, batch: list[Claimed]) -> None:
         """Start these jobs. Called from the exchange's thread."""
-        self._call(self._begin_all, batch)
+        inside = batch
+        if self._subprocesses is not None:
+            inside = [claimed for claimed in batch if self._specs[claimed.task].program is None]
+            for claimed in batch:
+                if self._specs[claimed.task].program is not None:
+                    self._subprocesses.run(claimed, self._specs[claimed.task])
+        if inside:
+            self._call(self._begin_all, inside)
 
     def stop(self, stops: Iterable[tuple[RunId, StopReason]]) -> None:
         """Ask runs to stop. Called from the exchange's thread."""
-        self._call(self._ask_all, list(stops))
+        asked = list(stops)
+        if self._subprocesses is not None:
+            self._subprocesses.stop(asked)
+        for run_id, reason in asked:
+            run = self._active.get(run_id)
+            if run is not None:
+                run.note_asked(reason, self._clock.monotonic())
+        self._call(self._ask_all, asked)
 
     def stop_all(self, reason: StopReason) -> None:
         """Ask every run to stop."""
+        if self._subprocesses is not None:
+            self._subprocesses.stop_all(reason)
         self._call(lambda: self._ask_all([(run_id, reason) for run_id in list(self._active)]))
+
+    @property
+    def active(self) -> list[ActiveRun]:
+        """The functions and coroutines that are under way. Called from any thread."""
+        return list(self._active.values())
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether anything is under way. Called from any thread."""
+        return bool(self._active) or (self._subprocesses is not None and self._subprocesses.is_busy)
+
+    def is_program(self, run_id: RunId) -> bool:
+        """Whether the run has a process of its own that is under way. Called from any thread."""
+        return self._subprocesses is not None and self._subprocesses.has(run_id)
+
+    def ask_for_answer(self, answer: Callable[[], None]) -> None:
+        """Have the event loop call `answer`, which it does at once unless a coroutine blocks it."""
+        self._call(answer)
+
+    def flush(self) -> None:
+        """Deliver what has ended, if the event loop does not. Called from any thread."""
+        self._flush()
 
     def close(self) -> None:
         """End the event loop. A function that is stuck in a thread goes on until its process ends."""
         self._forget_clock()
+        if self._subprocesses is not None:
+            self._subprocesses.close()
         self._threads.close()
         self._is_closing = True
         if self._thread.is_alive():
@@ -106,7 +167,7 @@ class Runner:
 
     def _serve(self) -> None:
         asyncio.set_event_loop(self._loop)
-        _thread.serves_coroutines = True
+        serve_coroutines()
         try:
             while not self._is_closing:
                 try:
@@ -161,7 +222,8 @@ class Runner:
 
     async def _run_coroutine(self, run: ActiveRun) -> None:
         try:
-            outcome = Completed(run.spec.schema.encode_result(await self._start(run)))
+            with using(run.span):
+                outcome = Completed(run.spec.schema.encode_result(await self._start(run)))
         except BaseException as error:
             ended = self._outcome(run, error)
         else:
@@ -174,7 +236,8 @@ class Runner:
 
     def _run_function(self, run: ActiveRun) -> None:
         try:
-            outcome = Completed(run.spec.schema.encode_result(self._start(run)))
+            with using(run.span):
+                outcome = Completed(run.spec.schema.encode_result(self._start(run)))
         except BaseException as error:
             ended = self._outcome(run, error)
         else:
@@ -197,16 +260,10 @@ class Runner:
 
     def _outcome(self, run: ActiveRun, error: BaseException) -> tuple[Outcome, str | None]:
         """What an exception means; if the run was asked to stop, that is why it ended."""
-        reason = run.context._stop_reason
-        if reason is not None and isinstance(error, asyncio.CancelledError | GeneratorExit | Stopped):
-            return stopped(reason), None
-        if isinstance(error, asyncio.CancelledError | Stopped):
-            return Broke(Failure(FailureKind.TRANSIENT, "ERR_STOPPED_ITSELF", "it cancelled itself")), None
-        outcome = raised(error, run.spec.permanent)
-        if not isinstance(outcome, Broke):
-            return outcome, None
-        log.info("job %s (%s) attempt %d: %r", run.claimed.job_id, run.claimed.task, run.claimed.attempt, error)
-        return outcome, traceback_of(error)
+        outcome, trace = ended_by(error, run.context._stop_reason, run.spec.permanent)
+        if trace is not None:
+            log.info("job %s (%s) attempt %d: %r", run.claimed.job_id, run.claimed.task, run.claimed.attempt, error)
+        return outcome, trace
 
     def _end(self, run: ActiveRun, outcome: Outcome, trace: str | None) -> None:
         """Lay the report ready for the next `_flush`. Called from the event loop, or from a function's own thread."""
@@ -215,7 +272,18 @@ class Runner:
         if run.timer is not None:
             run.timer.cancel()
         took = max(0, round((self._clock.monotonic() - run.started) * 1000))
-        self._ended.append(Report(run.claimed.run_id, run.claimed.job_id, outcome, took, traceback=trace))
+        artifacts, log_path = run.context._close_files()
+        self._ended.append(
+            Report(
+                run.claimed.run_id,
+                run.claimed.job_id,
+                outcome,
+                took,
+                traceback=trace,
+                artifacts=artifacts,
+                log_path=log_path,
+            )
+        )
 
     def _flush(self) -> None:
         """Deliver what has ended; each report is taken by one caller, whichever thread that is."""
@@ -253,14 +321,10 @@ class Runner:
     def _ask_all(self, stops: list[tuple[RunId, StopReason]]) -> None:
         for run_id, reason in stops:
             run = self._active.get(run_id)
-            if run is None or not _outranks(reason, run.context._stop_reason):
+            if run is None or not outranks(reason, run.context._stop_reason):
                 continue
             asked_before = run.context._stop_reason is not None
             run.context._stop_reason = reason
+            run.note_asked(reason, self._clock.monotonic())
             if run.task is not None and not asked_before:
                 run.task.cancel()
-
-
-def _outranks(reason: StopReason, earlier: StopReason | None) -> bool:
-    """What a person asked for stands above what the machine did; otherwise the first reason stands."""
-    return earlier is None or (earlier is StopReason.SHUTDOWN and reason is not StopReason.SHUTDOWN)

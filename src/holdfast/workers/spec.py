@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
-from typing import Any, get_type_hints
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias, get_type_hints
 
 from msgspec import Struct
 
+from holdfast.core.requests import Claimed
+from holdfast.workers.files import RunFiles
+from holdfast.workers.isolation import TaskPlace
+from holdfast.workers.launching import Program
 from holdfast.workers.schema import PayloadSchema, is_context
+
+MakeProgram: TypeAlias = Callable[[Mapping[str, Any], Claimed, RunFiles], Program]
 
 
 class TaskSpec(Struct, frozen=True):
-    """What a worker needs to run the jobs of one task."""
+    """What a worker needs to run the jobs of one task. With a `program` they run in processes of their own."""
 
     name: str
     queue: str
@@ -20,6 +26,8 @@ class TaskSpec(Struct, frozen=True):
     schema: PayloadSchema
     wants_context: bool
     permanent: tuple[type[BaseException], ...]
+    program: MakeProgram | None = None
+    place: TaskPlace | None = None
 
     @property
     def is_coroutine(self) -> bool:
@@ -38,3 +46,17 @@ def wants_context(function: Callable[..., Any]) -> bool:
         # They cannot be read; whoever makes the schema says why.
         hints = {}
     return is_context(first.name, hints)
+
+
+_by_place: dict[tuple[str, str], TaskSpec] = {}
+
+
+def remember(spec: TaskSpec) -> None:
+    """Let a process of this task's own find it by the module that made it and its name."""
+    assert spec.place is not None
+    _by_place[spec.place.module, spec.place.task] = spec
+
+
+def recall(module: str, task: str) -> TaskSpec | None:
+    """The task that this module made, once it is loaded."""
+    return _by_place.get((module, task))

@@ -10,6 +10,7 @@ import psycopg
 
 from holdfast.store.engine import SHAPES, Changes, Ids
 from holdfast.store.statements import Dialect, Statement
+from holdfast.store.tally import Tally
 
 T = TypeVar("T")
 
@@ -28,6 +29,7 @@ class PostgresTx:
 
     def __init__(self, connection: psycopg.Connection[Any], ids: Ids) -> None:
         self.changes = Changes()
+        self.tally = Tally()
         self.new_id = ids
         self._cursor = connection.cursor()
 

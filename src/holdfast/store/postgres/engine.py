@@ -6,6 +6,7 @@ import hashlib
 import os
 import tempfile
 import threading
+import time
 import zlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -263,6 +264,7 @@ class PostgresEngine(AwaitableCalls):
         committing = False
         try:
             with self._connection(self._take_lock) as connection:
+                began = time.monotonic()
                 tx = PostgresTx(connection, self._ids)
                 result = script(tx, *args, **kw)
                 if tx.changes:
@@ -273,6 +275,7 @@ class PostgresEngine(AwaitableCalls):
             raise
         except (psycopg.Error, PoolTimeout) as error:
             raise translate(error, self.where, committing=committing) from error
+        self._committed(time.monotonic() - began, tx.tally)
         if tx.changes:
             self._announce(tx.changes)
         return result

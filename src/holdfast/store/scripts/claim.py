@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from holdfast.core.job import Millis
-from holdfast.core.requests import ANY_QUEUE, Claimed, ClaimRequest
+from holdfast.core.requests import ANY_QUEUE, COMMAND, Claimed, ClaimRequest
 from holdfast.store.engine import Tx
 from holdfast.store.statements import sql
 
@@ -33,6 +33,7 @@ class Candidate(Struct, frozen=True, gc=False):
     user_tag: str | None
     trace_id: str | None
     is_suspect: int
+    queued_at: Millis
     template_id: str | None
 
 
@@ -89,7 +90,7 @@ def claim(tx: Tx, request: ClaimRequest, now: Millis) -> list[Claimed]:
     tasks = msgspec.json.encode(request.tasks).decode()
     candidates = _suspect_alone(tx, free, tasks, load, now)
     if candidates is None:
-        candidates = _from_queues(tx, free, request.slots, tasks, now)
+        candidates = _from_queues(tx, free, request, tasks, now)
     return _hand_over(tx, candidates, request, now)
 
 
@@ -100,7 +101,8 @@ def _free_slots(tx: Tx, request: ClaimRequest) -> Free:
     wild: dict[str, int] = {}
     if wild_slots > 0:
         # One that is named without a free slot is full, not wild.
-        queues = [row["queue"] for row in tx.rows(sql.ready_queues) if row["queue"] not in asked]
+        ready = sql.ready_command_queues if request.tasks == (COMMAND,) else sql.ready_queues
+        queues = [row["queue"] for row in tx.rows(ready) if row["queue"] not in asked]
         wild = _through_gates(tx, dict.fromkeys(queues, wild_slots))
     return Free(_through_gates(tx, asked), wild, wild_slots)
 
@@ -136,25 +138,30 @@ def _suspect_alone(tx: Tx, free: Free, tasks: str, load: Load, now: Millis) -> l
     return None
 
 
-def _from_queues(tx: Tx, free: Free, slots: int, tasks: str, now: Millis) -> list[Candidate]:
+def _from_queues(tx: Tx, free: Free, request: ClaimRequest, tasks: str, now: Millis) -> list[Candidate]:
+    # Commands alone have an index of their own; a worker for all queues must not walk past everybody's jobs.
+    head: dict[str, object] = {"tasks": tasks, "now": now}
+    claimable = sql.claimable
+    if request.tasks == (COMMAND,):
+        head, claimable = {"now": now}, sql.claimable_commands
     found: list[Candidate] = []
-    for queue, queue_slots in free.named.items():
-        wanted = min(queue_slots, slots - len(found))
+    for queue, slots in free.named.items():
+        wanted = min(slots, request.slots - len(found))
         if wanted <= 0:
             break
-        found += tx.all(sql.claimable, Candidate, queue=queue, tasks=tasks, slots=wanted, now=now)
-    wanted = min(free.wild_slots, slots - len(found))
+        found += tx.all(claimable, Candidate, queue=queue, slots=wanted, **head)
+    wanted = min(free.wild_slots, request.slots - len(found))
     if wanted > 0 and free.wild:
-        found += _from_wild_queues(tx, free.wild, wanted, tasks, now)
+        lanes = [
+            tx.all(claimable, WildCandidate, queue=queue, slots=min(slots, wanted), **head)
+            for queue, slots in free.wild.items()
+        ]
+        found += _merged(lanes, wanted)
     return found
 
 
-def _from_wild_queues(tx: Tx, wild: dict[str, int], wanted: int, tasks: str, now: Millis) -> list[Candidate]:
+def _merged(lanes: list[list[WildCandidate]], wanted: int) -> list[Candidate]:
     """Each queue in its own order; between their heads, the higher priority and then the older job goes first."""
-    lanes = [
-        tx.all(sql.claimable, WildCandidate, queue=queue, tasks=tasks, slots=min(slots, wanted), now=now)
-        for queue, slots in wild.items()
-    ]
     heads = [(_wild_key(lane[0]), lane) for lane in lanes if lane]
     heapq.heapify(heads)
     found: list[Candidate] = []
@@ -192,6 +199,7 @@ def _hand_over(tx: Tx, candidates: list[Candidate], request: ClaimRequest, now: 
             checkpoint=job.checkpoint,
             tag=job.user_tag,
             trace_id=job.trace_id,
+            queued_at=job.queued_at,
         )
         for job in candidates
     ]

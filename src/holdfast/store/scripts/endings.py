@@ -60,6 +60,8 @@ def announce_ended(tx: Tx, ended: Iterable[tuple[JobId, StateName]], now: Millis
     """Start or cancel what waited for these jobs, and what waited for those in turn."""
     todo = [Ended(job_id, state) for job_id, state in ended]
     tx.changes.ended.update(item.job_id for item in todo)
+    for item in todo:
+        tx.tally.count_ended(item.state)
     if not tx.value(sql.any_open_condition):
         return
     while todo:
@@ -95,6 +97,7 @@ def _take_turn(tx: Tx, dependent: Dependent, predecessor: Ended, now: Millis) ->
     if not changed:
         return []
     tx.changes.ended.add(dependent.job_id)
+    tx.tally.count_ended(StateName.CANCELLED)
     return [Ended(dependent.job_id, StateName.CANCELLED, left_out)]
 
 

@@ -128,6 +128,9 @@ class _Batch:
             self._tx.changes.ready.add(job.queue)
         if state is StateName.SCHEDULED or job.ttl_ms is not None or job.deadline is not None:
             self._tx.changes.due = True
+        self._tx.tally.count_enqueued(job.queue)
+        if state in TERMINAL and placing.ends_as is None:
+            self._tx.tally.count_ended(state)
         self._rows.append(self._row(job, placing, state, due))
         return Enqueued(job.id, state, placing.generation)
 

@@ -10,6 +10,8 @@ from holdfast.core.job import JobId, Millis, StateName
 from holdfast.store.engine import Tx
 from holdfast.store.statements import sql
 
+LAST = "\U0010ffff"  # behind every id
+
 
 class Group(Struct, frozen=True):
     """A row of `job_groups`."""
@@ -29,6 +31,13 @@ class GroupView(Struct, frozen=True):
     members: dict[JobId, StateName]
 
 
+class GroupPage(Struct, frozen=True):
+    """Some groups, newest first, and the cursor of the next page if there is one."""
+
+    groups: list[Group]
+    cursor: str | None
+
+
 class _Link(Struct, frozen=True):
     id: str
     state: str
@@ -38,6 +47,12 @@ def create_group(tx: Tx, group_id: str, name: str | None, mode: GroupMode, on_fa
     """Make an empty group; jobs join it when they are enqueued."""
     tx.run(sql.insert_group, id=group_id, name=name, mode=mode, on_failure=on_failure, now=now)
     return group_id
+
+
+def list_groups(tx: Tx, limit: int = 50, cursor: str | None = None) -> GroupPage:
+    """A page of groups, newest first."""
+    groups = tx.all(sql.list_groups, Group, below=LAST if cursor is None else cursor, limit=limit + 1)
+    return GroupPage(groups[:limit], groups[limit - 1].id if len(groups) > limit else None)
 
 
 def find_group(tx: Tx, group_id: str) -> Group:

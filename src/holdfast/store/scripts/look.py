@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import Struct
 
 from holdfast.core.errors import InvalidInput, NotFound
-from holdfast.core.job import Job, JobId, StateName
+from holdfast.core.job import Job, JobId, Millis, RunId, StateName
 from holdfast.core.limits import MAX_INT
 from holdfast.core.requests import JobFilter
 from holdfast.core.run import Run
@@ -84,6 +84,14 @@ def runs_of(tx: Tx, job_id: JobId) -> list[Run]:
     return runs
 
 
+def find_run(tx: Tx, run_id: RunId) -> Run:
+    """The run with this id, or NotFound."""
+    found = tx.one(sql.run_by_id, RunRow, id=run_id)
+    if found is None:
+        raise NotFound(f"there is no run {run_id!r}")
+    return found.to_run()
+
+
 def counts(tx: Tx) -> list[Count]:
     """Jobs per queue and state, without a scan."""
     return tx.all(sql.queue_counts, Count)
@@ -96,6 +104,33 @@ def list_jobs(tx: Tx, wanted: JobFilter, limit: int = 50, cursor: str | None = N
     more = len(rows) > limit
     page = [row.to_job() for row in rows[:limit]]
     return Page(page, make_cursor(page[-1].number) if more else None)
+
+
+def jobs_like(
+    tx: Tx,
+    state: tuple[StateName, ...] = (),
+    queue: str | None = None,
+    task: str | None = None,
+    tag: str | None = None,
+    group_id: str | None = None,
+    subject_prefix: str | None = None,
+    created_after: Millis | None = None,
+    error_text: str | None = None,
+    limit: int = 50,
+    cursor: str | None = None,
+) -> Page:
+    """A page of jobs, newest first, by what they have in common."""
+    wanted = JobFilter(
+        states=state,
+        queue=queue,
+        task=task,
+        tag=tag,
+        group_id=group_id,
+        subject_prefix=subject_prefix,
+        created_after=created_after,
+        error_text=error_text,
+    )
+    return list_jobs(tx, wanted, limit, cursor)
 
 
 def _newest(tx: Tx, wanted: JobFilter, below: int, limit: int) -> list[JobRow]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 from msgspec import Struct
 
 from holdfast.core.errors import NotFound
@@ -10,7 +11,8 @@ from holdfast.core.limits import check_int
 from holdfast.core.run import Run
 from holdfast.store.engine import Engine, Tx
 from holdfast.store.files import Artifact, Excerpt, JobFiles
-from holdfast.store.scripts.look import find_last, runs_of
+from holdfast.store.scripts.look import find_last, find_run, runs_of
+from holdfast.store.statements import sql
 
 LONGEST_PIECE = 1 << 20
 MOST_LINES = 10_000
@@ -32,6 +34,13 @@ class Source(Struct, frozen=True):
 
     run: Run | None
     has_ended: bool
+
+
+class Located(Struct, frozen=True):
+    """A run and the machine it ran on, if that is known."""
+
+    run: Run
+    node: str | None
 
 
 def read_log(
@@ -59,6 +68,25 @@ def tail_log(engine: Engine, job_id: JobId, run_id: RunId | None = None, lines: 
 def list_artifacts(engine: Engine, job_id: JobId) -> list[Artifact]:
     """The files that a job has made so far."""
     return JobFiles(engine.files).artifacts(engine.query(find_last, job_id).id)
+
+
+def artifacts_of_run(tx: Tx, run_id: RunId) -> list[Artifact]:
+    """The files that were there when a run ended; none while it is open."""
+    return msgspec.json.decode(find_run(tx, run_id).artifacts or "[]", type=list[Artifact])
+
+
+def locate_run(tx: Tx, run_id: RunId) -> Located:
+    """A run, and the machine that has its log."""
+    run = find_run(tx, run_id)
+    return Located(run, tx.value(sql.node_of_session, id=run.session_id))
+
+
+def locate_job(tx: Tx, job_id: JobId) -> Located:
+    """The last run of a job, and the machine that has its artifacts."""
+    runs = runs_of(tx, job_id)
+    if not runs:
+        raise NotFound(f"job {find_last(tx, job_id).id} has not run yet, so it has no artifacts")
+    return Located(runs[-1], tx.value(sql.node_of_session, id=runs[-1].session_id))
 
 
 def _source(tx: Tx, job_id: JobId, run_id: RunId | None) -> Source:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from msgspec import Struct
 
-from holdfast.core.job import Millis, SessionId
+from holdfast.core.job import Millis, RunId, SessionId
 from holdfast.core.recovery import CRASH_CODE, Death, after_death, is_suspect
 from holdfast.core.retry import Failure, FailureKind
 from holdfast.core.run import RunStatus
@@ -26,6 +28,14 @@ from holdfast.store.statements import sql
 BATCH = 500
 
 
+class LeftProcess(Struct, frozen=True):
+    """A process that a session started for a run which is still open."""
+
+    run_id: RunId
+    pid: int
+    started_at: Millis
+
+
 class Recovered(Struct, frozen=True):
     """How many runs were settled, and whether the session has more."""
 
@@ -33,14 +43,25 @@ class Recovered(Struct, frozen=True):
     more: bool
 
 
-def recover(tx: Tx, session_id: SessionId, rebooted: bool, now: Millis, limit: int = BATCH) -> Recovered:
-    """Settle up to `limit` runs of a session whose process is known to be gone; with the last one, end it."""
+def processes_of(tx: Tx, session_id: SessionId) -> list[LeftProcess]:
+    """What a session may have left running."""
+    return tx.all(sql.processes_of_session, LeftProcess, session_id=session_id)
+
+
+def recover(
+    tx: Tx, session_id: SessionId, rebooted: bool, now: Millis, limit: int = BATCH, spared: Collection[RunId] = ()
+) -> Recovered:
+    """Settle up to `limit` runs of a session whose process is known to be gone; with the last one, end it.
+
+    `spared` are runs whose own processes are not gone yet: they stay open, and so does the session.
+    """
     tx.run(sql.note_runs_lost, id=session_id)
     session = tx.one(sql.session_of_id, SessionRow, id=session_id)
     if session is None:
         return Recovered(0, more=False)
     death = how_it_died(session, rebooted)
-    jobs = tx.all(sql.running_jobs_of_session, OwnedRow, session_id=session_id, limit=limit)
+    held = tx.all(sql.running_jobs_of_session, OwnedRow, session_id=session_id, limit=limit + len(spared))
+    jobs = [job for job in held if job.open_run_id not in spared][:limit]
     decided = [_judge(tx, job, death, session.runs_lost or 1, now) for job in jobs]
     write_settlements(tx, decided, now)
     # Its slots and subjects are free for others, also where its own jobs have ended.

@@ -7,6 +7,7 @@ from msgspec import Struct
 from holdfast.core.errors import Busy, NotFound
 from holdfast.core.job import Millis, SessionId
 from holdfast.store.engine import Tx
+from holdfast.store.scripts.sessions import SessionRow
 from holdfast.store.statements import sql
 
 EVERYTHING = "*"
@@ -42,6 +43,8 @@ def reserve(tx: Tx, request: NewReservation, now: Millis) -> Reservation:
     """Stop new runs in the scope from now on. Refused with Busy while an overlapping reservation is active."""
     if tx.one(sql.reservation_of_id, Reservation, id=request.id) is not None:
         return grant(tx, request.id, now)  # The call is a repeat.
+    if tx.one(sql.session_of_id, SessionRow, id=request.session_id) is None:
+        raise NotFound(f"there is no session {request.session_id!r} that lives; a reservation ends with its session")
     if tx.run(sql.expire_reservations, now=now):
         tx.changes.unknown = True
     for other in tx.all(sql.active_reservations, Reservation):
@@ -78,6 +81,11 @@ def release(tx: Tx, reservation_id: str, now: Millis) -> Reservation:
     if tx.run(sql.end_reservation, id=reservation_id, status="RELEASED", now=now):
         tx.changes.unknown = True
     return find_reservation(tx, reservation_id)
+
+
+def list_reservations(tx: Tx) -> list[Reservation]:
+    """Every reservation that has not ended, oldest first."""
+    return tx.all(sql.active_reservations, Reservation)
 
 
 def find_reservation(tx: Tx, reservation_id: str) -> Reservation:

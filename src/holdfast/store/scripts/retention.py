@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 import msgspec
 
-from holdfast.core.job import JobId, Millis
+from holdfast.core.job import TERMINAL, JobId, Millis
 from holdfast.store.engine import Tx
 from holdfast.store.statements import sql
 
 KEEP_MS: Millis = 7 * 86_400_000
 BATCH = 200
+BENCH = "holdfast.bench"  # the queue and the task of jobs that only measure
 
 
 def forget_old(tx: Tx, before: Millis, limit: int = BATCH) -> int:
@@ -21,6 +22,19 @@ def forget_old(tx: Tx, before: Millis, limit: int = BATCH) -> int:
     if len(old) < limit:
         tx.run(sql.delete_empty_groups, before=before)
     return len(old)
+
+
+def forget_ended(tx: Tx, queue: str, task: str, before: Millis, limit: int = BATCH) -> int:
+    """Remove jobs of one task of a queue of the system's own that ended before a moment, sooner than others."""
+    which = {"queue": queue, "task": task, "before": before, "limit": limit}
+    old = [row for state in sorted(TERMINAL) for row in tx.rows(sql.ended_in_queue, state=state, **which)]
+    tx.run_many(sql.delete_job, old)
+    return len(old)
+
+
+def forget_measured(tx: Tx, now: Millis) -> int:
+    """Remove some of the jobs that `holdfast bench` has run; none left: 0."""
+    return forget_ended(tx, BENCH, BENCH, now + 1)
 
 
 def known_jobs(tx: Tx, ids: Sequence[JobId]) -> list[JobId]:

@@ -134,6 +134,8 @@ def _plan(
                 rows[sql.repoint_dependents].append({"old_key": key(job.job_id), "new_key": key(new_id)})
             tx.changes.due = True
             tx.changes.ended.add(job.job_id)
+            tx.tally.count_ended(state)
+            tx.tally.count_enqueued(job.queue)
     return state
 
 

@@ -10,6 +10,7 @@ import apsw
 
 from holdfast.store.engine import SHAPES, Changes, Ids
 from holdfast.store.statements import Dialect, Statement
+from holdfast.store.tally import Tally
 
 T = TypeVar("T")
 
@@ -54,6 +55,7 @@ class SqliteTx:
 
     def __init__(self, connection: apsw.Connection, ids: Ids) -> None:
         self.changes = Changes()
+        self.tally = Tally()
         self.new_id = ids
         self._connection = connection
         self._cursor = connection.cursor()

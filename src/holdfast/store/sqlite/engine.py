@@ -175,7 +175,13 @@ class SqliteEngine(AwaitableCalls):
             with turnstile, occupancy:
                 self._prepare()
                 writer = Writer(
-                    self.path, self._connect, turnstile, self._ids, self._announce, lambda: bool(self._listeners)
+                    self.path,
+                    self._connect,
+                    turnstile,
+                    self._ids,
+                    self._announce,
+                    self._committed,
+                    lambda: bool(self._listeners),
                 )
         except apsw.Error as error:
             turnstile.close()

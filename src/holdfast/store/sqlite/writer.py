@@ -22,6 +22,7 @@ from holdfast.store.forks import forget_after_fork, occupancy
 from holdfast.store.sqlite.connection import SqliteTx, let_go
 from holdfast.store.sqlite.faults import DATABASE_ERRORS, translate
 from holdfast.store.sqlite.turnstile import Turnstile
+from holdfast.store.tally import Tally, Watcher
 
 SLICE_S = 0.005
 FOREIGN_POLL_S = 0.025
@@ -57,6 +58,7 @@ class Writer:
         turnstile: Turnstile,
         ids: Ids,
         announce: Callable[[Changes], None],
+        committed: Watcher,
         is_heard: Callable[[], bool],
     ) -> None:
         self._path = path
@@ -64,6 +66,7 @@ class Writer:
         self._turnstile = turnstile
         self._ids = ids
         self._announce = announce
+        self._committed = committed
         self._is_heard = is_heard
         self._mailbox: queue.SimpleQueue[Letter | None] = queue.SimpleQueue()
         self._door = threading.Lock()
@@ -125,10 +128,14 @@ class Writer:
         """One transaction for all that waits, within a slice of time."""
         letters = [first]
         changes = Changes()
+        tally = Tally()
+        took: float | None = None
         try:
             with self._turnstile, occupancy:
+                began = time.monotonic()
                 try:
-                    changes = self._transact(letters)
+                    changes = self._transact(letters, tally)
+                    took = time.monotonic() - began
                 except BaseException:
                     self._abort()
                     raise
@@ -138,23 +145,26 @@ class Writer:
                 letter.error = letter.error or failure
         for letter in letters:
             _answer(letter)
+        if took is not None:
+            self._committed(took, tally)
         self._checkpoint_if_long()
         if changes:
             self._announce(changes)
         if self._is_heard() and time.monotonic() - self._looked_at > FOREIGN_POLL_S:
             self._notice_foreign_commits()
 
-    def _transact(self, letters: list[Letter]) -> Changes:
+    def _transact(self, letters: list[Letter], tally: Tally) -> Changes:
         connection = self._begin()
         tx = SqliteTx(connection, self._ids)
         until = time.monotonic() + SLICE_S
         changes = Changes()
         letter: Letter | None = letters[0]
         while letter is not None:
-            tx.changes = Changes()
+            tx.changes, tx.tally = Changes(), Tally()
             self._run_one(connection, tx, letter)
             if letter.error is None:
                 changes.merge(tx.changes)
+                tally.merge(tx.tally)
             if time.monotonic() >= until:
                 break
             try:

@@ -1,0 +1,36 @@
+"""The errors that only the API knows, each with the code that stands in its problem document."""
+
+from __future__ import annotations
+
+from holdfast.core.errors import HoldfastError, InvalidInput, NotFound, StoreUnavailable
+
+
+class TooLarge(InvalidInput):
+    """The body is larger than the daemon takes."""
+
+    code = "ERR_TOO_LARGE"
+
+
+class TooManyLongCalls(HoldfastError):
+    """Every place for a long call is taken."""
+
+    code = "ERR_TOO_MANY_LONG_CALLS"
+
+
+class Elsewhere(NotFound):
+    """What was asked for is on another machine."""
+
+    code = "ERR_ELSEWHERE"
+
+
+class Closing(StoreUnavailable):
+    """The daemon stops: nobody waits any longer."""
+
+    code = "ERR_NOT_READY"
+
+    def __init__(self) -> None:
+        super().__init__("the daemon is stopping")
+
+
+class Gone(Exception):
+    """The caller has gone away before the answer."""

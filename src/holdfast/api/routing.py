@@ -1,0 +1,101 @@
+"""Which endpoint a request is for. A part of the path may be anything, a slash too if it is written as %2F."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias
+from urllib.parse import unquote
+
+from holdfast.api.answers import Answer, Stream, problem
+from holdfast.api.incoming import Incoming, Scope
+
+Endpoint: TypeAlias = Callable[[Incoming], Awaitable[Answer | Stream]]
+
+_ANY = "{}"
+_REST = "{:path}"
+
+
+class Route:
+    """An endpoint, under the name by which it is measured; `is_long` if how long it takes says nothing."""
+
+    __slots__ = ("endpoint", "is_long", "name", "names")
+
+    def __init__(self, name: str, endpoint: Endpoint, names: tuple[str, ...] = (), is_long: bool = False) -> None:
+        self.name = name
+        self.endpoint = endpoint
+        self.names = names
+        self.is_long = is_long
+
+
+class _Node:
+    def __init__(self) -> None:
+        self.children: dict[str, _Node] = {}
+        self.routes: dict[str, Route] = {}
+
+
+class Router:
+    """All routes: those without a variable part by their path, the others part by part."""
+
+    def __init__(self) -> None:
+        self._exact: dict[str, dict[str, Route]] = {}
+        self._root = _Node()
+
+    def add(self, method: str, path: str, name: str, endpoint: Endpoint, *, is_long: bool = False) -> None:
+        """Lead requests for a path like `/v1/jobs/{job_id}` to an endpoint."""
+        node, names = self._root, []
+        for part in path.split("/")[1:]:
+            key = part
+            if part.startswith("{"):
+                names.append(part.strip("{}").partition(":")[0])
+                key = _REST if part.endswith(":path}") else _ANY
+            node = node.children.setdefault(key, _Node())
+        node.routes[method] = Route(name, endpoint, tuple(names), is_long)
+        if not names:
+            self._exact[path] = node.routes
+
+    def find(self, scope: Scope) -> tuple[Route, dict[str, str]]:
+        """The route of a request, and what stands in its path."""
+        method = scope["method"]
+        routes = self._exact.get(scope["path"])
+        values: list[str] = []
+        if routes is None:
+            parts = (scope.get("raw_path") or b"").decode("latin-1").split("/")[1:]
+            routes, values = _follow(self._root, parts)
+        if not routes:
+            return _NO_ROUTE, {}
+        route = routes.get(method) or (routes.get("GET") if method == "HEAD" else None)
+        if route is None:
+            return _no_method(routes), {}
+        return route, dict(zip(route.names, values, strict=True))
+
+
+def _follow(node: _Node, parts: list[str]) -> tuple[dict[str, Route] | None, list[str]]:
+    values: list[str] = []
+    for number, part in enumerate(parts):
+        child = node.children.get(part)
+        if child is None and (child := node.children.get(_ANY)) is not None:
+            values.append(unquote(part))
+        elif child is None and (child := node.children.get(_REST)) is not None:
+            values.append("/".join(unquote(rest) for rest in parts[number:]))
+            return child.routes, values
+        if child is None:
+            return None, []
+        node = child
+    return node.routes, values
+
+
+async def _nowhere(incoming: Incoming) -> Answer:
+    return problem(404, "ERR_NO_ROUTE", f"there is no {incoming.path}; see /openapi.json")
+
+
+_NO_ROUTE = Route("nowhere", _nowhere)
+
+
+def _no_method(routes: dict[str, Route]) -> Route:
+    allowed = ", ".join(sorted(routes))
+
+    async def refuse(incoming: Incoming) -> Answer:
+        said = f"{incoming.path} takes {allowed}, not {incoming.method}; see /openapi.json"
+        return problem(405, "ERR_NO_METHOD", said, ((b"allow", allowed.encode()),))
+
+    return Route("nowhere", refuse)

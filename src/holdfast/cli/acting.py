@@ -1,0 +1,209 @@
+"""`holdfast cancel`, `retry` and `move`: change what becomes of jobs, one or many."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from holdfast.cli.asking import confirm
+from holdfast.cli.completion import jobs as some_jobs
+from holdfast.cli.group import find_group
+from holdfast.cli.jobs_shown import filters
+from holdfast.cli.options import (
+    ErrorOption,
+    GroupOption,
+    HomeOption,
+    JobArgument,
+    JobsArgument,
+    JsonOption,
+    QueueOption,
+    StateOption,
+    TagOption,
+    TaskOption,
+    YesOption,
+    client,
+)
+from holdfast.cli.output import show_json
+from holdfast.cli.progress import Progress
+from holdfast.core.errors import InvalidInput
+from holdfast.core.job import TERMINAL, WAITING, StateName
+
+if TYPE_CHECKING:
+    from holdfast.client.remote import Client
+    from holdfast.core.job import Job
+
+AT_ONCE = 1_000
+MOST = 10_000
+
+
+def cancel(
+    jobs: JobsArgument = None,
+    state: StateOption = None,
+    queue: QueueOption = None,
+    task: TaskOption = None,
+    tag: TagOption = None,
+    group: GroupOption = None,
+    yes: YesOption = False,
+    home: HomeOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Cancel jobs by number, or all that fit.
+
+    Those that run are asked to stop.
+
+    \b
+    Examples:
+      holdfast cancel 42
+      holdfast cancel --queue build --state queued
+    """
+    hf = client(home)
+    wanted = _which(hf, jobs, filters(state, queue, task, tag, group))
+    cancelled = requested = ended = 0
+    if jobs:
+        for job in jobs:
+            done = hf.job(job).cancel()
+            cancelled, requested, ended = (
+                cancelled + done.cancelled,
+                requested + done.requested,
+                ended + done.ended,
+            )
+    else:
+        states = {StateName(name) for name in wanted.pop("state", None) or StateName}
+        waiting, running = sorted(states & WAITING), sorted(states & {StateName.RUNNING})
+        count = _count(hf, "cancel", wanted, [*waiting, *running])
+        confirm("Cancel", count.jobs, more=count.more, yes=yes)
+        with Progress("cancelling") as shown:
+            while waiting:
+                step = hf.bulk("cancel", limit=AT_ONCE, state=waiting, **wanted)
+                cancelled += step.jobs
+                shown.at(cancelled, max(count.jobs, cancelled))
+                if not step.more:
+                    break
+            # Those that run are asked once: they stay in the list until they have stopped.
+            if running:
+                requested = hf.bulk("cancel", limit=MOST, state=running, **wanted).jobs
+    if json:
+        show_json({"cancelled": cancelled, "requested": requested, "ended": ended})
+    else:
+        counts = ((cancelled, "cancelled"), (requested, "asked to stop"), (ended, "had ended already"))
+        print(", ".join(f"{count} {said}" for count, said in counts if count) or "nothing to cancel")
+
+
+def retry(
+    jobs: JobsArgument = None,
+    state: StateOption = None,
+    queue: QueueOption = None,
+    task: TaskOption = None,
+    tag: TagOption = None,
+    group: GroupOption = None,
+    error: ErrorOption = None,
+    priority: Annotated[int | None, typer.Option("--priority", "-p", metavar="N", help="Another priority.")] = None,
+    yes: YesOption = False,
+    home: HomeOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Run jobs again, as new ones.
+
+    Each new job gets what the old one ran with. Name jobs, or say which: without --state, those that failed.
+
+    \b
+    Examples:
+      holdfast retry 42
+      holdfast retry --state failed --error "connection refused"
+    """
+    hf = client(home)
+    wanted = _which(hf, jobs, filters(state, queue, task, tag, group, error))
+    if jobs:
+        again = [hf.job(job).retry(priority).job for job in jobs]
+    else:
+        states = sorted({StateName(name) for name in wanted.pop("state", None) or ["FAILED"]} & TERMINAL)
+        count = _count(hf, "retry", wanted, states)
+        confirm("Run again", count.jobs, more=count.more, yes=yes)
+        again = list(_retry_all(hf, {**wanted, "state": states}, count.jobs, priority)) if states else []
+    if json:
+        show_json(again)
+    elif jobs or len(again) == 1:
+        for job in again:
+            print(job.number)
+    else:
+        print(f"{len(again)} new jobs, {again[0].number} to {again[-1].number}" if again else "nothing to run again")
+
+
+def _retry_all(hf: Client, wanted: dict[str, Any], count: int, priority: int | None) -> Iterator[Job]:
+    """One by one in the order of their enqueue: a retry cannot be repeated if it is cut off half-way."""
+    found, cursor = [], None
+    while True:
+        page = hf.jobs(limit=AT_ONCE, cursor=cursor, **wanted)
+        found += page.jobs
+        cursor = page.cursor
+        if cursor is None:
+            break
+    with Progress("enqueuing again") as shown:
+        for number, job in enumerate(reversed(found), 1):
+            handle = hf.job(job.id)
+            # In a chain of retries the last link speaks for all.
+            if handle.job.id == job.id:
+                yield handle.retry(priority).job
+            shown.at(number, max(len(found), count))
+
+
+def move(
+    job: JobArgument,
+    where: Annotated[str | None, typer.Argument(metavar="[top|bottom|before|after]", help="Which place.")] = None,
+    other: Annotated[
+        str | None, typer.Argument(metavar="[JOB]", help="The other job.", autocompletion=some_jobs)
+    ] = None,
+    priority: Annotated[int | None, typer.Option("--priority", "-p", metavar="N", help="A new priority.")] = None,
+    home: HomeOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Change the place of a waiting job in its queue, or its priority.
+
+    \b
+    Examples:
+      holdfast move 42 top
+      holdfast move 42 before 17
+      holdfast move 42 --priority 10
+    """
+    hf = client(home)
+    handle = hf.job(job)
+    needs_other = where in ("before", "after")
+    if where is None and priority is None:
+        raise InvalidInput("say where the job goes: top, bottom, before JOB or after JOB; or give --priority")
+    if where not in (None, "top", "bottom", "before", "after"):
+        raise InvalidInput(f"{where!r} is not a place: use top, bottom, before JOB or after JOB")
+    if needs_other != (other is not None):
+        raise InvalidInput(f"name the job that it goes {where}" if needs_other else f"{where!r} takes no other job")
+    if priority is not None:
+        handle.set_priority(priority)
+    if where is not None:
+        handle.move((where, hf.job(other)) if other is not None else where)  # type: ignore[arg-type]
+    moved = handle.job
+    if json:
+        show_json(moved)
+    else:
+        print(f"job {moved.number} has priority {moved.priority}" if where is None else f"job {moved.number} was moved")
+
+
+def _which(hf: Client, jobs: list[str] | None, wanted: dict[str, Any]) -> dict[str, Any]:
+    """Either jobs or filters, and one of them."""
+    if bool(jobs) == bool(wanted):
+        raise InvalidInput(
+            "name jobs, or say which ones with --state, --queue, --task, --tag or --group"
+            + (", not both" if jobs else "")
+        )
+    if "group" in wanted:
+        wanted["group"] = find_group(hf, wanted["group"])
+    if "state" in wanted:
+        unknown = [name for name in wanted["state"] if name not in tuple(StateName)]
+        if unknown:
+            raise InvalidInput(f"there is no state {unknown[0]!r}; use {', '.join(StateName)}")
+    return wanted
+
+
+def _count(hf: Client, action: str, wanted: dict[str, Any], states: list[StateName]) -> Any:
+    if not states:
+        raise InvalidInput(f"no job in that state can be {'cancelled' if action == 'cancel' else 'run again'}")
+    return hf.bulk(action, dry_run=True, limit=MOST, state=states, **wanted)

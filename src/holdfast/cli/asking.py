@@ -1,0 +1,29 @@
+"""Asks before much is changed at once."""
+
+from __future__ import annotations
+
+import typer
+
+from holdfast.cli.output import is_interactive
+from holdfast.core.errors import HoldfastError, InvalidInput
+
+
+def confirm(what: str, jobs: int, *, more: bool = False, yes: bool) -> None:
+    """Ask whether it should really be so many; without a person to ask, --yes has to say it."""
+    if yes or not jobs:
+        return
+    count = f"{jobs}{' or more' if more else ''} job{'s' if jobs != 1 else ''}"
+    if not is_interactive():
+        raise InvalidInput(f"this would {what[0].lower()}{what[1:]} {count}; nobody can be asked here: add --yes")
+    if not typer.confirm(f"{what} {count}?", err=True):
+        raise HoldfastError("nothing was changed")
+
+
+def agree(question: str, *, yes: bool) -> None:
+    """Ask before something that is hard to undo."""
+    if yes:
+        return
+    if not is_interactive():
+        raise InvalidInput(f"{question} Nobody can be asked here: add --yes")
+    if not typer.confirm(question, err=True):
+        raise HoldfastError("nothing was changed")

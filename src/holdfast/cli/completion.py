@@ -1,0 +1,72 @@
+"""What the shell offers behind TAB: quick, and silent if anything fails."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import typer
+
+PATIENCE_S = 0.5
+MOST = 50
+
+
+def jobs(context: typer.Context, incomplete: str) -> list[tuple[str, str]]:
+    """The newest jobs by number."""
+    found = _ask(context, "POST", "/v1/jobs/search", {"wanted": {}, "limit": MOST})
+    return [
+        (str(job["number"]), f"{job['state']['name']} {job['task']}")
+        for job in _dicts(found, "jobs")
+        if str(job["number"]).startswith(incomplete)
+    ]
+
+
+def queues(context: typer.Context, incomplete: str) -> list[str]:
+    """The queues that have jobs or settings."""
+    counted = {str(count["queue"]) for count in _dicts(_ask(context, "GET", "/v1/counts"))}
+    known = {str(queue["name"]) for queue in _dicts(_ask(context, "GET", "/v1/queues"))}
+    return [name for name in sorted(counted | known) if name.startswith(incomplete)]
+
+
+def tasks(context: typer.Context, incomplete: str) -> list[str]:
+    """The tasks of the newest jobs."""
+    found = _ask(context, "POST", "/v1/jobs/search", {"wanted": {}, "limit": MOST})
+    return sorted({job["task"] for job in _dicts(found, "jobs") if job["task"].startswith(incomplete)})
+
+
+def named_groups(context: typer.Context, incomplete: str) -> list[str]:
+    """The names of the newest groups, or their ids where they have none."""
+    found = _dicts(_ask(context, "GET", f"/v1/groups?limit={MOST}"), "groups")
+    names = [str(group.get("name") or group.get("id")) for group in found]
+    return sorted({name for name in names if name.startswith(incomplete)})
+
+
+def states(incomplete: str) -> list[str]:
+    """The nine states."""
+    from holdfast.core.job import StateName
+
+    return [str(name) for name in StateName if name.startswith(incomplete.upper())]
+
+
+def _ask(context: typer.Context, method: str, path: str, body: object = None) -> Any:
+    try:
+        import msgspec
+
+        from holdfast.wire.home import HOME, find_daemon
+        from holdfast.wire.peer import Peer
+        from holdfast.wire.transport import Transport
+
+        home = context.params.get("home") or (context.parent and context.parent.params.get("home"))
+        if home:
+            os.environ[HOME] = str(home)
+        address = msgspec.structs.replace(find_daemon(), lock=None)
+        content = None if body is None else msgspec.json.encode(body)
+        return msgspec.json.decode(Transport(Peer(address)).call(method, path, content, timeout=PATIENCE_S))
+    except Exception:
+        return None
+
+
+def _dicts(found: Any, key: str | None = None) -> Iterator[dict[str, Any]]:
+    items = found.get(key) if key and isinstance(found, dict) else found
+    return (item for item in items if isinstance(item, dict)) if isinstance(items, list) else iter(())

@@ -1,0 +1,86 @@
+"""`holdfast enqueue`: a job of any task."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from holdfast.cli import job_options
+from holdfast.cli.completion import tasks
+from holdfast.cli.options import HomeOption, JsonOption, client
+from holdfast.cli.output import show_json
+from holdfast.core.errors import InvalidInput
+from holdfast.core.limits import shown
+
+
+def enqueue(
+    task: Annotated[str, typer.Argument(metavar="TASK", help="The task's name.", autocompletion=tasks)],
+    payload: Annotated[
+        str, typer.Argument(metavar="[JSON]", help="Its arguments as a JSON object; - reads them from standard input.")
+    ] = "{}",
+    queue: job_options.InQueue = None,
+    priority: job_options.Priority = None,
+    retries: job_options.Retries = None,
+    timeout: job_options.Timeout = None,
+    delay: job_options.Delay = None,
+    at: job_options.At = None,
+    ttl: job_options.Ttl = None,
+    deadline: job_options.Deadline = None,
+    tag: job_options.Tag = None,
+    subject: job_options.Subject = None,
+    group: job_options.Group = None,
+    after: job_options.After = None,
+    key: Annotated[
+        str | None, typer.Option(metavar="KEY", help="An idempotency key: the same one twice is one job.")
+    ] = None,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait for the result and print it.")] = False,
+    home: HomeOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Queue a job of any task, and print its number.
+
+    \b
+    Examples:
+      holdfast enqueue index_file '{"path": "a.py"}' --queue code
+      holdfast enqueue double '{"x": 21}' --wait
+    """
+    hf = client(home)
+    options = job_options.options(
+        hf,
+        queue=queue,
+        priority=priority,
+        retries=retries,
+        timeout=timeout,
+        delay=delay,
+        at=at,
+        ttl=ttl,
+        deadline=deadline,
+        tag=tag,
+        subject=subject,
+        group=group,
+        after=after,
+    )
+    handle = hf.enqueue(task, _object(payload), idempotency_key=key, **options)
+    if wait:
+        from holdfast.cli.wait import print_result
+
+        print_result(handle, json=json)
+    elif json:
+        show_json(handle.job)
+    else:
+        print(handle.number)
+
+
+def _object(given: str) -> dict[str, Any]:
+    import msgspec
+
+    text = sys.stdin.read() if given == "-" else given
+    try:
+        value = msgspec.json.decode(text)
+    except msgspec.DecodeError as error:
+        raise InvalidInput(f"the payload {shown(text)} is not JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise InvalidInput(f"the payload {shown(text)} is not a JSON object; write the arguments by name")
+    return value

@@ -1,0 +1,157 @@
+"""What the doctor looks at, one function for each part."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from holdfast.cli.doctor import Finding
+from holdfast.cli.output import size
+from holdfast.cli.times import length
+from holdfast.core.errors import HoldfastError, NoDaemon
+from holdfast.store.locks import is_locked
+from holdfast.version import VERSION
+from holdfast.wire.home import Home
+from holdfast.wire.status import DaemonStatus
+
+LOW_SHARE, LOW_BYTES = 0.05, 1 << 30
+LONG_WAL = 64 << 20
+EARLIEST = 1_700_000_000  # No machine that runs this program lived before that.
+NEAR_FUTURE_MS = 60_000
+
+
+def examine(home: Home) -> list[Finding]:
+    """Everything."""
+    from holdfast.client.remote import Client
+
+    findings = [*_program(), *_home(home), *_disk(home)]
+    hf = Client()
+    try:
+        daemon = hf.daemon() if is_locked(str(home.lock)) else None
+    except HoldfastError as error:
+        return [*findings, Finding("daemon", False, str(error))]
+    if daemon is None:
+        return [*findings, *_no_daemon(home), *_file(home)]
+    findings += [
+        *_daemon(daemon),
+        *_workers(daemon),
+        *_clock(hf.stats().now, [job.created_at for job in hf.jobs(limit=1).jobs]),
+    ]
+    return [*findings, *_wal(daemon), *_invariants([v.invariant for v in hf.doctor()])]
+
+
+def _program() -> Iterator[Finding]:
+    import apsw
+
+    version = ".".join(map(str, sys.version_info[:3]))
+    yield Finding("program", True, f"holdfast {VERSION}, Python {version}, SQLite {apsw.sqlite_lib_version()}")
+
+
+def _home(home: Home) -> Iterator[Finding]:
+    if not home.folder.is_dir():
+        yield Finding("home", None, f"{home.folder} does not exist yet; holdfast up makes it")
+        return
+    yield _private("home", home.folder, 0o700)
+    for name, path in (("token", home.token), ("socket", home.socket)):
+        if path.exists():
+            yield _private(name, path, 0o600)
+
+
+def _private(name: str, path: Path, mode: int) -> Finding:
+    found = path.stat()
+    if found.st_uid != os.getuid():
+        return Finding(name, False, f"{path} belongs to another user (uid {found.st_uid})")
+    if stat.S_IMODE(found.st_mode) & 0o077:
+        return Finding(name, False, f"others can reach {path}; close it: chmod {mode:o} {path}")
+    if not os.access(path, os.R_OK | os.W_OK):
+        return Finding(name, False, f"{path} cannot be read and written; open it: chmod {mode:o} {path}")
+    return Finding(name, True, f"{path}, for this user alone")
+
+
+def _disk(home: Home) -> Iterator[Finding]:
+    folder = next(folder for folder in (home.folder, *home.folder.parents) if folder.exists())
+    disk = shutil.disk_usage(folder)
+    said = f"{size(disk.free)} of {size(disk.total)} free ({disk.free / disk.total:.0%})"
+    is_low = disk.free < LOW_BYTES or disk.free < LOW_SHARE * disk.total
+    yield Finding("disk", not is_low, f"{said}; free some, or move the home folder" if is_low else said)
+
+
+def _no_daemon(home: Home) -> Iterator[Finding]:
+    if home.socket.exists():
+        yield Finding(
+            "daemon", None, "none runs; the last one was killed, and left its socket; start one: holdfast up -d"
+        )
+    else:
+        yield Finding("daemon", None, "none runs; start one: holdfast up -d")
+
+
+def _daemon(daemon: DaemonStatus) -> Iterator[Finding]:
+    up = length(time.time() * 1000 - daemon.started_at)
+    said = f"version {daemon.version}, pid {daemon.pid}, up {up}, answers on {daemon.socket}"
+    yield Finding("daemon", True, said)
+    if daemon.version != VERSION:
+        yield Finding(
+            "version", False, f"the daemon is {daemon.version}, this program {VERSION}; holdfast down && holdfast up -d"
+        )
+
+
+def _workers(daemon: DaemonStatus) -> Iterator[Finding]:
+    for worker in daemon.workers:
+        if worker.is_crash_looping:
+            log = Path(daemon.home) / "logs" / f"worker-{worker.name}.log"
+            said = f"{worker.name} ends right after each start ({worker.last_end}); see {log}"
+            yield Finding("worker", False, said)
+        elif worker.pid is None:
+            yield Finding("worker", None, f"{worker.name} is between two lives; it {worker.last_end or 'starts'}")
+        else:
+            again = f", started again {worker.restarts} times" if worker.restarts else ""
+            yield Finding("worker", True, f"{worker.name}, pid {worker.pid}{again}")
+
+
+def _clock(daemon_now: int, newest: list[int]) -> Iterator[Finding]:
+    now = time.time()
+    if now < EARLIEST:
+        yield Finding("clock", False, f"it says {time.strftime('%Y-%m-%d')}; set it")
+    elif newest and newest[0] > daemon_now + NEAR_FUTURE_MS:
+        ahead = length(newest[0] - daemon_now)
+        yield Finding("clock", False, f"the newest job is {ahead} in the future: the clock was set back")
+    else:
+        yield Finding("clock", True, time.strftime("%Y-%m-%d %H:%M:%S %Z"))
+
+
+def _wal(daemon: DaemonStatus) -> Iterator[Finding]:
+    if daemon.dialect != "sqlite":
+        yield Finding("store", True, daemon.store)
+        return
+    path = Path(daemon.store)
+    wal = Path(f"{path}-wal")
+    long = wal.stat().st_size if wal.exists() else 0
+    said = f"{path}, {size(path.stat().st_size)}, write-ahead log {size(long)}"
+    yield Finding("store", None if long > LONG_WAL else True, said)
+
+
+def _invariants(broken: list[str]) -> Iterator[Finding]:
+    if broken:
+        yield Finding("invariants", False, f"{', '.join(broken)}; the rows: holdfast db check")
+    else:
+        yield Finding("invariants", True, "the database is whole, and every invariant holds")
+
+
+def _file(home: Home) -> Iterator[Finding]:
+    """The database, looked at without a daemon."""
+    from holdfast.daemon.database import HomeDatabase
+
+    try:
+        database = HomeDatabase(home)
+        if not database.is_postgres and not Path(database.path).exists():
+            return
+        yield from _invariants([violation.invariant for violation in database.check()])
+    except NoDaemon:
+        raise
+    except HoldfastError as error:
+        yield Finding("store", False, str(error))

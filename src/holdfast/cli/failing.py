@@ -1,0 +1,114 @@
+"""How a command ends that does not end well: one line that says what to do, and an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+FAILED, USAGE, NO_DAEMON = 1, 2, 3
+INTERRUPTED, BROKEN_PIPE = 130, 141
+
+
+class Ended(Exception):
+    """Ends the command with a code; what there was to say was said."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+def say(text: str) -> None:
+    """One line for the person, beside what the command prints."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def ending(error: BaseException) -> int:
+    """Say what went wrong; the exit code."""
+    match error:
+        case SystemExit() if isinstance(error.__context__, BrokenPipeError):
+            return _silenced()
+        case SystemExit():
+            return error.code if isinstance(error.code, int) else FAILED
+        case Ended():
+            return _flushed(error.code)
+        case KeyboardInterrupt():
+            return INTERRUPTED
+        case BrokenPipeError():
+            return _silenced()
+    if hasattr(error, "show") and hasattr(error, "exit_code"):
+        error.show()  # A mistake in the words, which typer explains.
+        return int(error.exit_code)
+    if type(error).__name__ == "Abort":
+        say("")
+        return INTERRUPTED
+    return _said(error)
+
+
+def _said(error: BaseException) -> int:
+    from holdfast.core.errors import HoldfastError, InvalidInput, NoDaemon
+
+    match error:
+        case NoDaemon():
+            say(f"holdfast: {error}")
+            return NO_DAEMON
+        case InvalidInput():
+            say(f"holdfast: {error}")
+            return USAGE
+        case HoldfastError():
+            say(f"holdfast: {error}")
+            return FAILED
+    said = str(error).partition("\n")[0]
+    say(f"holdfast: something went wrong ({type(error).__name__}: {said}); the details are in {_written_down(error)}")
+    return FAILED
+
+
+def _written_down(error: BaseException) -> str:
+    """The log of the command line, with the whole story of an error that nobody expected."""
+    import tempfile
+    import time
+    import traceback
+    from pathlib import Path
+
+    story = "".join(traceback.format_exception(error))
+    entry = f"{time.strftime('%Y-%m-%dT%H:%M:%S%z')} holdfast {' '.join(_harmless(sys.argv[1:]))}\n{story}\n"
+    fallback = Path(tempfile.gettempdir()) / f"holdfast-cli-{os.getuid()}.log"
+    for file in (_log_at_home(), fallback):
+        try:
+            with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600), "a") as log:
+                log.write(entry)
+            return str(file)
+        except OSError:
+            continue
+    return "no file, none could be written"
+
+
+def _log_at_home() -> str:
+    from holdfast.wire.home import find_home
+
+    try:
+        return str(find_home().log.with_name("cli.log"))
+    except Exception:
+        return ""
+
+
+def _harmless(words: list[str]) -> list[Any]:
+    from holdfast.observe.redact import redacted
+
+    return list(redacted(words))
+
+
+def _flushed(code: int) -> int:
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        return _silenced()
+    return code
+
+
+def _silenced() -> int:
+    """Whoever reads has gone. Python must not find that out once more at its end, and say so."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (sys.stdout, sys.stderr):
+        os.dup2(nowhere, stream.fileno())
+    return BROKEN_PIPE

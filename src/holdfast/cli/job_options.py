@@ -1,0 +1,74 @@
+"""How a job is to be run: the options that `run` and `enqueue` share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from holdfast.cli.completion import jobs, queues
+from holdfast.cli.times import moment, seconds
+
+if TYPE_CHECKING:
+    from holdfast.client.remote import Client
+
+JOB = "How the job is run"
+
+InQueue = Annotated[
+    str | None, typer.Option("--queue", "-q", metavar="QUEUE", help="Which queue.", autocompletion=queues)
+]
+Priority = Annotated[int | None, typer.Option("--priority", "-p", metavar="N", help="Higher runs first.")]
+Retries = Annotated[
+    int | None, typer.Option(metavar="N", min=0, help="How many tries may follow a first one that fails.")
+]
+Timeout = Annotated[str | None, typer.Option(metavar="TIME", help="How long one run may take: 90s, 1h30m.")]
+Delay = Annotated[str | None, typer.Option(metavar="TIME", help="How long to wait first.")]
+At = Annotated[str | None, typer.Option(metavar="MOMENT", help="When: 18:30, or 2030-01-31T18:30.")]
+Ttl = Annotated[str | None, typer.Option(metavar="TIME", help="Skip it if it is still waiting after this.")]
+Deadline = Annotated[str | None, typer.Option(metavar="MOMENT", help="Skip or stop it at this moment.")]
+Tag = Annotated[str | None, typer.Option(metavar="TAG", help="A word to find it by.")]
+Subject = Annotated[
+    str | None, typer.Option(metavar="TEXT", help="What it is about; a newer job supersedes those that wait.")
+]
+Group = Annotated[str | None, typer.Option(metavar="GROUP", help="The group it belongs to, by id or name.")]
+After = Annotated[
+    list[str] | None, typer.Option(metavar="JOB", help="Only after this job is done. Repeatable.", autocompletion=jobs)
+]
+
+
+def options(
+    hf: Client,
+    *,
+    queue: str | None,
+    priority: int | None,
+    retries: int | None,
+    timeout: str | None,
+    delay: str | None,
+    at: str | None,
+    ttl: str | None,
+    deadline: str | None,
+    tag: str | None,
+    subject: str | None,
+    group: str | None,
+    after: list[str] | None,
+) -> dict[str, Any]:
+    """What was said about a job, as the SDK takes it."""
+    if group is not None:
+        from holdfast.cli.group import find_group
+
+        group = find_group(hf, group)
+    return {
+        "queue": queue,
+        "priority": priority,
+        "retry": retries,
+        "timeout": seconds("timeout", timeout),
+        "delay": seconds("delay", delay),
+        "at": moment("at", at),
+        "ttl": seconds("ttl", ttl),
+        "deadline": moment("deadline", deadline),
+        "tag": tag,
+        # A subject of the SDK may name arguments in braces; here it is what it is.
+        "subject": subject and subject.replace("{", "{{").replace("}", "}}"),
+        "group": group,
+        "after": [hf.job(job) for job in after] if after else None,
+    }

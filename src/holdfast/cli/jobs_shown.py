@@ -1,0 +1,81 @@
+"""A job in a line: what it does, and how it is."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from holdfast.cli.output import bar
+from holdfast.cli.times import ago, length
+from holdfast.core.job import Job, Running, Scheduled, StateName
+from holdfast.core.requests import COMMAND
+
+
+def what(job: Job) -> str:
+    """The name of the task; for a command, its words."""
+    if job.task != COMMAND:
+        return job.task
+    import shlex
+
+    import msgspec
+
+    from holdfast.observe.redact import redacted
+
+    try:
+        return shlex.join(redacted(msgspec.json.decode(job.payload)["argv"]))
+    except (msgspec.DecodeError, KeyError, TypeError):
+        return job.task
+
+
+def detail(job: Job) -> str:
+    """What is worth saying about it in its present state."""
+    match job.state:
+        case Scheduled(until=until, reason=reason):
+            said = ago(until) if until is not None else "waits for other jobs"
+            return f"{said}: {reason}" if reason else said
+        case Running(since=since, cancel_requested_at=asked):
+            said = f"for {length(time.time() * 1000 - since)}"
+            if asked is not None:
+                said += ", asked to stop"
+            return f"{progress(job)} {said}".strip()
+        case state:
+            return getattr(state, "reason", None) or ""
+
+
+def progress(job: Job) -> str:
+    """How far a running job is, if it tells."""
+    if job.progress is None:
+        return ""
+    return f"▕{bar(job.progress)}▏{job.progress:4.0%} {job.progress_text or ''}".rstrip()
+
+
+def is_over(name: StateName) -> bool:
+    """Whether the state is one that a job stays in."""
+    from holdfast.core.job import TERMINAL
+
+    return name in TERMINAL
+
+
+def states_of(given: list[str] | None) -> list[str] | None:
+    """States as a person writes them."""
+    return [name.upper() for name in given] if given else None
+
+
+def filters(
+    state: list[str] | None = None,
+    queue: str | None = None,
+    task: str | None = None,
+    tag: str | None = None,
+    group: str | None = None,
+    error: str | None = None,
+) -> dict[str, Any]:
+    """The filters that were given, as the SDK takes them."""
+    given = {
+        "state": states_of(state),
+        "queue": queue,
+        "task": task,
+        "tag": tag,
+        "group": group,
+        "error_text": error,
+    }
+    return {name: value for name, value in given.items() if value is not None}

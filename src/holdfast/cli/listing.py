@@ -1,0 +1,80 @@
+"""`holdfast ls`: the jobs, newest first."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from holdfast.cli.failing import say
+from holdfast.cli.group import find_group
+from holdfast.cli.jobs_shown import detail, filters, what
+from holdfast.cli.options import (
+    ErrorOption,
+    GroupOption,
+    HomeOption,
+    JsonOption,
+    QueueOption,
+    StateOption,
+    TagOption,
+    TaskOption,
+    client,
+)
+from holdfast.cli.output import is_terminal, show_json, show_table, state_text
+from holdfast.cli.times import ago, before
+from holdfast.core.job import Job
+
+
+def ls(
+    state: StateOption = None,
+    queue: QueueOption = None,
+    task: TaskOption = None,
+    tag: TagOption = None,
+    group: GroupOption = None,
+    subject: Annotated[str | None, typer.Option(metavar="TEXT", help="Only subjects that begin with this.")] = None,
+    error: ErrorOption = None,
+    since: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Only those enqueued within this time: 90s, 2h, 7d.")
+    ] = None,
+    limit: Annotated[int, typer.Option("--limit", "-n", metavar="N", min=1, max=1000, help="How many.")] = 20,
+    cursor: Annotated[
+        str | None, typer.Option(metavar="CURSOR", help="Go on where a page ended; --json prints its cursor.")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the numbers alone.")] = False,
+    home: HomeOption = None,
+    json: JsonOption = False,
+) -> None:
+    """List jobs, newest first.
+
+    \b
+    Examples:
+      holdfast ls
+      holdfast ls --state failed --since 1h
+      holdfast cancel $(holdfast ls -q --queue build)
+    """
+    hf = client(home)
+    wanted = filters(state, queue, task, tag, group and find_group(hf, group), error)
+    page = hf.jobs(limit=limit, cursor=cursor, subject_prefix=subject, created_after=before("since", since), **wanted)
+    if json:
+        show_json(page)
+    elif quiet:
+        for job in page.jobs:
+            print(job.number)
+    elif not page.jobs:
+        say("no jobs fit" if wanted or subject or since else "no jobs yet; try: holdfast run -- echo hello")
+    else:
+        show_table(["job", "state", "what", "queue", "created", "tries", "detail"], [_row(job) for job in page.jobs])
+        if page.cursor is not None and is_terminal():
+            say(f"these are the newest {limit}; for more: -n {min(limit * 5, 1000)}")
+
+
+def _row(job: Job) -> list[str]:
+    return [
+        str(job.number),
+        state_text(job.state.name),
+        what(job),
+        job.queue,
+        ago(job.created_at),
+        str(job.attempts),
+        detail(job),
+    ]

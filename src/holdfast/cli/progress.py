@@ -1,0 +1,66 @@
+"""Something moves while a command works for long, if somebody looks."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from types import TracebackType
+
+from holdfast.cli.output import bar, cut
+from holdfast.cli.times import length
+
+SHOW_AFTER_S = 0.3
+STEP_S = 0.1
+FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+
+
+class Progress:
+    """A line on stderr: a bar where it is known how much there is, something that turns where it is not.
+
+    Not on a terminal: nothing. It comes only if the work takes a while, and it is gone when the work is done.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._fraction: float | None = None
+        self._started = time.monotonic()
+        self._done = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def at(self, done: float, total: float) -> None:
+        """So much of it is done."""
+        self._fraction = done / total if total else None
+
+    def __enter__(self) -> Progress:
+        if sys.stderr.isatty():
+            self._thread = threading.Thread(target=self._draw, daemon=True)
+            self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._done.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _draw(self) -> None:
+        import shutil
+
+        if self._done.wait(SHOW_AFTER_S):
+            return
+        number = 0
+        while True:
+            passed = length((time.monotonic() - self._started) * 1000)
+            if self._fraction is None:
+                line = f"{FRAMES[number % len(FRAMES)]} {self.text} {passed}"
+            else:
+                line = f"{self.text} ▕{bar(self._fraction, 24)}▏ {self._fraction:4.0%} {passed}"
+            sys.stderr.write(f"\r\033[K{cut(line, shutil.get_terminal_size().columns - 1)}")
+            sys.stderr.flush()
+            number += 1
+            if self._done.wait(STEP_S):
+                sys.stderr.write("\r\033[K")
+                sys.stderr.flush()
+                return

@@ -1,0 +1,142 @@
+"""`holdfast run`: queue a command."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from holdfast.cli import job_options
+from holdfast.cli.failing import FAILED, Ended, say
+from holdfast.cli.jobs_shown import detail
+from holdfast.cli.options import HomeOption, JsonOption, choose
+from holdfast.cli.output import clean, show_json
+from holdfast.cli.times import seconds
+from holdfast.core.errors import InvalidInput
+from holdfast.core.job import Done, Job
+from holdfast.core.limits import shown
+
+if TYPE_CHECKING:
+    from holdfast.client.handle import JobHandle
+
+
+def run(
+    command: Annotated[list[str], typer.Argument(metavar="-- COMMAND [ARG]...", help="The command.")],
+    queue: job_options.InQueue = None,
+    priority: job_options.Priority = None,
+    retries: job_options.Retries = None,
+    timeout: job_options.Timeout = None,
+    delay: job_options.Delay = None,
+    at: job_options.At = None,
+    ttl: job_options.Ttl = None,
+    deadline: job_options.Deadline = None,
+    tag: job_options.Tag = None,
+    subject: job_options.Subject = None,
+    group: job_options.Group = None,
+    after: job_options.After = None,
+    env: Annotated[
+        list[str] | None,
+        typer.Option("--env", "-e", metavar="NAME=VALUE", help="A variable for it; NAME alone takes it from here."),
+    ] = None,
+    cwd: Annotated[str, typer.Option(metavar="DIR", help="The folder it starts in; by default this one.")] = ".",
+    memory: Annotated[
+        int | None, typer.Option(metavar="MIB", min=1, help="How much memory each of its processes may have.")
+    ] = None,
+    cpu: Annotated[
+        int | None, typer.Option(metavar="SECONDS", min=1, help="How much CPU time each of its processes may use.")
+    ] = None,
+    grace: Annotated[
+        str | None, typer.Option(metavar="TIME", help="How long it has to end after SIGTERM, before SIGKILL.")
+    ] = None,
+    wait: Annotated[
+        bool, typer.Option("--wait", "-w", help="Stream its output, and end with its exit code. Ctrl-C lets it go on.")
+    ] = False,
+    home: HomeOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Queue a command, and print the number of its job.
+
+    There is no shell: each word is given as it is.
+
+    \b
+    Examples:
+      holdfast run -- make world
+      holdfast run --wait --retries 3 -- ./deploy.sh staging
+      holdfast run --at 02:00 --queue night -- sh -c 'du -s /home > usage.txt'
+    """
+    from holdfast.cli.command_client import CommandClient
+
+    choose(home)
+    hf = CommandClient()
+    options = job_options.options(
+        hf,
+        queue=queue,
+        priority=priority,
+        retries=retries,
+        timeout=timeout,
+        delay=delay,
+        at=at,
+        ttl=ttl,
+        deadline=deadline,
+        tag=tag,
+        subject=subject,
+        group=group,
+        after=after,
+    )
+    handle = hf.command(
+        *command,
+        cwd=cwd,
+        env=_variables(env),
+        memory_mb=memory,
+        cpu=cpu,
+        grace=seconds("grace", grace),
+        **options,
+    )
+    if wait:
+        _wait(handle, json=json)
+    elif json:
+        show_json(handle.job)
+    else:
+        print(handle.number)
+
+
+def _variables(given: list[str] | None) -> dict[str, str] | None:
+    import os
+
+    found = {}
+    for text in given or ():
+        name, is_set, value = text.partition("=")
+        if not is_set and name not in os.environ:
+            raise InvalidInput(f"--env {shown(text)}: there is no such variable here; write NAME=VALUE")
+        found[name] = value if is_set else os.environ[name]
+    return found or None
+
+
+def _wait(handle: JobHandle[Any], *, json: bool) -> None:
+    from holdfast.cli.logs import stream
+
+    number = handle.number
+    try:
+        if json:
+            handle.wait()
+        else:
+            stream(handle)
+    except KeyboardInterrupt:
+        say(f"\njob {number} goes on; its output: holdfast logs -f {number}   to stop it: holdfast cancel {number}")
+        raise
+    job = handle.job
+    if json:
+        show_json(job)
+    code = exit_code(handle, job)
+    if code and not json:
+        said = detail(job)
+        say(f"holdfast: job {job.number} is {job.state.name}{f': {clean(said)}' if said else ''}")
+    raise Ended(code)
+
+
+def exit_code(handle: JobHandle[Any], job: Job) -> int:
+    """That of the command; 1 if it never had one."""
+    if isinstance(job.state, Done):
+        return 0
+    last = next((run.exit_code for run in reversed(handle.runs)), None)
+    return last or FAILED

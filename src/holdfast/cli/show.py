@@ -1,0 +1,85 @@
+"""`holdfast show`: one job with everything that is known of it."""
+
+from __future__ import annotations
+
+from holdfast.cli.jobs_shown import detail, progress, what
+from holdfast.cli.options import HomeOption, JobArgument, JsonOption, client
+from holdfast.cli.output import Coloured, show_fields, show_json, show_table, state_text
+from holdfast.cli.times import length, local, when
+from holdfast.core.job import Job
+from holdfast.core.run import Run
+
+
+def show(job: JobArgument, home: HomeOption = None, json: JsonOption = False) -> None:
+    """Show one job with its runs.
+
+    What looks secret in its payload is hidden, but not with --json.
+
+    \b
+    Examples:
+      holdfast show 42
+      holdfast show 42 --json
+    """
+    handle = client(home).job(job)
+    found, runs = handle.job, handle.runs
+    if json:
+        show_json({"job": found, "runs": runs})
+        return
+    if job.isdigit() and int(job) != found.number:
+        print(f"job {job} was continued by a retry:")
+    show_fields(_fields(found, runs))
+    if runs:
+        print()
+        show_table(
+            ["run", "status", "started", "took", "error"], [_row(run, number) for number, run in enumerate(runs, 1)]
+        )
+
+
+def _fields(job: Job, runs: list[Run]) -> list[tuple[str, str | None]]:
+    from holdfast.observe.redact import redacted_json, redacted_text
+
+    state = state_text(job.state.name)
+    said = detail(job)
+    done = getattr(job.state, "result_summary", None)
+    policy = job.policy
+    return [
+        ("job", f"{job.number} ({job.id})"),
+        ("state", Coloured(f"{state}  {redacted_text(said)}" if said else str(state), state.colour)),
+        ("task", job.task),
+        ("command", what(job) if what(job) != job.task else None),
+        ("payload", redacted_json(job.payload) if job.payload != "{}" else None),
+        ("queue", job.queue),
+        ("priority", str(job.priority) if job.priority else None),
+        ("created", when(job.created_at)),
+        ("progress", progress(job)),
+        ("result", redacted_json(done) if done and done != "null" else None),
+        ("subject", job.subject and f"{job.subject}, generation {job.generation}"),
+        ("tag", job.tag),
+        ("group", job.group_id),
+        ("tenant", job.tenant if job.tenant != "default" else None),
+        ("retries", f"{policy.retries} at most, {job.tries.transient} used" if policy.retries else None),
+        ("timeout", length(job.timeout_ms)),
+        ("ttl", length(job.ttl_ms)),
+        ("deadline", when(job.deadline)),
+        ("retry of", job.retry_of),
+        ("child of", job.parent_job_id),
+        ("artifacts", _artifacts(runs)),
+        ("trace", job.trace_id),
+    ]
+
+
+def _artifacts(runs: list[Run]) -> str | None:
+    import msgspec
+
+    named = [run.artifacts for run in runs if run.artifacts]
+    if not named:
+        return None
+    return ", ".join(f"{item['name']} ({item['size']} bytes)" for item in msgspec.json.decode(named[-1]))
+
+
+def _row(run: Run, number: int) -> list[str]:
+    from holdfast.observe.redact import redacted_text
+
+    error = run.error or (f"exit code {run.exit_code}" if run.exit_code else "")
+    took = length(run.duration_ms)
+    return [str(number), state_text(run.status or "RUNNING"), local(run.started_at), took, redacted_text(error)]

@@ -1,0 +1,103 @@
+"""`holdfast status`: how the daemon, its workers and its queues are."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from holdfast.cli.options import HomeOption, JsonOption, client
+from holdfast.cli.output import GREEN, RED, Coloured, show_fields, show_json, show_table, size
+from holdfast.cli.queues import show_queues
+from holdfast.cli.times import ago, length
+
+if TYPE_CHECKING:
+    from holdfast.store.scripts.reserve import Reservation
+    from holdfast.store.scripts.stats import Stats
+    from holdfast.store.scripts.workers import Worker
+    from holdfast.wire.status import DaemonStatus
+
+
+def status(home: HomeOption = None, json: JsonOption = False) -> None:
+    """Show how the daemon, its workers and its queues are.
+
+    \b
+    Examples:
+      holdfast status
+      holdfast status --json
+    """
+    hf = client(home)
+    daemon, stats, workers, reservations = hf.daemon(), hf.stats(), hf.workers(), hf.reservations()
+    if json:
+        show_json({"daemon": daemon, "stats": stats, "workers": workers, "reservations": reservations})
+        return
+    show_fields(_fields(daemon, stats, reservations))
+    print()
+    show_table(
+        ["worker", "pid", "state", "running", "restarts", "queues"],
+        _rows(daemon, workers),
+        right=["running", "restarts"],
+    )
+    if stats.queues:
+        print()
+        show_queues(stats.queues)
+
+
+def _fields(daemon: DaemonStatus, stats: Stats, reservations: list[Reservation]) -> list[tuple[str, str | None]]:
+    up = length(time.time() * 1000 - daemon.started_at)
+    return [
+        ("daemon", f"version {daemon.version}, pid {daemon.pid} on {daemon.node}, up {up}"),
+        ("home", daemon.home),
+        ("store", f"{daemon.store}{_size(daemon)}"),
+        ("settings", daemon.settings),
+        ("listens", daemon.socket if daemon.tcp is None else f"{daemon.socket}, {daemon.tcp}"),
+        ("jobs", f"{stats.running} running in {stats.slots} slots, {stats.ended_per_second:.1f} ended per second"),
+        *((("reserved", _reserved(reservation))) for reservation in reservations),
+    ]
+
+
+def _size(daemon: DaemonStatus) -> str:
+    if daemon.dialect != "sqlite":
+        return ""
+    from pathlib import Path
+
+    try:
+        return f" ({size(Path(daemon.store).stat().st_size)})"
+    except OSError:
+        return ""
+
+
+def _reserved(held: Reservation) -> str:
+    what = "everything" if held.scope == "*" else f"queue {held.scope}"
+    granted = f"since {ago(held.granted_at)}" if held.granted_at is not None else "waits for what runs there"
+    return f"{what} by {held.reserved_by}, {granted}, until {ago(held.expires_at)}"
+
+
+def _rows(daemon: DaemonStatus, workers: list[Worker]) -> list[list[str]]:
+    """The workers that the daemon keeps, and then those that came by themselves."""
+    by_pid = {worker.pid: worker for worker in workers}
+    rows = []
+    for kept in daemon.workers:
+        worker = by_pid.pop(kept.pid, None) if kept.pid is not None else None
+        if kept.is_crash_looping:
+            state = Coloured(f"crash loop: {kept.last_end}", RED)
+        elif worker is not None:
+            state = _state(worker)
+        else:
+            state = Coloured("starting" if kept.pid is not None else f"down: {kept.last_end or 'not started'}", "")
+        rows.append([kept.name, str(kept.pid or "-"), state, _load(worker), str(kept.restarts), _queues(worker)])
+    others = [
+        [worker.name, str(worker.pid), _state(worker), _load(worker), "", _queues(worker)] for worker in by_pid.values()
+    ]
+    return rows + others
+
+
+def _state(worker: Worker) -> Coloured:
+    return Coloured("stopping", "") if worker.stop_requested_at is not None else Coloured("working", GREEN)
+
+
+def _load(worker: Worker | None) -> str:
+    return "" if worker is None else f"{worker.running} of {worker.slots}"
+
+
+def _queues(worker: Worker | None) -> str:
+    return "" if worker is None else " ".join("any" if queue == "*" else queue for queue in sorted(worker.queues))

@@ -1,0 +1,210 @@
+"""One frame of `holdfast top`: what there is to see, and how it is drawn."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from rich import box
+from rich.console import Group, RenderableType
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from holdfast.cli.jobs_shown import what
+from holdfast.cli.output import clean, size
+from holdfast.cli.times import length
+from holdfast.core.job import Job, Millis, Running, StateName
+from holdfast.store.scripts.stats import QueueStats, Stats
+from holdfast.store.scripts.workers import Worker
+from holdfast.wire.status import DaemonStatus
+
+if TYPE_CHECKING:
+    from holdfast.client.remote import Client
+
+MOST_JOBS = 100
+FIXED_LINES = 9
+ENDED = tuple(state for state in StateName if state not in ("QUEUED", "SCHEDULED", "RUNNING"))
+
+
+class Machine(Struct, frozen=True):
+    """How busy this machine is. Memory and disk are fractions in use."""
+
+    cpus: int
+    load: float
+    memory: float
+    memory_total: int
+    disk: float
+    disk_free: int
+
+
+class Glance(Struct, frozen=True):
+    """Everything at one moment. `rates` are jobs that ended per second, by queue, since the last look."""
+
+    daemon: DaemonStatus
+    stats: Stats
+    workers: list[Worker]
+    jobs: list[Job]
+    machine: Machine
+    rates: dict[str, float]
+
+
+class Look:
+    """Looks at the daemon, and remembers the last time."""
+
+    def __init__(self, hf: Client) -> None:
+        self._hf = hf
+        self._last: tuple[Millis, dict[str, int]] | None = None
+
+    def glance(self) -> Glance:
+        """How it is now."""
+        hf = self._hf
+        daemon, stats, workers = hf.daemon(), hf.stats(), hf.workers()
+        jobs = hf.jobs(state=StateName.RUNNING, limit=MOST_JOBS).jobs
+        return Glance(daemon, stats, workers, jobs, _machine(daemon.home), self._rates(stats))
+
+    def _rates(self, stats: Stats) -> dict[str, float]:
+        ended = {queue.name: sum(queue.jobs.get(state, 0) for state in ENDED) for queue in stats.queues}
+        last, self._last = self._last, (stats.now, ended)
+        if last is None or stats.now <= last[0]:
+            return {}
+        passed = (stats.now - last[0]) / 1000
+        # Retention takes old ones away; that is not a rate below nothing.
+        return {name: max(0.0, (count - last[1].get(name, 0)) / passed) for name, count in ended.items()}
+
+
+def _machine(home: str) -> Machine:
+    import psutil
+
+    memory, disk = psutil.virtual_memory(), psutil.disk_usage(home)
+    used = 1 - memory.available / memory.total
+    return Machine(os.cpu_count() or 1, os.getloadavg()[0], used, memory.total, disk.percent / 100, disk.free)
+
+
+def draw(glance: Glance, width: int, height: int | None, problem: str | None = None) -> Group:
+    """The frame. Without a height, all of it."""
+    queues = _queues(glance)
+    workers = _workers(glance)
+    room = MOST_JOBS if height is None else max(1, height - FIXED_LINES - queues.row_count - workers.row_count)
+    parts: list[RenderableType] = [
+        _head(glance, problem),
+        _machine_line(glance.machine, width),
+        Text(),
+        queues,
+        workers,
+    ]
+    parts.append(_jobs(glance, room) if glance.jobs else Text("nothing runs", style="dim"))
+    if height is not None:
+        parts.append(Text("q quits", style="dim"))
+    return Group(*parts)
+
+
+def _head(glance: Glance, problem: str | None) -> Text:
+    if problem is not None:
+        return Text(clean(problem), style="red", no_wrap=True, overflow="ellipsis")
+    daemon, stats = glance.daemon, glance.stats
+    up = length(time.time() * 1000 - daemon.started_at)
+    line = Text(no_wrap=True, overflow="ellipsis")
+    line.append("holdfast ", style="bold").append(f"{daemon.version}  up {up}  ")
+    line.append(f"{stats.running}", style="cyan").append(f" running of {stats.slots} slots  ")
+    line.append(f"{stats.jobs.get(StateName.QUEUED, 0)}", style="yellow").append(" queued  ")
+    line.append(f"{stats.ended_per_second:.1f}", style="green").append(" ended/s  ")
+    return line.append(time.strftime("%H:%M:%S"), style="dim")
+
+
+def _machine_line(machine: Machine, width: int) -> Table:
+    line = Table.grid(padding=(0, 1))
+    wide = max(6, min(20, (width - 60) // 3))
+    parts = (
+        ("load", machine.load / machine.cpus, f"{machine.load:.1f} on {machine.cpus}"),
+        ("memory", machine.memory, f"{machine.memory:.0%} of {size(machine.memory_total)}"),
+        ("disk", machine.disk, f"{size(machine.disk_free)} free"),
+    )
+    cells: list[RenderableType] = []
+    for name, share, said in parts:
+        colour = "green" if share < 0.7 else "yellow" if share < 0.9 else "red"
+        cells += [Text(name, style="dim"), _bar(share, wide, colour), Text(said)]
+    line.add_row(*cells)
+    return line
+
+
+def _bar(share: float, wide: int, colour: str) -> ProgressBar:
+    return ProgressBar(100, min(100.0, share * 100), width=wide, complete_style=colour, finished_style=colour)
+
+
+def _table(*columns: str, right: tuple[str, ...] = ()) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, expand=False, header_style="bold", padding=(0, 1))
+    for name in columns:
+        table.add_column(name.upper(), justify="right" if name in right else "left", no_wrap=True, overflow="ellipsis")
+    return table
+
+
+def _queues(glance: Glance) -> Table:
+    numbers = ("running", "queued", "scheduled", "done", "failed", "ended/s")
+    table = _table("queue", *numbers, "oldest", "", right=numbers)
+    for queue in glance.stats.queues:
+        table.add_row(*_queue(queue, glance.rates.get(queue.name), glance.stats.now))
+    return table
+
+
+def _queue(queue: QueueStats, rate: float | None, now: Millis) -> list[Text]:
+    def count(state: StateName, style: str) -> Text:
+        number = queue.jobs.get(state, 0)
+        return Text(f"{number}", style=style if number else "dim")
+
+    running = count(StateName.RUNNING, "cyan")
+    if queue.concurrency is not None:
+        running.append(f"/{queue.concurrency}")
+    paused = "" if queue.paused_at is None else f"paused {clean(queue.pause_reason or '')}"
+    return [
+        Text(queue.name),
+        running,
+        count(StateName.QUEUED, "yellow"),
+        count(StateName.SCHEDULED, "blue"),
+        count(StateName.DONE, "green"),
+        count(StateName.FAILED, "red"),
+        Text("-" if rate is None else f"{rate:.1f}"),
+        Text("" if queue.ready_since is None else length(max(0, now - queue.ready_since))),
+        Text(paused, style="yellow"),
+    ]
+
+
+def _workers(glance: Glance) -> Table:
+    table = _table("worker", "pid", "running", "slots", "state", right=("pid", "running", "slots"))
+    kept = {place.pid: place for place in glance.daemon.workers if place.pid is not None}
+    for worker in glance.workers:
+        place = kept.get(worker.pid)
+        state = "stopping" if worker.stop_requested_at is not None else ""
+        table.add_row(
+            Text(worker.name if place is None else place.name),
+            str(worker.pid),
+            Text(str(worker.running), style="cyan" if worker.running else "dim"),
+            str(worker.slots),
+            Text(state, style="yellow"),
+        )
+    for place in glance.daemon.workers:
+        if place.is_crash_looping:
+            table.add_row(Text(place.name), str(place.pid or "-"), "", "", Text(f"crash loop: {place.last_end}", "red"))
+    return table
+
+
+def _jobs(glance: Glance, room: int) -> Table:
+    table = _table("job", "queue", "what", "for", "progress", "", right=("job",))
+    for job in glance.jobs[:room]:
+        assert isinstance(job.state, Running)
+        drawn = Text() if job.progress is None else _bar(job.progress, 16, "cyan")
+        said = clean(job.progress_text or "")
+        if job.state.cancel_requested_at is not None:
+            said = f"asked to stop {said}"
+        share = "" if job.progress is None else f"{job.progress:4.0%} "
+        table.add_row(
+            str(job.number),
+            job.queue,
+            Text(clean(what(job))),
+            length(max(0, glance.stats.now - job.state.since)),
+            drawn,
+            Text(f"{share}{said}"),
+        )
+    return table

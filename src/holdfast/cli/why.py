@@ -1,0 +1,128 @@
+"""`holdfast why`: what holds a job back, gate by gate."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from holdfast.cli.jobs_shown import detail, progress, what
+from holdfast.cli.options import HomeOption, JobArgument, JsonOption, client
+from holdfast.cli.output import DIM, clean, mark, paint, show_json, state_text
+from holdfast.cli.times import ago, when
+from holdfast.core.errors import NotFound
+from holdfast.core.gates import Closed, Open
+from holdfast.core.job import Job, Queued, Running, Scheduled
+
+if TYPE_CHECKING:
+    from holdfast.client.remote import Client
+    from holdfast.core.run import Run
+    from holdfast.store.scripts.why import Why
+
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+WIDE = 19
+
+
+def why(job: JobArgument, home: HomeOption = None, json: JsonOption = False) -> None:
+    """Say why a job does not run yet.
+
+    Every gate, what it sees, and what would open it. For a job that runs, where; for one that has ended, how.
+
+    \b
+    Examples:
+      holdfast why 42
+    """
+    hf = client(home)
+    handle = hf.job(job)
+    said = handle.why()
+    if json:
+        show_json(said)
+        return
+    found = handle.job
+    print(f"job {found.number} ({clean(what(found))}) is {paint(state_text(found.state.name))}{_since(found)}")
+    match found.state:
+        case Running():
+            _tell_where(hf, found, handle.runs)
+        case Queued() | Scheduled():
+            _tell_gates(hf, found, said)
+        case _:
+            _tell_end(found, handle.runs)
+
+
+def _since(job: Job) -> str:
+    since = getattr(job.state, "since", None) or getattr(job.state, "at", None)
+    return f" since {when(since)}" if since is not None else ""
+
+
+def _tell_gates(hf: Client, job: Job, said: Why) -> None:
+    closed = said.closed
+    if closed:
+        count = "one gate holds it" if len(closed) == 1 else f"{len(closed)} gates hold it"
+        print(f"{count}:\n")
+    elif said.free_slots:
+        print("nothing holds it: it is about to run\n")
+    else:
+        print("no gate holds it: it runs as soon as a worker has a free slot\n")
+    for gate in said.gates:
+        match gate:
+            case Closed():
+                print(f"{mark(False)} {gate.gate:{WIDE}} {_named(hf, gate.reason)}")
+                for name, text in (("now", gate.now), ("opens with", gate.needs), ("at", when(gate.opens_at))):
+                    if text:
+                        print(f"  {'':{WIDE}} {paint(name + ':', DIM)} {_named(hf, text)}")
+            case Open():
+                print(f"{mark(True)} {gate.gate:{WIDE}} {paint(_named(hf, gate.now), DIM)}")
+    slots = f"{said.free_slots} free where its task is offered"
+    if not any(gate.gate == "worker" for gate in closed):
+        print(f"{mark(bool(said.free_slots))} {'slot':{WIDE}} {paint(slots, DIM) if said.free_slots else slots}")
+    hint = _hint(job, closed)
+    if hint:
+        print(f"\n{hint}")
+
+
+def _hint(job: Job, closed: Sequence[Closed]) -> str | None:
+    """A command that would open it."""
+    match [gate.gate for gate in closed]:
+        case ["queue paused"]:
+            return f"to go on: holdfast resume {job.queue}"
+        case ["queue concurrency"]:
+            return f"to let more run: holdfast queue {job.queue} --limit N"
+        case ["worker"]:
+            return "to run it: holdfast worker --app FILE, or holdfast up --app FILE, with code that has this task"
+        case ["reservation"]:
+            return "who holds it: holdfast status"
+    return None
+
+
+def _tell_where(hf: Client, job: Job, runs: Sequence[Run]) -> None:
+    assert isinstance(job.state, Running)
+    state = job.state
+    session = next((row for row in hf.sessions() if row.id == state.session_id), None)
+    run = next((run for run in runs if run.id == state.run_id), None)
+    where = "a worker that has just gone" if session is None else f"{session.kind} {session.pid} on {session.node}"
+    own = f", process {run.pid}" if run is not None and run.pid else ""
+    print(f"it is run {len(runs)}, in {where}{own}")
+    if job.progress is not None:
+        print(f"progress {progress(job)}")
+    if state.cancel_requested_at is not None:
+        print(f"it was asked to stop {ago(state.cancel_requested_at)}")
+
+
+def _tell_end(job: Job, runs: Sequence[Run]) -> None:
+    count = {0: "it never ran", 1: "it ran once"}.get(len(runs), f"it ran {len(runs)} times")
+    said = detail(job)
+    print(f"{count}{f'; {clean(said)}' if said else ''}")
+    if job.state.name == "FAILED":
+        print(f"its output: holdfast logs {job.number}   again: holdfast retry {job.number}")
+
+
+def _named(hf: Client, text: str) -> str:
+    """The text with jobs by their numbers."""
+
+    def number(found: re.Match[str]) -> str:
+        try:
+            return f"{hf.job(found.group()).job.number}"
+        except NotFound:
+            return found.group()
+
+    return clean(_UUID.sub(number, text))

@@ -1,0 +1,98 @@
+"""Commands as jobs: a program with its arguments, run in a process of its own."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from holdfast.client.durations import Duration, to_millis
+from holdfast.client.handle import JobHandle
+from holdfast.client.options import make_options
+from holdfast.client.store_access import StoreAccess
+from holdfast.client.task import Enqueuing
+from holdfast.core.errors import InvalidInput
+from holdfast.core.limits import check_int, shown
+from holdfast.workers.command import MOST_CPU_S, MOST_MEMORY_MB, SPEC, check_command
+
+
+class Commands:
+    """The part of `Holdfast` that queues commands."""
+
+    _access: StoreAccess
+
+    def command(
+        self,
+        *argv: str | Path,
+        cwd: str | Path | None = None,
+        env: Mapping[str, str] | None = None,
+        grace: Duration | None = None,
+        memory_mb: int | None = None,
+        cpu: int | None = None,
+        **options: Any,
+    ) -> JobHandle[dict[str, int]]:
+        """Queue a command: `hf.command("make", "world", cwd="src", retry=3)`. Its result is `{"exit_code": 0}`.
+
+        There is no shell: each argument is given to the program as it is. It sees PATH, HOME, USER, LANG and TERM of
+        the worker, `env`, and who it is (HOLDFAST_RUN_ID and so on). `cwd` is the folder it starts in, by default that
+        of the worker. Asked to stop, it has `grace` seconds after SIGTERM. `memory_mb` bounds the address space of each
+        process and `cpu` the seconds of CPU time. The other options are those of `Task.options`.
+        """
+        arguments = _arguments(argv, cwd, env, grace, memory_mb, cpu)
+        return self._commands(options).enqueue(**arguments)
+
+    async def acommand(
+        self,
+        *argv: str | Path,
+        cwd: str | Path | None = None,
+        env: Mapping[str, str] | None = None,
+        grace: Duration | None = None,
+        memory_mb: int | None = None,
+        cpu: int | None = None,
+        **options: Any,
+    ) -> JobHandle[dict[str, int]]:
+        """The awaitable twin of `command`."""
+        arguments = _arguments(argv, cwd, env, grace, memory_mb, cpu)
+        return await self._commands(options).aenqueue(**arguments)
+
+    def _commands(self, options: Mapping[str, Any]) -> Enqueuing[..., dict[str, int]]:
+        return Enqueuing(self._access, SPEC, make_options(options))
+
+
+def _check_env(env: Mapping[str, str]) -> dict[str, str]:
+    if not isinstance(env, Mapping):
+        raise InvalidInput(f"env {shown(env)} is not valid: give a dictionary of text by name")
+    for name, value in env.items():
+        if not isinstance(name, str) or not isinstance(value, str):
+            raise InvalidInput(f"environment variable {shown(name)} is {shown(value)}: names and values are text")
+    return dict(env)
+
+
+def _arguments(
+    argv: tuple[str | Path, ...],
+    cwd: str | Path | None,
+    env: Mapping[str, str] | None,
+    grace: Duration | None,
+    memory_mb: int | None,
+    cpu: int | None,
+) -> dict[str, Any]:
+    for word in argv:
+        if not isinstance(word, str | os.PathLike):
+            raise InvalidInput(f"{shown(word)} is not an argument of a command: give text, each argument by itself")
+    arguments: dict[str, Any] = {"argv": [os.fspath(word) for word in argv]}
+    if cwd is not None:
+        if not isinstance(cwd, str | os.PathLike):
+            raise InvalidInput(f"cwd {shown(cwd)} is not the path of a folder")
+        # Whoever runs it may stand somewhere else.
+        arguments["cwd"] = os.path.abspath(cwd)
+    if env is not None:
+        arguments["env"] = _check_env(env)
+    if grace is not None:
+        arguments["grace_s"] = to_millis("grace", grace) / 1000
+    if memory_mb is not None:
+        arguments["memory_mb"] = check_int("memory_mb", memory_mb, 1, MOST_MEMORY_MB)
+    if cpu is not None:
+        arguments["cpu_s"] = check_int("cpu", cpu, 1, MOST_CPU_S)
+    check_command(arguments)
+    return arguments

@@ -1,0 +1,60 @@
+"""What a job said and made: its logs and artifacts."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import BinaryIO
+
+from holdfast.client.store_access import StoreAccess
+from holdfast.store.files import Artifact, JobFiles
+from holdfast.store.scripts import look, output
+from holdfast.store.scripts.output import LogPart
+
+
+class Outputs:
+    """The part of `JobHandle` that reads files."""
+
+    _access: StoreAccess
+
+    @property
+    def id(self) -> str:
+        """The job's id."""
+        raise NotImplementedError
+
+    def read_log(self, offset: int = 0, limit: int = 1 << 16, run_id: str | None = None) -> LogPart:
+        """A piece of the log of a run, the last one if none is named. The next piece begins where this one ends.
+
+        `offset` counts bytes from the beginning of the run; where they are no longer kept, the piece begins later and
+        says so. `eof` means that the run has ended and nothing comes behind this piece.
+        """
+        return self._access.engine.ask(output.read_log, self.id, run_id, offset, limit)
+
+    async def aread_log(self, offset: int = 0, limit: int = 1 << 16, run_id: str | None = None) -> LogPart:
+        """The awaitable twin of `read_log`."""
+        return await asyncio.to_thread(self.read_log, offset, limit, run_id)
+
+    def tail(self, lines: int = 10, run_id: str | None = None) -> str:
+        """The last lines of the log of a run, the last one if none is named."""
+        found = self._access.engine.ask(output.tail_log, self.id, run_id, lines)
+        return found.data.decode("utf-8", "replace")
+
+    async def atail(self, lines: int = 10, run_id: str | None = None) -> str:
+        """The awaitable twin of `tail`."""
+        return await asyncio.to_thread(self.tail, lines, run_id)
+
+    def artifacts(self) -> list[Artifact]:
+        """The files that the job has made so far, with their sizes."""
+        return self._access.engine.ask(output.list_artifacts, self.id)
+
+    async def aartifacts(self) -> list[Artifact]:
+        """The awaitable twin of `artifacts`."""
+        return await asyncio.to_thread(self.artifacts)
+
+    def open_artifact(self, name: str) -> BinaryIO:
+        """An artifact to read, on the machine that has it: `with job.open_artifact("report.html") as file: …`."""
+        last = self._access.read(look.find_last, self.id)
+        return JobFiles(self._access.engine.files).open_artifact(last.id, name)
+
+    async def aopen_artifact(self, name: str) -> BinaryIO:
+        """The awaitable twin of `open_artifact`."""
+        return await asyncio.to_thread(self.open_artifact, name)

@@ -1,0 +1,82 @@
+"""What is going on as a whole: figures, workers, groups, reservations.
+
+Every blocking call has an awaitable twin with the prefix `a`.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from holdfast.client.durations import Duration
+from holdfast.client.store_access import StoreAccess
+from holdfast.core.limits import check_int, check_label
+from holdfast.store.scripts import groups, reserve, stats, workers
+from holdfast.store.scripts.groups import GroupPage
+from holdfast.store.scripts.reserve import EVERYTHING, Reservation
+from holdfast.store.scripts.stats import Stats
+from holdfast.store.scripts.workers import Worker
+
+if TYPE_CHECKING:
+    from holdfast.client.reserving import Reserving
+
+MOST_PER_PAGE = 1_000
+
+
+class Overview:
+    """The part of `Holdfast` that looks at everything at once, and can keep it still."""
+
+    _access: StoreAccess
+
+    def stats(self) -> Stats:
+        """Jobs by queue and state, who works, how long the next job has been ready, how many jobs end."""
+        return self._access.read(stats.stats, self._access.now())
+
+    async def astats(self) -> Stats:
+        """The awaitable twin of `stats`."""
+        return await self._access.aread(stats.stats, self._access.now())
+
+    def workers(self) -> list[Worker]:
+        """Every worker that lives: what it offers, and how much of that is in use."""
+        return self._access.read(workers.list_workers)
+
+    async def aworkers(self) -> list[Worker]:
+        """The awaitable twin of `workers`."""
+        return await self._access.aread(workers.list_workers)
+
+    def groups(self, *, limit: int = 50, cursor: str | None = None) -> GroupPage:
+        """A page of groups, newest first."""
+        return self._access.read(groups.list_groups, *_page(limit, cursor))
+
+    async def agroups(self, *, limit: int = 50, cursor: str | None = None) -> GroupPage:
+        """The awaitable twin of `groups`."""
+        return await self._access.aread(groups.list_groups, *_page(limit, cursor))
+
+    def reservations(self) -> list[Reservation]:
+        """Every reservation that has not ended, oldest first."""
+        return self._access.read(reserve.list_reservations)
+
+    async def areservations(self) -> list[Reservation]:
+        """The awaitable twin of `reservations`."""
+        return await self._access.aread(reserve.list_reservations)
+
+    def reserve(
+        self,
+        scope: str = EVERYTHING,
+        *,
+        wait: Duration | None = None,
+        ttl: Duration = timedelta(days=1),
+        reserved_by: str | None = None,
+    ) -> Reserving:
+        """Keep a queue, or everything (`"*"`), free of new runs: `with hf.reserve("build"):`, or `async with`.
+
+        The block begins when nothing runs there any more. `wait` is how long that may take, by default any time; then
+        it raises Busy, and at once with 0. It ends with the block, with this program, or after `ttl`.
+        """
+        from holdfast.client.reserving import Reserving
+
+        return Reserving(self._access, scope, wait, ttl, reserved_by)
+
+
+def _page(limit: int, cursor: str | None) -> tuple[int, str | None]:
+    return check_int("limit", limit, 1, MOST_PER_PAGE), None if cursor is None else check_label("cursor", cursor)

@@ -1,0 +1,180 @@
+"""The database of a home, whether a daemon runs on it or not: where it is, and how it is looked after."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from holdfast.client.database import make_engine
+from holdfast.core.errors import Conflict, HoldfastError, InvalidInput, NoDaemon, StoreUnavailable
+from holdfast.daemon.settings_file import find_file, load
+from holdfast.runtime.clock import SystemClock
+from holdfast.store.engine import new_uuid
+from holdfast.store.locks import LifeLock, is_locked
+from holdfast.store.scripts.doctor import Violation, examine
+from holdfast.store.sqlite import care
+from holdfast.store.sqlite.care import Size, Tell, Versions
+from holdfast.wire.home import Address, Home
+from holdfast.wire.peer import Peer
+from holdfast.wire.status import DaemonStatus
+from holdfast.wire.transport import Transport
+
+
+class Compacted(Struct, frozen=True):
+    """The sizes before and after; `is_whole` says whether the file itself was made small, or only its log emptied."""
+
+    before: Size
+    after: Size
+    is_whole: bool
+
+
+class HomeDatabase:
+    """Where the jobs of a home are."""
+
+    def __init__(self, home: Home, config: Path | None = None) -> None:
+        self.home = home
+        self.status = ask_daemon(home)
+        self._config = config
+        self._url: str | None = None
+        if self.status is not None and self.status.dialect != "sqlite":
+            self._path, self.name = None, self.status.store
+        elif self.status is not None:
+            self._path = self.name = self.status.store
+        else:
+            daemon = load(find_file(home, config)).daemon
+            store = daemon.store or str(home.database)
+            if "://" in store:
+                self._url, self._schema, self._path = store, daemon.schema, None
+                self.name = f"PostgreSQL, schema {daemon.schema}"
+            else:
+                self._path = self.name = store
+
+    @property
+    def is_postgres(self) -> bool:
+        """Whether the jobs are in PostgreSQL."""
+        return self._path is None
+
+    @property
+    def path(self) -> str:
+        """The SQLite file; InvalidInput says what to use where the jobs are in PostgreSQL."""
+        if self._path is None:
+            raise InvalidInput(
+                f"the jobs of this home are in {self.name}: use PostgreSQL's own tools for that, such as pg_dump and "
+                "pg_restore for copies, and VACUUM"
+            )
+        return self._path
+
+    def back_up(self, target: Path, tell: Tell) -> int:
+        """Make a checked copy, while a daemon runs or not; its size."""
+        if target.is_dir():
+            raise InvalidInput(f"{target} is a folder; give the path of a file in it")
+        if not target.absolute().parent.is_dir():
+            raise InvalidInput(f"the folder {target.absolute().parent} does not exist; create it first")
+        with suppress(OSError):
+            if target.samefile(self.path):
+                raise InvalidInput(f"{target} is the database itself; choose another file")
+        return care.copied(self.path, target.absolute(), tell)
+
+    def restore(self, copy: Path, tell: Tell) -> Path | None:
+        """Put a copy in the place of the database; where the old one went, if there was one."""
+        self._refuse_while_used()
+        if not copy.is_file():
+            raise InvalidInput(f"there is no file {copy}")
+        if not care.versions(str(copy)).has:
+            raise InvalidInput(f"{copy} is not a copy of a Holdfast database")
+        self.home.create()
+        aside = Path(f"{self.path}.before-restore-{time.strftime('%Y%m%d-%H%M%S')}")
+        if aside.exists():
+            raise Conflict(f"{aside} exists already; try again in a second")
+        is_new = not Path(self.path).exists()
+        with self._no_daemon():
+            care.restored(self.path, copy, aside, tell)
+        return None if is_new else aside
+
+    def check(self) -> list[Violation]:
+        """What must never be, with the rows that show it."""
+        if self._path is not None and not Path(self._path).exists():
+            raise StoreUnavailable(f"there is no database {self._path} yet; holdfast up makes it")
+        clock = SystemClock()
+        if self._url is not None:
+            engine = make_engine(self._url, "full", self._schema, clock, new_uuid)
+        elif self._path is not None:
+            wrong = care.problems(self._path)
+            if wrong:
+                return [Violation("database", [{"message": line} for line in wrong])]
+            versions = care.versions(self._path)
+            if versions.has != versions.newest:
+                raise HoldfastError(
+                    f"{self._path} has schema {versions.has:03d}, this program needs {versions.newest:03d}; "
+                    "first: holdfast db migrate"
+                )
+            engine = make_engine(self._path, "full", "holdfast", clock, new_uuid)
+        else:
+            raise NoDaemon("the daemon went away; try again")
+        try:
+            return examine(engine)
+        finally:
+            engine.close()
+
+    def versions(self) -> Versions:
+        """The schema of the file, and the newest one."""
+        return care.versions(self.path)
+
+    def migrate(self) -> None:
+        """Bring the file to the newest schema; a copy of what it was stays beside it."""
+        self._refuse_while_used()
+        with self._no_daemon():
+            engine = make_engine(self.path, "full", "holdfast", SystemClock(), new_uuid)
+            engine.open()
+            engine.close()
+
+    def compact(self) -> Compacted:
+        """Give back what is free inside; while somebody works with it, only empty the write-ahead log."""
+        before = care.size(self.path)
+        is_whole = self.status is None and not care.users(self.path)
+        if is_whole:
+            with self._no_daemon():
+                care.compacted(self.path)
+        else:
+            care.emptied_wal(self.path)
+        return Compacted(before, care.size(self.path), is_whole)
+
+    def _refuse_while_used(self) -> None:
+        if is_locked(str(self.home.lock)):
+            pid = self.home.daemon_pid() or "unknown"
+            raise Conflict(f"a daemon with pid {pid} works with {self.name}; stop it first: holdfast down")
+        living = care.users(self.path)
+        if living:
+            raise Conflict(f"{len(living)} programs work with {self.name}; stop them first")
+
+    @contextmanager
+    def _no_daemon(self) -> Iterator[None]:
+        """Nobody becomes the daemon of this home meanwhile."""
+        try:
+            lock = LifeLock(self.home.lock)
+        except BlockingIOError:
+            raise Conflict("a daemon has just started here; stop it first: holdfast down") from None
+        try:
+            self.home.lock.write_text(str(os.getpid()))
+            yield
+        finally:
+            lock.release()
+
+
+def ask_daemon(home: Home, timeout: float = 5.0) -> DaemonStatus | None:
+    """How the daemon of a home is; None if there is none."""
+    if not is_locked(str(home.lock)):
+        return None
+    transport = Transport(Peer(Address(socket=str(home.socket), lock=str(home.lock))))
+    try:
+        return msgspec.json.decode(transport.call("GET", "/v1/daemon", timeout=timeout), type=DaemonStatus)
+    except NoDaemon:
+        return None
+    finally:
+        transport.close()

@@ -1,0 +1,77 @@
+"""The instruments of a daemon, put together: what is measured, who judges it, where it is sent."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING
+
+from holdfast.core.errors import InvalidInput
+from holdfast.daemon.meter import Meter, Sources
+from holdfast.daemon.settings import Settings, SlaSettings
+from holdfast.daemon.watching import MetricsSender, SlaWatch
+from holdfast.observe.logs import ROOT, LogFile
+from holdfast.observe.metrics import Metrics
+from holdfast.observe.sla import PROMISES, Promise, Sla
+from holdfast.runtime.canary import Canary
+from holdfast.runtime.clock import Clock
+from holdfast.runtime.loop import Loop
+from holdfast.store.engine import Engine
+
+if TYPE_CHECKING:
+    from holdfast.observe.otlp import Otlp
+
+
+class Instruments:
+    """Everything that watches one daemon. Lives on its event loop, from `start` until `stop`."""
+
+    def __init__(self, engine: Engine, clock: Clock, settings: Settings) -> None:
+        self._otlp = start_otlp(settings.observe.otlp, "holdfast")
+        metrics = Metrics()
+        sla = Sla(promises(settings.sla))
+        self.meter = Meter(engine, clock, metrics, sla)
+        engine.watch(self.meter.committed)
+        self._loops: list[Loop] = [SlaWatch(clock, sla, metrics, self.meter)]
+        if settings.observe.canary_every:
+            self._loops.append(Canary(engine, clock, metrics, every=settings.observe.canary_every))
+        if self._otlp is not None:
+            every = settings.observe.otlp_every
+            self._loops.append(MetricsSender(clock, self._otlp, metrics, self.meter, every))
+
+    def start(self, sources: Sources) -> None:
+        """Begin, once the daemon takes calls."""
+        sources.lines_dropped = lines_dropped
+        self.meter.sources = sources
+        for loop in self._loops:
+            loop.start()
+
+    async def stop(self) -> None:
+        """Send what is left, and watch no longer."""
+        for loop in self._loops:
+            await loop.stop()
+        if self._otlp is not None:
+            await asyncio.to_thread(self._otlp.close)
+
+
+def promises(settings: SlaSettings) -> list[Promise]:
+    """What is promised, with the limits that were set."""
+    return [
+        Promise(promise.name, getattr(settings, promise.name) * 1000, promise.measure, promise.fewest)
+        for promise in PROMISES
+    ]
+
+
+def start_otlp(endpoint: str | None, service: str) -> Otlp | None:
+    """The connection to a collector, if one was set; InvalidInput says what it lacks."""
+    if endpoint is None:
+        return None
+    try:
+        from holdfast.observe.otlp import Otlp
+    except ImportError as error:
+        raise InvalidInput(f"observe.otlp = {endpoint!r} cannot be used: {error}") from None
+    return Otlp(endpoint, service)
+
+
+def lines_dropped() -> int:
+    """How many lines the log of this process has lost."""
+    return sum(handler.dropped for handler in logging.getLogger(ROOT).handlers if isinstance(handler, LogFile))

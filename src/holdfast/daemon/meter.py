@@ -1,0 +1,153 @@
+"""Turns what happens in the daemon into metrics and samples: every commit, every call, every exchange with a worker."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+from msgspec import Struct
+
+from holdfast.core.job import TERMINAL, Millis, RunId, StateName
+from holdfast.core.requests import Claimed, Report
+from holdfast.core.settle import Broke
+from holdfast.observe.metrics import Depth, Metrics, Readings
+from holdfast.observe.sla import Sla
+from holdfast.runtime.clock import Clock
+from holdfast.store.engine import Engine, Tx
+from holdfast.store.scripts.exchange import Exchange
+from holdfast.store.scripts.look import Count, counts
+from holdfast.store.statements import sql
+from holdfast.store.tally import Tally
+
+MOST_RUNS = 100_000
+RUNNING = StateName.RUNNING
+LOOKS = frozenset({"stats", "counts", "list_queues", "find_job", "hello", "livez", "readyz"})
+# After these, a job may start that could not before, however idle the system was.
+OPENING = frozenset({"resume", "release", "set_limit", "open_session", "bulk"})
+
+
+class Store(Struct, frozen=True):
+    """What the database says about itself."""
+
+    counts: list[Count]
+    workers: int
+
+
+class Sources(Struct):
+    """Where figures come from that others count."""
+
+    long_calls: Callable[[], tuple[int, int]] = lambda: (0, 0)
+    restarts: Callable[[], int] = lambda: 0
+    lines_dropped: Callable[[], int] = lambda: 0
+
+
+class Meter:
+    """Lives on the daemon's event loop; `committed` may come from any thread."""
+
+    def __init__(self, engine: Engine, clock: Clock, metrics: Metrics, sla: Sla) -> None:
+        self._engine = engine
+        self._clock = clock
+        self._metrics = metrics
+        self._sla = sla
+        self._runs: dict[RunId, str] = {}
+        self._calm_since: Millis = clock.now()
+        self.sources = Sources()
+
+    def committed(self, seconds: float, tally: Tally) -> None:
+        """A transaction was committed by this process."""
+        self._metrics.committed(seconds)
+        for queue, jobs in tally.enqueued.items():
+            self._metrics.enqueued(queue, jobs)
+        if tally.ended:
+            self._metrics.ended(tally.ended)
+
+    def called(self, call: str, seconds: float, status: int) -> None:
+        """A short call was answered."""
+        self._metrics.called(call, seconds * 1000)
+        if status >= 400:
+            self._metrics.answered_with_error(call, status)
+        elif call == "enqueue" or call in LOOKS:
+            self._sla.sample("look" if call in LOOKS else call, seconds * 1000, self._clock.monotonic())
+        elif call in OPENING:
+            self._calm_since = self._clock.now()
+
+    def exchanged(self, reports: Sequence[Report], said: Exchange, seconds: float) -> None:
+        """A worker delivered and took; handing out took so many seconds, once there was something."""
+        for report, settled in zip(reports, said.settled, strict=True):
+            if settled.refused is not None:
+                self._metrics.refused_a_report()
+                self._runs.pop(report.run_id, None)
+            else:
+                self._ended(report, settled.state)
+        if said.claimed:
+            self._sla.sample("pop", seconds * 1000, self._clock.monotonic())
+            self._started(said.claimed)
+
+    async def forget_lost_runs(self) -> None:
+        """Runs of workers that died are settled by others and never reported; where nothing runs, none is left."""
+        if self._runs and not any(count.jobs and count.state == RUNNING for count in await self._engine.read(counts)):
+            self._runs.clear()
+            self._calm_since = self._clock.now()
+
+    async def text(self) -> bytes:
+        """The metrics of this moment, for Prometheus."""
+        await self.look()
+        return self._metrics.text()
+
+    async def look(self) -> None:
+        """Look up what is not counted as it happens."""
+        store = await self._engine.read(_store)
+        open_ones, refused = self.sources.long_calls()
+        live = [
+            Depth(count.queue, count.state, count.jobs)
+            for count in store.counts
+            if count.jobs and count.state not in TERMINAL
+        ]
+        self._metrics.look(
+            Readings(
+                live,
+                store.workers,
+                _wal_bytes(self._engine),
+                open_ones,
+                refused,
+                self.sources.restarts(),
+                self.sources.lines_dropped(),
+            )
+        )
+
+    def _started(self, claimed: Sequence[Claimed]) -> None:
+        was_calm = not self._runs
+        for run in claimed:
+            queued_at = run.started_at if run.queued_at is None else run.queued_at
+            waited = max(0, run.started_at - queued_at)
+            self._metrics.started(run.queue, waited)
+            # Nothing ran, and nothing was in its way, from before it was ready until now.
+            if was_calm and queued_at >= self._calm_since:
+                self._sla.sample("queue_to_run", waited, self._clock.monotonic())
+            self._runs[run.run_id] = run.queue
+        while len(self._runs) > MOST_RUNS:
+            # Those that were settled because their worker died are never reported.
+            del self._runs[next(iter(self._runs))]
+
+    def _ended(self, report: Report, state: StateName | None) -> None:
+        queue = self._runs.pop(report.run_id, None)
+        if not self._runs:
+            self._calm_since = self._clock.now()
+        if queue is None or state is None:
+            return  # Reported before, or handed out by an earlier daemon.
+        self._metrics.ran(queue, state, report.duration_ms)
+        if isinstance(report.outcome, Broke) and state not in TERMINAL:
+            self._metrics.retried(queue)
+
+
+def _store(tx: Tx) -> Store:
+    return Store(counts(tx), len(tx.rows(sql.offers)))
+
+
+def _wal_bytes(engine: Engine) -> int:
+    path = getattr(engine, "path", None)
+    if path is not None:
+        with suppress(OSError):
+            return os.stat(f"{path}-wal").st_size
+    return 0

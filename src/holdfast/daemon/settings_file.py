@@ -1,0 +1,154 @@
+"""Reads `holdfast.toml`. What does not fit is refused with its place, its value and what is allowed."""
+
+from __future__ import annotations
+
+import difflib
+import ipaddress
+import os
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from holdfast.core.errors import InvalidInput
+from holdfast.core.limits import shown
+from holdfast.daemon.kinds import Wrong
+from holdfast.daemon.settings import Settings, described
+from holdfast.wire.home import Home
+
+CONFIG = "HOLDFAST_CONFIG"
+
+
+def find_file(home: Home, chosen: Path | None = None) -> Path | None:
+    """The file with the settings: the one that was chosen, or the one in the home folder, if there is one."""
+    named = chosen or os.environ.get(CONFIG)
+    if named:
+        return Path(named).absolute()
+    return home.settings if home.settings.exists() else None
+
+
+def load(file: Path | None = None, options: Mapping[str, Any] | None = None) -> Settings:
+    """The settings of a file, if there is one, and above them the options of a command, such as `{"api.port": 80}`.
+
+    InvalidInput names what is wrong, where it stands, and what is allowed. An option that is None was not given.
+    """
+    folder = Path.cwd() if file is None else file.parent.absolute()
+    given = {} if file is None else _read(file)
+    _refuse_unknown(given, _kinds(Settings), f"{file}: [", "]", "the sections are")
+    sections: dict[str, Any] = {}
+    for name, kind in _kinds(Settings).items():
+        values = given.get(name, {})
+        if not isinstance(values, dict):
+            raise InvalidInput(f"{file}: {name} = {shown(values)} is not valid: [{name}] is a section with settings")
+        read = {key: _value(kind, f"{file}: {name}.", key, value, name) for key, value in values.items()}
+        sections[name] = kind(**_rooted(read, folder))
+    return check(_with_options(Settings(**sections), options or {}))
+
+
+def check(settings: Settings) -> Settings:
+    """Refuse settings that do not go together."""
+    api = settings.api
+    if (api.tls_cert is None) != (api.tls_key is None):
+        raise InvalidInput("api.tls_cert and api.tls_key go together: set both, or neither")
+    for name, path in (("tls_cert", api.tls_cert), ("tls_key", api.tls_key)):
+        if path is not None and not os.access(path, os.R_OK):
+            raise InvalidInput(f"api.{name} = {shown(path)} cannot be read; give the path of a PEM file")
+    if api.tls_cert is not None and api.tls_key is not None:
+        _check_certificate(api.tls_cert, api.tls_key)
+    if not is_loopback(api.host):
+        if not api.allow_remote:
+            raise InvalidInput(
+                f"api.host = {shown(api.host)} can be reached from other machines: set api.allow_remote = true if that "
+                'is what you want, or use "127.0.0.1"'
+            )
+        if api.tls_cert is None and not api.behind_proxy:
+            raise InvalidInput(
+                f"api.host = {shown(api.host)} would send the token over the network for all to read: set api.tls_cert "
+                "and api.tls_key, or api.behind_proxy = true if a proxy in front brings TLS"
+            )
+    if settings.runs.log_segment > settings.runs.log_bytes:
+        raise InvalidInput(
+            f"runs.log_segment = {settings.runs.log_segment} is more than runs.log_bytes = {settings.runs.log_bytes}: "
+            "a part cannot be larger than the whole"
+        )
+    return settings
+
+
+def _check_certificate(certificate: str, key: str) -> None:
+    import ssl  # Who uses no TLS need not wait for it.
+
+    try:
+        # A key with a password would have the system ask for it on the terminal.
+        ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(certificate, key, password=lambda: "")
+    except (ssl.SSLError, OSError) as error:
+        raise InvalidInput(
+            f"api.tls_cert = {shown(certificate)} and api.tls_key = {shown(key)} cannot be used ({error}): give a "
+            "certificate and its key as PEM files, the key without a password"
+        ) from None
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach the address."""
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _kinds(kind: type[Struct]) -> dict[str, type[Struct]]:
+    return {field.name: field.type for field in msgspec.structs.fields(kind)}
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(file.read_text("utf-8"))
+    except OSError as error:
+        raise InvalidInput(f"the settings {file} cannot be read ({error.strerror})") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"the settings {file} are not TOML: {error}") from None
+
+
+def _with_options(settings: Settings, options: Mapping[str, Any]) -> Settings:
+    for name, value in options.items():
+        if value is None:
+            continue
+        section, _, key = name.partition(".")
+        old = getattr(settings, section)
+        new = msgspec.structs.replace(old, **{key: _value(type(old), "--", key, value, section)})
+        settings = msgspec.structs.replace(settings, **{section: new})
+    return settings
+
+
+def _value(kind: type[Struct], where: str, key: str, value: Any, section: str) -> Any:
+    known = described(kind)
+    _refuse_unknown([key], known, where, "", f"[{section}] has")
+    try:
+        return known[key].kind.read(value)
+    except Wrong:
+        raise InvalidInput(f"{where}{key} = {shown(value)} is not valid: use {known[key].kind.allowed}") from None
+
+
+def _refuse_unknown(given: Iterable[str], known: Iterable[str], before: str, after: str, those: str) -> None:
+    names = list(known)
+    for name in given:
+        if name not in names:
+            close = difflib.get_close_matches(name, names, 1)
+            hint = f"did you mean {close[0]}? " if close else ""
+            raise InvalidInput(f"{before}{name}{after} is not known: {hint}{those} {', '.join(names)}")
+
+
+def _rooted(values: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Paths of a file are seen from the folder that it is in."""
+    for key in ("tls_cert", "tls_key"):
+        if key in values:
+            values[key] = str(folder / values[key])
+    if "apps" in values:
+        values["apps"] = tuple(
+            str(folder / app) if app.partition(":")[0].endswith(".py") else app for app in values["apps"]
+        )
+    if "store" in values and "://" not in values["store"]:
+        values["store"] = str(folder / values["store"])
+    return values

@@ -1,0 +1,81 @@
+"""The whole database at a glance, without a walk through its jobs."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from holdfast.core.job import Millis, StateName
+from holdfast.store.engine import Tx
+from holdfast.store.scripts.look import counts
+from holdfast.store.scripts.queues import list_queues
+from holdfast.store.scripts.sessions import running_sessions
+from holdfast.store.scripts.workers import list_workers
+from holdfast.store.statements import sql
+
+WINDOW_MS = 10_000
+MOST_COUNTED = 1_000_000
+MOST_QUEUES = 1_000
+
+
+class QueueStats(Struct, frozen=True, kw_only=True):
+    """A queue: its jobs by state, its limits, and since when the job that is next has been ready."""
+
+    name: str
+    jobs: dict[StateName, int]
+    ready_since: Millis | None = None
+    concurrency: int | None = None
+    paused_at: Millis | None = None
+    pause_reason: str | None = None
+
+
+class Stats(Struct, frozen=True, kw_only=True):
+    """Everything at a glance. `ended_per_second` is of the last ten seconds; `slots` are those of all workers."""
+
+    now: Millis
+    queues: list[QueueStats]
+    jobs: dict[StateName, int]
+    ready_since: Millis | None
+    ended_per_second: float
+    sessions: int
+    workers: int
+    slots: int
+    running: int
+
+
+def stats(tx: Tx, now: Millis) -> Stats:
+    """Jobs by queue and state, who works, how long the next job has been ready, how many jobs end."""
+    by_queue: dict[str, dict[StateName, int]] = {}
+    in_all: dict[StateName, int] = {}
+    for count in counts(tx):
+        state = StateName(count.state)
+        by_queue.setdefault(count.queue, {})[state] = count.jobs
+        in_all[state] = in_all.get(state, 0) + count.jobs
+    settings = {queue.name: queue for queue in list_queues(tx)}
+    ready = [name for name, jobs in by_queue.items() if jobs.get(StateName.QUEUED)][:MOST_QUEUES]
+    since: dict[str, Millis] = {name: tx.value(sql.ready_since, queue=name) for name in ready}
+    queues = []
+    for name in sorted(by_queue.keys() | settings.keys()):
+        own = settings.get(name)
+        queues.append(
+            QueueStats(
+                name=name,
+                jobs=by_queue.get(name, {}),
+                ready_since=since.get(name),
+                concurrency=None if own is None else own.concurrency,
+                paused_at=None if own is None else own.paused_at,
+                pause_reason=None if own is None else own.pause_reason,
+            )
+        )
+    workers = list_workers(tx)
+    ended: int = tx.value(sql.count_ended_since, since=now - WINDOW_MS, most=MOST_COUNTED)
+    return Stats(
+        now=now,
+        queues=queues,
+        jobs=in_all,
+        ready_since=min((moment for moment in since.values() if moment is not None), default=None),
+        ended_per_second=ended * 1_000 / WINDOW_MS,
+        sessions=len(running_sessions(tx)),
+        workers=len(workers),
+        slots=sum(worker.slots for worker in workers),
+        running=in_all.get(StateName.RUNNING, 0),
+    )

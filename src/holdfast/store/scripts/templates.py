@@ -1,0 +1,178 @@
+"""Templates: requests that are kept by name, to make jobs from. They are archived, never deleted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from holdfast.core.errors import Conflict, NotFound
+from holdfast.core.job import JobId, Millis
+from holdfast.core.requests import Dependency, Enqueued, NewJob
+from holdfast.core.retry import RetryPolicy
+from holdfast.core.subject import tenant_of
+from holdfast.store.engine import Tx
+from holdfast.store.scripts.enqueue import enqueue
+from holdfast.store.statements import sql
+
+
+class JobOptions(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How the jobs of a template are to be run; None leaves it to the default."""
+
+    priority: int | None = None
+    tenant: str | None = None
+    subject: str | None = None
+    stop_older: bool | None = None
+    delay_ms: Millis | None = None
+    ttl_ms: Millis | None = None
+    timeout_ms: Millis | None = None
+    policy: RetryPolicy | None = None
+    tag: str | None = None
+
+
+class Overrides(JobOptions, frozen=True, kw_only=True, omit_defaults=True):
+    """What one job has instead of what its template says; None leaves it to the template."""
+
+    queue: str | None = None
+    generation: int | None = None
+    due: Millis | None = None
+    deadline: Millis | None = None
+    group_id: str | None = None
+    after: tuple[Dependency, ...] = ()
+    idempotency_key: str | None = None
+    trace_id: str | None = None
+
+
+class NewTemplate(Struct, frozen=True, kw_only=True):
+    """A template to be stored; `payload` is what its jobs run with unless they say otherwise."""
+
+    id: str
+    name: str
+    task: str
+    queue: str = "default"
+    payload: str = "{}"
+    options: JobOptions = JobOptions()
+
+
+class Template(Struct, frozen=True, kw_only=True):
+    """A template as it stands in the store."""
+
+    id: str
+    name: str
+    task: str
+    queue: str
+    payload: str
+    options: JobOptions
+    created_at: Millis
+    updated_at: Millis
+    archived_at: Millis | None
+
+
+class TemplateRow(Struct, frozen=True):
+    """A row of `job_templates`."""
+
+    id: str
+    name: str
+    job_type: str
+    queue: str
+    payload: str
+    options: str
+    created_at: Millis
+    updated_at: Millis
+    archived_at: Millis | None
+
+    def to_template(self) -> Template:
+        """The template that this row describes."""
+        return Template(
+            id=self.id,
+            name=self.name,
+            task=self.job_type,
+            queue=self.queue,
+            payload=self.payload,
+            options=msgspec.json.decode(self.options, type=JobOptions),
+            created_at=self.created_at,
+            updated_at=self.updated_at,
+            archived_at=self.archived_at,
+        )
+
+
+def put_template(tx: Tx, template: NewTemplate, now: Millis) -> Template:
+    """Store a template, or replace the one that has its name. Jobs that exist keep what they have."""
+    values = {
+        "job_type": template.task,
+        "queue": template.queue,
+        "payload": template.payload,
+        "options": msgspec.json.encode(template.options).decode(),
+        "now": now,
+    }
+    in_use = tx.one(sql.template_by_name, TemplateRow, name=template.name)
+    if in_use is not None:
+        tx.run(sql.replace_template, id=in_use.id, **values)
+        return find_template(tx, in_use.id)
+    taken = tx.one(sql.template_by_id, TemplateRow, id=template.id)
+    if taken is not None:
+        raise Conflict(f"the id {template.id} is that of template {taken.name!r}; make another one")
+    tx.run(sql.insert_template, id=template.id, name=template.name, **values)
+    return find_template(tx, template.id)
+
+
+def find_template(tx: Tx, ref: str) -> Template:
+    """The template with this name that is in use, or the one with this id, or NotFound."""
+    return _row(tx, ref).to_template()
+
+
+def list_templates(tx: Tx, archived: bool = False, limit: int = 1_000) -> list[Template]:
+    """Templates by name, those that are in use or all of them."""
+    return [row.to_template() for row in tx.all(sql.list_templates, TemplateRow, archived=int(archived), limit=limit)]
+
+
+def archive_template(tx: Tx, ref: str, now: Millis) -> Template:
+    """Make no more jobs from a template; its name is free again. Twice is harmless."""
+    row = _row(tx, ref)
+    tx.run(sql.archive_template, id=row.id, now=now)
+    return find_template(tx, row.id)
+
+
+def enqueue_from_template(
+    tx: Tx,
+    ref: str,
+    id: JobId,
+    now: Millis,
+    payload: str = "{}",
+    overrides: Overrides = Overrides(),  # noqa: B008  # it is frozen
+    repeated: bool = False,
+) -> Enqueued:
+    """A job from a template: `payload` is laid over its payload, key by key, `overrides` over its options."""
+    row = _row(tx, ref)
+    if row.archived_at is not None:
+        raise Conflict(f"template {row.name!r} is archived; no job can be made from it")
+    job = _job(row.to_template(), id, payload, overrides)
+    [answer] = enqueue(tx, [job], now, repeated)
+    if answer.id == id and not answer.existing:
+        tx.run(sql.note_template, id=id, template_id=row.id)
+    return answer
+
+
+def _job(template: Template, job_id: JobId, payload: str, overrides: Overrides) -> NewJob:
+    chosen: dict[str, Any] = {"queue": template.queue}
+    for layer in (template.options, overrides):
+        given = {field: getattr(layer, field) for field in layer.__struct_fields__}
+        chosen |= {field: value for field, value in given.items() if value is not None}
+    if overrides.due is not None and overrides.delay_ms is None:
+        chosen.pop("delay_ms", None)
+    chosen.setdefault("tenant", tenant_of(chosen.get("subject")))
+    return NewJob(id=job_id, task=template.task, payload=_laid_over(template.payload, payload), **chosen)
+
+
+def _laid_over(below: str, above: str) -> str:
+    keys = dict[str, msgspec.Raw]
+    merged = msgspec.json.decode(below, type=keys) | msgspec.json.decode(above, type=keys)
+    return msgspec.json.encode(merged).decode()
+
+
+def _row(tx: Tx, ref: str) -> TemplateRow:
+    found = tx.one(sql.template_by_name, TemplateRow, name=ref) or tx.one(sql.template_by_id, TemplateRow, id=ref)
+    if found is None:
+        raise NotFound(f"there is no template {ref!r}")
+    return found

@@ -1,0 +1,1 @@
+UPDATE jobs SET template_id = :template_id WHERE id = :id

@@ -1,0 +1,1 @@
+SELECT * FROM job_runs WHERE id = :id

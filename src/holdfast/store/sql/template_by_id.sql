@@ -1,0 +1,1 @@
+SELECT * FROM job_templates WHERE id = :id

@@ -1,0 +1,1 @@
+SELECT * FROM job_templates WHERE name = :name AND archived_at IS NULL

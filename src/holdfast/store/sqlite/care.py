@@ -1,0 +1,197 @@
+"""Care for a database file as a whole: copy it while it is used, check it, put a copy in its place, make it small.
+
+Nothing here needs an engine, and nothing but `restored` and `compacted` changes the file.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import TypeAlias
+
+import apsw
+from msgspec import Struct
+
+from holdfast.core.errors import Conflict, StoreCorrupt, StoreUnavailable
+from holdfast.store.locks import is_locked
+from holdfast.store.migrate import Applied, migrations, pending
+from holdfast.store.sqlite.connection import connect
+from holdfast.store.sqlite.faults import DATABASE_ERRORS, translate
+from holdfast.store.sqlite.turnstile import Turnstile
+from holdfast.store.statements import Dialect
+
+PAGES_AT_ONCE = 1_000
+TOOL_BUSY_MS = 5_000
+TAIL = ("-wal", "-shm")
+
+Tell: TypeAlias = Callable[[int, int], None]
+
+
+class Size(Struct, frozen=True):
+    """How big a file is, how much of that is free inside, and how much waits in the write-ahead log. In bytes."""
+
+    file: int
+    free: int
+    wal: int
+
+
+class Versions(Struct, frozen=True):
+    """The schema of a file, and the newest one that this program knows; 0: the file has none yet."""
+
+    has: int
+    newest: int
+
+
+def copied(source: str, target: Path, tell: Tell = lambda done, total: None) -> int:
+    """Make a checked copy of a file that may be in use; its size in bytes. It has its name only once it is complete."""
+    fresh = target.with_name(f".{target.name}.{os.getpid()}.part")
+    with _errors(source):
+        try:
+            _copy_pages(source, fresh, tell)
+            wrong = problems(str(fresh))
+            if wrong:
+                raise StoreCorrupt(f"{source} is damaged, its copy does not pass the check: {wrong[0]}")
+            _sync(fresh)
+            size = fresh.stat().st_size
+            fresh.replace(target)
+            _sync(target.parent)
+        except OSError as error:
+            raise StoreUnavailable(f"{target} cannot be written ({error.strerror})") from error
+        finally:
+            fresh.unlink(missing_ok=True)
+    return size
+
+
+def _copy_pages(source: str, target: Path, tell: Tell) -> None:
+    os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600))
+    with closing(_reader(source)) as from_, closing(apsw.Connection(str(target))) as to:
+        # One snapshot for the whole copy: others may write meanwhile, and it need not start again.
+        from_.execute("BEGIN; SELECT count(*) FROM sqlite_master").fetchall()
+        with to.backup("main", from_, "main") as backup:
+            while not backup.done:
+                backup.step(PAGES_AT_ONCE)
+                tell(backup.page_count - backup.remaining, backup.page_count)
+        # A copy is one file: it has no write-ahead log until somebody works with it.
+        to.pragma("journal_mode", "delete")
+
+
+def problems(path: str) -> list[str]:
+    """What SQLite finds wrong with a file; empty if all is well."""
+    with _errors(path), closing(_reader(path)) as connection:
+        try:
+            said = [row[0] for row in connection.execute("PRAGMA integrity_check") if row[0] != "ok"]
+            keys = connection.execute("PRAGMA foreign_key_check").fetchall()
+        except apsw.CorruptError as error:
+            return [str(error)]
+    return [*said, *(f"a row of {key[0]} refers to nothing in {key[2]}" for key in keys)]
+
+
+def versions(path: str) -> Versions:
+    """Which schema a file has. Refuses one that is newer than this program, or no database of ours."""
+    newest = migrations(Dialect.SQLITE)[-1].version
+    with _errors(path), closing(_reader(path)) as connection:
+        if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'schema_version'").fetchone():
+            if connection.execute("SELECT 1 FROM sqlite_master").fetchone():
+                raise StoreCorrupt(f"{path} is a database of another program")
+            return Versions(0, newest)
+        applied = [Applied(*row) for row in connection.execute("SELECT version, name, sha256 FROM schema_version")]
+    pending(Dialect.SQLITE, applied)
+    return Versions(max((row.version for row in applied), default=0), newest)
+
+
+def size(path: str) -> Size:
+    """How big a file is, and how much of it could be given back."""
+    with _errors(path), closing(_reader(path)) as connection:
+        page = connection.pragma("page_size")
+        wal = Path(f"{path}-wal")
+        return Size(
+            file=connection.pragma("page_count") * page,
+            free=connection.pragma("freelist_count") * page,
+            wal=wal.stat().st_size if wal.exists() else 0,
+        )
+
+
+def users(path: str) -> list[str]:
+    """The sessions that live on a file, by their locks."""
+    folder = Path(f"{path}-locks") / "sessions"
+    names = sorted(os.listdir(folder)) if folder.is_dir() else []
+    return [name for name in names if is_locked(str(folder / name))]
+
+
+def restored(path: str, copy: Path, aside: Path, tell: Tell = lambda done, total: None) -> None:
+    """Put a checked copy of `copy` in the place of a file that nobody uses; what was there goes to `aside`."""
+    real = os.path.realpath(path)
+    fresh = Path(f"{real}.restoring")
+    copied(str(copy), fresh, tell)
+    try:
+        with _turn(real):
+            living = users(real)
+            if living:
+                raise Conflict(f"{len(living)} programs work on {path}; stop them first: holdfast sessions")
+            for tail in ("", *TAIL):
+                if os.path.exists(real + tail):
+                    os.replace(real + tail, f"{aside}{tail}")
+            fresh.replace(real)
+            _sync(Path(real).parent)
+    finally:
+        fresh.unlink(missing_ok=True)
+
+
+def compacted(path: str) -> None:
+    """Give back what is free inside a file that nobody uses."""
+    real = os.path.realpath(path)
+    with _turn(real), _errors(path):
+        living = users(real)
+        if living:
+            raise Conflict(f"{len(living)} programs work on {path}; stop them first: holdfast sessions")
+        with closing(connect(real, writable=True, durability="full")) as connection:
+            connection.set_busy_timeout(TOOL_BUSY_MS)
+            connection.execute("VACUUM")
+            connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+
+
+def emptied_wal(path: str) -> bool:
+    """Bring the write-ahead log of a file that may be in use into the file; False if a reader is in the way."""
+    real = os.path.realpath(path)
+    with _turn(real), _errors(path), closing(connect(real, writable=True, durability="full")) as connection:
+        connection.set_busy_timeout(TOOL_BUSY_MS)
+        try:
+            connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+        except apsw.BusyError:
+            return False
+    return True
+
+
+def _reader(path: str) -> apsw.Connection:
+    if not Path(path).is_file():
+        raise StoreUnavailable(f"there is no file {path}")
+    return connect(path, writable=False, durability="full")
+
+
+@contextmanager
+def _turn(path: str) -> Iterator[None]:
+    """The turn to write, among all processes that share the file."""
+    turnstile = Turnstile(Path(f"{path}-locks"))
+    try:
+        with turnstile:
+            yield
+    finally:
+        turnstile.close()
+
+
+@contextmanager
+def _errors(path: str) -> Iterator[None]:
+    try:
+        yield
+    except DATABASE_ERRORS as error:
+        raise translate(error, path) from error
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,83 @@
+"""What this program knows of its daemon, and how long it goes on trying to reach it."""
+
+from __future__ import annotations
+
+import time
+
+from holdfast.core.errors import HoldfastError, NoDaemon, OutcomeUnknown
+from holdfast.observe import trace
+from holdfast.store.locks import is_locked
+from holdfast.wire.home import Address
+from holdfast.wire.problem import Problem
+
+PATIENCE_S = 10.0
+FIRST_PAUSE_S = 0.02
+LONGEST_PAUSE_S = 1.0
+NOT_READY = "ERR_NOT_READY"
+
+
+class Peer:
+    """A daemon at an address."""
+
+    def __init__(self, address: Address) -> None:
+        self.address = address
+        self.has_met_it = False
+        self.is_given_up = False
+        self._headers = {"Host": address.host, "Content-Type": "application/json"}
+        if address.token is not None:
+            self._headers["Authorization"] = f"Bearer {address.token}"
+
+    def headers(self) -> dict[str, str]:
+        """What every request carries: who we are, and the trace that it belongs to."""
+        here = trace.current()
+        return self._headers if here is None else {**self._headers, "traceparent": here.header}
+
+    def is_coming_back(self) -> bool:
+        """Whether it is worth waiting: the daemon is starting, or this program has spoken with it before."""
+        return not self.is_given_up and (self.has_met_it or self.is_there() is True)
+
+    def is_there(self) -> bool | None:
+        """Whether a daemon lives at the address, as the kernel knows it; None where that cannot be told from here."""
+        lock = self.address.lock
+        return None if lock is None else is_locked(lock) is True
+
+    def unreachable(self, error: BaseException) -> NoDaemon:
+        """The error that says so."""
+        said = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        return NoDaemon(f"no daemon answers at {self.address} ({said}); start one with: holdfast up")
+
+
+class Persistence:
+    """Decides after each failure of a call whether it is tried again. One for each call."""
+
+    def __init__(self, peer: Peer, what: str, *, is_repeatable: bool) -> None:
+        self._peer = peer
+        self._what = what
+        self._is_repeatable = is_repeatable
+        self._until = time.monotonic() + PATIENCE_S
+        self._pause = FIRST_PAUSE_S
+        self.may_have_come_through = False
+
+    def broke_off(self, error: Exception, *, is_fresh: bool, is_sent: bool) -> float:
+        """The connection failed: how many seconds to wait before the next try. Raises when there is none."""
+        if is_sent and not self._is_repeatable:
+            raise OutcomeUnknown(f"the daemon went away during {self._what}; look before you repeat") from error
+        self.may_have_come_through |= is_sent
+        failure = self._peer.unreachable(error)
+        if not is_fresh:
+            return 0.0  # A kept connection may have been closed long ago, which says nothing about the daemon.
+        if not self._peer.is_coming_back():
+            raise failure from error
+        return self._patiently(failure)
+
+    def answered(self, problem: Problem) -> float:
+        """The daemon refused: how many seconds to wait, if it is only starting or stopping. Raises otherwise."""
+        if problem.code != NOT_READY:
+            raise problem.error()
+        return self._patiently(NoDaemon(problem.detail))
+
+    def _patiently(self, failure: HoldfastError) -> float:
+        if time.monotonic() > self._until or self._peer.is_given_up:
+            raise failure
+        pause, self._pause = self._pause, min(self._pause * 2, LONGEST_PAUSE_S)
+        return pause

@@ -1,0 +1,262 @@
+"""What the values in a request may be, by the name of their field: one table for every call.
+
+msgspec checks them while it reads a request, and the description of the API shows them. What the shapes of core say
+about types stays as it is; here stands what core leaves to whoever lets somebody in.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Mapping
+from enum import Enum
+from functools import cache
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+import msgspec
+from msgspec import Meta, Raw, Struct
+
+from holdfast.core.limits import MAX_INT, MAX_NAME, MAX_PAYLOAD, MAX_PRIORITY, MAX_SUBJECT
+from holdfast.core.timing import FAR_FUTURE, LONGEST
+
+MOST_ITEMS = 10_000
+LONGEST_REASON = 1_000
+LONGEST_TEXT = 100_000
+LONGEST_PATH = 4_096
+MOST_SLOTS = 10_000
+LONGEST_WAIT_MS = 3_600_000
+
+# `$` also stands before a line break at the end, in Python.
+_END = r"$(?!\n)"
+_NAME = r"[A-Za-z0-9_][A-Za-z0-9_.:/<>-]*"
+_LABEL = r"^[^\x00-\x1f\x7f]+" + _END
+_UUID = r"^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}" + _END
+
+
+class Rule(Struct, frozen=True):
+    """What a value may be: for msgspec, and in words. `kind` takes the place of the type that the shape has."""
+
+    says: str
+    meta: Meta | None = None
+    kind: Any = None
+
+
+def _text(says: str, longest: int, pattern: str, shortest: int = 1) -> Rule:
+    return Rule(says, Meta(pattern=pattern, min_length=shortest, max_length=longest))
+
+
+def _label(longest: int = MAX_NAME) -> Rule:
+    return _text(f"1 to {longest} characters without control characters", longest, _LABEL)
+
+
+def _number(low: float, high: float) -> Rule:
+    return Rule(f"a number from {low} to {high}", Meta(ge=low, le=high))
+
+
+def _one_of(kind: Any) -> Rule:
+    return Rule("one of " + ", ".join(map(repr, get_args(kind))), kind=kind)
+
+
+UUID = _text("a UUID in lower case, best a UUIDv7", 36, _UUID, 36)
+NAME = _text(f"1 to {MAX_NAME} letters, digits and _ . : / -", MAX_NAME, f"^{_NAME}{_END}")
+SCOPE = _text(f"* or 1 to {MAX_NAME} letters, digits and _ . : / -", MAX_NAME, rf"^(\*|{_NAME}){_END}")
+LABEL = _label()
+ID = LABEL
+TEXT = _text(f"at most {LONGEST_TEXT} characters, none of them NUL", LONGEST_TEXT, r"^[^\x00]*$", 0)
+DOCUMENT = _text(f"JSON of at most {MAX_PAYLOAD} bytes", MAX_PAYLOAD, r"^[^\x00]*$", 0)
+REASON = _text(f"1 to {LONGEST_REASON} characters, none of them NUL", LONGEST_REASON, r"^[^\x00]+$")
+MOMENT = Rule("milliseconds since 1970, up to the year 9999", Meta(ge=0, le=FAR_FUTURE))
+DURATION = Rule("milliseconds, from 0 to 100 years", Meta(ge=0, le=LONGEST))
+COUNT = _number(0, MAX_INT)
+WHOLE = Rule("a whole number of 64 bits", Meta(ge=-MAX_INT - 1, le=MAX_INT))
+JOB_REF = Rule(
+    "the id of a job or its number",
+    kind=Annotated[str, Meta(pattern=_LABEL, min_length=1, max_length=MAX_NAME)] | Annotated[int, Meta(ge=1)],
+)
+PAYLOAD = Rule(
+    "a JSON object, or a JSON object as text",
+    kind=Annotated[
+        Raw,
+        Meta(
+            description="The task's arguments by name: a JSON object, or the text of one.",
+            extra_json_schema={
+                "anyOf": [{"type": "object"}, {"type": "string", "contentMediaType": "application/json"}]
+            },
+        ),
+    ],
+)
+
+RULES: Mapping[str, Rule] = {
+    # Ids that the caller makes; a repeat of the call carries the same.
+    "NewJob.id": UUID,
+    "NewTemplate.id": UUID,
+    "NewReservation.id": UUID,
+    "NewSession.id": UUID,
+    "Offer.worker_id": UUID,
+    "create_group.group_id": UUID,
+    "enqueue_from_template.id": UUID,
+    "retry_job.new_id": UUID,
+    # What exists, by its id. Embedded programs may make ids of another kind.
+    "job_id": JOB_REF,
+    "other_id": JOB_REF,
+    "ref": JOB_REF,
+    "Dependency.job_id": JOB_REF,
+    "Report.job_id": ID,
+    "Progress.job_id": ID,
+    "parent_job_id": ID,
+    "run_id": ID,
+    "holds": ID,
+    "session_id": ID,
+    "worker_id": ID,
+    "group_id": ID,
+    "reservation_id": ID,
+    "find_template.ref": LABEL,
+    "archive_template.ref": LABEL,
+    "enqueue_from_template.ref": LABEL,
+    # Names and labels.
+    "task": NAME,
+    "tasks": NAME,
+    "queue": NAME,
+    "queues": SCOPE,
+    "QueueSlots.queue": SCOPE,
+    "NewTemplate.name": NAME,
+    "Offer.name": LABEL,
+    "create_group.name": LABEL,
+    "name": NAME,
+    "scope": SCOPE,
+    "tag": LABEL,
+    "tenant": LABEL,
+    "idempotency_key": LABEL,
+    "trace_id": LABEL,
+    "reserved_by": LABEL,
+    "cursor": LABEL,
+    "node": LABEL,
+    "boot_id": LABEL,
+    "subject": _label(MAX_SUBJECT),
+    "subject_prefix": _label(MAX_SUBJECT),
+    "error_text": LABEL,
+    "code": LABEL,
+    "reason": REASON,
+    "text": REASON,
+    "lock_path": _label(LONGEST_PATH),
+    "log_path": _label(LONGEST_PATH),
+    "NewSession.kind": _one_of(Literal["worker", "embedded"]),
+    "close_session.status": _one_of(Literal["success", "error", "unknown"]),
+    # JSON.
+    "payload": PAYLOAD,
+    "result": DOCUMENT,
+    "data": DOCUMENT,
+    "artifacts": DOCUMENT,
+    "trigger": _text("a JSON object as text, of at most 1000 characters", 1_000, r"^[^\x00]*$"),
+    # Numbers.
+    "priority": _number(-MAX_PRIORITY, MAX_PRIORITY),
+    "generation": _number(0, 2**62),
+    "due": MOMENT,
+    "deadline": MOMENT,
+    "created_after": MOMENT,
+    "pid_started_at": MOMENT,
+    "delay_ms": DURATION,
+    "ttl_ms": DURATION,
+    "timeout_ms": DURATION,
+    "wait_ms": DURATION,
+    "duration_ms": DURATION,
+    "initial_ms": DURATION,
+    "cap_ms": DURATION,
+    "NewReservation.ttl_ms": Rule("milliseconds, from 1 to 100 years", Meta(ge=1, le=LONGEST)),
+    "factor": _number(1, 1_000_000),
+    "retries": _number(0, 1_000_000),
+    "infra": _number(0, 1_000_000),
+    "fraction": _number(0, 1),
+    "concurrency": _number(0, 1_000_000),
+    "slots": _number(0, MOST_SLOTS),
+    "exit_code": _number(-(2**31), 2**31 - 1),
+    "pid": _number(0, 2**31 - 1),
+    "limit": _number(1, 1_000),
+    "bulk.limit": _number(1, 10_000),
+    "cancel_tag.limit": _number(1, 10_000),
+    "cancel_group.limit": _number(1, 10_000),
+    "read_log.limit": _number(0, 1 << 20),
+    "run_log.limit": _number(0, 16 << 20),
+    "tail": _number(0, 16 << 20),
+    "offset": _number(0, 2**62),
+    "lines": _number(0, 10_000),
+    "wait.timeout_ms": _number(0, LONGEST_WAIT_MS),
+    "exchange_wait.timeout_ms": _number(0, LONGEST_WAIT_MS),
+    "artifact.name": _label(1_000),
+}
+
+
+def rule_of(owner: str, field: str) -> Rule | None:
+    """The rule for a field of a shape or of a call; None: only its type says what it may be."""
+    return RULES.get(f"{owner}.{field}") or RULES.get(field)
+
+
+def may_be_left_out(hint: Any) -> bool:
+    """Whether a field that has no default may be left out all the same, because None is one of its values."""
+    return _is_union(hint) and type(None) in get_args(hint)
+
+
+def constrained(hint: Any, owner: str, field: str) -> Any:
+    """The type of a field together with the rule for it."""
+    return _constrained(hint, rule_of(owner, field))
+
+
+def _constrained(hint: Any, rule: Rule | None) -> Any:
+    origin, args = get_origin(hint), get_args(hint)
+    if hint is str:
+        return _with(hint, rule, TEXT)
+    if hint is int:
+        return _with(hint, rule, WHOLE)
+    if hint is float:
+        return _with(hint, rule, None)
+    if isinstance(hint, type) and issubclass(hint, Struct):
+        return checked(hint)
+    if origin in (Union, types.UnionType):
+        inner = [_constrained(arg, rule) for arg in args]
+        return Union[tuple(dict.fromkeys(_flat(inner)))]  # noqa: UP007  # built, not written
+    if origin is not None and args and not (isinstance(hint, type) and issubclass(hint, Enum)):
+        items = tuple(arg if arg is Ellipsis else _constrained(arg, rule) for arg in args)
+        return Annotated[origin[items if len(items) > 1 else items[0]], Meta(max_length=MOST_ITEMS)]
+    return hint
+
+
+def _flat(kinds: list[Any]) -> list[Any]:
+    """A union within a union is one union."""
+    return [inner for kind in kinds for inner in (get_args(kind) if _is_union(kind) else [kind])]
+
+
+def _is_union(kind: Any) -> bool:
+    return get_origin(kind) in (Union, types.UnionType)
+
+
+def _with(hint: Any, rule: Rule | None, otherwise: Rule | None) -> Any:
+    rule = rule or otherwise
+    if rule is None:
+        return hint
+    return Annotated[hint, rule.meta] if rule.kind is None else rule.kind
+
+
+@cache
+def checked(kind: type[Struct]) -> type[Struct]:
+    """The same shape, as it may come from outside: every field has its rule, and there are no others."""
+    hints = get_type_hints(kind)
+    config = kind.__struct_config__
+    fields: list[Any] = []
+    for field in msgspec.structs.fields(kind):
+        hint = constrained(hints[field.name], kind.__name__, field.name)
+        if field.required:
+            fields.append((field.name, hint, None) if may_be_left_out(hints[field.name]) else (field.name, hint))
+        elif field.default_factory is not msgspec.NODEFAULT:
+            fields.append((field.name, hint, msgspec.field(default_factory=field.default_factory)))
+        else:
+            fields.append((field.name, hint, field.default))
+    return msgspec.defstruct(
+        kind.__name__,
+        fields,
+        bases=(kind,),
+        namespace={"__doc__": kind.__doc__, "__module__": __name__},
+        kw_only=True,
+        frozen=bool(config.frozen),
+        tag=config.tag,
+        tag_field=config.tag_field,
+        forbid_unknown_fields=True,
+    )

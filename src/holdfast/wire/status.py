@@ -1,0 +1,33 @@
+"""How a daemon is, as it says itself."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from holdfast.core.job import Millis
+
+
+class PlaceStatus(Struct, frozen=True):
+    """A worker that the daemon keeps: its process, how often it was started again, and whether that helps."""
+
+    name: str
+    pid: int | None
+    restarts: int
+    is_crash_looping: bool
+    last_end: str | None
+
+
+class DaemonStatus(Struct, frozen=True, kw_only=True):
+    """Who the daemon is, where it keeps what, and how its workers are. `store` is a path, or where the server is."""
+
+    version: str
+    pid: int
+    node: str
+    started_at: Millis
+    home: str
+    socket: str
+    tcp: str | None
+    store: str
+    dialect: str
+    settings: str | None
+    workers: list[PlaceStatus]

@@ -1,0 +1,219 @@
+"""The process of a Python task: `python -m holdfast.workers.child CHANNEL`.
+
+It loads the module of the task, runs the function once, and says through the channel how that ended. Standard output
+and error are the log of the run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import importlib.util
+import logging
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import suppress
+from itertools import count
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import msgspec
+
+from holdfast.core.errors import StoreUnavailable
+from holdfast.core.retry import Failure, FailureKind
+from holdfast.core.settle import Broke, Completed, Outcome
+from holdfast.observe import trace
+from holdfast.store.files import JobFiles
+from holdfast.wire.problem import error_of
+from holdfast.workers.channel import Ended, FromChild, Kept, Noted, Said, Saved, Start, Stop, to_child
+from holdfast.workers.context import Context
+from holdfast.workers.files import RunFiles
+from holdfast.workers.isolation import TaskPlace, loading
+from holdfast.workers.raising import StopReason, ended_by, traceback_of
+from holdfast.workers.runner import serve_coroutines
+from holdfast.workers.spec import TaskSpec, recall
+
+MAIN = "__holdfast_main__"
+
+
+class ChildContext(Context):
+    """A run as its own process sees it: what it says goes to the worker."""
+
+    def __init__(self, start: Start, send: Callable[[FromChild], None]) -> None:
+        run = start.claimed
+        files = RunFiles(JobFiles(Path(start.files)), run.job_id, run.run_id)
+        super().__init__(run, self._ask_to_keep, lambda fraction, text: send(Noted(fraction, text)), lambda: files)
+        self._send = send
+        self._lock = threading.Lock()
+        self._asked: dict[int, Future[None]] = {}
+        self._numbers = count(1)
+        self._has_worker = True
+        self._cancel: Callable[[], object] = lambda: None
+        self._silent = logging.Logger("holdfast.child")
+        self._silent.disabled = True
+
+    def heed(self, word: Stop | Kept) -> None:
+        """The worker says something. Called from the thread that listens."""
+        match word:
+            case Stop(reason=reason):
+                asked_before = self._stop_reason is not None
+                self._stop_reason = reason
+                if not asked_before:
+                    self._cancel()
+            case Kept(number=number, code=code, error=error):
+                with self._lock:
+                    future = self._asked.pop(number)
+                if code is None:
+                    future.set_result(None)
+                else:
+                    future.set_exception(error_of(code, error or code))
+
+    def lose_worker(self) -> None:
+        """The worker is gone: nobody will hear how this ends, and somebody else will be asked to do it again."""
+        with self._lock:
+            self._has_worker = False
+            waiting, self._asked = self._asked, {}
+        for future in waiting.values():
+            future.set_exception(StoreUnavailable("the worker of this process is gone; the checkpoint may be lost"))
+        self.heed(Stop(StopReason.SHUTDOWN))
+
+    def on_stop(self, cancel: Callable[[], object]) -> None:
+        """Call this when the run is asked to stop, or now if it was."""
+        self._cancel = cancel
+        if self._stop_reason is not None:
+            cancel()
+
+    def _ask_to_keep(self, data: str) -> Future[None]:
+        future: Future[None] = Future()
+        with self._lock:
+            if not self._has_worker:
+                raise StoreUnavailable("the worker of this process is gone; the checkpoint is not kept")
+            number = next(self._numbers)
+            self._asked[number] = future
+        self._send(Saved(number, data))
+        return future
+
+    def _logger(self) -> logging.Logger:
+        # The worker has the program's own logging; here it would come out twice.
+        return self._silent
+
+    def _say(self, level: int, text: str) -> None:
+        self._send(Said(level, text))
+
+
+def main() -> None:
+    """One run."""
+    channel, orders = int(sys.argv[1]), _take_stdin()
+    os.set_inheritable(channel, False)
+    _outlive_sigterm()
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(line_buffering=True)  # type: ignore[union-attr]
+    lock = threading.Lock()
+
+    def send(word: FromChild) -> None:
+        text = msgspec.json.encode(word) + b"\n"
+        # Without a worker nobody hears it.
+        with lock, suppress(BrokenPipeError):
+            while text:
+                text = text[os.write(channel, text) :]
+
+    start = to_child.decode(orders.readline() or b"{}")
+    assert isinstance(start, Start)
+    sys.path[:] = start.path
+    context = ChildContext(start, send)
+    threading.Thread(target=_listen, args=(orders, context), name="holdfast-orders", daemon=True).start()
+    run = start.claimed
+    with trace.using(None if run.trace_id is None else (run.trace_id, run.job_id, run.run_id)):
+        outcome, said = _run(start, context)
+    send(Ended(outcome, said))
+
+
+def _take_stdin() -> BinaryIO:
+    """What the worker says, out of the way of code that reads standard input: that is empty."""
+    orders = os.fdopen(os.dup(0), "rb")
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    return orders
+
+
+def _outlive_sigterm() -> None:
+    """SIGTERM goes to everybody in the group; this process is asked through its channel as well, and may clean up."""
+    signal.signal(signal.SIGTERM, lambda number, frame: None)
+    # What is forked from here has no channel, and its parent may want to end it.
+    os.register_at_fork(after_in_child=lambda: signal.signal(signal.SIGTERM, signal.SIG_DFL))
+
+
+def _listen(orders: BinaryIO, context: ChildContext) -> None:
+    for line in orders:
+        word = to_child.decode(line)
+        if not isinstance(word, Start):
+            context.heed(word)
+    context.lose_worker()
+
+
+def _run(start: Start, context: ChildContext) -> tuple[Outcome, str | None]:
+    try:
+        with loading():
+            spec = load(start.place)
+    except BaseException as error:
+        said = f"the module of the task cannot be loaded: {type(error).__qualname__}: {error}"
+        return Broke(Failure(FailureKind.TRANSIENT, "ERR_TASK_NOT_LOADED", said[:2_000])), traceback_of(error)
+    if spec is None:
+        said = f"loading {start.place.file or start.place.module} does not make a task {start.place.task!r}"
+        failure = Failure(FailureKind.PERMANENT, "ERR_TASK_NOT_LOADED", f"{said}; define it when it is imported")
+        return Broke(failure), None
+    try:
+        result = _call(spec, context, spec.schema.decode(start.claimed.payload))
+        return Completed(spec.schema.encode_result(result)), None
+    except BaseException as error:
+        return ended_by(error, context._stop_reason, spec.permanent)
+
+
+def _call(spec: TaskSpec, context: ChildContext, arguments: dict[str, Any]) -> Any:
+    first = (context,) if spec.wants_context else ()
+    if not spec.is_coroutine:
+        return spec.function(*first, **arguments)
+    serve_coroutines()
+
+    async def work() -> Any:
+        task, loop = asyncio.current_task(), asyncio.get_running_loop()
+        assert task is not None
+        context.on_stop(lambda: loop.call_soon_threadsafe(task.cancel))
+        return await spec.function(*first, **arguments)
+
+    return asyncio.run(work())
+
+
+def load(place: TaskPlace) -> TaskSpec | None:
+    """The task, after its module was loaded; None if that does not define it."""
+    if place.module == "__main__":
+        assert place.file is not None
+        _load_file(MAIN, place.file)
+        return recall(MAIN, place.task)
+    found = None
+    with suppress(ImportError, ValueError):
+        found = importlib.util.find_spec(place.module)
+    # An app that was given as a file need not be on the path, and another module of its name may be.
+    if place.file is None or (found is not None and found.origin and os.path.abspath(found.origin) == place.file):
+        importlib.import_module(place.module)
+    else:
+        _load_file(place.module, place.file)
+    return recall(place.module, place.task)
+
+
+def _load_file(name: str, file: str) -> None:
+    spec = importlib.util.spec_from_file_location(name, file)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{file} is not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,70 @@
+"""What the end of a process means for its run: exit codes as sysexits(3) has them, and deaths by signal."""
+
+from __future__ import annotations
+
+import signal
+
+from holdfast.core.retry import Failure, FailureKind
+from holdfast.core.settle import Broke
+from holdfast.workers.launching import UNKNOWN, Program
+
+PERMANENT = frozenset({64, 65, 78})  # used wrongly, bad data, bad configuration
+LONGEST_LINE = 200
+
+
+def is_signal(status: int) -> bool:
+    """Whether the process died of a signal."""
+    return status < 0
+
+
+def exit_code(status: int) -> int | None:
+    """The code as a shell shows it: 128 and the number of the signal for a death by one."""
+    return None if status == UNKNOWN else 128 - status if is_signal(status) else status
+
+
+def broke(status: int, program: Program, last_line: str) -> Broke:
+    """The failure of a process that did not end with 0. `last_line` is the last thing it said."""
+    name = program.argv[0]
+    if status == UNKNOWN:
+        return _unknown(repr(name))
+    if not is_signal(status):
+        kind = FailureKind.PERMANENT if status in PERMANENT else FailureKind.TRANSIENT
+        return Broke(Failure(kind, f"EXIT_{status}", _said(f"{name!r} exited with code {status}", last_line)))
+    if -status == signal.SIGXCPU and program.cpu_s is not None:
+        message = f"{name!r} used more than {program.cpu_s} s of CPU time"
+        return Broke(Failure(FailureKind.TRANSIENT, "ERR_CPU_LIMIT", message))
+    return died(status, repr(name), last_line)
+
+
+def crashed(status: int, task: str, last_line: str) -> Broke:
+    """The process of a Python task ended without a word about its task: a crash, whatever its exit code."""
+    name = f"the process of task {task!r}"
+    if status == UNKNOWN or is_signal(status):
+        return died(status, name, last_line) if is_signal(status) else _unknown(name)
+    message = _said(f"{name} ended with code {status} in the middle of it", last_line)
+    return Broke(Failure(FailureKind.INFRA, f"EXIT_{status}", message), death=True)
+
+
+def died(status: int, name: str, last_line: str) -> Broke:
+    """The death of a process by a signal that was not ours: it took nobody else down, so it counts as its own."""
+    what = signal_name(-status)
+    hint = ", which is also what a machine without memory does" if what == "SIGKILL" else ""
+    message = _said(f"{name} was killed by {what}{hint}", last_line)
+    return Broke(Failure(FailureKind.INFRA, f"SIGNAL_{what}", message), death=True)
+
+
+def _unknown(name: str) -> Broke:
+    message = f"how {name} ended was taken by another part of this program, which waits for every child"
+    return Broke(Failure(FailureKind.INFRA, "ERR_EXIT_UNKNOWN", message))
+
+
+def signal_name(number: int) -> str:
+    """SIGKILL and the like."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"SIG{number}"
+
+
+def _said(message: str, last_line: str) -> str:
+    return f"{message}: {last_line[:LONGEST_LINE]}" if last_line else message

@@ -1,0 +1,168 @@
+"""Starts a process that is written down before it does anything: see `launch.py` for its own side.
+
+1. `Gated` starts the launcher in a session of its own; it waits.
+2. Its pid and start time are stored.
+3. `open` sends the program through the gate.
+
+Whoever is killed between two of these steps leaves nothing running that is not stored: the gate ends with its owner.
+"""
+
+from __future__ import annotations
+
+import errno
+import marshal
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from contextlib import ExitStack, suppress
+from pathlib import Path
+
+from msgspec import Struct
+
+from holdfast.core.errors import InvalidInput
+from holdfast.core.job import RunId
+from holdfast.core.retry import Failure, FailureKind
+from holdfast.runtime.processes import GRACE_S, RUN_VARIABLE, Group, look_at
+from holdfast.workers.launch import LENGTH
+
+# Without these, a Python that was built against libraries in odd places does not start.
+LIBRARY_PATHS = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
+OUR_FAULT = (errno.ENOMEM, errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.EIO)
+
+_LAUNCHER = str(Path(__file__).with_name("launch.py"))
+
+
+class Program(Struct, frozen=True, kw_only=True):
+    """What runs in a process of its own, and with what."""
+
+    argv: tuple[str, ...]
+    env: Mapping[str, str]
+    cwd: str | None = None
+    grace_s: float = GRACE_S
+    memory_mb: int | None = None
+    cpu_s: int | None = None
+
+    def encoded(self) -> bytes:
+        """As it goes through the gate."""
+        limits = {}
+        if self.memory_mb is not None:
+            limits["RLIMIT_AS"] = self.memory_mb << 20
+        if self.cpu_s is not None:
+            limits["RLIMIT_CPU"] = self.cpu_s
+        text = marshal.dumps({"argv": list(self.argv), "env": dict(self.env), "cwd": self.cwd, "limits": limits})
+        return len(text).to_bytes(LENGTH) + text
+
+
+class End:
+    """One end of a pipe, closed once: its number may soon belong to somebody else."""
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+
+    def fileno(self) -> int:
+        """For whoever waits for it."""
+        return self._number
+
+    def close(self) -> None:
+        """Let go of it. Again does no harm."""
+        if self._number >= 0:
+            os.close(self._number)
+            self._number = -1
+
+
+def pipe(reader: ExitStack, writer: ExitStack) -> tuple[End, End]:
+    """A pipe whose ends are closed with the stacks of their owners."""
+    ends = [End(number) for number in os.pipe()]
+    reader.callback(ends[0].close)
+    writer.callback(ends[1].close)
+    return ends[0], ends[1]
+
+
+class Gated:
+    """A process that waits at its gate. `output` is what it will write; `failure` says why it did not start."""
+
+    def __init__(self, run_id: RunId, stdin: int = subprocess.DEVNULL, pass_fds: tuple[int, ...] = ()) -> None:
+        if not sys.executable:
+            raise InvalidInput("this program does not know its own Python (sys.executable), and cannot start processes")
+        with ExitStack() as ours, ExitStack() as theirs:
+            gate, self._gate = pipe(theirs, ours)
+            self.output, output = pipe(ours, theirs)
+            self.failure, failure = pipe(ours, theirs)
+            env = {RUN_VARIABLE: run_id} | {name: os.environ[name] for name in LIBRARY_PATHS if name in os.environ}
+            # -I and -S: nothing of the user's environment or packages takes part in what happens before the gate.
+            self._process = subprocess.Popen(
+                [sys.executable, "-I", "-S", _LAUNCHER, *map(str, (os.getpid(), gate.fileno(), failure.fileno()))],
+                stdin=stdin,
+                stdout=output.fileno(),
+                stderr=output.fileno(),
+                env=env,
+                pass_fds=(gate.fileno(), failure.fileno(), *pass_fds),
+                start_new_session=True,
+            )
+            self._closing = ours.pop_all()
+        self._status: int | None = None
+        seen = look_at(self._process.pid)
+        assert seen is not None, "a child that nobody has waited for is there"
+        self.group = Group(seen.pid, seen.started_at, run_id)
+
+    def open(self, program: Program) -> None:
+        """Let the program begin."""
+        text = program.encoded()
+        with suppress(BrokenPipeError):  # It was killed while it waited; its exit status says so.
+            while text:
+                text = text[os.write(self._gate.fileno(), text) :]
+        self._gate.close()
+
+    @property
+    def status(self) -> int | None:
+        """How it ended: a code, or a negative signal number; None while it lives.
+
+        It is not buried before `close`: until then its pid belongs to nobody else, and so does its group.
+        """
+        if self._status is None:
+            with suppress(ChildProcessError):
+                self._status = _look(self._process.pid)
+                return self._status
+            # Somebody else in this program waits for every child, or has the kernel throw them away.
+            self._status = UNKNOWN
+        return self._status
+
+    def close(self) -> None:
+        """Bury it if it has ended, and let go of the pipes. A gate that was not opened never will be."""
+        self._closing.close()
+        if self.status is not None:
+            with suppress(ChildProcessError):
+                os.waitpid(self._process.pid, os.WNOHANG)
+            self._process.returncode = self._status
+
+
+def _look(pid: int) -> int | None:
+    if hasattr(os, "waitid"):
+        found = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        if found is None:
+            return None
+        return found.si_status if found.si_code == os.CLD_EXITED else -found.si_status
+    done, status = os.waitpid(pid, os.WNOHANG)
+    return os.waitstatus_to_exitcode(status) if done else None
+
+
+UNKNOWN = 1 << 16
+"""The exit status of a process whose status somebody else has taken."""
+
+
+def why_not_started(said: bytes, program: Program) -> Failure:
+    """What the launcher wrote, as a failure that tells what to do."""
+    step, number, text = (*said.decode("utf-8", "replace").split(" ", 2), "", "")[:3]
+    code = int(number) if number.isdigit() else 0
+    kind = FailureKind.INFRA if code in OUR_FAULT else FailureKind.PERMANENT
+    name = program.argv[0]
+    match step:
+        case "program" if code in (errno.ENOENT, errno.ENOTDIR):
+            message = f"there is no command {name!r} (or the interpreter in its first line is missing)"
+            return Failure(kind, "ERR_COMMAND_NOT_FOUND", message)
+        case "program":
+            return Failure(kind, "ERR_COMMAND_NOT_STARTED", f"command {name!r} cannot be started: {text}")
+        case "folder":
+            return Failure(kind, "ERR_NO_FOLDER", f"folder {program.cwd!r} cannot be used: {text}")
+    return Failure(FailureKind.INFRA, "ERR_NOT_STARTED", f"it could not be started: {text}")

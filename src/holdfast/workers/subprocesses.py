@@ -1,0 +1,273 @@
+"""Runs in processes of their own, each followed by a thread: nothing that other user code does can delay them."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack, closing
+
+from msgspec import structs
+
+from holdfast.core.errors import InvalidPayload, StoreError
+from holdfast.core.job import RunId, SessionId
+from holdfast.core.requests import Claimed, Report
+from holdfast.core.retry import Failure, FailureKind
+from holdfast.core.settle import Broke, Completed, Outcome, Skipped, Snoozed, Yielded
+from holdfast.core.timing import run_budget
+from holdfast.runtime.clock import Clock
+from holdfast.runtime.processes import GRACE_S, empty_groups
+from holdfast.store.engine import Engine
+from holdfast.store.scripts.progress import note_start
+from holdfast.workers.context import Context
+from holdfast.workers.conversation import Conversation
+from holdfast.workers.exits import broke, crashed, exit_code
+from holdfast.workers.launching import Gated, Program, why_not_started
+from holdfast.workers.raising import StopReason, outranks, raised, stopped
+from holdfast.workers.spec import TaskSpec
+from holdfast.workers.threads import Threads
+from holdfast.workers.watching import Bell, Watch
+
+LOOK_AGAIN_S = 5.0
+CLOSE_S = 10.0
+
+log = logging.getLogger("holdfast.worker")
+
+
+class ProcessRun:
+    """One run in a process of its own."""
+
+    def __init__(
+        self, engine: Engine, clock: Clock, session_id: SessionId, claimed: Claimed, spec: TaskSpec, context: Context
+    ) -> None:
+        self.claimed = claimed
+        self._engine = engine
+        self._clock = clock
+        self._session_id = session_id
+        self._spec = spec
+        self._context = context
+        self._bell = Bell()
+        self._started = clock.monotonic()
+        self._watch: Watch | None = None
+        self._is_hurried = False
+        self._talk: Conversation | None = None
+        self._grace_s = GRACE_S
+        self._exit_code: int | None = None
+        self._traceback: str | None = None
+
+    def stop(self, reason: StopReason) -> None:
+        """Ask it to stop. Called from any thread."""
+        if outranks(reason, self._context._stop_reason):
+            self._context._stop_reason = reason
+        self._bell.ring()
+
+    def hurry(self) -> None:
+        """Wait for its grace no longer. Called from any thread."""
+        self._is_hurried = True
+        if self._watch is not None:
+            self._watch.is_hurried = True
+        self.stop(StopReason.SHUTDOWN)
+
+    def wake(self) -> None:
+        """Look at the clock again. Called from any thread."""
+        self._bell.ring()
+
+    def work(self) -> Report:
+        """From the start to the end; what to report."""
+        try:
+            with closing(self._bell):
+                outcome = self._run()
+        except InvalidPayload as error:
+            outcome = raised(error, ())
+        except Exception as error:
+            log.warning("job %s could not be started: %r", self.claimed.job_id, error)
+            outcome = _not_started(str(error))
+        took = max(0, round((self._clock.monotonic() - self._started) * 1000))
+        artifacts, log_path = self._context._close_files()
+        return Report(
+            self.claimed.run_id,
+            self.claimed.job_id,
+            outcome,
+            took,
+            exit_code=self._exit_code,
+            traceback=self._traceback,
+            artifacts=artifacts,
+            log_path=log_path,
+        )
+
+    def _run(self) -> Outcome:
+        assert self._spec.program is not None
+        files = self._context._files_of_run
+        program = self._spec.program(self._spec.schema.decode(self.claimed.payload), self.claimed, files)
+        self._grace_s = program.grace_s
+        files.open_log()
+        with ExitStack() as stack:
+            talk = None
+            if self._spec.place is None:
+                process = Gated(self.claimed.run_id)
+            else:
+                self._talk = talk = stack.enter_context(closing(Conversation(self._context, self._bell)))
+                channel = talk.channel.fileno()
+                process = Gated(self.claimed.run_id, talk.orders.fileno(), (channel,))
+                program = structs.replace(program, argv=(*program.argv, str(channel)))
+            stack.callback(process.close)
+            try:
+                return self._through_gate(process, program, talk)
+            except BaseException:
+                empty_groups([process.group], grace=0)
+                raise
+
+    def _through_gate(self, process: Gated, program: Program, talk: Conversation | None) -> Outcome:
+        group, files = process.group, self._context._files_of_run
+        start = (self.claimed.run_id, self._session_id, group.pid, group.started_at, str(files.log_folder))
+        try:
+            is_ours = self._engine.submit(note_start, *start).result()
+        except StoreError as error:
+            # What cannot be written down must not begin. The job is not to blame.
+            empty_groups([group], grace=0)
+            return Yielded(f"its start could not be stored: {error}")
+        if not is_ours:
+            empty_groups([group], grace=0)
+            return _not_started("it was settled before its process could begin")
+        if self._pause()[0]:
+            empty_groups([group], grace=0)
+            return self._stopped()
+        watch = self._watch = Watch(process, program, self._bell, files.write, self._pause)
+        watch.is_hurried = self._is_hurried
+        if talk is not None and self._spec.place is not None:
+            talk.begin(self.claimed, self._spec.place, files.top, watch)
+            watch.on_stop = lambda: talk.stop(self._context._stop_reason or StopReason.SHUTDOWN)
+        process.open(program)
+        status = watch.follow()
+        self._exit_code = exit_code(status)
+        if watch.failure:
+            self._exit_code = None
+            return Broke(why_not_started(watch.failure, program))
+        if talk is not None:
+            return self._said(talk, watch, status)
+        if watch.was_stopped:
+            return self._stopped()
+        if status == 0:
+            return Completed('{"exit_code":0}')
+        return broke(status, program, watch.last_line)
+
+    def _said(self, talk: Conversation, watch: Watch, status: int) -> Outcome:
+        """The outcome as the process of a Python task told it; if it did not, it has crashed."""
+        if talk.ended is None:
+            return self._stopped() if watch.was_stopped else crashed(status, self.claimed.task, watch.last_line)
+        self._traceback = talk.ended.traceback
+        outcome = talk.ended.outcome
+        if self._context._stop_reason is not None and not isinstance(outcome, Completed | Skipped | Snoozed):
+            # SIGTERM went to what it had started as well: whatever broke then, broke because of us.
+            self._traceback = None
+            return self._stopped()
+        return outcome
+
+    def _stopped(self) -> Outcome:
+        return stopped(self._context._stop_reason or StopReason.SHUTDOWN)
+
+    def _pause(self) -> tuple[bool, float | None]:
+        """Whether it is to stop, and how long it may go on before that has to be asked again."""
+        if self._context._stop_reason is not None:
+            return True, None
+        silent = None if self._talk is None else self._talk.silent_for()
+        if silent is not None:
+            # It has told its outcome, and now hangs in what it does on its way out.
+            return silent > self._grace_s, self._grace_s
+        took = round((self._clock.monotonic() - self._started) * 1000)
+        timeout = None if self.claimed.timeout_ms is None else max(0, self.claimed.timeout_ms - took)
+        left, by_deadline = run_budget(self._clock.now(), timeout, self.claimed.deadline)
+        if left is None:
+            return False, None
+        if left == 0:
+            self._context._stop_reason = StopReason.DEADLINE if by_deadline else StopReason.TIMEOUT
+            return True, None
+        # A deadline is a moment of the wall clock, which may be set, or go on while the machine sleeps.
+        longest = left / 1000 if self.claimed.deadline is None else min(left / 1000, LOOK_AGAIN_S)
+        return False, self._clock.timeout(longest)
+
+
+class Subprocesses:
+    """All runs of a worker that have processes of their own."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        clock: Clock,
+        session_id: SessionId,
+        make_context: Callable[[Claimed], Context],
+        deliver: Callable[[list[Report]], None],
+    ) -> None:
+        self._engine = engine
+        self._clock = clock
+        self._session_id = session_id
+        self._make_context = make_context
+        self._deliver = deliver
+        self._threads = Threads()
+        self._changed = threading.Condition()
+        self._active: dict[RunId, ProcessRun] = {}
+        self._forget_clock = clock.on_change(self._wake_all)
+
+    def run(self, claimed: Claimed, spec: TaskSpec) -> None:
+        """Start a run. Called from any thread."""
+        try:
+            run = ProcessRun(self._engine, self._clock, self._session_id, claimed, spec, self._make_context(claimed))
+            with self._changed:
+                self._active[claimed.run_id] = run
+            self._threads.run(lambda: self._work(run))
+        except (OSError, RuntimeError) as error:
+            # No more files or threads are to be had. The run is here and must be reported all the same.
+            with self._changed:
+                self._active.pop(claimed.run_id, None)
+            self._deliver([Report(claimed.run_id, claimed.job_id, _not_started(str(error)), 0)])
+
+    def stop(self, stops: Iterable[tuple[RunId, StopReason]]) -> None:
+        """Ask those of these runs that are here to stop."""
+        for run_id, reason in stops:
+            run = self._active.get(run_id)
+            if run is not None:
+                run.stop(reason)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether anything is under way."""
+        return bool(self._active)
+
+    def has(self, run_id: RunId) -> bool:
+        """Whether the run is under way here."""
+        return run_id in self._active
+
+    def stop_all(self, reason: StopReason) -> None:
+        """Ask every run to stop."""
+        for run in self._runs():
+            run.stop(reason)
+
+    def close(self) -> None:
+        """End what is still there, without its grace, and wait until it has reported."""
+        self._forget_clock()
+        for run in self._runs():
+            run.hurry()
+        with self._changed:
+            if not self._changed.wait_for(lambda: not self._active, CLOSE_S):
+                log.error("%d processes could not be ended", len(self._active))
+        self._threads.close()
+
+    def _work(self, run: ProcessRun) -> None:
+        try:
+            self._deliver([run.work()])
+        finally:
+            with self._changed:
+                del self._active[run.claimed.run_id]
+                self._changed.notify_all()
+
+    def _wake_all(self) -> None:
+        for run in self._runs():
+            run.wake()
+
+    def _runs(self) -> list[ProcessRun]:
+        with self._changed:
+            return list(self._active.values())
+
+
+def _not_started(why: str) -> Outcome:
+    return Broke(Failure(FailureKind.INFRA, "ERR_NOT_STARTED", f"it could not be started: {why}"))

@@ -1,0 +1,293 @@
+"""Calls that wait: answered when there is something to say, given up when their caller goes, never in others' way."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from http.client import HTTPResponse
+from itertools import takewhile
+from typing import Any
+
+import pytest
+
+from tests.api.caller import Caller, new_id, new_job, on_socket
+from tests.api.running import PATIENCE_S, RunningApi, running_api
+from tests.store.acts import let_time_pass
+
+
+def until(condition: Callable[[], bool], what: str) -> None:
+    """Wait for something that others bring about."""
+    told = threading.Event()
+    for _ in range(round(PATIENCE_S / 0.01)):
+        if condition():
+            return
+        told.wait(0.01)
+    pytest.fail(f"{what} took too long")
+
+
+def open_worker(caller: Caller, *queues: str, node: str = "here") -> dict[str, Any]:
+    """A session with a worker; the request with which it claims one job."""
+    session_id, worker_id = new_id(), new_id()
+    session = {"id": session_id, "kind": "worker", "node": node, "boot_id": "b", "pid": 1}
+    offer = {"worker_id": worker_id, "name": "w", "tasks": ["t"], "queues": queues, "slots": 1}
+    assert caller.post("/v1/sessions", {"session": session, "offer": offer}).status == 201
+    lanes = [{"queue": queue, "slots": 1} for queue in queues]
+    return {"session_id": session_id, "worker_id": worker_id, "slots": 1, "queues": lanes, "tasks": ["t"]}
+
+
+def ask(request: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"reports": [], "progress": [], "request": request} | more
+
+
+def done(run: dict[str, Any]) -> dict[str, Any]:
+    outcome = {"type": "Completed", "result": "42"}
+    return {"run_id": run["run_id"], "job_id": run["job_id"], "duration_ms": 1, "outcome": outcome}
+
+
+def work_once(api: RunningApi, queue: str = "default") -> str:
+    """Claim a job and finish it; its id."""
+    caller = on_socket(api)
+    request = open_worker(caller, queue)
+    [run] = caller.post("/v1/exchange", ask(request)).json["claimed"]
+    caller.post("/v1/exchange", ask(request | {"slots": 0}, reports=[done(run)]))
+    caller.close()
+    job_id: str = run["job_id"]
+    return job_id
+
+
+@contextmanager
+def asking(api: RunningApi, path: str, body: Any = None) -> Iterator[Callable[[], Any]]:
+    """A long call that is open inside the block; what it says when it is answered."""
+    caller = on_socket(api)
+    before = api.long_calls.open
+    with ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(caller.get, path) if body is None else pool.submit(caller.post, path, body)
+        until(lambda: api.long_calls.open > before or answer.done(), "the long call")
+        yield lambda: answer.result(PATIENCE_S).json
+    caller.close()
+
+
+def events(response: HTTPResponse) -> Iterator[dict[str, Any]]:
+    """What a stream tells."""
+    for line in response:
+        if line.startswith(b"data: "):
+            yield json.loads(line[6:])
+
+
+def test_a_wait_is_answered_when_the_job_has_ended(api: RunningApi, caller: Caller) -> None:
+    caller.enqueue()
+    with asking(api, "/v1/jobs/1/wait") as answer:
+        work_once(api)
+        assert answer()["state"]["result_summary"] == "42"
+    assert api.long_calls.open == 0
+
+
+def test_a_wait_for_a_job_that_has_ended_is_answered_at_once(api: RunningApi, caller: Caller) -> None:
+    caller.enqueue()
+    caller.post("/v1/jobs/1/cancel")
+    assert caller.get("/v1/jobs/1/wait?timeout_ms=3600000").json["state"]["name"] == "CANCELLED"
+
+
+def test_a_wait_that_is_over_shows_the_job_as_it_is(caller: Caller) -> None:
+    caller.enqueue()
+    assert caller.get("/v1/jobs/1/wait?timeout_ms=1").json["state"]["name"] == "QUEUED"
+
+
+def test_a_wait_for_a_job_that_is_not_there_is_not_found(caller: Caller) -> None:
+    assert caller.get("/v1/jobs/nowhere/wait").code == "ERR_NOT_FOUND"
+
+
+def test_a_wait_goes_on_with_the_next_link_of_a_chain(api: RunningApi, caller: Caller) -> None:
+    caller.enqueue(policy={"retries": 1, "mode": "CHAIN", "initial_ms": 0})
+    with asking(api, "/v1/jobs/1/wait") as answer:
+        request = open_worker(caller, "default")
+        [run] = caller.post("/v1/exchange", ask(request)).json["claimed"]
+        failed = {"type": "Broke", "failure": {"kind": "transient", "code": "E", "message": "no"}}
+        caller.post("/v1/exchange", ask(request | {"slots": 0}, reports=[done(run) | {"outcome": failed}]))
+        let_time_pass(api.engine, 10**14)
+        last = work_once(api)
+        said = answer()
+    assert (said["id"], said["retry_of"], said["state"]["name"]) == (last, run["job_id"], "DONE")
+
+
+def test_an_exchange_waits_for_work(api: RunningApi, caller: Caller) -> None:
+    request = open_worker(caller, "default")
+    with asking(api, "/v1/exchange/wait?timeout_ms=60000", ask(request)) as answer:
+        job_id = caller.enqueue()
+        [run] = answer()["claimed"]
+    assert (run["job_id"], run["task"], run["attempt"]) == (job_id, "t", 1)
+    assert caller.get(f"/v1/runs/{run['run_id']}").json["session_id"] == request["session_id"]
+
+
+def test_an_exchange_hears_that_a_job_should_stop(api: RunningApi, caller: Caller) -> None:
+    request = open_worker(caller, "default")
+    caller.enqueue()
+    [run] = caller.post("/v1/exchange", ask(request)).json["claimed"]
+    with asking(api, "/v1/exchange/wait", ask(request | {"slots": 0})) as answer:
+        assert caller.post("/v1/jobs/1/cancel").json["requested"] == 1
+        assert answer()["stops"] == [{"run_id": run["run_id"], "stop_reason": "cancel"}]
+
+
+def test_an_exchange_that_reports_is_answered_at_once(api: RunningApi, caller: Caller) -> None:
+    request = open_worker(caller, "default")
+    caller.enqueue()
+    [run] = caller.post("/v1/exchange", ask(request)).json["claimed"]
+    said = caller.post("/v1/exchange/wait?timeout_ms=3600000", ask(request, reports=[done(run)])).json
+    assert said["settled"] == [{"run_id": run["run_id"], "job_id": run["job_id"], "state": "DONE", "refused": None}]
+
+
+def test_an_exchange_with_nothing_to_say_ends_with_its_time(caller: Caller) -> None:
+    request = open_worker(caller, "default")
+    assert caller.post("/v1/exchange/wait?timeout_ms=1", ask(request)).json == {
+        "settled": [],
+        "claimed": [],
+        "stops": [],
+    }
+
+
+def test_workers_that_offer_different_tasks_are_all_asked(api: RunningApi, caller: Caller) -> None:
+    others = [open_worker(caller, "default") | {"tasks": [f"other{number}"]} for number in range(10)]
+    request = open_worker(caller, "default")
+    callers = [on_socket(api) for _ in others]
+    with ThreadPoolExecutor(10) as pool:
+        waiting = [
+            pool.submit(other.post, "/v1/exchange/wait?timeout_ms=60000", ask(body))
+            for other, body in zip(callers, others, strict=True)
+        ]
+        until(lambda: api.long_calls.open == 10, "the long calls")
+        with asking(api, "/v1/exchange/wait?timeout_ms=60000", ask(request)) as answer:
+            job_id = caller.enqueue()
+            assert [run["job_id"] for run in answer()["claimed"]] == [job_id]
+        for number in range(10):
+            caller.enqueue(task=f"other{number}")
+        assert all(len(future.result(PATIENCE_S).json["claimed"]) == 1 for future in waiting)
+
+
+def test_a_stream_tells_what_changes(api: RunningApi, caller: Caller) -> None:
+    stream = on_socket(api)
+    response = stream.open("/v1/changes")
+    assert (response.status, response.headers["content-type"]) == (200, "text/event-stream")
+    told = events(response)
+    assert response.readline() == b": hello\n"
+    job_id = caller.enqueue(queue="mail")
+    assert next(told)["ready"] == ["mail"]
+    caller.post("/v1/jobs/1/cancel")
+    assert next(told)["ended"] == [job_id]
+    stream.close()
+    response.close()
+
+
+@pytest.mark.parametrize(
+    ("path", "with_body"),
+    [
+        ("/v1/jobs/1/wait?timeout_ms=3600000", False),
+        ("/v1/exchange/wait?timeout_ms=3600000", True),
+        ("/v1/changes", False),
+    ],
+)
+def test_a_caller_that_vanishes_makes_room_at_once(api: RunningApi, caller: Caller, path: str, with_body: bool) -> None:
+    caller.enqueue(queue="elsewhere")
+    body = json.dumps(ask(open_worker(caller, "default"))).encode() if with_body else b""
+    head = f"{'POST' if with_body else 'GET'} {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as door:
+        door.connect(str(api.home.socket))
+        door.sendall(head.encode() + body)
+        until(lambda: api.long_calls.open == 1, "the long call")
+    until(lambda: api.long_calls.open == 0, "its end")
+
+
+def test_more_long_calls_than_there_are_places_are_refused() -> None:
+    with running_api(long_calls=2) as api:
+        caller, streams = on_socket(api), [on_socket(api) for _ in range(2)]
+        caller.enqueue()
+        responses = [stream.open("/v1/changes") for stream in streams]
+        for path in ("/v1/changes", "/v1/jobs/1/wait"):
+            reply = caller.get(path)
+            assert (reply.status, reply.code, reply.headers["retry-after"]) == (429, "ERR_TOO_MANY_LONG_CALLS", "1")
+        assert api.long_calls.refused == 2
+        assert caller.get("/v1/stats").status == 200
+        for stream, response in zip(streams, responses, strict=True):
+            response.close()
+            stream.close()
+        until(lambda: api.long_calls.open == 0, "their end")
+        assert caller.get("/v1/jobs/1/wait?timeout_ms=1").status == 200
+
+
+def test_a_daemon_that_stops_lets_nobody_wait(api: RunningApi, caller: Caller) -> None:
+    caller.enqueue()
+    stream = on_socket(api)
+    response = stream.open("/v1/changes")
+    with asking(api, "/v1/jobs/1/wait?timeout_ms=3600000") as answer:
+
+        async def cut() -> None:
+            api.hub.cut()
+
+        api.do(cut())
+        assert answer()["code"] == "ERR_NOT_READY"
+    assert response.read().endswith(b"\n\n")
+    assert caller.get("/v1/changes").code == "ERR_NOT_READY"
+    response.close()
+    stream.close()
+
+
+def test_while_a_daemon_stops_its_workers_deliver_and_take_nothing_new(api: RunningApi, caller: Caller) -> None:
+    request = open_worker(caller, "default")
+    caller.enqueue()
+    [run] = caller.post("/v1/exchange", ask(request)).json["claimed"]
+    caller.enqueue()
+    api.missing, api.is_stopping = "the daemon is stopping", True
+    said = caller.post("/v1/exchange", ask(request, reports=[done(run)])).json
+    assert ([settled["state"] for settled in said["settled"]], said["claimed"]) == (["DONE"], [])
+    assert caller.post("/v1/jobs", {"jobs": [new_job()]}).code == "ERR_NOT_READY"
+
+
+def test_a_reader_that_does_not_read_costs_no_memory_and_is_told_to_look(api: RunningApi, caller: Caller) -> None:
+    stream = on_socket(api)
+    response = stream.open("/v1/changes")
+    assert response.readline() == b": hello\n"
+    [subscription] = api.hub._streams
+    for _ in range(8):
+        caller.post("/v1/jobs", {"jobs": [new_job() for _ in range(4_000)]})
+        caller.post("/v1/jobs/bulk", {"action": "cancel", "wanted": {}, "limit": 4_000})
+        waiting = subscription._told
+        assert waiting is None or len(waiting.changes.ended) <= 5_000
+    told = list(takewhile(lambda event: not event["unknown"], events(response)))
+    assert sum(len(event["ended"]) for event in told) < 32_000
+    response.close()
+    stream.close()
+
+
+def test_five_hundred_long_calls_are_all_answered_and_short_ones_meanwhile(many_files: None) -> None:
+    with running_api(long_calls=600) as api:
+        caller = on_socket(api)
+        jobs = [new_job(queue="waited") for _ in range(200)]
+        caller.post("/v1/jobs", {"jobs": jobs})
+        workers = [open_worker(caller, f"q{number}") for number in range(200)]
+        waits = [f"/v1/jobs/{job['id']}/wait?timeout_ms=120000" for job in jobs]
+        streams = [on_socket(api) for _ in range(100)]
+        callers = [on_socket(api) for _ in range(400)]
+        with ThreadPoolExecutor(400) as pool:
+            waiting = [pool.submit(one.get, path) for one, path in zip(callers[:200], waits, strict=True)]
+            working = [
+                pool.submit(one.post, "/v1/exchange/wait?timeout_ms=120000", ask(request))
+                for one, request in zip(callers[200:], workers, strict=True)
+            ]
+            responses = [stream.open("/v1/changes") for stream in streams]
+            until(lambda: api.long_calls.open == 500, "five hundred long calls")
+            for number in range(200):
+                assert caller.get("/v1/jobs/1").status == 200
+                caller.enqueue(queue=f"q{number}")
+            caller.post("/v1/jobs/bulk", {"action": "cancel", "wanted": {"queue": "waited"}})
+            assert [len(one.result(PATIENCE_S).json["claimed"]) for one in working] == [1] * 200
+            assert {one.result(PATIENCE_S).json["state"]["name"] for one in waiting} == {"CANCELLED"}
+        for response, stream in zip(responses, streams, strict=True):
+            assert next(events(response))["ready"]
+            response.close()
+            stream.close()
+        for one in callers:
+            one.close()
+        until(lambda: api.long_calls.open == 0, "their end")

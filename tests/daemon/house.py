@@ -1,0 +1,231 @@
+"""A home folder with a short name, the daemons that live there one after another, and everybody around them."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from holdfast import Holdfast, JobHandle
+from holdfast.runtime.clock import SystemClock
+from holdfast.store.sqlite.engine import SqliteEngine
+from holdfast.wire.home import HOME, Home
+from holdfast.wire.places import occupant
+from tests.chaos.processes import PATIENCE_S, ROOT, until
+
+APPS = Path(__file__).parent / "programs"
+SIDE = "HOLDFAST_TEST_SIDE"
+
+
+class Process:
+    """A child process; what it says goes to a file."""
+
+    def __init__(self, house: House, *command: str, env: dict[str, str] | None = None) -> None:
+        self.log = house.side / f"said-{len(house.processes)}.log"
+        house.processes.append(self)
+        environment = {**os.environ, HOME: str(house.home.folder), SIDE: str(house.side), "PYTHONPATH": str(ROOT)}
+        with self.log.open("ab") as said:
+            # A session of its own: a test that is interrupted by hand still cleans up by itself.
+            self._child = subprocess.Popen(
+                command, cwd=ROOT, stdout=said, stderr=said, env=environment | (env or {}), start_new_session=True
+            )
+
+    @property
+    def pid(self) -> int:
+        return self._child.pid
+
+    @property
+    def is_running(self) -> bool:
+        return self._child.poll() is None
+
+    def said(self) -> str:
+        """All that it wrote."""
+        return self.log.read_text(errors="replace")
+
+    def events(self) -> list[str]:
+        """What its lines call what happened."""
+        lines = (line for line in self.said().splitlines() if line.startswith("{"))
+        return [msgspec.json.decode(line).get("event", "") for line in lines]
+
+    def send(self, number: int) -> None:
+        """Send a signal."""
+        self._child.send_signal(number)
+
+    def kill(self) -> None:
+        """SIGKILL, and wait until the kernel has let go of it."""
+        self._child.kill()
+        self._child.wait()
+
+    def wait(self) -> int:
+        """The exit code."""
+        try:
+            return self._child.wait(PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"it has not ended; it said:\n{self.said()}") from None
+
+    def end_well(self) -> None:
+        """Wait until it ends, with exit code 0."""
+        code = self.wait()
+        assert code == 0, f"it ended with {code}; it said:\n{self.said()}"
+
+
+class House:
+    """One home. Whoever still lives in it when the test is over is killed."""
+
+    def __init__(self, folder: Path, side: Path) -> None:
+        self.home = Home(folder)
+        self.side = side
+        self.processes: list[Process] = []
+        self.clients: list[Holdfast] = []
+
+    def settings(self, text: str) -> None:
+        """Write the settings of the daemons to come. They send no canaries, which nobody here would know."""
+        self.home.folder.mkdir(exist_ok=True, mode=0o700)
+        self.home.settings.write_text(f"{text}\n[observe]\ncanary_every = 0\n")
+
+    def python(self, *words: str, env: dict[str, str] | None = None) -> Process:
+        """Start a program."""
+        return Process(self, sys.executable, *words, env=env)
+
+    def run(self, *words: str, env: dict[str, str] | None = None) -> Process:
+        """Start a command of the command line."""
+        return self.python("-m", "holdfast.cli", *words, env=env)
+
+    def begin(self, *words: str, app: str | None = None, env: dict[str, str] | None = None) -> Process:
+        """Start a daemon, with the code of one of our programs in its workers."""
+        if not self.home.settings.exists():
+            self.settings("")
+        code = () if app is None else ("--app", f"{APPS / app}.py")
+        return self.run("up", *code, *words, env=env)
+
+    def up(self, *words: str, app: str | None = None, env: dict[str, str] | None = None) -> Process:
+        """The same, and wait until it is ready."""
+        daemon = self.begin(*words, app=app, env=env)
+        until(lambda: self.is_ready or not daemon.is_running, "the daemon is ready")
+        assert daemon.is_running, daemon.said()
+        return daemon
+
+    def down(self, daemon: Process) -> None:
+        """Stop it in order."""
+        daemon.send(signal.SIGTERM)
+        daemon.end_well()
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether a daemon here says that it is ready."""
+        return self.ask("GET", "/readyz")[0] == 200
+
+    def ask(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+        """One call with nothing of ours in between: the status, 0 if nobody answers, and what came back."""
+        with suppress(OSError, http.client.HTTPException), self.connection() as connection:
+            connection.request(method, path, None if body is None else msgspec.json.encode(body))
+            response = connection.getresponse()
+            content = response.read()
+            is_json = "json" in (response.getheader("content-type") or "")
+            return response.status, msgspec.json.decode(content) if is_json else content
+        return 0, None
+
+    @contextmanager
+    def connection(self) -> Iterator[http.client.HTTPConnection]:
+        """A connection to the socket."""
+        connection = http.client.HTTPConnection("localhost", timeout=PATIENCE_S)
+        connection.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        connection.sock.settimeout(PATIENCE_S)
+        try:
+            connection.sock.connect(str(self.home.socket))
+            yield connection
+        finally:
+            connection.close()
+
+    def client(self, **options: Any) -> Holdfast:
+        """The SDK, as a client of the daemon here."""
+        before = os.environ.get(HOME)
+        os.environ[HOME] = str(self.home.folder)
+        try:
+            client = Holdfast(**options)
+        finally:
+            os.environ.pop(HOME) if before is None else os.environ.update({HOME: before})
+        self.clients.append(client)
+        return client
+
+    def enqueue(self, task: str, payload: dict[str, Any] | None = None, **options: Any) -> JobHandle[Any]:
+        """A job of a task that this process does not know."""
+        return self.client().enqueue(task, payload, **options)
+
+    def worker(self, place: str = "app-1") -> int:
+        """The process that is in a place, once there is one."""
+        return until(lambda: self.occupant(place), f"there is a worker in {place}") or 0
+
+    def occupant(self, place: str) -> int | None:
+        """The process that is in a place now."""
+        there = occupant(self.home, place)
+        return None if there is None else there.pid
+
+    @contextmanager
+    def store(self) -> Iterator[SqliteEngine]:
+        """The database, past every daemon."""
+        engine = SqliteEngine(self.home.database, durability="normal", now=SystemClock().now)
+        try:
+            yield engine
+        finally:
+            engine.close()
+
+    def everybody(self) -> list[int]:
+        """Every process that belongs here, whoever started it."""
+        mine = f"{HOME}={self.home.folder}".encode()
+        return [pid for pid in _pids() if pid != os.getpid() and mine in _environment(pid)]
+
+    def clear(self) -> None:
+        """Leave nobody and nothing behind. What they said is shown if the test fails."""
+        for number, process in enumerate(self.processes):
+            print(f"--- process {number} said:\n{process.said()[-3000:]}")
+        for client in self.clients:
+            client._access.engine.close()
+        while living := self.everybody():
+            for pid in living:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            for process in self.processes:
+                process._child.poll()
+        shutil.rmtree(self.home.folder, ignore_errors=True)
+
+
+@contextmanager
+def short_folder() -> Iterator[Path]:
+    """A folder whose name leaves room for a socket's."""
+    folder = Path(tempfile.mkdtemp(prefix="hf-"))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process lives; one that is dead but not yet buried does not."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+    return stat.rpartition(")")[2].split()[0] != "Z"
+
+
+def _pids() -> list[int]:
+    return [int(name) for name in os.listdir("/proc") if name.isdigit() and is_alive(int(name))]
+
+
+def _environment(pid: int) -> list[bytes]:
+    try:
+        return Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    except OSError:
+        return []

@@ -1,0 +1,131 @@
+"""How a daemon begins, or says in one line why it cannot."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import sys
+from pathlib import Path
+
+import apsw
+import pytest
+
+from holdfast.runtime.node import boot_id, node_name
+from holdfast.store.locks import LifeLock
+from holdfast.store.scripts.sessions import NewSession, open_session
+from holdfast.store.sqlite.engine import SqliteEngine
+from tests.chaos.processes import PATIENCE_S
+from tests.daemon.house import House, Process, short_folder
+
+
+def refusal(daemon: Process, code: int) -> str:
+    """The one line that a daemon says before it ends with this code."""
+    assert daemon.wait() == code, daemon.said()
+    [line] = daemon.said().splitlines()
+    return line
+
+
+def test_a_second_daemon_is_refused_with_the_pid_of_the_first(house: House) -> None:
+    first = house.up()
+    said = refusal(house.begin(), 1)
+    assert f"a daemon with pid {first.pid} lives in {house.home.folder} already" in said
+    assert house.is_ready
+    house.down(first)
+
+
+def test_what_a_dead_daemon_left_behind_does_no_harm(house: House) -> None:
+    house.up().kill()
+    assert house.home.socket.exists()
+    assert house.home.lock.read_text()
+    daemon = house.up()
+    house.down(daemon)
+
+
+def test_a_lock_file_with_nonsense_in_it_does_no_harm(house: House) -> None:
+    house.home.create()
+    house.home.lock.write_text("nonsense")
+    house.home.socket.write_text("nonsense")
+    daemon = house.up()
+    assert house.home.daemon_pid() == daemon.pid
+    house.down(daemon)
+
+
+def test_a_home_with_too_long_a_name_is_refused(side: Path) -> None:
+    with short_folder() as folder:
+        house = House(folder / ("x" * 100), side)
+        said = refusal(house.run("up"), 2)
+        assert "too long a name" in said
+        assert not house.home.folder.exists()
+
+
+def test_a_home_that_cannot_be_made_is_refused(side: Path) -> None:
+    with short_folder() as folder:
+        (folder / "file").touch()
+        said = refusal(House(folder / "file" / "home", side).run("up"), 1)
+        assert "cannot be used (Not a directory)" in said
+
+
+def test_a_home_that_cannot_be_written_is_refused(house: House) -> None:
+    house.home.folder.mkdir(mode=0o500)
+    words = [sys.executable, "-m", "holdfast.cli", "up"]
+    if os.geteuid() == 0:
+        if not shutil.which("setpriv"):
+            pytest.skip("root may write everywhere, and there is no setpriv to stop it")
+        words = ["setpriv", "--bounding-set", "-dac_override,-dac_read_search", *words]
+    said = refusal(Process(house, *words), 1)
+    assert "cannot be used (Permission denied)" in said
+
+
+def test_a_database_that_does_not_answer_is_named(house: House) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    said = refusal(house.begin("--store", f"postgresql://somebody:secret@127.0.0.1:{port}/nowhere"), 1)
+    assert "PostgreSQL 127.0.0.1/nowhere" in said
+    assert "secret" not in said
+    assert not house.home.lock.exists()
+
+
+def test_a_port_that_is_taken_is_named(house: House) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        said = refusal(house.begin("--port", str(port)), 1)
+    assert f"port {port} on 127.0.0.1 cannot be used" in said
+    assert not house.home.lock.exists()
+
+
+def test_a_database_of_an_earlier_version_is_migrated_with_a_copy_aside(house: House) -> None:
+    house.home.create()
+    old = SqliteEngine(house.home.database, now=lambda: 1, migrate_to=1)
+    old.open()
+    old.close()
+    daemon = house.up(app="manners")
+    assert house.enqueue("plain", {"n": 7}).result(PATIENCE_S) == 7
+    house.down(daemon)
+    [copy] = house.home.folder.glob("meta.db.before-migration-from-*")
+    assert applied(copy) == [1]
+    assert len(applied(house.home.database)) > 1
+
+
+def test_a_worker_that_lives_on_does_not_stop_a_migration(house: House) -> None:
+    house.home.create()
+    old = SqliteEngine(house.home.database, now=lambda: 1, migrate_to=1)
+    lock = LifeLock(old.locks / "sessions" / "s")
+    session = NewSession("s", "worker", node_name(), boot_id(), os.getpid(), str(lock.path))
+    old.submit(open_session, session, None, 1).result()
+    old.close()
+    daemon = house.up()
+    assert "s" in [row.id for row in house.client().sessions()]
+    lock.release()
+    house.down(daemon)
+
+
+def applied(path: Path) -> list[int]:
+    connection = apsw.Connection(str(path))
+    try:
+        return [row[0] for row in connection.execute("SELECT version FROM schema_version ORDER BY version")]
+    finally:
+        connection.close()

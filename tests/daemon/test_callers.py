@@ -1,0 +1,118 @@
+"""Callers that vanish, lose answers or come too late: the daemon goes on, and nothing is done twice or lost."""
+
+from __future__ import annotations
+
+import http.client
+import socket
+from typing import Any
+
+import msgspec
+import pytest
+
+from holdfast.store.engine import new_uuid
+from tests.chaos.processes import PATIENCE_S, until
+from tests.daemon.house import House
+
+
+class RawWorker:
+    """A worker in a language that knows nothing but HTTP, on a machine of which only the heartbeat is seen."""
+
+    def __init__(self, house: House) -> None:
+        self.house = house
+        self.session = new_uuid()
+        session = {"id": self.session, "kind": "worker", "node": "elsewhere", "boot_id": "b", "pid": 1}
+        status, _ = house.ask("POST", "/v1/sessions", {"session": session | {"lock_path": None}, "offer": None})
+        assert status == 201
+
+    def body(self, *reports: dict[str, Any], slots: int = 0, holds: list[str] | None = None) -> dict[str, Any]:
+        queues = [{"queue": "raw", "slots": slots}]
+        request = {"session_id": self.session, "slots": slots, "queues": queues, "tasks": ["raw"]}
+        return {"reports": list(reports), "progress": [], "request": request, "holds": holds}
+
+    def exchange(self, *reports: dict[str, Any], slots: int = 0, holds: list[str] | None = None) -> dict[str, Any]:
+        status, said = self.house.ask("POST", "/v1/exchange", self.body(*reports, slots=slots, holds=holds))
+        assert status == 200, said
+        answer: dict[str, Any] = said
+        return answer
+
+
+def completed(run: dict[str, Any], result: str) -> dict[str, Any]:
+    outcome = {"type": "Completed", "result": result}
+    return {"run_id": run["run_id"], "job_id": run["job_id"], "outcome": outcome, "duration_ms": 1}
+
+
+def test_a_result_that_comes_after_the_lease_is_refused(house: House) -> None:
+    house.settings('[daemon]\nlease = "1s"\n')
+    daemon = house.up()
+    job = house.enqueue("raw", queue="raw")
+    silent = RawWorker(house)
+    [run] = silent.exchange(slots=1)["claimed"]
+    until(lambda: job.runs[0].status is not None, "others have settled it")
+    [settled] = silent.exchange(completed(run, '"late"'))["settled"]
+    assert "too late" in settled["refused"]
+    assert [run.error_code for run in job.runs] == ["ERR_CRASH_RECOVERY"]
+
+    def take() -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = awake.exchange(slots=1)["claimed"]
+        return found
+
+    awake = RawWorker(house)
+    [run] = until(take, "it is to be had again")
+    awake.exchange(completed(run, '"in time"'))
+    assert job.result(PATIENCE_S) == "in time"
+    house.down(daemon)
+
+
+def test_a_claim_whose_answer_is_lost_costs_nothing(house: House) -> None:
+    daemon = house.up()
+    job = house.enqueue("raw", queue="raw")
+    worker = RawWorker(house)
+    with house.connection() as connection:
+        connection.request("POST", "/v1/exchange", msgspec.json.encode(worker.body(slots=1)))
+    until(lambda: job.runs, "it was handed out, and nobody was there")
+    [run] = until(lambda: worker.exchange(slots=1, holds=[])["claimed"], "it comes again")
+    worker.exchange(completed(run, "7"))
+    # The answer to this one may be lost as well.
+    [settled] = worker.exchange(completed(run, "7"))["settled"]
+    assert settled["refused"] is None
+    assert job.result(PATIENCE_S) == 7
+    assert [run.status for run in job.runs] == ["YIELDED", "COMPLETED"]
+    assert job.job.infra_tries == 0
+    house.down(daemon)
+
+
+def test_a_caller_that_vanishes_in_the_middle_of_its_words_changes_nothing(house: House) -> None:
+    daemon = house.up()
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as caller:
+        caller.connect(str(house.home.socket))
+        caller.sendall(b"POST /v1/jobs HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1000\r\n\r\n" + b'{"jobs": [')
+    assert house.client().counts() == {}
+    house.down(daemon)
+    assert "failed" not in daemon.events()
+
+
+@pytest.mark.parametrize("path", ["/v1/changes", "/v1/jobs/{job}/wait?timeout_ms=3600000"])
+def test_long_calls_whose_callers_vanish_make_room_for_others(house: House, path: str) -> None:
+    house.settings("[api]\nlong_calls = 3\n")
+    daemon = house.up("--workers", "0")
+    path = path.format(job=house.enqueue("raw").id)
+    status = "taken"
+    while status == "taken":
+        status = begin_and_vanish(house, path)
+    assert status == "refused", "as many as there may be are open"
+    for number in range(20):
+        until(lambda: begin_and_vanish(house, path) == "taken", f"there is room for caller {number}")
+    house.down(daemon)
+
+
+def begin_and_vanish(house: House, path: str) -> str:
+    """A long call that ends with its caller, or that is refused."""
+    with house.connection() as connection:
+        connection.request("GET", path)
+        assert isinstance(connection.sock, socket.socket)
+        connection.sock.settimeout(0.2)
+        try:
+            response = connection.getresponse()
+        except TimeoutError:
+            return "taken"
+        return "refused" if response.status == http.client.TOO_MANY_REQUESTS else "taken"

@@ -1,0 +1,28 @@
+"""A worker that lives and does nothing any more is ended before its runs are settled, and replaced."""
+
+from __future__ import annotations
+
+import pytest
+
+from holdfast import Retry
+from tests.chaos import checker
+from tests.chaos.processes import PATIENCE_S, until
+from tests.daemon.house import House, is_alive
+
+LEASE = '[daemon]\nlease = "1s"\n'
+
+
+@pytest.mark.parametrize("task", ["stopped", "greedy"])
+def test_a_worker_that_hangs_is_replaced_and_its_job_runs_again(house: House, task: str) -> None:
+    house.settings(LEASE)
+    daemon = house.up(app="manners")
+    job = house.enqueue(task, retry=Retry(0, initial=0))
+    until(lambda: job.runs, "it runs")
+    hung = house.worker()
+    assert job.result(PATIENCE_S) == 2
+    assert [run.error_code for run in job.runs] == ["ERR_CRASH_RECOVERY", None]
+    assert not is_alive(hung)
+    assert house.worker() != hung
+    house.down(daemon)
+    with house.store() as engine:
+        assert checker.problems(engine, house.side) == []

@@ -1,0 +1,226 @@
+"""Settings: what a file may say, and what is said about a mistake."""
+
+import re
+import shutil
+import subprocess
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from holdfast import InvalidInput
+from holdfast.daemon.sample import sample
+from holdfast.daemon.settings import ApiSettings, DaemonSettings, Settings, described
+from holdfast.daemon.settings_file import load
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "holdfast.toml"
+
+
+@pytest.fixture
+def certificate(file: Path) -> Path:
+    """The folder of the settings, with a certificate and its key in it."""
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("there is no openssl to make a certificate with")
+    folder = file.parent
+    words = [
+        "req",
+        "-x509",
+        "-newkey",
+        "rsa:2048",
+        "-nodes",
+        "-subj",
+        "/CN=localhost",
+        "-keyout",
+        "key.pem",
+        "-out",
+        "cert.pem",
+    ]
+    subprocess.run([openssl, *words], cwd=folder, check=True, capture_output=True)
+    return folder
+
+
+def refused(file: Path, text: str) -> str:
+    """What is said about a file."""
+    file.write_text(text)
+    with pytest.raises(InvalidInput) as caught:
+        load(file)
+    return str(caught.value)
+
+
+def test_without_a_file_everything_has_its_default() -> None:
+    assert load() == Settings()
+
+
+def test_an_empty_file_changes_nothing(file: Path) -> None:
+    file.write_text("")
+    assert load(file) == Settings()
+
+
+def test_what_the_file_says_is_taken(file: Path) -> None:
+    file.write_text(
+        """
+        [daemon]
+        store = "postgresql://localhost/work"
+        concurrency = { mail = 2, default = 5 }
+        keep = "1d12h"
+        short = 1.5
+        [api]
+        port = 0
+        max_body = "1MiB"
+        [logs]
+        level = "debug"
+        [observe]
+        canary_every = 0
+        [sla]
+        enqueue = "5ms"
+        """
+    )
+    settings = load(file)
+    assert settings.daemon == DaemonSettings(
+        store="postgresql://localhost/work", concurrency={"mail": 2, "default": 5}, keep=129_600.0, short=1.5
+    )
+    assert settings.api == ApiSettings(port=0, max_body=1 << 20)
+    assert (settings.logs.level, settings.observe.canary_every, settings.sla.enqueue) == ("debug", 0, 0.005)
+
+
+@pytest.mark.usefixtures("certificate")
+def test_paths_are_seen_from_the_folder_of_the_file(file: Path) -> None:
+    file.write_text(
+        '[daemon]\napps = ["tasks.py:hf", "pkg.tasks:hf"]\nstore = "work.db"\n'
+        '[api]\ntls_cert = "cert.pem"\ntls_key = "key.pem"\n'
+    )
+    settings = load(file)
+    assert settings.daemon.apps == (str(file.parent / "tasks.py:hf"), "pkg.tasks:hf")
+    assert settings.daemon.store == str(file.parent / "work.db")
+    assert settings.api.tls_cert == str(file.parent / "cert.pem")
+
+
+def test_an_option_stands_above_the_file_and_one_not_given_does_not(file: Path) -> None:
+    file.write_text("[api]\nport = 1\n[daemon]\nworkers = 2\n")
+    settings = load(file, {"api.port": 5, "daemon.workers": None})
+    assert (settings.api.port, settings.daemon.workers) == (5, 2)
+
+
+def test_a_wrong_option_is_named_as_one() -> None:
+    with pytest.raises(InvalidInput, match=r"^--port = 70000 is not valid: use a whole number from 0 to 65535$"):
+        load(None, {"api.port": 70_000})
+
+
+def test_an_unknown_key_is_named_with_the_one_that_was_meant(file: Path) -> None:
+    said = refused(file, "[daemon]\nwrokers = 2\n")
+    assert said.startswith(f"{file}: daemon.wrokers is not known: did you mean workers? [daemon] has store, ")
+
+
+def test_an_unknown_section_is_named_with_the_sections(file: Path) -> None:
+    said = refused(file, "[deamon]\nworkers = 2\n")
+    assert said == (
+        f"{file}: [deamon] is not known: did you mean daemon? the sections are daemon, api, logs, runs, observe, sla"
+    )
+
+
+def test_a_setting_outside_of_its_section_is_refused(file: Path) -> None:
+    assert refused(file, "workers = 2\n").startswith(f"{file}: [workers] is not known: ")
+    assert refused(file, "daemon = 2\n") == f"{file}: daemon = 2 is not valid: [daemon] is a section with settings"
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("[daemon]\nworkers = -1", "daemon.workers = -1 is not valid: use a whole number from 0 to 1000"),
+        ("[daemon]\nworkers = true", "daemon.workers = True is not valid: use a whole number from 0 to 1000"),
+        ('[daemon]\ndurability = "most"', 'daemon.durability = \'most\' is not valid: use "full" or "normal"'),
+        ("[daemon]\napps = 'a:b'", "daemon.apps = 'a:b' is not valid: use a list of texts"),
+        ("[daemon]\nconcurrency = { mail = 0 }", "daemon.concurrency = {'mail': 0} is not valid: use a whole number"),
+        ("[daemon]\nconcurrency = { 'a b' = 1 }", "daemon.concurrency = {'a b': 1} is not valid"),
+        ('[daemon]\nkeep = "7 days"', "daemon.keep = '7 days' is not valid: use 0 seconds to 100 years, in seconds or"),
+        ("[daemon]\nkeep = nan", "daemon.keep = nan is not valid"),
+        ("[daemon]\nkeep = -1", "daemon.keep = -1 is not valid"),
+        ('[daemon]\nstore = ""', "daemon.store = '' is not valid: use a text"),
+        ('[api]\nmax_body = "16 megs"', "api.max_body = '16 megs' is not valid: use 64KiB to 1GiB, in bytes or as"),
+        ("[api]\nallow_remote = 1", "api.allow_remote = 1 is not valid: use true or false"),
+        ('[logs]\nlevel = "loud"', "logs.level = 'loud' is not valid: use \"debug\" or"),
+        ('[observe]\notlp = "localhost:4318"', "observe.otlp = 'localhost:4318' is not valid: use an http:// or"),
+        ('[observe]\notlp = "http://[x"', "observe.otlp = 'http://[x' is not valid"),
+        ("[sla]\nenqueue = 0", "sla.enqueue = 0 is not valid: use 1 millisecond to an hour"),
+    ],
+)
+def test_a_wrong_value_is_named_with_what_is_allowed(file: Path, line: str, said: str) -> None:
+    assert refused(file, line).startswith(f"{file}: {said}")
+
+
+@pytest.mark.parametrize("content", [b"[daemon\n", b"\xff\xfe"])
+def test_a_file_that_is_not_toml_is_refused(file: Path, content: bytes) -> None:
+    file.write_bytes(content)
+    with pytest.raises(InvalidInput, match="are not TOML"):
+        load(file)
+
+
+def test_a_file_that_is_not_there_is_refused(file: Path) -> None:
+    with pytest.raises(InvalidInput, match=re.escape(f"the settings {file} cannot be read (No such file")):
+        load(file)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.1.2.3", "::1", "localhost"])
+def test_a_door_for_this_machine_alone_needs_no_leave(host: str) -> None:
+    assert load(None, {"api.host": host}).api.host == host
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.5", "example.org"])
+def test_a_door_to_the_network_needs_leave_and_tls(host: str, certificate: Path) -> None:
+    options: dict[str, Any] = {"api.host": host}
+    with pytest.raises(InvalidInput, match="allow_remote = true"):
+        load(None, options)
+    options["api.allow_remote"] = True
+    with pytest.raises(InvalidInput, match=r"tls_cert and api\.tls_key, or api\.behind_proxy = true"):
+        load(None, options)
+    assert load(None, options | {"api.behind_proxy": True}).api.host == host
+    tls = {"api.tls_cert": str(certificate / "cert.pem"), "api.tls_key": str(certificate / "key.pem")}
+    assert load(None, options | tls).api.host == host
+
+
+def test_a_certificate_without_its_key_is_refused(file: Path) -> None:
+    assert "set both, or neither" in refused(file, "[api]\ntls_cert = 'cert.pem'\n")
+
+
+def test_a_certificate_that_is_not_there_is_refused(file: Path) -> None:
+    assert "cert.pem' cannot be read" in refused(file, "[api]\ntls_cert = 'cert.pem'\ntls_key = 'key.pem'\n")
+
+
+def test_a_file_that_is_no_certificate_is_refused(file: Path, certificate: Path) -> None:
+    (certificate / "cert.pem").write_text("Dear Ada,")
+    assert "give a certificate and its key" in refused(file, "[api]\ntls_cert = 'cert.pem'\ntls_key = 'key.pem'\n")
+
+
+def test_a_part_of_a_log_cannot_be_larger_than_the_whole(file: Path) -> None:
+    assert "runs.log_segment = 8388608" in refused(file, "[runs]\nlog_bytes = '1MiB'\n")
+
+
+def test_the_sample_changes_nothing_as_it_is(file: Path) -> None:
+    file.write_text(sample())
+    assert load(file) == Settings()
+
+
+@pytest.mark.usefixtures("certificate")
+def test_every_line_of_the_sample_can_be_used(file: Path) -> None:
+    text = re.sub(r"^# (\w+ = )", r"\1", sample(), flags=re.MULTILINE)
+    file.write_text(text)
+    settings, shown = load(file), tomllib.loads(text)
+    for section in msgspec.structs.fields(Settings):
+        names = section.type.__struct_fields__
+        assert tuple(shown[section.name]) == names
+        for name in names:
+            default = getattr(section.default, name)
+            assert default is None or getattr(getattr(settings, section.name), name) == default
+
+
+def test_every_setting_says_what_it_means() -> None:
+    for section in msgspec.structs.fields(Settings):
+        for name, says in described(section.type).items():
+            assert says.text.endswith("."), name
+            assert says.example is not None or getattr(section.default, name) is not None, name

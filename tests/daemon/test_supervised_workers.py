@@ -1,0 +1,134 @@
+"""Workers that a daemon keeps: they come back when they die, and outlive the daemon when that does."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+from pathlib import Path
+
+import pytest
+
+from holdfast import Retry, StateName
+from holdfast.daemon.supervisor import CRASH_LOOP, Supervisor
+from holdfast.wire.places import Place
+from tests.chaos.database import select
+from tests.chaos.journal import entries
+from tests.chaos.processes import PATIENCE_S, until
+from tests.daemon.house import APPS, House, is_alive
+
+
+def running(house: House, *tasks: str) -> None:
+    """Wait until as many runs as these have begun."""
+    until(lambda: len(entries(house.side, "start")) >= len(tasks), "the jobs run")
+
+
+def test_a_job_whose_worker_crashes_runs_again_in_the_next_one(house: House) -> None:
+    daemon = house.up(app="manners")
+    first = house.worker()
+    assert house.enqueue("dying", retry=Retry(0, initial=0)).result(PATIENCE_S) == 2
+    assert house.worker() != first
+    assert "worker_ended" in daemon.events()
+    with house.store() as engine:
+        [dead] = select(engine, "SELECT * FROM sessions WHERE status = 'unknown'")
+        assert not Path(dead["lock_path"]).exists()
+    house.down(daemon)
+
+
+def test_a_worker_outlives_its_daemon_and_delivers_to_the_next(house: House) -> None:
+    daemon = house.up(app="manners")
+    worker, job = house.worker(), house.enqueue("short")
+    running(house, "short")
+    daemon.kill()
+    (house.side / "finish").touch()
+    until(lambda: entries(house.side, "end"), "it ends while there is no daemon")
+    daemon = house.up(app="manners")
+    assert job.result(PATIENCE_S) == "finished"
+    assert [run.status for run in job.runs] == ["COMPLETED"]
+    assert house.enqueue("plain", {"n": 5}).result(PATIENCE_S) == 5
+    assert house.worker() == worker
+    assert "worker_ended" not in daemon.events()
+    house.down(daemon)
+    assert not is_alive(worker)
+
+
+def test_runs_of_a_worker_that_died_with_its_daemon_are_settled_by_the_next(house: House) -> None:
+    daemon = house.up(app="manners")
+    worker, job = house.worker(), house.enqueue("short", retry=Retry(0, initial=0))
+    running(house, "short")
+    daemon.kill()
+    os.kill(worker, signal.SIGKILL)
+    (house.side / "finish").touch()
+    daemon = house.up(app="manners")
+    assert job.result(PATIENCE_S) == "finished"
+    assert [run.status for run in job.runs] == ["FAILED", "COMPLETED"]
+    house.down(daemon)
+
+
+def test_a_worker_with_other_code_makes_room(house: House) -> None:
+    daemon = house.up(app="manners")
+    worker = house.worker()
+    daemon.kill()
+    daemon = house.up(app="by_hand")
+    (house.side / "theirs").touch()
+    assert house.enqueue("theirs", queue="theirs").result(PATIENCE_S) == "finished"
+    assert not is_alive(worker)
+    house.down(daemon)
+
+
+@pytest.mark.parametrize("way", ["by hand", "by the SDK"])
+def test_a_worker_that_a_person_starts_is_the_same_to_the_daemon(house: House, way: str) -> None:
+    daemon = house.up()
+    words = ("-m", "holdfast.cli", "worker", "--app", f"{APPS}/by_hand.py")
+    worker = house.python(*words) if way == "by hand" else house.python(f"{APPS}/by_hand.py")
+    job = house.enqueue("theirs", queue="theirs")
+    running(house, "theirs")
+    daemon.kill()
+    daemon = house.up()
+    (house.side / "theirs").touch()
+    assert job.result(PATIENCE_S) == "finished"
+    assert [run.status for run in job.runs] == ["COMPLETED"]
+    assert {row.pid: row.kind for row in house.client().sessions()}[worker.pid] == "worker"
+    worker.send(signal.SIGTERM)
+    worker.end_well()
+    house.down(daemon)
+
+
+def test_a_worker_that_ends_right_after_its_start_is_reported(house: House) -> None:
+    house.home.create()
+
+    async def watch() -> None:
+        supervisor = Supervisor(house.home, [Place("app-1", ("--app", "nowhere_to_be_found"))], pause=0.01)
+        supervisor.start()
+        await asyncio.to_thread(until, lambda: supervisor.kept()[0].is_crash_looping, "it is seen")
+        [found] = supervisor.kept()
+        assert (found.restarts, found.last_end) == (CRASH_LOOP, "ended with code 2")
+        await supervisor.stop(PATIENCE_S)
+
+    asyncio.run(watch())
+
+
+@pytest.mark.parametrize("loss", ["daemon", "home"])
+def test_an_orphan_that_is_idle_ends_by_itself(house: House, loss: str) -> None:
+    daemon = house.up()
+    orphan = house.python(f"{APPS}/orphan.py", "0.5")
+    assert house.enqueue("noted").result(PATIENCE_S) == orphan.pid
+    daemon.kill()
+    os.kill(house.worker("system"), signal.SIGKILL)
+    if loss == "home":
+        shutil.rmtree(house.home.folder)
+    orphan.end_well()
+
+
+def test_an_orphan_with_something_to_deliver_waits_for_the_next_daemon(house: House) -> None:
+    daemon = house.up()
+    orphan = house.python(f"{APPS}/orphan.py", "0.1")
+    job = house.enqueue("noted", {"needs": "finish"})
+    until(lambda: job.state is StateName.RUNNING, "it runs")
+    daemon.kill()
+    (house.side / "finish").touch()
+    until(lambda: (house.side / "noted").exists(), "it has ended")
+    daemon = house.up()
+    assert job.result(PATIENCE_S) == orphan.pid
+    house.down(daemon)

@@ -1,0 +1,150 @@
+"""A log is one stream by offset, whatever became of its segments; artifacts are files below one folder."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from holdfast.core.errors import InvalidInput, NotFound
+from holdfast.store.files import Artifact, Excerpt, JobFiles, folder_name, job_of, segment_name
+
+JOB, RUN = "0190b6a0-0000-7000-8000-000000000001", "0190b6a0-0000-7000-8000-000000000002"
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> JobFiles:
+    return JobFiles(tmp_path / "files")
+
+
+def lay(files: JobFiles, *segments: tuple[int, bytes]) -> None:
+    folder = files.make(files.log_of(JOB, RUN))
+    for start, data in segments:
+        (folder / segment_name(start)).write_bytes(data)
+
+
+def test_a_log_is_read_across_its_segments(files: JobFiles) -> None:
+    lay(files, (0, b"abc"), (3, b"def"), (6, b"g"))
+    assert files.read(JOB, RUN) == Excerpt(0, b"abcdefg", 7)
+    assert files.read(JOB, RUN, 2, 3) == Excerpt(2, b"cde", 7)
+    assert files.read(JOB, RUN, 3, 3) == Excerpt(3, b"def", 7)
+
+
+def test_a_piece_says_where_it_really_begins(files: JobFiles) -> None:
+    lay(files, (10, b"abc"))
+    assert files.read(JOB, RUN, 0, 100) == Excerpt(10, b"abc", 13)
+    assert files.read(JOB, RUN, 99, 100) == Excerpt(13, b"", 13)
+
+
+def test_there_need_not_be_a_log(files: JobFiles) -> None:
+    assert files.read(JOB, RUN, 5, 100) == Excerpt(0, b"", 0)
+    assert files.tail(JOB, RUN, 5) == Excerpt(0, b"", 0)
+    assert files.artifacts(JOB) == []
+
+
+def test_bytes_that_are_missing_in_the_middle_do_not_shift_the_others(files: JobFiles) -> None:
+    lay(files, (0, b"ab"), (5, b"fgh"))
+    assert files.read(JOB, RUN, 0, 100) == Excerpt(0, b"ab", 8)
+    assert files.read(JOB, RUN, 2, 100) == Excerpt(5, b"fgh", 8)
+
+
+@pytest.mark.parametrize(
+    ("text", "lines", "tail"),
+    [
+        (b"a\nb\nc\n", 2, b"b\nc\n"),
+        (b"a\nb\nc", 2, b"b\nc"),
+        (b"a\nb\n", 9, b"a\nb\n"),
+        (b"a\n\n", 1, b"\n"),
+        (b"a\nb\n", 0, b""),
+        (b"", 3, b""),
+    ],
+)
+def test_a_tail_is_the_last_lines(files: JobFiles, text: bytes, lines: int, tail: bytes) -> None:
+    middle = len(text) // 2
+    lay(files, (0, text[:middle]), (middle, text[middle:]))
+    assert files.tail(JOB, RUN, lines) == Excerpt(len(text) - len(tail), tail, len(text))
+
+
+def test_artifacts_are_listed_by_name_with_their_sizes(files: JobFiles) -> None:
+    files.artifact(JOB, "plots/b.png").write_bytes(b"12345")
+    files.artifact(JOB, "a.txt").write_bytes(b"")
+    assert files.artifacts(JOB) == [Artifact("a.txt", 0), Artifact("plots/b.png", 5)]
+    with files.open_artifact(JOB, "plots/b.png") as file:
+        assert file.read() == b"12345"
+
+
+BAD_NAMES = ["", ".", "..", "/etc/passwd", "../x", "a/../../x", "a//b", "a/", "a\0b", "a\nb", "x" * 251, "\ud800", 5]
+
+
+@pytest.mark.parametrize("name", BAD_NAMES, ids=repr)
+def test_a_name_that_leaves_the_folder_is_refused(files: JobFiles, name: str) -> None:
+    with pytest.raises(InvalidInput, match="artifact"):
+        files.artifact(JOB, name)
+    with pytest.raises(InvalidInput, match="artifact"):
+        files.open_artifact(JOB, name)
+
+
+@pytest.mark.parametrize("link", ["file", "folder/secret.txt"])
+def test_a_link_is_neither_listed_nor_opened_nor_written_through(files: JobFiles, tmp_path: Path, link: str) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "secret.txt").write_text("secret")
+    folder = files.make(files.artifacts_of(JOB))
+    (folder / "file").symlink_to(outside / "secret.txt")
+    (folder / "folder").symlink_to(outside)
+    assert files.artifacts(JOB) == []
+    with pytest.raises(NotFound):
+        files.open_artifact(JOB, link)
+    with pytest.raises(InvalidInput, match="link"):
+        files.artifact(JOB, link)
+
+
+@pytest.mark.parametrize("level", ["job", "artifacts"])
+def test_no_folder_above_may_be_a_link_either(files: JobFiles, tmp_path: Path, level: str) -> None:
+    outside = tmp_path / "outside"
+    (outside / "artifacts").mkdir(parents=True)
+    (outside / "artifacts" / "secret.txt").write_text("secret")
+    files.make(files.folder)
+    if level == "job":
+        files.of_job(JOB).symlink_to(outside)
+    else:
+        files.make(files.of_job(JOB))
+        files.artifacts_of(JOB).symlink_to(outside / "artifacts")
+    assert files.artifacts(JOB) == []
+    with pytest.raises(NotFound):
+        files.open_artifact(JOB, "secret.txt")
+
+
+def test_what_is_not_a_file_cannot_be_opened(files: JobFiles) -> None:
+    files.artifact(JOB, "folder/file")
+    os.mkfifo(files.artifact(JOB, "pipe"))
+    for name in ("folder", "pipe", "nothing"):
+        with pytest.raises(NotFound, match=name):
+            files.open_artifact(JOB, name)
+    assert files.artifacts(JOB) == []
+
+
+@pytest.mark.parametrize("id_", [JOB, "a", "..", "../../etc", "a/b", "%41", "ä", "\ud800", ".hidden"])
+def test_every_id_has_a_folder_of_its_own_and_back(files: JobFiles, id_: str) -> None:
+    name = folder_name(id_)
+    assert job_of(name) == id_
+    assert "/" not in name
+    assert not name.startswith(".")
+
+
+def test_a_job_is_forgotten_with_all_its_files_and_nothing_else(files: JobFiles, tmp_path: Path) -> None:
+    outside = tmp_path / "outside.txt"
+    outside.write_text("stays")
+    lay(files, (0, b"x"))
+    files.artifact(JOB, "a").write_text("x")
+    (files.artifacts_of(JOB) / "link").symlink_to(outside)
+    files.artifact("other", "a").write_text("x")
+    files.forget(JOB)
+    assert files.jobs() == ["other"]
+    assert outside.read_text() == "stays"
+
+
+def test_folders_are_for_nobody_else(files: JobFiles) -> None:
+    path = files.artifact(JOB, "a")
+    assert [folder.stat().st_mode & 0o077 for folder in (files.folder, path.parent)] == [0, 0]

@@ -1,0 +1,96 @@
+"""The process of a run is stored with it, and only as long as the run is its session's to start."""
+
+from __future__ import annotations
+
+from holdfast.core.job import StateName
+from holdfast.store.engine import Engine
+from holdfast.store.scripts.progress import note_start
+from holdfast.store.scripts.recover import LeftProcess, processes_of, recover
+from tests.store.acts import (
+    NOW,
+    SESSION,
+    claim_one,
+    claim_some,
+    end,
+    lose,
+    open_session,
+    put_one,
+    runs,
+    select,
+    states,
+    write,
+)
+
+
+def test_a_start_is_stored_with_the_run_and_its_job(engine: Engine) -> None:
+    put_one(engine, "a")
+    run = claim_one(engine)
+    assert write(engine, note_start, run.run_id, SESSION, 4711, 12_340, "/logs/a")
+    [stored] = runs(engine, "a")
+    assert (stored.pid, stored.pid_started_at, stored.log_path) == (4711, 12_340, "/logs/a")
+    assert select(engine, "SELECT execution_mode, log_path FROM jobs") == [
+        {"execution_mode": "SUBPROCESS", "log_path": "/logs/a"}
+    ]
+
+
+def test_a_start_may_be_noted_again(engine: Engine) -> None:
+    put_one(engine, "a")
+    run = claim_one(engine)
+    assert [write(engine, note_start, run.run_id, SESSION, 1, 2, None) for _ in range(2)] == [True, True]
+
+
+def test_a_run_that_has_ended_cannot_start(engine: Engine) -> None:
+    put_one(engine, "a")
+    run = claim_one(engine)
+    end(engine, run)
+    assert not write(engine, note_start, run.run_id, SESSION, 1, 2, None)
+    assert runs(engine, "a")[0].pid is None
+
+
+def test_a_run_of_another_session_cannot_start(engine: Engine) -> None:
+    put_one(engine, "a")
+    run = claim_one(engine)
+    open_session(engine, "s2")
+    assert not write(engine, note_start, run.run_id, "s2", 1, 2, None)
+    assert not write(engine, note_start, "no run", SESSION, 1, 2, None)
+
+
+def test_a_run_that_was_settled_and_claimed_again_cannot_start(engine: Engine) -> None:
+    put_one(engine, "a")
+    run = claim_one(engine)
+    lose(engine, rebooted=True)
+    claim_one(engine, session=open_session(engine, "s2"))
+    assert not write(engine, note_start, run.run_id, SESSION, 1, 2, None)
+
+
+def test_the_processes_of_a_session_are_those_of_its_open_runs(engine: Engine) -> None:
+    for name in ("ended", "open", "not started"):
+        put_one(engine, name)
+    runs = {run.job_id: run for run in claim_some(engine)}
+    for pid, name in enumerate(("ended", "open"), start=10):
+        write(engine, note_start, runs[name].run_id, SESSION, pid, 99, None)
+    end(engine, runs["ended"])
+    assert engine.query(processes_of, SESSION) == [LeftProcess(runs["open"].run_id, 11, 99)]
+    assert engine.query(processes_of, "another") == []
+
+
+def test_a_run_whose_process_lives_is_spared_and_its_session_with_it(engine: Engine) -> None:
+    for name in ("gone", "alive"):
+        put_one(engine, name)
+    held = {run.job_id: run.run_id for run in claim_some(engine)}
+    write(engine, recover, SESSION, True, NOW, spared=[held["alive"]])
+    assert states(engine, "gone", "alive") == [StateName.QUEUED, StateName.RUNNING]
+    assert select(engine, "SELECT status FROM sessions") == [{"status": "running"}]
+    write(engine, recover, SESSION, True, NOW)
+    assert states(engine, "gone", "alive") == [StateName.QUEUED, StateName.QUEUED]
+    assert select(engine, "SELECT status FROM sessions") == [{"status": "unknown"}]
+
+
+def test_spared_runs_do_not_keep_a_full_batch_from_the_others(engine: Engine) -> None:
+    for number in range(5):
+        put_one(engine, f"j{number}")
+    held = {run.job_id: run.run_id for run in claim_some(engine)}
+    spared = [held["j0"], held["j1"]]
+    first = write(engine, recover, SESSION, True, NOW, limit=2, spared=spared)
+    second = write(engine, recover, SESSION, True, NOW, limit=2, spared=spared)
+    assert (first.settled, first.more, second.settled, second.more) == (2, True, 1, False)

@@ -1,0 +1,31 @@
+"""The benchmark hides nobody: a peer that cannot take part is reported, and a partial run keeps what it did not do."""
+
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from bench.__main__ import sections_to_keep
+from bench.peers.comparing import Outcome, report
+from bench.peers.environments import Unavailable
+from bench.peers.roster import HOLDFAST, PEERS
+from bench.peers.running import Figures, run
+from bench.table import Place
+
+
+def test_a_peer_that_cannot_take_part_is_named_with_the_reason() -> None:
+    measured = Outcome(HOLDFAST, rounds=[Figures(drain=1.0, mixed=2.0, enqueues=[0.1, 0.2], pickups=[0.3, 0.4])])
+    text = report([measured, Outcome(PEERS[0], trouble="could not be installed: no network")]).markdown()
+    assert f"{PEERS[0].name} was not measured: could not be installed: no network" in text
+    assert "10,000 /s" in text
+
+
+def test_a_driver_that_does_not_start_says_why(tmp_path: Path) -> None:
+    entry = replace(HOLDFAST, driver="nobody", store="file")
+    with pytest.raises(Unavailable, match=r"No module named bench\.peers\.contestants\.nobody"):
+        run(entry, Place(tmp_path, ""))
+
+
+def test_a_partial_run_keeps_the_sections_that_it_did_not_measure() -> None:
+    old = "# Benchmarks\n\n\n## Drain\n\nold drain\n\n\n## Claim\n\nold claim\n"
+    assert sections_to_keep(old, ["# Benchmarks\n", "\n## Drain\n\nnew drain\n"]) == ["\n## Claim\n\nold claim\n"]

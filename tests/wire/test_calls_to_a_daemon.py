@@ -1,0 +1,145 @@
+"""How calls reach a daemon that answers, is away, or goes away in the midst of one: by thread and by event loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from holdfast.core.errors import HoldfastError, NoDaemon, NotFound, OutcomeUnknown
+from holdfast.wire import peer
+from holdfast.wire.courier import Courier
+from holdfast.wire.home import Address
+from holdfast.wire.peer import Peer
+from holdfast.wire.transport import Transport
+from tests.wire.scripted import answers_then_hangs_up, hangs_up, says, scripted
+
+NOT_READY = b'{"title":"","status":503,"detail":"the daemon is stopping","code":"ERR_NOT_READY"}'
+NO_JOB = b'{"title":"","status":404,"detail":"there is no job 5","code":"ERR_NOT_FOUND"}'
+
+Calls = Callable[..., list[bytes]]
+
+
+def by_thread(address: Address, *calls: dict[str, Any]) -> list[bytes]:
+    """Calls one after the other, each waiting for the one before."""
+    transport = Transport(Peer(address))
+    try:
+        return [transport.call("POST", "/v1/x", b"first", **call) for call in calls]
+    finally:
+        transport.close()
+
+
+def by_event_loop(address: Address, *calls: dict[str, Any]) -> list[bytes]:
+    """The same on an event loop."""
+
+    async def run() -> list[bytes]:
+        courier = Courier(Peer(address))
+        try:
+            return [await courier.call("POST", "/v1/x", b"first", **call) for call in calls]
+        finally:
+            courier.close()
+
+    return asyncio.run(run())
+
+
+@pytest.fixture(params=[by_thread, by_event_loop])
+def call(request: pytest.FixtureRequest) -> Calls:
+    way: Calls = request.param
+    return way
+
+
+def bodies(requests: list[bytes]) -> list[bytes]:
+    return [request.partition(b"\r\n\r\n")[2] for request in requests]
+
+
+def test_a_connection_is_used_again(call: Calls) -> None:
+    with scripted(says(b"1")) as server:
+        assert call(server.address, {}, {}, {}) == [b"1"] * 3
+        assert server.connections == 1
+
+
+def test_a_connection_that_the_daemon_ends_is_replaced(call: Calls) -> None:
+    with scripted(says(b"1", stay=False)) as server:
+        assert call(server.address, {}, {}) == [b"1"] * 2
+        assert server.connections == 2
+
+
+def test_a_connection_that_broke_while_it_was_idle_costs_nothing(call: Calls) -> None:
+    with scripted(answers_then_hangs_up, says(b"2")) as server:
+        assert call(server.address, {}, {}) == [b"1", b"2"]
+
+
+def test_a_call_that_broke_off_is_repeated_and_says_so(call: Calls) -> None:
+    with scripted(says(b"0"), hangs_up, says(b"1")) as server:
+        assert call(server.address, {}, {"again": b"second"}) == [b"0", b"1"]
+        assert bodies(server.requests) == [b"first", b"first", b"second"]
+
+
+def test_a_call_that_must_not_be_repeated_has_an_unknown_outcome(call: Calls) -> None:
+    with scripted(says(b"0"), hangs_up, says(b"1")) as server:
+        with pytest.raises(OutcomeUnknown, match="went away during POST /v1/x"):
+            call(server.address, {}, {"is_repeatable": False})
+        assert len(server.requests) == 2
+
+
+def test_a_daemon_that_is_not_ready_is_waited_for(call: Calls) -> None:
+    with scripted(says(NOT_READY, 503), says(NOT_READY, 503), says(b"1")) as server:
+        assert call(server.address, {}) == [b"1"]
+
+
+def test_a_daemon_that_never_gets_ready_is_an_error(call: Calls, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(peer, "PATIENCE_S", 0.05)
+    with scripted(says(NOT_READY, 503)) as server, pytest.raises(NoDaemon, match="is stopping"):
+        call(server.address, {})
+
+
+def test_what_the_daemon_refuses_is_raised_as_what_it_is(call: Calls) -> None:
+    with scripted(says(NO_JOB, 404)) as server, pytest.raises(NotFound, match="there is no job 5"):
+        call(server.address, {})
+
+
+def test_an_answer_that_is_not_the_daemons_is_shown(call: Calls) -> None:
+    with scripted(says(b"<html>Bad gateway", 502)) as server, pytest.raises(HoldfastError, match="HTTP 502: <html>Bad"):
+        call(server.address, {})
+
+
+def test_an_answer_that_is_not_http_is_an_error(call: Calls, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(peer, "PATIENCE_S", 0.05)
+
+    def mumbles(connection: Any, request: bytes) -> bool:
+        connection.sendall(b"220 mail.example.com ESMTP\r\n")
+        return True
+
+    with scripted(mumbles) as server, pytest.raises(NoDaemon):
+        call(server.address, {})
+
+
+def test_without_a_daemon_the_error_says_how_to_start_one(call: Calls) -> None:
+    with pytest.raises(NoDaemon, match="start one with: holdfast up"):
+        call(Address(socket="/nowhere/holdfast.sock"), {})
+
+
+def test_a_long_answer_comes_in_pieces() -> None:
+    def drips(connection: Any, request: bytes) -> bool:
+        connection.sendall(b"HTTP/1.1 200 X\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n")
+        connection.sendall(b"6\r\n\ntwo\nt\r\n4\r\nhree\r\n0\r\n\r\n")
+        return False
+
+    async def read(address: Address) -> list[bytes]:
+        return [line async for line in Courier(Peer(address)).lines("/v1/changes")]
+
+    with scripted(drips) as server:
+        assert b"".join(Transport(Peer(server.address)).chunks("/v1/log")) == b"one\ntwo\nthree"
+        assert list(Transport(Peer(server.address)).lines("/v1/changes")) == [b"one", b"two"]
+        assert asyncio.run(read(server.address)) == [b"one", b"two"]
+
+
+def test_a_stream_that_breaks_off_is_an_error() -> None:
+    def breaks(connection: Any, request: bytes) -> bool:
+        connection.sendall(b"HTTP/1.1 200 X\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n")
+        return False
+
+    with scripted(breaks) as server, pytest.raises(NoDaemon):
+        list(Transport(Peer(server.address)).chunks("/v1/log"))
