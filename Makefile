@@ -10,20 +10,28 @@ CHECKED = $(wildcard src tests bench demo)
 PYTHON ?= $(shell for python in python3.13 python3.12 python3.11 python3; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$python; break; }; done)
 
-.PHONY: help up test check test-long bench clean constraints install
+.PHONY: help up down tour test check test-long bench clean constraints install
 .DEFAULT_GOAL := help
 
 help:
-	@echo "make up          run the demo"
+	@echo "make up          start a daemon with jobs to look at"
+	@echo "make down        stop it"
+	@echo "make tour        watch Holdfast inside a program, for half a minute"
 	@echo "make test        check, then run the tests"
 	@echo "make check       formatting, lint, types and layers"
 	@echo "make test-long   the tests that take minutes"
 	@echo "make bench       the benchmark"
 	@echo "make constraints pin today's versions of all dependencies"
-	@echo "make clean       remove the environment, caches and builds"
+	@echo "make clean       remove the environment, caches, builds and the jobs of make up"
 
 up: $(INSTALLED)
-	@$(BIN)/python demo/demo.py
+	@$(BIN)/python demo/up.py
+
+down:
+	@if [ -x $(BIN)/holdfast ]; then $(BIN)/python demo/down.py; else echo "Nothing is installed, so nothing runs."; fi
+
+tour: $(INSTALLED)
+	@$(BIN)/python demo/tour.py
 
 check: $(INSTALLED)
 	$(BIN)/ruff format --check --quiet .
@@ -41,7 +49,8 @@ bench: $(INSTALLED)
 	@$(BIN)/python -m bench --all
 
 clean:
-	rm -rf $(VENV) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	@[ ! -d .holdfast ] || HOLDFAST_HOME=$(CURDIR)/.holdfast $(MAKE) --no-print-directory down
+	rm -rf .holdfast $(VENV) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find src tests bench demo -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 install: $(INSTALLED)

@@ -14,6 +14,7 @@ from typing import Any
 
 import apsw
 import msgspec
+import reference_cli
 import reference_daemon
 from reference_format import call_of, doc, plain, shown, summary, table
 from reference_texts import CODES, OPTIONS, SETTINGS, TABLES
@@ -30,10 +31,13 @@ from holdfast.store.files import Artifact
 from holdfast.store.scripts.bulk import BulkResult
 from holdfast.store.scripts.cancel import Cancelling
 from holdfast.store.scripts.doctor import Violation
-from holdfast.store.scripts.groups import Group, GroupView
+from holdfast.store.scripts.groups import Group, GroupPage, GroupView
 from holdfast.store.scripts.look import Page
 from holdfast.store.scripts.output import LogPart
+from holdfast.store.scripts.reserve import Reservation
+from holdfast.store.scripts.stats import QueueStats, Stats
 from holdfast.store.scripts.why import Why
+from holdfast.store.scripts.workers import Worker
 from holdfast.workers.context import JobInfo
 from holdfast.workers.raising import TaskError
 
@@ -65,6 +69,11 @@ ANSWERS: tuple[type[msgspec.Struct], ...] = (
     BulkResult,
     Group,
     GroupView,
+    GroupPage,
+    Stats,
+    QueueStats,
+    Worker,
+    Reservation,
     Violation,
     LogPart,
     Artifact,
@@ -298,6 +307,7 @@ def pages() -> dict[Path, str]:
         "settings.md": settings,
         "schema.md": schema,
         "metrics.md": reference_daemon.metrics,
+        "cli.md": reference_cli.cli,
     }
     undocumented = set(holdfast.__all__) - set(re.findall(r"\w+", api() + errors()))
     if undocumented:

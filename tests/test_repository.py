@@ -24,7 +24,7 @@ LOCK_FILES = {
     "uv.lock",
     "yarn.lock",
 }
-TARGETS = ["up", "test", "check", "bench", "test-long", "clean"]
+TARGETS = ["up", "down", "tour", "test", "check", "bench", "test-long", "clean"]
 EXTRAS = {"dev", "postgres", "demo"}
 
 

@@ -1,35 +1,36 @@
 """Durable background jobs inside a Python program, kept in a SQLite file or in PostgreSQL."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from holdfast.client.handle import JobHandle
-from holdfast.client.holdfast import Holdfast
-from holdfast.client.retry import Retry
-from holdfast.client.task import Task
-from holdfast.core.errors import (
-    Busy,
-    Conflict,
-    HoldfastError,
-    InvalidInput,
-    InvalidPayload,
-    JobCancelled,
-    JobError,
-    JobFailed,
-    NoDaemon,
-    NotFound,
-    OutcomeUnknown,
-    SchemaMismatch,
-    StillRunning,
-    StoreBusy,
-    StoreCorrupt,
-    StoreError,
-    StoreFull,
-    StoreUnavailable,
-)
-from holdfast.core.job import Job, StateName
-from holdfast.core.run import Run, RunStatus
-from holdfast.workers.context import Context
-from holdfast.workers.raising import Infra, Permanent, Skip, Snooze, Transient
+if TYPE_CHECKING:
+    from holdfast.client.handle import JobHandle
+    from holdfast.client.holdfast import Holdfast
+    from holdfast.client.retry import Retry
+    from holdfast.client.task import Task
+    from holdfast.core.errors import (
+        Busy,
+        Conflict,
+        HoldfastError,
+        InvalidInput,
+        InvalidPayload,
+        JobCancelled,
+        JobError,
+        JobFailed,
+        NoDaemon,
+        NotFound,
+        OutcomeUnknown,
+        SchemaMismatch,
+        StillRunning,
+        StoreBusy,
+        StoreCorrupt,
+        StoreError,
+        StoreFull,
+        StoreUnavailable,
+    )
+    from holdfast.core.job import Job, StateName
+    from holdfast.core.run import Run, RunStatus
+    from holdfast.workers.context import Context
+    from holdfast.workers.raising import Infra, Permanent, Skip, Snooze, Transient
 
 __all__ = [
     "Busy",
@@ -67,10 +68,65 @@ __all__ = [
 ]
 
 
+# Each is imported when it is first used: a program that needs one of them need not wait for all.
+_MODULES = {
+    "holdfast.client.handle": ("JobHandle",),
+    "holdfast.client.holdfast": ("Holdfast",),
+    "holdfast.client.retry": ("Retry",),
+    "holdfast.client.task": ("Task",),
+    "holdfast.core.errors": (
+        "Busy",
+        "Conflict",
+        "HoldfastError",
+        "InvalidInput",
+        "InvalidPayload",
+        "JobCancelled",
+        "JobError",
+        "JobFailed",
+        "NoDaemon",
+        "NotFound",
+        "OutcomeUnknown",
+        "SchemaMismatch",
+        "StillRunning",
+        "StoreBusy",
+        "StoreCorrupt",
+        "StoreError",
+        "StoreFull",
+        "StoreUnavailable",
+    ),
+    "holdfast.core.job": (
+        "Job",
+        "StateName",
+    ),
+    "holdfast.core.run": (
+        "Run",
+        "RunStatus",
+    ),
+    "holdfast.workers.context": ("Context",),
+    "holdfast.workers.raising": (
+        "Infra",
+        "Permanent",
+        "Skip",
+        "Snooze",
+        "Transient",
+    ),
+}
+_WHERE = {name: module for module, names in _MODULES.items() for name in names}
+
+
 def __getattr__(name: str) -> Any:
+    if name in _WHERE:
+        from importlib import import_module
+
+        value = globals()[name] = getattr(import_module(_WHERE[name]), name)
+        return value
     # Looked up only if somebody asks: reading it costs more than all other imports of this file.
     if name == "__version__":
         from importlib.metadata import version
 
         return version("holdfast")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -19,7 +19,7 @@ from holdfast.store.scripts.enqueue import enqueue
 from holdfast.store.scripts.exchange import exchange
 from holdfast.store.scripts.finish import finish
 from holdfast.store.scripts.groups import create_group
-from holdfast.store.scripts.progress import Progress
+from holdfast.store.scripts.progress import Progress, note_start
 from holdfast.store.scripts.recover import recover
 from holdfast.store.scripts.reserve import NewReservation, reserve
 from holdfast.store.scripts.sessions import NewSession, close_session, open_session
@@ -161,6 +161,10 @@ def act_exchange(engine: Engine, runs: dict[str, Claimed]) -> None:
     engine.submit(exchange, reports(runs), notes, request(DOOMED), holds, NOW + 1).result()
 
 
+def act_start(engine: Engine, runs: dict[str, Claimed]) -> None:
+    engine.submit(note_start, runs["kept"].run_id, DOOMED, 4711, 99, "/log").result()
+
+
 def lonely_world(engine: Engine) -> dict[str, Claimed]:
     begin(engine, DOOMED)
     put(engine, job("chain", policy=CHAIN), job("after-chain", after=after("chain")))
@@ -177,6 +181,7 @@ SCENARIOS: dict[str, Scenario] = {
     "claim": Scenario(waiting_world, act_claim),
     "finish": Scenario(running_world, act_finish),
     "exchange": Scenario(running_world, act_exchange),
+    "start": Scenario(running_world, act_start),
     "recover": Scenario(running_world, act_recover, commits=3),
     "recover one": Scenario(lonely_world, act_recover),
 }

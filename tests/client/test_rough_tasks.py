@@ -169,13 +169,13 @@ def test_opening_the_database_does_not_stop_the_callers_event_loop(make_holdfast
 
     opened_by = []
     engine = hf._access.engine
-    real = engine.open  # type: ignore[attr-defined]
+    real = engine.open
 
     def note_who_opens() -> None:
         opened_by.append(threading.current_thread())
         real()
 
-    engine.open = note_who_opens  # type: ignore[attr-defined]
+    engine.open = note_who_opens  # type: ignore[method-assign]
 
     async def main() -> None:
         await work.aenqueue()

@@ -38,6 +38,14 @@ def test_the_failure_is_one_of_the_machine(death: Death, company: int) -> None:
     assert (outcome.failure.kind, outcome.failure.code) == (FailureKind.INFRA, CRASH_CODE)
 
 
+@pytest.mark.parametrize("company", [1, 2])
+def test_a_run_with_a_process_of_its_own_did_not_die_itself(company: int) -> None:
+    outcome = after_death(RetryPolicy(), Death.CRASH, company, has_own_process=True)
+    assert isinstance(outcome, Broke)
+    assert (outcome.charge, outcome.death, outcome.failure.message) == (company == 1, False, "its worker died")
+    assert not is_suspect(Death.CRASH, has_own_process=True)
+
+
 def test_only_a_crash_makes_suspects() -> None:
     assert [death for death in Death if is_suspect(death)] == [Death.CRASH]
 

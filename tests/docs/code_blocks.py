@@ -1,22 +1,25 @@
 """Finds the code blocks of a Markdown page and says what is to be done with each.
 
-Reads text and returns data; running is the business of test_code_blocks. The words after the language are a
-small grammar of their own: `python continue`, `python postgres`, `bash norun: reason`, `text output`.
+Reads text and returns data; running is the business of test_code_blocks. The words after the language are a small
+grammar of their own: `python continue`, `bash daemon`, `python file=tasks.py`, `bash norun: reason`, `text output`.
 """
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from typing import Self
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 SHELLS = frozenset({"bash", "sh", "console"})
-SHOWN = frozenset({"sql", "text", "mermaid", "json", "toml"})
-WORDS = {"python": frozenset({"continue", "postgres"}), "text": frozenset({"output"})}
+SHOWN = frozenset({"sql", "text", "mermaid", "json", "toml", "ini"})
+NEEDS = frozenset({"postgres", "daemon"})
+RUN_WORDS = NEEDS | {"continue"}
+FILE = "file="
 
-# Only what would start the tests within the tests, run for ever, or change this environment may go unrun.
-UNRUN_COMMANDS = re.compile(r"make up|make test|pip install .+")
+# Only what would start the tests within the tests, change this environment or ask for the machine's own services may
+# go unrun.
+UNRUN_COMMANDS = re.compile(r"make (up|down|tour|test)|pip install .+|(sudo )?(systemctl|loginctl|journalctl) .+")
 
 
 class BadBlock(Exception):
@@ -32,6 +35,7 @@ class Info:
 
     language: str
     words: frozenset[str] = frozenset()
+    file: str | None = None
     norun: str | None = None
 
     @classmethod
@@ -42,81 +46,88 @@ class Info:
             raise BadBlock(line, "a fence needs a language")
         if language not in {"python"} | SHELLS | SHOWN:
             raise BadBlock(line, f"unknown language {language!r}")
-        if unknown := set(words) - WORDS.get(language, frozenset()):
+        files = [word.removeprefix(FILE) for word in words if word.startswith(FILE)]
+        others = frozenset(word for word in words if not word.startswith(FILE))
+        known = {"output"} if language == "text" else RUN_WORDS if language in SHELLS | {"python"} or files else set()
+        if unknown := others - known:
             raise BadBlock(line, f"{language} does not know {', '.join(sorted(unknown))}")
+        if len(files) > 1 or not all(re.fullmatch(r"[\w.-]+", name) for name in files):
+            raise BadBlock(line, "a block is saved under one name, as in `python file=tasks.py`")
         if not marked:
-            return cls(language, frozenset(words))
+            return cls(language, others, files[0] if files else None)
         if language not in SHELLS:
             raise BadBlock(line, f"norun is for shell blocks, not for {language}")
         if not reason.removeprefix(":").strip():
             raise BadBlock(line, "norun needs a reason, as in `bash norun: starts the demo`")
-        return cls(language, frozenset(words), reason.removeprefix(":").strip())
+        return cls(language, others, norun=reason.removeprefix(":").strip())
 
 
-@dataclass(frozen=True)
+@dataclass
 class Part:
-    """Consecutive lines of a page; `line` is the page's line, from 1, that holds the first of them."""
+    """One block of a page; `line` is the page's line, from 1, that holds the first of its code."""
 
     line: int
+    language: str
     code: str
-
-
-@dataclass(frozen=True)
-class Block:
-    """Something to run. A continued block carries the parts it continues before its own."""
-
-    info: Info
-    parts: tuple[Part, ...]
+    file: str | None = None
     output: str | None = None
 
     @property
-    def line(self) -> int:
-        return self.parts[-1].line
+    def is_shell(self) -> bool:
+        return self.language in SHELLS
+
+
+@dataclass
+class Chain:
+    """Blocks that belong together: what one leaves behind, the next one finds."""
+
+    parts: list[Part] = field(default_factory=list)
+    needs: frozenset[str] = frozenset()
 
     @property
-    def postgres(self) -> bool:
-        return "postgres" in self.info.words
+    def line(self) -> int:
+        return self.parts[0].line
 
 
-def blocks_to_run(page: str) -> list[Block]:
+def chains_to_run(page: str) -> list[Chain]:
     """Every block of the page that a reader could run, in order."""
-    blocks: list[Block] = []
+    chains: list[Chain] = []
     previous: Token | None = None
     for token in MarkdownIt("commonmark").parse(page):
         if token.type == "code_block":
             raise BadBlock(_first_line(token), "indented code is not run; use a fence with a language")
         if token.type == "fence":
-            _add(blocks, token, previous)
+            _add(chains, token, previous)
         previous = token
-    return blocks
+    for chain in chains:
+        if all(part.file for part in chain.parts):
+            raise BadBlock(chain.line, "what is saved here is used by no block that says `continue`")
+    return chains
 
 
-def _add(blocks: list[Block], token: Token, previous: Token | None) -> None:
+def _add(chains: list[Chain], token: Token, previous: Token | None) -> None:
     line = _first_line(token)
     info = Info.parse(token.info, line)
     if "output" in info.words:
-        blocks.append(_with_output(blocks, token, previous))
+        _add_output(chains, token, previous)
     elif info.norun is not None:
         _refuse_needless_norun(_typed(info.language, token.content), line)
-    elif info.language not in SHOWN:
-        block = Block(info, (Part(line, _typed(info.language, token.content)),))
-        blocks.append(_continuation(blocks, block) if "continue" in info.words else block)
+    elif info.language not in SHOWN or info.file is not None:
+        if "continue" not in info.words:
+            chains.append(Chain())
+        elif not chains:
+            raise BadBlock(line, "there is no block before this one to continue")
+        chains[-1].parts.append(Part(line, info.language, _typed(info.language, token.content), info.file))
+        chains[-1].needs |= info.words & NEEDS
 
 
-def _with_output(blocks: list[Block], token: Token, previous: Token | None) -> Block:
-    line = _first_line(token)
-    if not blocks or previous is None or previous.type != "fence" or _first_line(previous) != blocks[-1].line:
-        raise BadBlock(line, "output must directly follow the block that prints it")
-    block = blocks.pop()
-    return Block(block.info, block.parts, output=token.content)
-
-
-def _continuation(blocks: list[Block], block: Block) -> Block:
-    if not blocks or blocks[-1].info.language != "python":
-        raise BadBlock(block.line, "there is no python block before this one to continue")
-    before = blocks[-1]
-    info = replace(block.info, words=block.info.words | before.info.words)
-    return Block(info, before.parts + block.parts)
+def _add_output(chains: list[Chain], token: Token, previous: Token | None) -> None:
+    last = chains[-1].parts[-1] if chains else None
+    if last is None or previous is None or previous.type != "fence" or _first_line(previous) != last.line:
+        raise BadBlock(_first_line(token), "output must directly follow the block that prints it")
+    if last.file is not None:
+        raise BadBlock(_first_line(token), "a block that is saved prints nothing")
+    last.output = token.content
 
 
 def _refuse_needless_norun(code: str, line: int) -> None:

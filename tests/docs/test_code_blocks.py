@@ -1,88 +1,93 @@
 """Every code block of the README and of docs/ does what the page says it does.
 
-Continued python blocks run again what they continue, so each block is a test of its own.
+Blocks that continue each other are one test; a page that says so gets a PostgreSQL server or a daemon.
 """
 
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.docs.code_blocks import BadBlock, Block, Part, blocks_to_run
+from holdfast.wire.home import HOME
+from tests.daemon.house import House, short_folder
+from tests.docs.code_blocks import BadBlock, Chain, chains_to_run
+from tests.docs.scripts import SEPARATOR, fits, is_python, python_script, shell_script
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-BLOCK_SECONDS = 60
-SEPARATOR = "\x1e"
+CHAIN_SECONDS = 100
 
 
-def runnable_blocks(page: Path) -> list[Block]:
+def runnable_chains(page: Path) -> list[Chain]:
     try:
-        return blocks_to_run(page.read_text())
+        return chains_to_run(page.read_text())
     except BadBlock:
         return []  # The page's own test below tells what is wrong with it.
 
 
+@pytest.fixture
+def house(tmp_path: Path) -> Iterator[House]:
+    """A home for a daemon, whether somebody starts one there or not."""
+    side = tmp_path / "side"
+    side.mkdir()
+    with short_folder() as folder:
+        house = House(folder / "home", side)
+        yield house
+        house.clear()
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_block_of_the_page_says_what_it_is(page: Path) -> None:
-    blocks_to_run(page.read_text())
+    chains_to_run(page.read_text())
 
 
 @pytest.mark.parametrize(
-    ("page", "block"),
+    ("page", "chain"),
     [
-        pytest.param(page, block, id=f"{page.relative_to(ROOT)}:{block.line}")
+        pytest.param(page, chain, id=f"{page.relative_to(ROOT)}:{chain.line}")
         for page in PAGES
-        for block in runnable_blocks(page)
+        for chain in runnable_chains(page)
     ],
 )
-def test_the_block_runs(page: Path, block: Block, tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    environment = reader_environment(tmp_path)
-    if block.postgres:
+def test_the_blocks_run(page: Path, chain: Chain, tmp_path: Path, house: House, request: pytest.FixtureRequest) -> None:
+    folder = tmp_path / "reader"
+    folder.mkdir()
+    environment = reader_environment(folder, house)
+    if "postgres" in chain.needs:
         environment["HOLDFAST_TEST_POSTGRES_URL"] = request.getfixturevalue("postgres_url")
-    command = python_command(page, block, tmp_path) if block.info.language == "python" else shell_command(block)
+    if "daemon" in chain.needs:
+        house.up()
     run = subprocess.run(
-        command,
-        cwd=tmp_path,
+        command(page, chain, folder),
+        cwd=folder,
         env=environment,
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=BLOCK_SECONDS,
+        timeout=CHAIN_SECONDS,
         check=False,
     )
-    assert run.returncode == 0, f"exit code {run.returncode}\n{run.stdout}{run.stderr}"
-    if block.output is not None:
-        assert run.stdout.rpartition(SEPARATOR)[2] == block.output
+    printed = run.stdout.split(SEPARATOR)
+    last = chain.parts[len(printed) - 1]
+    assert run.returncode == 0, f"line {last.line}: exit code {run.returncode}\n{printed[-1]}{run.stderr}"
+    for part, said in zip(chain.parts, printed, strict=True):
+        if part.output is not None:
+            assert fits(part.output, said), f"line {part.line}: the page says\n{part.output}\nbut it printed\n{said}"
 
 
-def reader_environment(home: Path) -> dict[str, str]:
+def reader_environment(folder: Path, house: House) -> dict[str, str]:
     """A block finds the environment's programs first, and leaves nothing in the real home folder."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
-    return {**os.environ, "PATH": path, "HOME": str(home)}
+    return {**os.environ, "PATH": path, "HOME": str(folder), HOME: str(house.home.folder)}
 
 
-def shell_command(block: Block) -> list[str | Path]:
-    return ["bash", "-e", "-o", "pipefail", "-c", block.parts[-1].code]
-
-
-def python_command(page: Path, block: Block, folder: Path) -> list[str | Path]:
+def command(page: Path, chain: Chain, folder: Path) -> list[str | Path]:
+    if not is_python(chain):
+        return ["bash", "-e", "-o", "pipefail", "-c", shell_script(chain.parts)]
     # The suffix keeps a page called queue.md from hiding the module of that name.
     script = folder / f"{page.stem}_md.py"
-    script.write_text(as_script(block.parts))
+    script.write_text(python_script(chain.parts))
     return [sys.executable, script]
-
-
-def as_script(parts: tuple[Part, ...]) -> str:
-    """Each part on the lines it has on its page, so that a traceback names them; what is between, blank.
-
-    Before a continuation stands a line that marks where its own output begins.
-    """
-    lines: list[str] = []
-    for part in parts:
-        blank = part.line - 1 - len(lines)
-        mark = [f"print({SEPARATOR!r}, end='', flush=True)"] if lines else []
-        lines += [*[""] * (blank - len(mark)), *mark, *part.code.splitlines()]
-    return "\n".join(lines) + "\n"

@@ -35,6 +35,7 @@ def test_every_metric_that_operators_were_promised_is_there() -> None:
         "canary_latency_ms",
         "sla_breaches_total",
         "worker_restarts_total",
+        "workers_crash_looping",
         "long_calls_open",
     ):
         assert f"# TYPE holdfast_{name} " in text

@@ -116,7 +116,7 @@ ABOUT = {"job_type": "t2", "subject_key": "c::r::QUEUED2", "generation": 1, "now
 ONE = {"id": "DONE6", "job_id": "DONE6", "run_id": "run of DONE6", "now": 1}
 OPEN = dict.fromkeys(
     ("state", "queue", "task", "tag", "group_id", "subject_from", "subject_to", "created_after", "error_text")
-) | {"below": MAX_INT, "limit": 50}
+) | {"below": MAX_INT, "limit": 50, "without_system": 0}
 ROW = (
     ONE
     | dict.fromkeys(("session_id", "worker_id", "number", "result", "duration_ms", "exit_code", "status", "traceback"))

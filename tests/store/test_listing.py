@@ -81,12 +81,21 @@ FILTERS: list[tuple[dict[str, Any], list[str]]] = [
     ({"error_text": "full", "tag": "red"}, []),
     ({"error_text": "full", "group_id": "g"}, []),
     ({"error_text": "full", "subject_prefix": "me"}, ["failed"]),
+    ({"without_system": True}, ALL),
 ]
 
 
 @pytest.mark.parametrize(("wanted", "expected"), FILTERS, ids=lambda value: str(value)[:60])
 def test_a_filter_finds_what_fits_newest_first(stock: Engine, wanted: dict[str, Any], expected: list[str]) -> None:
     assert ids(stock, **wanted) == expected
+
+
+def test_jobs_of_the_system_can_be_left_out_unless_their_queue_is_named(engine: Engine) -> None:
+    for queue in ("default", "holdfast", "holdfast.bench", "holdfaster"):
+        put_one(engine, queue, queue=queue)
+    assert ids(engine, without_system=True) == ["holdfaster", "default"]
+    assert ids(engine, without_system=True, states=(S.QUEUED,)) == ["holdfaster", "default"]
+    assert ids(engine, without_system=True, queue="holdfast") == ["holdfast"]
 
 
 def test_every_filter_was_tried() -> None:

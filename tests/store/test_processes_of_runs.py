@@ -86,6 +86,18 @@ def test_a_run_whose_process_lives_is_spared_and_its_session_with_it(engine: Eng
     assert select(engine, "SELECT status FROM sessions") == [{"status": "unknown"}]
 
 
+def test_a_run_with_a_process_of_its_own_is_no_suspect_and_has_not_died(engine: Engine) -> None:
+    for name in ("inside", "own process"):
+        put_one(engine, name)
+    held = {run.job_id: run.run_id for run in claim_some(engine)}
+    write(engine, note_start, held["own process"], SESSION, 10, 99, None)
+    lose(engine)
+    assert select(engine, "SELECT id, is_suspect, deaths, infra_tries FROM jobs ORDER BY id") == [
+        {"id": "inside", "is_suspect": 1, "deaths": 0, "infra_tries": 0},
+        {"id": "own process", "is_suspect": 0, "deaths": 0, "infra_tries": 0},
+    ]
+
+
 def test_spared_runs_do_not_keep_a_full_batch_from_the_others(engine: Engine) -> None:
     for number in range(5):
         put_one(engine, f"j{number}")

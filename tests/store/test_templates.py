@@ -112,6 +112,13 @@ def test_a_repeat_gets_the_same_answer(engine: Engine) -> None:
     assert make(engine) == make(engine, repeated=True)
 
 
+def test_an_id_that_is_taken_is_a_conflict(engine: Engine) -> None:
+    put(engine)
+    make(engine)
+    with pytest.raises(Conflict, match="there is a job j1 already"):
+        make(engine)
+
+
 def test_a_job_that_stands_for_another_keeps_its_own_template(engine: Engine) -> None:
     put(engine)
     put(engine, "second", "t2")

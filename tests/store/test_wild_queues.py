@@ -85,6 +85,24 @@ def test_a_suspect_of_any_queue_runs_alone(engine: Engine, task: str) -> None:
     assert claim_wild(engine, 9, task) == []
 
 
+def test_a_task_that_does_not_roam_is_taken_from_named_queues_only(engine: Engine) -> None:
+    for task in (TASK, COMMAND):
+        put_one(engine, f"{task} in a named queue", queue="named", task=task)
+        put_one(engine, f"{task} elsewhere", queue="other", task=task)
+    request = ClaimRequest(
+        session_id=SESSION,
+        slots=9,
+        queues=(QueueSlots("named", 9), QueueSlots(ANY_QUEUE, 9)),
+        tasks=(TASK, COMMAND),
+        wild_tasks=(COMMAND,),
+    )
+    assert sorted(run.job_id for run in write(engine, claim, request, NOW)) == [
+        "command elsewhere",
+        "command in a named queue",
+        "t in a named queue",
+    ]
+
+
 def test_why_knows_that_a_wild_worker_serves_the_queue(engine: Engine) -> None:
     put_one(engine, "job", queue="anything")
     assert [gate.gate for gate in engine.query(why, "job", NOW).closed] == ["worker"]

@@ -214,6 +214,32 @@ def test_a_task_of_an_app_file_is_loaded_from_it(tmp_path: Path, monkeypatch: py
     hf.close()
 
 
+LIBRARY = """
+from holdfast import Holdfast
+hf = Holdfast("work.db")
+
+def isolated(function):
+    return hf.task(subprocess=True, retry=0)(function)
+"""
+WITH_LIBRARY = """
+from library import hf, isolated
+
+@isolated
+def where() -> str:
+    return __name__
+
+if __name__ == "__main__":
+    job = where.enqueue()
+    with hf:
+        print(job.result(60))
+"""
+
+
+def test_a_task_may_be_made_elsewhere_than_where_its_function_is(tmp_path: Path) -> None:
+    (tmp_path / "library.py").write_text(LIBRARY)
+    assert output_of(tmp_path, WITH_LIBRARY, "program.py") == "__holdfast_main__"
+
+
 def test_a_task_without_a_file_is_refused() -> None:
     code = "from holdfast import Holdfast\nHoldfast('x.db').task(subprocess=True)(lambda: None)"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)

@@ -72,13 +72,24 @@ class Stream:
     async def send(self, send: Send, *more: tuple[bytes, bytes]) -> None:
         """Give it to the server piece by piece, no faster than the caller reads."""
         try:
-            headers = [(b"content-type", self.media.encode()), *self.headers, *more]
-            await send({"type": "http.response.start", "status": self.status, "headers": headers})
+            await self._begin(send, more)
             async for piece in self.pieces:
                 await send({"type": "http.response.body", "body": piece, "more_body": True})
             await send({"type": "http.response.body", "body": b""})
         finally:
             await self.close()
+
+    async def send_head(self, send: Send, *more: tuple[bytes, bytes]) -> None:
+        """Give the server the head alone."""
+        try:
+            await self._begin(send, more)
+            await send({"type": "http.response.body", "body": b""})
+        finally:
+            await self.close()
+
+    async def _begin(self, send: Send, more: Headers) -> None:
+        headers = [(b"content-type", self.media.encode()), *self.headers, *more]
+        await send({"type": "http.response.start", "status": self.status, "headers": headers})
 
     async def close(self) -> None:
         """Let go of what it holds."""

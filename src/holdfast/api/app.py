@@ -80,7 +80,11 @@ class Api:
             if not route.is_long:
                 self._observer.called(route.name, time.monotonic() - began, said.status)
             record(route.name, here, started_at, said.status)
-            await said.send(send, (b"traceparent", here.header.encode()))
+            more = (b"traceparent", here.header.encode())
+            if incoming.method == "HEAD" and isinstance(said, Stream):
+                await said.send_head(send, more)
+            else:
+                await said.send(send, more)
 
     async def _said(self, endpoint: Endpoint, incoming: Incoming) -> Answer | Stream:
         try:

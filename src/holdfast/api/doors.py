@@ -38,6 +38,8 @@ class BoundedDoor(HttpToolsProtocol):
 
     def __init__(self, *args: Any, **kw: Any) -> None:
         super().__init__(*args, **kw)
+        # A path may carry what belongs in no log.
+        self.access_log = False
         self._in_head = True
         self._in_body = False
         self._head_bytes = 0

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from holdfast.cli.asking import confirm
 from holdfast.cli.completion import jobs as some_jobs
 from holdfast.cli.group import find_group
@@ -27,6 +25,7 @@ from holdfast.cli.options import (
 )
 from holdfast.cli.output import show_json
 from holdfast.cli.progress import Progress
+from holdfast.cli.words import Argument, Option
 from holdfast.core.errors import InvalidInput
 from holdfast.core.job import TERMINAL, WAITING, StateName
 
@@ -99,7 +98,7 @@ def retry(
     tag: TagOption = None,
     group: GroupOption = None,
     error: ErrorOption = None,
-    priority: Annotated[int | None, typer.Option("--priority", "-p", metavar="N", help="Another priority.")] = None,
+    priority: Annotated[int | None, Option("--priority", "-p", metavar="N", help="Another priority.")] = None,
     yes: YesOption = False,
     home: HomeOption = None,
     json: JsonOption = False,
@@ -151,11 +150,9 @@ def _retry_all(hf: Client, wanted: dict[str, Any], count: int, priority: int | N
 
 def move(
     job: JobArgument,
-    where: Annotated[str | None, typer.Argument(metavar="[top|bottom|before|after]", help="Which place.")] = None,
-    other: Annotated[
-        str | None, typer.Argument(metavar="[JOB]", help="The other job.", autocompletion=some_jobs)
-    ] = None,
-    priority: Annotated[int | None, typer.Option("--priority", "-p", metavar="N", help="A new priority.")] = None,
+    where: Annotated[str | None, Argument("[top|bottom|before|after]", help="Which place.")] = None,
+    other: Annotated[str | None, Argument("[JOB]", help="The other job.", complete=some_jobs)] = None,
+    priority: Annotated[int | None, Option("--priority", "-p", metavar="N", help="A new priority.")] = None,
     home: HomeOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -200,7 +197,7 @@ def _which(hf: Client, jobs: list[str] | None, wanted: dict[str, Any]) -> dict[s
         unknown = [name for name in wanted["state"] if name not in tuple(StateName)]
         if unknown:
             raise InvalidInput(f"there is no state {unknown[0]!r}; use {', '.join(StateName)}")
-    return wanted
+    return wanted | {"without_system": True}
 
 
 def _count(hf: Client, action: str, wanted: dict[str, Any], states: list[StateName]) -> Any:

@@ -1,4 +1,4 @@
-"""`holdfast`: the commands, loaded when they are called, and what they have in common."""
+"""`holdfast`: the commands, each loaded when it is called, and what they have in common."""
 
 from __future__ import annotations
 
@@ -6,14 +6,12 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-from typer.core import TyperCommand, TyperGroup
+import click
 
 from holdfast.cli.failing import ending
-from holdfast.cli.options import new_typer
+from holdfast.cli.words import SETTINGS, command_of
 from holdfast.wire.home import HOME
 
 # Every command, in the order of the help, with the module that has it.
@@ -50,72 +48,96 @@ SECTIONS: dict[str, dict[str, str]] = {
         "db": "db",
         "bench": "bench",
     },
+    "Shell": {
+        "completion": "completing",
+    },
 }
 WHERE = {name: module for commands in SECTIONS.values() for name, module in commands.items()}
+EPILOG = "Try first: holdfast up -d, then holdfast run --wait -- echo hello"
 
 
-class Commands(TyperGroup):
+class Commands(click.Group):
     """Imports the module of a command when somebody asks for it, so that none pays for the others."""
 
-    def __init__(self, **attributes: Any) -> None:
-        super().__init__(**attributes)
-        # Their names are enough for a list, and for a guess what a misspelt one should be.
-        self.commands = {name: TyperCommand(name) for name in WHERE}
-        self._loaded: dict[str, Any] = {}
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """All names."""
+        return list(WHERE)
 
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command, ready to be called."""
-        if cmd_name in WHERE and cmd_name not in self._loaded:
-            self._loaded[cmd_name] = load(cmd_name)
-        return self._loaded.get(cmd_name)
+        if cmd_name not in self.commands and cmd_name in WHERE:
+            self.commands[cmd_name] = load(cmd_name)
+        return self.commands.get(cmd_name)
 
-    def format_commands(self, ctx: Any, formatter: Any) -> None:
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that the words mean, or a guess what they should have been."""
+        if args[0] not in WHERE and not args[0].startswith("-") and not ctx.resilient_parsing:
+            import difflib
+
+            close = difflib.get_close_matches(args[0], WHERE, 1)
+            hint = f"; did you mean {close[0]}?" if close else "; see holdfast --help"
+            raise click.UsageError(f"there is no command {args[0]!r}{hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The commands section by section."""
-        width = max(map(len, WHERE))
+        wide = max(map(len, WHERE))
         for title, names in SECTIONS.items():
-            commands = [(name.ljust(width), self.get_command(ctx, name)) for name in names]
             with formatter.section(title):
-                formatter.write_dl([(name, command.get_short_help_str(80)) for name, command in commands])
+                formatter.write_dl([(name.ljust(wide), load(name).get_short_help_str(80)) for name in names])
 
 
-def load(name: str) -> Any:
-    """A command, or a group of them: the function, or the `Typer`, of this name in its module."""
+def load(name: str) -> click.Command:
+    """A command: the group, or the function, of this name in its module."""
     found = getattr(import_module(f"holdfast.cli.{WHERE[name]}"), name)
-    if not isinstance(found, typer.Typer):
-        alone = new_typer()
-        alone.command(name)(found)
-        found = alone
-    command = typer.main.get_command(found)
-    command.name = name
-    return command
+    return found if isinstance(found, click.Command) else command_of(name, found)
 
 
-def _show_version(wanted: bool) -> None:
+def _show_version(context: click.Context, parameter: click.Parameter, wanted: bool) -> None:
     if wanted:
         from holdfast.version import VERSION
 
-        print(f"holdfast {VERSION}")
-        raise typer.Exit
+        click.echo(f"holdfast {VERSION}")
+        context.exit()
 
 
-app = new_typer(name="holdfast", cls=Commands, no_args_is_help=True, add_completion=True)
-
-
-@app.callback(epilog="Try first: holdfast up -d, then holdfast run --wait -- echo hello")
-def holdfast(
-    home: Annotated[Path | None, typer.Option("--home", metavar="DIR", help="The daemon's folder.")] = None,
-    version: Annotated[
-        bool, typer.Option("--version", "-V", help="Say which version this is.", callback=_show_version, is_eager=True)
-    ] = False,
-) -> None:
-    """The durable background runtime of this machine."""
+def _choose_home(context: click.Context, parameter: click.Parameter, home: str | None) -> None:
     if home is not None:
-        os.environ[HOME] = str(home)
+        os.environ[HOME] = home
+
+
+@click.pass_context
+def _show_help(context: click.Context) -> None:
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
+
+
+app = Commands(
+    "holdfast",
+    help="The durable background runtime of this machine.",
+    epilog=EPILOG,
+    invoke_without_command=True,
+    callback=_show_help,
+    context_settings=SETTINGS,
+    params=[
+        click.Option(["--home"], metavar="DIR", help="The daemon's folder.", callback=_choose_home, expose_value=False),
+        click.Option(
+            ["--version", "-V"],
+            is_flag=True,
+            is_eager=True,
+            expose_value=False,
+            callback=_show_version,
+            help="Say which version this is.",
+        ),
+    ],
+)
 
 
 def run(words: Sequence[str]) -> int:
     """Run a command; the exit code."""
-    code = typer.main.get_command(app).main(args=list(words), prog_name="holdfast", standalone_mode=False)
+    code: Any = app.main(args=list(words), prog_name="holdfast", standalone_mode=False)
     sys.stdout.flush()
     return code if isinstance(code, int) else 0
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
 from msgspec import Struct
 
 from holdfast.cli.options import HomeOption, JsonOption, client
 from holdfast.cli.output import show_json, show_table
 from holdfast.cli.progress import Progress
+from holdfast.cli.words import Option
 
 
 class Figures(Struct, frozen=True):
@@ -25,7 +25,7 @@ class Figures(Struct, frozen=True):
 
 
 def bench(
-    seconds: Annotated[float, typer.Option(metavar="N", min=1, max=60, help="How long to measure, roughly.")] = 5.0,
+    seconds: Annotated[float, Option(metavar="N", min=1, max=60, help="How long to measure, roughly.")] = 5.0,
     home: HomeOption = None,
     json: JsonOption = False,
 ) -> None:

@@ -6,15 +6,15 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-import typer
+import click
 
 PATIENCE_S = 0.5
 MOST = 50
 
 
-def jobs(context: typer.Context, incomplete: str) -> list[tuple[str, str]]:
+def jobs(context: click.Context, incomplete: str) -> list[tuple[str, str]]:
     """The newest jobs by number."""
-    found = _ask(context, "POST", "/v1/jobs/search", {"wanted": {}, "limit": MOST})
+    found = _ask(context, "POST", "/v1/jobs/search", {"wanted": {"without_system": True}, "limit": MOST})
     return [
         (str(job["number"]), f"{job['state']['name']} {job['task']}")
         for job in _dicts(found, "jobs")
@@ -22,34 +22,34 @@ def jobs(context: typer.Context, incomplete: str) -> list[tuple[str, str]]:
     ]
 
 
-def queues(context: typer.Context, incomplete: str) -> list[str]:
+def queues(context: click.Context, incomplete: str) -> list[str]:
     """The queues that have jobs or settings."""
     counted = {str(count["queue"]) for count in _dicts(_ask(context, "GET", "/v1/counts"))}
     known = {str(queue["name"]) for queue in _dicts(_ask(context, "GET", "/v1/queues"))}
     return [name for name in sorted(counted | known) if name.startswith(incomplete)]
 
 
-def tasks(context: typer.Context, incomplete: str) -> list[str]:
+def tasks(context: click.Context, incomplete: str) -> list[str]:
     """The tasks of the newest jobs."""
-    found = _ask(context, "POST", "/v1/jobs/search", {"wanted": {}, "limit": MOST})
+    found = _ask(context, "POST", "/v1/jobs/search", {"wanted": {"without_system": True}, "limit": MOST})
     return sorted({job["task"] for job in _dicts(found, "jobs") if job["task"].startswith(incomplete)})
 
 
-def named_groups(context: typer.Context, incomplete: str) -> list[str]:
+def named_groups(context: click.Context, incomplete: str) -> list[str]:
     """The names of the newest groups, or their ids where they have none."""
     found = _dicts(_ask(context, "GET", f"/v1/groups?limit={MOST}"), "groups")
     names = [str(group.get("name") or group.get("id")) for group in found]
     return sorted({name for name in names if name.startswith(incomplete)})
 
 
-def states(incomplete: str) -> list[str]:
+def states(context: click.Context, incomplete: str) -> list[str]:
     """The nine states."""
     from holdfast.core.job import StateName
 
     return [str(name) for name in StateName if name.startswith(incomplete.upper())]
 
 
-def _ask(context: typer.Context, method: str, path: str, body: object = None) -> Any:
+def _ask(context: click.Context, method: str, path: str, body: object = None) -> Any:
     try:
         import msgspec
 

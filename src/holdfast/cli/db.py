@@ -5,22 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from holdfast.cli.asking import agree
 from holdfast.cli.failing import FAILED, Ended
-from holdfast.cli.options import ConfigOption, HomeOption, JsonOption, YesOption, choose, client, new_typer
+from holdfast.cli.options import ConfigOption, HomeOption, JsonOption, YesOption, choose, client
 from holdfast.cli.output import mark, show_json, size
 from holdfast.cli.progress import Progress
+from holdfast.cli.words import Argument, Option, group_of
 
 if TYPE_CHECKING:
     from holdfast.daemon.database import HomeDatabase
     from holdfast.store.scripts.doctor import Violation
 
-db = new_typer(no_args_is_help=True, help="Back up, restore, check, migrate and compact the database.")
 
-
-@db.command("path")
 def path(home: HomeOption = None, config: ConfigOption = None, json: JsonOption = False) -> None:
     """Print where the database is.
 
@@ -33,10 +29,9 @@ def path(home: HomeOption = None, config: ConfigOption = None, json: JsonOption 
     show_json({"path": name, "is_postgres": found.is_postgres}) if json else print(name)
 
 
-@db.command("backup")
 def backup(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Where the copy goes.")],
-    force: Annotated[bool, typer.Option("--force", "-f", help="Replace the file if it exists.")] = False,
+    file: Annotated[Path, Argument("FILE", help="Where the copy goes.")],
+    force: Annotated[bool, Option("--force", "-f", help="Replace the file if it exists.")] = False,
     home: HomeOption = None,
     config: ConfigOption = None,
     json: JsonOption = False,
@@ -61,9 +56,8 @@ def backup(
     show_json({"file": str(file.absolute()), "bytes": written}) if json else print(f"{file}: {size(written)}, checked")
 
 
-@db.command("restore")
 def restore(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A file that `holdfast db backup` made.")],
+    file: Annotated[Path, Argument("FILE", help="A file that `holdfast db backup` made.")],
     yes: YesOption = False,
     home: HomeOption = None,
     config: ConfigOption = None,
@@ -89,7 +83,6 @@ def restore(
         print(f"{found.path} was restored from {file}{kept}")
 
 
-@db.command("check")
 def check(home: HomeOption = None, config: ConfigOption = None, json: JsonOption = False) -> None:
     """Check that the database is whole.
 
@@ -125,11 +118,10 @@ def tell(violations: list[Violation], name: str) -> None:
         print("this should never happen: please report it, with a copy made by holdfast db backup")
 
 
-@db.command("migrate")
 def migrate(home: HomeOption = None, config: ConfigOption = None, json: JsonOption = False) -> None:
-    """Bring the database to the schema of this program. The daemon does it too, when it starts.
+    """Bring the database to the schema of this program.
 
-    A copy of the file as it was stays beside it.
+    The daemon does it too, when it starts. A copy of the file as it was stays beside it.
 
     \b
     Examples:
@@ -151,7 +143,6 @@ def migrate(home: HomeOption = None, config: ConfigOption = None, json: JsonOpti
             print(f"as it was before: {copy}")
 
 
-@db.command("compact")
 def compact(home: HomeOption = None, config: ConfigOption = None, json: JsonOption = False) -> None:
     """Give the disk back what the database does not need any more.
 
@@ -183,3 +174,10 @@ def _database(home: Path | None, config: Path | None) -> HomeDatabase:
 
     choose(home)
     return HomeDatabase(find_home(), config)
+
+
+db = group_of(
+    "db",
+    "Back up, restore, check, migrate and compact the database.",
+    {"path": path, "backup": backup, "restore": restore, "check": check, "migrate": migrate, "compact": compact},
+)

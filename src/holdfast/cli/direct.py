@@ -9,36 +9,35 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Annotated
 
-import typer
-
 from holdfast.cli.completion import queues
 from holdfast.cli.failing import Ended, say
 from holdfast.cli.options import HomeOption, JsonOption, client
 from holdfast.cli.output import show_json
 from holdfast.cli.progress import Progress
 from holdfast.cli.times import seconds
+from holdfast.cli.words import Argument, Option
 from holdfast.core.errors import HoldfastError
 
 NOT_EXECUTABLE, NOT_FOUND = 126, 127
 
 
 def direct(
-    command: Annotated[list[str], typer.Argument(metavar="-- COMMAND [ARG]...", help="What to run meanwhile.")],
+    command: Annotated[list[str], Argument("-- COMMAND [ARG]...", help="What to run meanwhile.")],
     queue: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--queue",
             "-q",
             metavar="QUEUE",
             help="Keep this queue still; by default everything.",
-            autocompletion=queues,
+            complete=queues,
         ),
     ] = None,
     wait: Annotated[
         str | None,
-        typer.Option(metavar="TIME", help="How long to wait for what runs; by default any time, 0 for not at all."),
+        Option(metavar="TIME", help="How long to wait for what runs; by default any time, 0 for not at all."),
     ] = None,
-    ttl: Annotated[str, typer.Option(metavar="TIME", help="Give it back after this, even if it is not done.")] = "1d",
+    ttl: Annotated[str, Option(metavar="TIME", help="Give it back after this, even if it is not done.")] = "1d",
     home: HomeOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -53,10 +52,10 @@ def direct(
     """
     hf = client(home)
     scope = queue or "*"
-    named = "everything" if queue is None else f"queue {queue}"
+    where = "" if queue is None else f" in queue {queue}"
     who = f"holdfast direct -- {command[0]}"[:200]
     reserving = hf.reserve(scope, wait=seconds("wait", wait), ttl=seconds("ttl", ttl) or 0, reserved_by=who)
-    with Progress(f"waiting until nothing runs in {named}"):
+    with Progress(f"waiting until nothing runs{where}"):
         reservation = reserving.__enter__()
     try:
         code = _run(command)

@@ -5,20 +5,19 @@ from __future__ import annotations
 import sys
 from typing import Annotated, Any
 
-import typer
-
 from holdfast.cli import job_options
 from holdfast.cli.completion import tasks
 from holdfast.cli.options import HomeOption, JsonOption, client
 from holdfast.cli.output import show_json
+from holdfast.cli.words import Argument, Option
 from holdfast.core.errors import InvalidInput
 from holdfast.core.limits import shown
 
 
 def enqueue(
-    task: Annotated[str, typer.Argument(metavar="TASK", help="The task's name.", autocompletion=tasks)],
+    task: Annotated[str, Argument("TASK", help="The task's name.", complete=tasks)],
     payload: Annotated[
-        str, typer.Argument(metavar="[JSON]", help="Its arguments as a JSON object; - reads them from standard input.")
+        str, Argument("[JSON]", help="Its arguments as a JSON object; - reads them from standard input.")
     ] = "{}",
     queue: job_options.InQueue = None,
     priority: job_options.Priority = None,
@@ -32,10 +31,8 @@ def enqueue(
     subject: job_options.Subject = None,
     group: job_options.Group = None,
     after: job_options.After = None,
-    key: Annotated[
-        str | None, typer.Option(metavar="KEY", help="An idempotency key: the same one twice is one job.")
-    ] = None,
-    wait: Annotated[bool, typer.Option("--wait", help="Wait for the result and print it.")] = False,
+    key: Annotated[str | None, Option(metavar="KEY", help="An idempotency key: the same one twice is one job.")] = None,
+    wait: Annotated[bool, Option("--wait", help="Wait for the result and print it.")] = False,
     home: HomeOption = None,
     json: JsonOption = False,
 ) -> None:

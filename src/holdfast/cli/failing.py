@@ -6,6 +6,8 @@ import os
 import sys
 from typing import Any
 
+import click
+
 FAILED, USAGE, NO_DAEMON = 1, 2, 3
 INTERRUPTED, BROKEN_PIPE = 130, 141
 
@@ -36,28 +38,23 @@ def ending(error: BaseException) -> int:
             return INTERRUPTED
         case BrokenPipeError():
             return _silenced()
-    if hasattr(error, "show") and hasattr(error, "exit_code"):
-        error.show()  # A mistake in the words, which typer explains.
-        return int(error.exit_code)
-    if type(error).__name__ == "Abort":
-        say("")
+    if isinstance(error, click.Abort):
         return INTERRUPTED
+    if isinstance(error, click.ClickException):
+        error.show()
+        return error.exit_code
     return _said(error)
 
 
 def _said(error: BaseException) -> int:
     from holdfast.core.errors import HoldfastError, InvalidInput, NoDaemon
 
-    match error:
-        case NoDaemon():
-            say(f"holdfast: {error}")
-            return NO_DAEMON
-        case InvalidInput():
-            say(f"holdfast: {error}")
-            return USAGE
-        case HoldfastError():
-            say(f"holdfast: {error}")
-            return FAILED
+    if isinstance(error, HoldfastError):
+        from holdfast.cli.jobs_shown import numbered
+        from holdfast.cli.output import clean
+
+        say(f"holdfast: {clean(numbered(str(error)))}")
+        return NO_DAEMON if isinstance(error, NoDaemon) else USAGE if isinstance(error, InvalidInput) else FAILED
     said = str(error).partition("\n")[0]
     say(f"holdfast: something went wrong ({type(error).__name__}: {said}); the details are in {_written_down(error)}")
     return FAILED

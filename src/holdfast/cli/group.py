@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from holdfast.cli.completion import named_groups
-from holdfast.cli.options import HomeOption, JsonOption, YesOption, client, new_typer
+from holdfast.cli.options import HomeOption, JsonOption, YesOption, client
 from holdfast.cli.output import paint, show_fields, show_json, show_table, state_text
 from holdfast.cli.times import ago, when
+from holdfast.cli.words import Argument, Option, group_of
 from holdfast.core.errors import NotFound
 from holdfast.core.limits import shown
 
@@ -19,19 +18,14 @@ if TYPE_CHECKING:
 PAGE = 200
 
 
-GroupArgument = Annotated[
-    str, typer.Argument(metavar="GROUP", help="A group's id or name.", autocompletion=named_groups)
-]
-
-group = new_typer(no_args_is_help=True, help="Make and look at groups: jobs that belong together.")
+GroupArgument = Annotated[str, Argument("GROUP", help="A group's id or name.", complete=named_groups)]
 
 
-@group.command("create")
 def create(
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="A name for it.")] = None,
-    sequential: Annotated[bool, typer.Option("--sequential", help="Run its jobs one after the other.")] = False,
+    name: Annotated[str | None, Argument("[NAME]", help="A name for it.")] = None,
+    sequential: Annotated[bool, Option("--sequential", help="Run its jobs one after the other.")] = False,
     on_failure: Annotated[
-        str, typer.Option(metavar="stop|continue|skip", help="What happens behind a member that fails.")
+        str, Option(metavar="stop|continue|skip", help="What happens behind a member that fails.")
     ] = "stop",
     home: HomeOption = None,
     json: JsonOption = False,
@@ -50,9 +44,8 @@ def create(
     show_json(made.view().group) if json else print(made.id)
 
 
-@group.command("ls")
 def list_(
-    limit: Annotated[int, typer.Option("--limit", "-n", metavar="N", min=1, max=1000, help="How many.")] = 20,
+    limit: Annotated[int, Option("--limit", "-n", metavar="N", min=1, max=1000, help="How many.")] = 20,
     home: HomeOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -84,7 +77,6 @@ def list_(
     show_table(["group", "name", "mode", "status", "done", "created"], rows)
 
 
-@group.command("show")
 def show(group: GroupArgument, home: HomeOption = None, json: JsonOption = False) -> None:
     """Show a group and its jobs.
 
@@ -92,7 +84,7 @@ def show(group: GroupArgument, home: HomeOption = None, json: JsonOption = False
     Examples:
       holdfast group show release
     """
-    from holdfast.cli.jobs_shown import detail, what
+    from holdfast.cli.jobs_shown import detail, numbered, what
 
     hf = client(home)
     view = hf.group(find_group(hf, group)).view()
@@ -113,11 +105,10 @@ def show(group: GroupArgument, home: HomeOption = None, json: JsonOption = False
         jobs = [hf.job(job_id).job for job_id in view.members]
         show_table(
             ["job", "state", "what", "detail"],
-            [[str(job.number), state_text(job.state.name), what(job), detail(job)] for job in jobs],
+            [[str(job.number), state_text(job.state.name), what(job), numbered(detail(job), hf)] for job in jobs],
         )
 
 
-@group.command("cancel")
 def cancel(group: GroupArgument, yes: YesOption = False, home: HomeOption = None, json: JsonOption = False) -> None:
     """Cancel every job of a group that has not ended.
 
@@ -137,6 +128,13 @@ def cancel(group: GroupArgument, yes: YesOption = False, home: HomeOption = None
         show_json(done)
     else:
         print(f"{done.cancelled} cancelled, {done.requested} asked to stop")
+
+
+group = group_of(
+    "group",
+    "Make and look at groups: jobs that belong together.",
+    {"create": create, "ls": list_, "show": show, "cancel": cancel},
+)
 
 
 def find_group(hf: Client, ref: str) -> str:

@@ -4,35 +4,30 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from holdfast.cli.completion import jobs, queues
 from holdfast.cli.times import moment, seconds
+from holdfast.cli.words import Option
 
 if TYPE_CHECKING:
     from holdfast.client.remote import Client
 
 JOB = "How the job is run"
 
-InQueue = Annotated[
-    str | None, typer.Option("--queue", "-q", metavar="QUEUE", help="Which queue.", autocompletion=queues)
-]
-Priority = Annotated[int | None, typer.Option("--priority", "-p", metavar="N", help="Higher runs first.")]
-Retries = Annotated[
-    int | None, typer.Option(metavar="N", min=0, help="How many tries may follow a first one that fails.")
-]
-Timeout = Annotated[str | None, typer.Option(metavar="TIME", help="How long one run may take: 90s, 1h30m.")]
-Delay = Annotated[str | None, typer.Option(metavar="TIME", help="How long to wait first.")]
-At = Annotated[str | None, typer.Option(metavar="MOMENT", help="When: 18:30, or 2030-01-31T18:30.")]
-Ttl = Annotated[str | None, typer.Option(metavar="TIME", help="Skip it if it is still waiting after this.")]
-Deadline = Annotated[str | None, typer.Option(metavar="MOMENT", help="Skip or stop it at this moment.")]
-Tag = Annotated[str | None, typer.Option(metavar="TAG", help="A word to find it by.")]
+InQueue = Annotated[str | None, Option("--queue", "-q", metavar="QUEUE", help="Which queue.", complete=queues)]
+Priority = Annotated[int | None, Option("--priority", "-p", metavar="N", help="Higher runs first.")]
+Retries = Annotated[int | None, Option(metavar="N", min=0, help="How many tries may follow a first one that fails.")]
+Timeout = Annotated[str | None, Option(metavar="TIME", help="How long one run may take: 90s, 1h30m.")]
+Delay = Annotated[str | None, Option(metavar="TIME", help="How long to wait first.")]
+At = Annotated[str | None, Option(metavar="MOMENT", help="When: 18:30, or 2030-01-31T18:30.")]
+Ttl = Annotated[str | None, Option(metavar="TIME", help="Skip it if it is still waiting after this.")]
+Deadline = Annotated[str | None, Option(metavar="MOMENT", help="Skip or stop it at this moment.")]
+Tag = Annotated[str | None, Option(metavar="TAG", help="A word to find it by.")]
 Subject = Annotated[
-    str | None, typer.Option(metavar="TEXT", help="What it is about; a newer job supersedes those that wait.")
+    str | None, Option(metavar="TEXT", help="What it is about; a newer job supersedes those that wait.")
 ]
-Group = Annotated[str | None, typer.Option(metavar="GROUP", help="The group it belongs to, by id or name.")]
+Group = Annotated[str | None, Option(metavar="GROUP", help="The group it belongs to, by id or name.")]
 After = Annotated[
-    list[str] | None, typer.Option(metavar="JOB", help="Only after this job is done. Repeatable.", autocompletion=jobs)
+    list[str] | None, Option(metavar="JOB", help="Only after this job is done. Repeatable.", complete=jobs)
 ]
 
 

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from holdfast.cli.output import bar
 from holdfast.cli.times import ago, length
+from holdfast.core.errors import NotFound
 from holdfast.core.job import Job, Running, Scheduled, StateName
 from holdfast.core.requests import COMMAND
+
+if TYPE_CHECKING:
+    from holdfast.client.remote import Client
+
+_UUID = re.compile(r"'?([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})'?")
 
 
 def what(job: Job) -> str:
@@ -47,6 +54,24 @@ def progress(job: Job) -> str:
     if job.progress is None:
         return ""
     return f"▕{bar(job.progress)}▏{job.progress:4.0%} {job.progress_text or ''}".rstrip()
+
+
+def numbered(text: str, hf: Client | None = None) -> str:
+    """The text with jobs by their numbers instead of their ids, as far as they are known or can be asked for."""
+    if not _UUID.search(text):
+        return text
+    from holdfast.client.remote import NUMBERS
+
+    def number(found: re.Match[str]) -> str:
+        job_id = found[1]
+        if job_id not in NUMBERS and hf is not None:
+            try:
+                hf.job(job_id)
+            except NotFound:
+                return found[0]
+        return str(NUMBERS.get(job_id, found[0]))
+
+    return _UUID.sub(number, text)
 
 
 def is_over(name: StateName) -> bool:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
+from typing import TYPE_CHECKING, Annotated
 
 from holdfast.cli.failing import say
 from holdfast.cli.group import find_group
-from holdfast.cli.jobs_shown import detail, filters, what
+from holdfast.cli.jobs_shown import detail, filters, numbered, what
 from holdfast.cli.options import (
     ErrorOption,
     GroupOption,
@@ -22,7 +20,11 @@ from holdfast.cli.options import (
 )
 from holdfast.cli.output import is_terminal, show_json, show_table, state_text
 from holdfast.cli.times import ago, before
+from holdfast.cli.words import Option
 from holdfast.core.job import Job
+
+if TYPE_CHECKING:
+    from holdfast.client.remote import Client
 
 
 def ls(
@@ -31,16 +33,17 @@ def ls(
     task: TaskOption = None,
     tag: TagOption = None,
     group: GroupOption = None,
-    subject: Annotated[str | None, typer.Option(metavar="TEXT", help="Only subjects that begin with this.")] = None,
+    subject: Annotated[str | None, Option(metavar="TEXT", help="Only subjects that begin with this.")] = None,
     error: ErrorOption = None,
     since: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Only those enqueued within this time: 90s, 2h, 7d.")
+        str | None, Option(metavar="TIME", help="Only those enqueued within this time: 90s, 2h, 7d.")
     ] = None,
-    limit: Annotated[int, typer.Option("--limit", "-n", metavar="N", min=1, max=1000, help="How many.")] = 20,
+    limit: Annotated[int, Option("--limit", "-n", metavar="N", min=1, max=1000, help="How many.")] = 20,
     cursor: Annotated[
-        str | None, typer.Option(metavar="CURSOR", help="Go on where a page ended; --json prints its cursor.")
+        str | None, Option(metavar="CURSOR", help="Go on where a page ended; --json prints its cursor.")
     ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the numbers alone.")] = False,
+    everything: Annotated[bool, Option("--all", "-a", help="The daemon's own jobs too, such as canaries.")] = False,
+    quiet: Annotated[bool, Option("--quiet", "-q", help="Print the numbers alone.")] = False,
     home: HomeOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -54,7 +57,14 @@ def ls(
     """
     hf = client(home)
     wanted = filters(state, queue, task, tag, group and find_group(hf, group), error)
-    page = hf.jobs(limit=limit, cursor=cursor, subject_prefix=subject, created_after=before("since", since), **wanted)
+    page = hf.jobs(
+        limit=limit,
+        cursor=cursor,
+        subject_prefix=subject,
+        created_after=before("since", since),
+        without_system=not everything,
+        **wanted,
+    )
     if json:
         show_json(page)
     elif quiet:
@@ -63,12 +73,14 @@ def ls(
     elif not page.jobs:
         say("no jobs fit" if wanted or subject or since else "no jobs yet; try: holdfast run -- echo hello")
     else:
-        show_table(["job", "state", "what", "queue", "created", "tries", "detail"], [_row(job) for job in page.jobs])
+        show_table(
+            ["job", "state", "what", "queue", "created", "tries", "detail"], [_row(hf, job) for job in page.jobs]
+        )
         if page.cursor is not None and is_terminal():
             say(f"these are the newest {limit}; for more: -n {min(limit * 5, 1000)}")
 
 
-def _row(job: Job) -> list[str]:
+def _row(hf: Client, job: Job) -> list[str]:
     return [
         str(job.number),
         state_text(job.state.name),
@@ -76,5 +88,5 @@ def _row(job: Job) -> list[str]:
         job.queue,
         ago(job.created_at),
         str(job.attempts),
-        detail(job),
+        numbered(detail(job), hf),
     ]

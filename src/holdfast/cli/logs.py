@@ -7,12 +7,11 @@ import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from holdfast.cli.failing import say
 from holdfast.cli.jobs_shown import is_over
 from holdfast.cli.options import HomeOption, JobArgument, JsonOption, client
 from holdfast.cli.output import DIM, paint
+from holdfast.cli.words import Option
 from holdfast.core.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -27,10 +26,10 @@ SOON_S, LATE_S = 0.05, 0.5
 def logs(
     job: JobArgument,
     follow: Annotated[
-        bool, typer.Option("--follow", "-f", help="Go on until the job has ended, over all of its runs.")
+        bool, Option("--follow", "-f", help="Go on until the job has ended, over all of its runs.")
     ] = False,
-    run: Annotated[int | None, typer.Option(metavar="N", min=1, help="The N-th run; by default the last one.")] = None,
-    tail: Annotated[int | None, typer.Option("--tail", "-n", metavar="N", min=0, help="Only the last N lines.")] = None,
+    run: Annotated[int | None, Option(metavar="N", min=1, help="The N-th run; by default the last one.")] = None,
+    tail: Annotated[int | None, Option("--tail", "-n", metavar="N", min=0, help="Only the last N lines.")] = None,
     home: HomeOption = None,
     json: JsonOption = False,
 ) -> None:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Annotated
 
 from holdfast.cli.completion import jobs, queues, states, tasks
+from holdfast.cli.words import Argument, Option
 from holdfast.wire.home import HOME
 
 if TYPE_CHECKING:
@@ -16,31 +15,27 @@ if TYPE_CHECKING:
 
 HomeOption = Annotated[
     Path | None,
-    typer.Option(
+    Option(
         "--home", metavar="DIR", help="The daemon's folder; also HOLDFAST_HOME. Default: the platform's data folder."
     ),
 ]
 ConfigOption = Annotated[
-    Path | None, typer.Option("--config", metavar="FILE", help="The settings; by default holdfast.toml in the home.")
+    Path | None, Option("--config", metavar="FILE", help="The settings; by default holdfast.toml in the home.")
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
-JobArgument = Annotated[str, typer.Argument(metavar="JOB", help="A job's number or id.", autocompletion=jobs)]
-JobsArgument = Annotated[
-    list[str] | None, typer.Argument(metavar="[JOB]...", help="Numbers or ids of jobs.", autocompletion=jobs)
-]
-QueueOption = Annotated[
-    str | None, typer.Option("--queue", metavar="QUEUE", help="Only this queue.", autocompletion=queues)
-]
+JsonOption = Annotated[bool, Option("--json", help="Print JSON.")]
+YesOption = Annotated[bool, Option("--yes", "-y", help="Do not ask.")]
+JobArgument = Annotated[str, Argument("JOB", help="A job's number or id.", complete=jobs)]
+JobsArgument = Annotated[list[str] | None, Argument("[JOB]...", help="Numbers or ids of jobs.", complete=jobs)]
+QueueOption = Annotated[str | None, Option("--queue", metavar="QUEUE", help="Only this queue.", complete=queues)]
 StateOption = Annotated[
     list[str] | None,
-    typer.Option("--state", "-s", metavar="STATE", help="Only this state. Repeatable.", autocompletion=states),
+    Option("--state", "-s", metavar="STATE", help="Only this state. Repeatable.", complete=states),
 ]
-TaskOption = Annotated[str | None, typer.Option("--task", metavar="TASK", help="Only this task.", autocompletion=tasks)]
-TagOption = Annotated[str | None, typer.Option("--tag", metavar="TAG", help="Only this tag.")]
-GroupOption = Annotated[str | None, typer.Option("--group", metavar="GROUP", help="Only this group, by id or name.")]
+TaskOption = Annotated[str | None, Option("--task", metavar="TASK", help="Only this task.", complete=tasks)]
+TagOption = Annotated[str | None, Option("--tag", metavar="TAG", help="Only this tag.")]
+GroupOption = Annotated[str | None, Option("--group", metavar="GROUP", help="Only this group, by id or name.")]
 ErrorOption = Annotated[
-    str | None, typer.Option("--error", metavar="TEXT", help="Only those whose error contains this text.")
+    str | None, Option("--error", metavar="TEXT", help="Only those whose error contains this text.")
 ]
 
 
@@ -56,14 +51,3 @@ def choose(home: Path | None) -> None:
     """Make this home the one that everything here means."""
     if home is not None:
         os.environ[HOME] = str(home)
-
-
-def new_typer(**settings: Any) -> typer.Typer:
-    """A `Typer` as all of ours are."""
-    return typer.Typer(
-        pretty_exceptions_enable=False,
-        rich_markup_mode=None,
-        add_completion=settings.pop("add_completion", False),
-        context_settings={"help_option_names": ["-h", "--help"]},
-        **settings,
-    )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
@@ -120,7 +119,12 @@ def _line(row: Sequence[str], widths: Sequence[int], sides: Sequence[bool]) -> s
 
 def room() -> int | None:
     """How wide the terminal is; None where nobody looks."""
-    return shutil.get_terminal_size((80, 24)).columns if sys.stdout.isatty() else None
+    if not sys.stdout.isatty():
+        return None
+    try:
+        return int(os.environ.get("COLUMNS", "")) or 80
+    except ValueError:
+        return os.get_terminal_size(sys.stdout.fileno()).columns or 80
 
 
 def width(text: str) -> int:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from holdfast.cli.completion import queues
 from holdfast.cli.options import HomeOption, JsonOption, client
 from holdfast.cli.output import RED, YELLOW, Coloured, show_json, show_table
 from holdfast.cli.times import ago
+from holdfast.cli.words import Argument, Option
 from holdfast.core.errors import InvalidInput
 from holdfast.core.job import StateName
 
@@ -17,17 +16,15 @@ if TYPE_CHECKING:
     from holdfast.client.remote import Client
     from holdfast.store.scripts.stats import QueueStats
 
-QueueNames = Annotated[list[str], typer.Argument(metavar="QUEUE...", help="Names of queues.", autocompletion=queues)]
+QueueNames = Annotated[list[str], Argument("QUEUE...", help="Names of queues.", complete=queues)]
 HEAD = ("queue", "running", "limit", "queued", "scheduled", "done", "failed", "paused")
 NUMBERS = ("running", "limit", "queued", "scheduled", "done", "failed")
 
 
 def queue(
-    name: Annotated[
-        str | None, typer.Argument(metavar="[QUEUE]", help="Only this queue.", autocompletion=queues)
-    ] = None,
-    limit: Annotated[int | None, typer.Option(metavar="N", min=0, help="How many of its jobs may run at once.")] = None,
-    no_limit: Annotated[bool, typer.Option("--no-limit", help="Let as many run as the workers have slots.")] = False,
+    name: Annotated[str | None, Argument("[QUEUE]", help="Only this queue.", complete=queues)] = None,
+    limit: Annotated[int | None, Option(metavar="N", min=0, help="How many of its jobs may run at once.")] = None,
+    no_limit: Annotated[bool, Option("--no-limit", help="Let as many run as the workers have slots.")] = False,
     home: HomeOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -58,7 +55,7 @@ def queue(
 
 def pause(
     names: QueueNames,
-    reason: Annotated[str | None, typer.Option(metavar="TEXT", help="Why, for those who ask.")] = None,
+    reason: Annotated[str | None, Option(metavar="TEXT", help="Why, for those who ask.")] = None,
     home: HomeOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -97,7 +94,12 @@ def resume(names: QueueNames, home: HomeOption = None, json: JsonOption = False)
 
 def overview(hf: Client) -> list[QueueStats]:
     """Every queue that has jobs or settings."""
-    return hf.stats().queues
+    return [line for line in hf.stats().queues if is_in_use(line)]
+
+
+def is_in_use(line: QueueStats) -> bool:
+    """Whether there is anything to say about a queue."""
+    return any(line.jobs.values()) or line.concurrency is not None or line.paused_at is not None
 
 
 def show_queues(lines: list[QueueStats]) -> None:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from holdfast.cli import job_options
-from holdfast.cli.failing import FAILED, Ended, say
+from holdfast.cli.failing import FAILED, INTERRUPTED, Ended, say
 from holdfast.cli.jobs_shown import detail
 from holdfast.cli.options import HomeOption, JsonOption, choose
 from holdfast.cli.output import clean, show_json
 from holdfast.cli.times import seconds
+from holdfast.cli.words import Argument, Option
 from holdfast.core.errors import InvalidInput
 from holdfast.core.job import Done, Job
 from holdfast.core.limits import shown
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def run(
-    command: Annotated[list[str], typer.Argument(metavar="-- COMMAND [ARG]...", help="The command.")],
+    command: Annotated[list[str], Argument("-- COMMAND [ARG]...", help="The command.")],
     queue: job_options.InQueue = None,
     priority: job_options.Priority = None,
     retries: job_options.Retries = None,
@@ -36,20 +35,20 @@ def run(
     after: job_options.After = None,
     env: Annotated[
         list[str] | None,
-        typer.Option("--env", "-e", metavar="NAME=VALUE", help="A variable for it; NAME alone takes it from here."),
+        Option("--env", "-e", metavar="NAME=VALUE", help="A variable for it; NAME alone takes it from here."),
     ] = None,
-    cwd: Annotated[str, typer.Option(metavar="DIR", help="The folder it starts in; by default this one.")] = ".",
+    cwd: Annotated[str, Option(metavar="DIR", help="The folder it starts in; by default this one.")] = ".",
     memory: Annotated[
-        int | None, typer.Option(metavar="MIB", min=1, help="How much memory each of its processes may have.")
+        int | None, Option(metavar="MIB", min=1, help="How much memory each of its processes may have.")
     ] = None,
     cpu: Annotated[
-        int | None, typer.Option(metavar="SECONDS", min=1, help="How much CPU time each of its processes may use.")
+        int | None, Option(metavar="SECONDS", min=1, help="How much CPU time each of its processes may use.")
     ] = None,
     grace: Annotated[
-        str | None, typer.Option(metavar="TIME", help="How long it has to end after SIGTERM, before SIGKILL.")
+        str | None, Option(metavar="TIME", help="How long it has to end after SIGTERM, before SIGKILL.")
     ] = None,
     wait: Annotated[
-        bool, typer.Option("--wait", "-w", help="Stream its output, and end with its exit code. Ctrl-C lets it go on.")
+        bool, Option("--wait", "-w", help="Stream its output, and end with its exit code. Ctrl-C lets it go on.")
     ] = False,
     home: HomeOption = None,
     json: JsonOption = False,
@@ -123,7 +122,7 @@ def _wait(handle: JobHandle[Any], *, json: bool) -> None:
             stream(handle)
     except KeyboardInterrupt:
         say(f"\njob {number} goes on; its output: holdfast logs -f {number}   to stop it: holdfast cancel {number}")
-        raise
+        raise Ended(INTERRUPTED) from None
     job = handle.job
     if json:
         show_json(job)

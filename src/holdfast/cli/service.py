@@ -10,13 +10,12 @@ import time
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from holdfast.cli.failing import say
 from holdfast.cli.options import ConfigOption, HomeOption, JsonOption, choose
 from holdfast.cli.output import DIM, clean, paint, show_json
 from holdfast.cli.progress import Progress
 from holdfast.cli.times import seconds
+from holdfast.cli.words import Option
 from holdfast.core.errors import Conflict, HoldfastError, NoDaemon
 from holdfast.store.locks import is_locked
 from holdfast.wire.home import HOME, Address, Home, find_home
@@ -29,31 +28,29 @@ MOST_SAID = 1 << 20
 def up(
     app: Annotated[
         list[str] | None,
-        typer.Option(metavar="APP", help="Code to run in workers: module:name, or file.py:name. Repeatable."),
+        Option(metavar="APP", help="Code to run in workers: module:name, or file.py:name. Repeatable."),
     ] = None,
     workers: Annotated[
-        int | None, typer.Option(metavar="N", min=0, help="How many worker processes for the code; 1 if not set.")
+        int | None, Option(metavar="N", min=0, help="How many worker processes for the code; 1 if not set.")
     ] = None,
-    detach: Annotated[bool, typer.Option("--detach", "-d", help="Go to the background.")] = False,
+    detach: Annotated[bool, Option("--detach", "-d", help="Go to the background.")] = False,
     store: Annotated[
-        str | None, typer.Option(metavar="URL", help="A postgresql:// URL instead of the file in the home folder.")
+        str | None, Option(metavar="URL", help="A postgresql:// URL instead of the file in the home folder.")
     ] = None,
     port: Annotated[
         int | None,
-        typer.Option(
-            metavar="PORT", help="Listen on 127.0.0.1:PORT too, for callers with the token of the home folder."
-        ),
+        Option(metavar="PORT", help="Listen on 127.0.0.1:PORT too, for callers with the token of the home folder."),
     ] = None,
     log_format: Annotated[
-        str | None, typer.Option(metavar="auto|json|text", help="How it logs: for a person, or for a machine.")
+        str | None, Option(metavar="auto|json|text", help="How it logs: for a person, or for a machine.")
     ] = None,
     log_level: Annotated[
-        str | None, typer.Option(metavar="debug|info|warning|error", help="What is worth a line in the log.")
+        str | None, Option(metavar="debug|info|warning|error", help="What is worth a line in the log.")
     ] = None,
-    log_file: Annotated[Path | None, typer.Option(hidden=True)] = None,
+    log_file: Annotated[Path | None, Option(hidden=True)] = None,
     config: ConfigOption = None,
     print_config: Annotated[
-        bool, typer.Option("--print-config", help="Print every setting as holdfast.toml has it, and do nothing else.")
+        bool, Option("--print-config", help="Print every setting as holdfast.toml has it, and do nothing else.")
     ] = False,
     home: HomeOption = None,
     json: JsonOption = False,
@@ -77,7 +74,7 @@ def up(
         "daemon.apps": tuple(_absolute(name) for name in app) if app else None,
         "daemon.workers": workers,
         "api.port": port,
-        "logs.format": log_format,
+        "logs.format": log_format or ("json" if json and not detach else None),
         "logs.level": log_level,
     }
     # A mistake is told here, where somebody reads it.
@@ -173,10 +170,8 @@ def _wait_until_ready(place: Home, child: subprocess.Popen[bytes], said: Path, b
 
 
 def down(
-    now: Annotated[
-        bool, typer.Option("--now", help="Wait for no job: those that run go back to their queues.")
-    ] = False,
-    timeout: Annotated[str, typer.Option(metavar="TIME", help="How long to wait for the end.")] = "10m",
+    now: Annotated[bool, Option("--now", help="Wait for no job: those that run go back to their queues.")] = False,
+    timeout: Annotated[str, Option(metavar="TIME", help="How long to wait for the end.")] = "10m",
     home: HomeOption = None,
     json: JsonOption = False,
 ) -> None:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from holdfast.cli.jobs_shown import detail, progress, what
+from typing import TYPE_CHECKING
+
+from holdfast.cli.jobs_shown import detail, numbered, progress, what
 from holdfast.cli.options import HomeOption, JobArgument, JsonOption, client
-from holdfast.cli.output import Coloured, show_fields, show_json, show_table, state_text
+from holdfast.cli.output import DIM, Coloured, clean, paint, show_fields, show_json, show_table, state_text
 from holdfast.cli.times import length, local, when
-from holdfast.core.job import Job
+from holdfast.core.job import Done, Failed, Job
 from holdfast.core.run import Run
+
+if TYPE_CHECKING:
+    from holdfast.client.remote import Client
 
 
 def show(job: JobArgument, home: HomeOption = None, json: JsonOption = False) -> None:
@@ -20,27 +25,34 @@ def show(job: JobArgument, home: HomeOption = None, json: JsonOption = False) ->
       holdfast show 42
       holdfast show 42 --json
     """
-    handle = client(home).job(job)
+    hf = client(home)
+    handle = hf.job(job)
     found, runs = handle.job, handle.runs
     if json:
         show_json({"job": found, "runs": runs})
         return
     if job.isdigit() and int(job) != found.number:
         print(f"job {job} was continued by a retry:")
-    show_fields(_fields(found, runs))
+    show_fields(_fields(hf, found, runs))
     if runs:
         print()
         show_table(
             ["run", "status", "started", "took", "error"], [_row(run, number) for number, run in enumerate(runs, 1)]
         )
+        if isinstance(found.state, Failed) and runs[-1].traceback:
+            from holdfast.observe.redact import redacted_text
+
+            print()
+            for line in redacted_text(runs[-1].traceback).splitlines():
+                print(paint(clean(line), DIM))
 
 
-def _fields(job: Job, runs: list[Run]) -> list[tuple[str, str | None]]:
+def _fields(hf: Client, job: Job, runs: list[Run]) -> list[tuple[str, str | None]]:
     from holdfast.observe.redact import redacted_json, redacted_text
 
     state = state_text(job.state.name)
-    said = detail(job)
-    done = getattr(job.state, "result_summary", None)
+    said = numbered(detail(job), hf)
+    done = job.state.result_summary if isinstance(job.state, Done) else None
     policy = job.policy
     return [
         ("job", f"{job.number} ({job.id})"),
@@ -61,8 +73,8 @@ def _fields(job: Job, runs: list[Run]) -> list[tuple[str, str | None]]:
         ("timeout", length(job.timeout_ms)),
         ("ttl", length(job.ttl_ms)),
         ("deadline", when(job.deadline)),
-        ("retry of", job.retry_of),
-        ("child of", job.parent_job_id),
+        ("retry of", job.retry_of and f"job {numbered(job.retry_of, hf)}"),
+        ("child of", job.parent_job_id and f"job {numbered(job.parent_job_id, hf)}"),
         ("artifacts", _artifacts(runs)),
         ("trace", job.trace_id),
     ]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.cli.options import HomeOption, JsonOption, client
 from holdfast.cli.output import GREEN, RED, Coloured, show_fields, show_json, show_table, size
-from holdfast.cli.queues import show_queues
+from holdfast.cli.queues import is_in_use, show_queues
 from holdfast.cli.times import ago, length
 
 if TYPE_CHECKING:
@@ -37,9 +37,10 @@ def status(home: HomeOption = None, json: JsonOption = False) -> None:
         _rows(daemon, workers),
         right=["running", "restarts"],
     )
-    if stats.queues:
+    queues = [line for line in stats.queues if is_in_use(line)]
+    if queues:
         print()
-        show_queues(stats.queues)
+        show_queues(queues)
 
 
 def _fields(daemon: DaemonStatus, stats: Stats, reservations: list[Reservation]) -> list[tuple[str, str | None]]:

@@ -9,10 +9,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from holdfast.cli.options import HomeOption, JsonOption, client
 from holdfast.cli.output import show_json
+from holdfast.cli.words import Option
 from holdfast.core.errors import HoldfastError, InvalidInput
 
 if TYPE_CHECKING:
@@ -24,8 +23,8 @@ KEY_S = 0.1
 
 
 def top(
-    interval: Annotated[float, typer.Option(metavar="N", min=0.2, max=60, help="Seconds between two looks.")] = 1.0,
-    once: Annotated[bool, typer.Option("--once", help="Print one frame, and end.")] = False,
+    interval: Annotated[float, Option(metavar="N", min=0.2, max=60, help="Seconds between two looks.")] = 1.0,
+    once: Annotated[bool, Option("--once", help="Print one frame, and end.")] = False,
     home: HomeOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -46,7 +45,7 @@ def top(
         return
     from rich.console import Console
 
-    console = Console()
+    console = Console(width=None if sys.stdout.isatty() else 120)
     if once:
         console.print(draw(look.glance(), console.size.width, None))
         return

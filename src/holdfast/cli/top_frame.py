@@ -7,7 +7,6 @@ import time
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
-from rich import box
 from rich.console import Group, RenderableType
 from rich.progress_bar import ProgressBar
 from rich.table import Table
@@ -15,6 +14,7 @@ from rich.text import Text
 
 from holdfast.cli.jobs_shown import what
 from holdfast.cli.output import clean, size
+from holdfast.cli.queues import is_in_use
 from holdfast.cli.times import length
 from holdfast.core.job import Job, Millis, Running, StateName
 from holdfast.store.scripts.stats import QueueStats, Stats
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from holdfast.client.remote import Client
 
 MOST_JOBS = 100
-FIXED_LINES = 9
+FIXED_LINES = 10
+NARROWEST_BAR = 5
 ENDED = tuple(state for state in StateName if state not in ("QUEUED", "SCHEDULED", "RUNNING"))
 
 
@@ -85,19 +86,21 @@ def _machine(home: str) -> Machine:
 
 def draw(glance: Glance, width: int, height: int | None, problem: str | None = None) -> Group:
     """The frame. Without a height, all of it."""
-    queues = _queues(glance)
-    workers = _workers(glance)
-    room = MOST_JOBS if height is None else max(1, height - FIXED_LINES - queues.row_count - workers.row_count)
-    parts: list[RenderableType] = [
-        _head(glance, problem),
-        _machine_line(glance.machine, width),
-        Text(),
-        queues,
-        workers,
-    ]
-    parts.append(_jobs(glance, room) if glance.jobs else Text("nothing runs", style="dim"))
+    queues, workers = list(filter(is_in_use, glance.stats.queues)), _workers(glance)
+    # Each table has a heading and an empty line above it; the two lines at the top and the last one are fixed.
+    room = MOST_JOBS if height is None else max(3, height - FIXED_LINES)
+    most_queues = min(len(queues), max(1, room // 3))
+    most_workers = min(workers.row_count, max(1, room // 4))
+    most_jobs = max(1, room - most_queues - most_workers)
+    parts: list[RenderableType] = [_head(glance, problem), _machine_line(glance.machine, width)]
+    parts += [Text(), _queues(queues[:most_queues], glance), Text()]
+    parts.append(_jobs(glance, most_jobs) if glance.jobs else Text("nothing runs", style="dim"))
+    if height is None or workers.row_count <= most_workers:
+        parts += [Text(), workers]
     if height is not None:
-        parts.append(Text("q quits", style="dim"))
+        left = len(queues) - most_queues, len(glance.jobs) - most_jobs
+        more = "".join(f"  {n} more {what}" for n, what in zip(left, ("queues", "jobs"), strict=True) if n > 0)
+        parts.append(Text(f"q quits{more}", style="dim"))
     return Group(*parts)
 
 
@@ -116,16 +119,18 @@ def _head(glance: Glance, problem: str | None) -> Text:
 
 def _machine_line(machine: Machine, width: int) -> Table:
     line = Table.grid(padding=(0, 1))
-    wide = max(6, min(20, (width - 60) // 3))
+    wide = min(16, (width - 70) // 3)
     parts = (
-        ("load", machine.load / machine.cpus, f"{machine.load:.1f} on {machine.cpus}"),
+        ("load", machine.load / machine.cpus, f"{machine.load:.1f} of {machine.cpus}"),
         ("memory", machine.memory, f"{machine.memory:.0%} of {size(machine.memory_total)}"),
-        ("disk", machine.disk, f"{size(machine.disk_free)} free"),
+        ("disk", machine.disk, f"{size(machine.disk_free)} free "),
     )
     cells: list[RenderableType] = []
     for name, share, said in parts:
         colour = "green" if share < 0.7 else "yellow" if share < 0.9 else "red"
-        cells += [Text(name, style="dim"), _bar(share, wide, colour), Text(said)]
+        # In a narrow terminal the numbers are enough.
+        drawn = [_bar(share, wide, colour)] if wide >= NARROWEST_BAR else []
+        cells += [Text(name, style="dim", no_wrap=True), *drawn, Text(f"{said} ", style=colour, no_wrap=True)]
     line.add_row(*cells)
     return line
 
@@ -135,16 +140,16 @@ def _bar(share: float, wide: int, colour: str) -> ProgressBar:
 
 
 def _table(*columns: str, right: tuple[str, ...] = ()) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, expand=False, header_style="bold", padding=(0, 1))
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     for name in columns:
         table.add_column(name.upper(), justify="right" if name in right else "left", no_wrap=True, overflow="ellipsis")
     return table
 
 
-def _queues(glance: Glance) -> Table:
+def _queues(queues: list[QueueStats], glance: Glance) -> Table:
     numbers = ("running", "queued", "scheduled", "done", "failed", "ended/s")
     table = _table("queue", *numbers, "oldest", "", right=numbers)
-    for queue in glance.stats.queues:
+    for queue in queues:
         table.add_row(*_queue(queue, glance.rates.get(queue.name), glance.stats.now))
     return table
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from holdfast.cli.completion import jobs
 from holdfast.cli.failing import FAILED, Ended, say
 from holdfast.cli.jobs_shown import detail
 from holdfast.cli.options import HomeOption, JsonOption, client
 from holdfast.cli.output import clean, paint, show_json, state_text
 from holdfast.cli.times import seconds
+from holdfast.cli.words import Argument, Option
 from holdfast.core.job import Done, Job
 
 if TYPE_CHECKING:
@@ -19,8 +18,8 @@ if TYPE_CHECKING:
 
 
 def wait(
-    jobs: Annotated[list[str], typer.Argument(metavar="JOB...", help="Numbers or ids of jobs.", autocompletion=jobs)],
-    timeout: Annotated[str | None, typer.Option(metavar="TIME", help="How long to wait at most: 90s, 2h.")] = None,
+    jobs: Annotated[list[str], Argument("JOB...", help="Numbers or ids of jobs.", complete=jobs)],
+    timeout: Annotated[str | None, Option(metavar="TIME", help="How long to wait at most: 90s, 2h.")] = None,
     home: HomeOption = None,
     json: JsonOption = False,
 ) -> None:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from holdfast.cli.jobs_shown import detail, progress, what
+from holdfast.cli.jobs_shown import detail, numbered, progress, what
 from holdfast.cli.options import HomeOption, JobArgument, JsonOption, client
 from holdfast.cli.output import DIM, clean, mark, paint, show_json, state_text
 from holdfast.cli.times import ago, when
-from holdfast.core.errors import NotFound
 from holdfast.core.gates import Closed, Open
 from holdfast.core.job import Job, Queued, Running, Scheduled
 
@@ -19,7 +17,6 @@ if TYPE_CHECKING:
     from holdfast.core.run import Run
     from holdfast.store.scripts.why import Why
 
-_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 WIDE = 19
 
 
@@ -46,7 +43,7 @@ def why(job: JobArgument, home: HomeOption = None, json: JsonOption = False) -> 
         case Queued() | Scheduled():
             _tell_gates(hf, found, said)
         case _:
-            _tell_end(found, handle.runs)
+            _tell_end(hf, found, handle.runs)
 
 
 def _since(job: Job) -> str:
@@ -66,12 +63,12 @@ def _tell_gates(hf: Client, job: Job, said: Why) -> None:
     for gate in said.gates:
         match gate:
             case Closed():
-                print(f"{mark(False)} {gate.gate:{WIDE}} {_named(hf, gate.reason)}")
+                print(f"{mark(False)} {gate.gate:{WIDE}} {clean(numbered(gate.reason, hf))}")
                 for name, text in (("now", gate.now), ("opens with", gate.needs), ("at", when(gate.opens_at))):
                     if text:
-                        print(f"  {'':{WIDE}} {paint(name + ':', DIM)} {_named(hf, text)}")
+                        print(f"  {'':{WIDE}} {paint(name + ':', DIM)} {clean(numbered(text, hf))}")
             case Open():
-                print(f"{mark(True)} {gate.gate:{WIDE}} {paint(_named(hf, gate.now), DIM)}")
+                print(f"{mark(True)} {gate.gate:{WIDE}} {paint(clean(numbered(gate.now, hf)), DIM)}")
     slots = f"{said.free_slots} free where its task is offered"
     if not any(gate.gate == "worker" for gate in closed):
         print(f"{mark(bool(said.free_slots))} {'slot':{WIDE}} {paint(slots, DIM) if said.free_slots else slots}")
@@ -108,21 +105,9 @@ def _tell_where(hf: Client, job: Job, runs: Sequence[Run]) -> None:
         print(f"it was asked to stop {ago(state.cancel_requested_at)}")
 
 
-def _tell_end(job: Job, runs: Sequence[Run]) -> None:
+def _tell_end(hf: Client, job: Job, runs: Sequence[Run]) -> None:
     count = {0: "it never ran", 1: "it ran once"}.get(len(runs), f"it ran {len(runs)} times")
-    said = detail(job)
+    said = numbered(detail(job), hf)
     print(f"{count}{f'; {clean(said)}' if said else ''}")
     if job.state.name == "FAILED":
         print(f"its output: holdfast logs {job.number}   again: holdfast retry {job.number}")
-
-
-def _named(hf: Client, text: str) -> str:
-    """The text with jobs by their numbers."""
-
-    def number(found: re.Match[str]) -> str:
-        try:
-            return f"{hf.job(found.group()).job.number}"
-        except NotFound:
-            return found.group()
-
-    return clean(_UUID.sub(number, text))

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from holdfast.cli.options import ConfigOption, HomeOption, choose
+from holdfast.cli.words import Option
 
 
 def worker(
     app: Annotated[
         list[str] | None,
-        typer.Option(metavar="APP", help="Code to run: module:name, or file.py:name. Repeatable."),
+        Option(metavar="APP", help="Code to run: module:name, or file.py:name. Repeatable."),
     ] = None,
-    system: Annotated[bool, typer.Option("--system", hidden=True)] = False,
-    place: Annotated[str | None, typer.Option(hidden=True)] = None,
+    system: Annotated[bool, Option("--system", hidden=True)] = False,
+    place: Annotated[str | None, Option(hidden=True)] = None,
     config: ConfigOption = None,
     home: HomeOption = None,
-    json: Annotated[bool, typer.Option("--json", help="Log in JSON.")] = False,
+    json: Annotated[bool, Option("--json", help="Log in JSON.")] = False,
 ) -> None:
     """Run the tasks of an app for the daemon.
 
@@ -33,4 +32,5 @@ def worker(
     from holdfast.wire.home import find_home
 
     choose(home)
-    run_worker(find_home(), app or (), is_system=system, place=place, config=config)
+    options = {"logs.format": "json" if json else None}
+    run_worker(find_home(), app or (), is_system=system, place=place, config=config, options=options)

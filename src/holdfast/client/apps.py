@@ -4,22 +4,38 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import logging
 import sys
+import traceback
 from pathlib import Path
 from types import ModuleType
 
 from holdfast.client.holdfast import Holdfast
 from holdfast.core.errors import InvalidInput
 
+log = logging.getLogger("holdfast.worker")
+
 
 def load(name: str) -> Holdfast:
-    """Import the app; InvalidInput says what is wrong with its name."""
+    """Import the app; InvalidInput says what is wrong with its name, or with its code."""
     where, _, attribute = name.partition(":")
-    module = _from_file(Path(where)) if where.endswith(".py") else _from_path(where)
+    try:
+        module = _from_file(Path(where)) if where.endswith(".py") else _from_path(where)
+    except InvalidInput:
+        raise
+    except Exception as error:
+        log.exception("app %r cannot be loaded", name)
+        raise InvalidInput(f"app {name!r} cannot be loaded: {type(error).__name__}: {error}{_place(error)}") from error
     found = getattr(module, attribute or "hf", None)
     if not isinstance(found, Holdfast):
         raise InvalidInput(f"app {name!r}: {where} has no Holdfast called {attribute or 'hf'!r}; name it {where}:NAME")
     return found
+
+
+def _place(error: Exception) -> str:
+    """The line of the user's code that it came from."""
+    *_, last = traceback.extract_tb(error.__traceback__)
+    return f" ({last.filename}, line {last.lineno})"
 
 
 def _from_file(path: Path) -> ModuleType:

@@ -16,8 +16,15 @@ from holdfast.wire.remote import RemoteEngine
 LONGEST_SCHEMA = 54  # PostgreSQL's names have 63 bytes, and the channel `holdfast_<schema>` is one
 
 
-def make_engine(path_or_url: str | Path | None, durability: str, schema: str, clock: Clock, ids: Ids) -> Engine:
-    """The engine that a path or URL means. Nothing is opened yet."""
+def make_engine(
+    path_or_url: str | Path | None,
+    durability: str,
+    schema: str,
+    clock: Clock,
+    ids: Ids,
+    files: Path | None = None,
+) -> Engine:
+    """The engine that a path or URL means; `files` is another folder than its own for them. Nothing is opened yet."""
     if path_or_url is None or str(path_or_url).startswith(("http://", "https://")):
         return RemoteEngine(find_daemon(None if path_or_url is None else str(path_or_url)))
     if not isinstance(path_or_url, str | Path) or not str(path_or_url):
@@ -32,7 +39,7 @@ def make_engine(path_or_url: str | Path | None, durability: str, schema: str, cl
             raise StoreUnavailable(
                 f"PostgreSQL needs psycopg ({error}): pip install 'psycopg[binary]' psycopg-pool"
             ) from error
-        return PostgresEngine(text, schema=schema, durability=durability, now=clock.now, ids=ids)
+        return PostgresEngine(text, schema=schema, durability=durability, now=clock.now, ids=ids, files=files)
     if text == ":memory:":
         raise InvalidInput("':memory:' does not survive this program: give the path of a file, or a postgresql:// URL")
     if "://" in text or text.startswith("file:"):
@@ -44,7 +51,7 @@ def make_engine(path_or_url: str | Path | None, durability: str, schema: str, cl
         raise InvalidInput(f"{shown(text)} cannot be the path of a file")
     from holdfast.store.sqlite.engine import SqliteEngine
 
-    return SqliteEngine(text, durability=durability, now=clock.now, ids=ids)
+    return SqliteEngine(text, durability=durability, now=clock.now, ids=ids, files=files)
 
 
 def name_of(engine: Engine, schema: str) -> str:

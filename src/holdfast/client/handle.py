@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from typing import Any, Generic, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
 
 import msgspec
 
@@ -19,7 +19,9 @@ from holdfast.core.run import Run
 from holdfast.store.scripts import cancel, look, reorder, retry, why
 from holdfast.store.scripts.cancel import Cancelling
 from holdfast.store.scripts.why import Why
-from holdfast.workers.schema import PayloadSchema
+
+if TYPE_CHECKING:
+    from holdfast.workers.schema import PayloadSchema
 
 R = TypeVar("R")
 

@@ -49,7 +49,7 @@ class Isolated(Struct, frozen=True):
 
     def spec(self, inside: TaskSpec) -> TaskSpec:
         """The task as it runs in processes of its own."""
-        place = place_of(self.module, inside.name)
+        place = place_of(inside.name, self.module, getattr(inside.function, "__globals__", self.module))
         isolation = Isolation(place=place, grace_s=self.grace_s, memory_mb=self.memory_mb, cpu_s=self.cpu_s)
         spec = structs.replace(inside, program=isolation.program, place=place)
         remember(spec)

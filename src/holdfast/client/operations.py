@@ -5,10 +5,9 @@ Every blocking call has an awaitable twin with the prefix `a`.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from holdfast.client.durations import to_moment
 from holdfast.client.handle import JobHandle
@@ -28,7 +27,9 @@ from holdfast.store.scripts.groups import GroupView
 from holdfast.store.scripts.look import Page
 from holdfast.store.scripts.queues import Queue
 from holdfast.store.scripts.sessions import SessionRow
-from holdfast.workers.schema import PayloadSchema, check_arguments, encode_payload
+
+if TYPE_CHECKING:
+    from holdfast.workers.schema import PayloadSchema
 
 MOST_PER_PAGE = 1_000
 MOST_PER_ACTION = 10_000
@@ -95,13 +96,15 @@ class Operations(Overview):
 
     async def aenqueue(self, task: str, payload: Mapping[str, Any] | None = None, /, **options: Any) -> JobHandle[Any]:
         """The awaitable twin of `enqueue`."""
+        import asyncio
+
         return await asyncio.to_thread(partial(self.enqueue, task, payload, **options))
 
     def jobs(self, *, limit: int = 50, cursor: str | None = None, **filters: Any) -> Page:
         """A page of jobs, newest first.
 
-        Filters: `state` (one or several), `queue`, `task`, `tag`, `group`, `subject_prefix`, `created_after` and
-        `error_text`.
+        Filters: `state` (one or several), `queue`, `task`, `tag`, `group`, `subject_prefix`, `created_after`,
+        `error_text`, and `without_system=True` to leave out the daemon's own jobs, such as its canaries.
         """
         return self._access.read(look.list_jobs, *_page(filters, limit, cursor))
 
@@ -201,9 +204,13 @@ class Operations(Overview):
 
     async def adoctor(self) -> list[Violation]:
         """The awaitable twin of `doctor`."""
+        import asyncio
+
         return await asyncio.to_thread(self.doctor)
 
     def _new_job(self, task: str, payload: Mapping[str, Any] | None, options: Mapping[str, Any]) -> NewJob:
+        from holdfast.workers.schema import check_arguments, encode_payload
+
         arguments = {} if payload is None else check_arguments(payload)
         schema = self._schema_of(check_name("task", task))
         if schema is not None:
@@ -271,6 +278,7 @@ _FILTERS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "subject_prefix": ("subject_prefix", partial(check_label, "subject_prefix", longest=MAX_SUBJECT)),
     "created_after": ("created_after", partial(to_moment, "created_after")),
     "error_text": ("error_text", partial(check_label, "error_text")),
+    "without_system": ("without_system", partial(check_bool, "without_system")),
 }
 
 

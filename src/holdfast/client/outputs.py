@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import BinaryIO
 
 from holdfast.client.store_access import StoreAccess
@@ -31,6 +30,8 @@ class Outputs:
 
     async def aread_log(self, offset: int = 0, limit: int = 1 << 16, run_id: str | None = None) -> LogPart:
         """The awaitable twin of `read_log`."""
+        import asyncio
+
         return await asyncio.to_thread(self.read_log, offset, limit, run_id)
 
     def tail(self, lines: int = 10, run_id: str | None = None) -> str:
@@ -40,6 +41,8 @@ class Outputs:
 
     async def atail(self, lines: int = 10, run_id: str | None = None) -> str:
         """The awaitable twin of `tail`."""
+        import asyncio
+
         return await asyncio.to_thread(self.tail, lines, run_id)
 
     def artifacts(self) -> list[Artifact]:
@@ -48,6 +51,8 @@ class Outputs:
 
     async def aartifacts(self) -> list[Artifact]:
         """The awaitable twin of `artifacts`."""
+        import asyncio
+
         return await asyncio.to_thread(self.artifacts)
 
     def open_artifact(self, name: str) -> BinaryIO:
@@ -57,4 +62,6 @@ class Outputs:
 
     async def aopen_artifact(self, name: str) -> BinaryIO:
         """The awaitable twin of `open_artifact`."""
+        import asyncio
+
         return await asyncio.to_thread(self.open_artifact, name)

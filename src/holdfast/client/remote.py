@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
+from holdfast.client.handle import JobHandle
 from holdfast.client.operations import Operations
 from holdfast.client.store_access import StoreAccess
+from holdfast.core.job import Job, JobId
 from holdfast.runtime.clock import SystemClock
 from holdfast.store.engine import new_uuid
 from holdfast.wire.home import find_daemon
 from holdfast.wire.remote import RemoteEngine
 from holdfast.wire.status import DaemonStatus
+
+# The jobs that were asked for, so that what is said about them can name them as the person does.
+NUMBERS: dict[JobId, int] = {}
 
 
 class Client(Operations):
@@ -19,6 +26,10 @@ class Client(Operations):
     def __init__(self) -> None:
         self.engine = RemoteEngine(find_daemon())
         self._access = StoreAccess(self.engine, SystemClock(), new_uuid)
+
+    def _handle(self, job: Job) -> JobHandle[Any]:
+        NUMBERS[job.id] = job.number
+        return super()._handle(job)
 
     def daemon(self) -> DaemonStatus:
         """Who the daemon is, and how the workers are that it keeps."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -59,6 +58,8 @@ class StoreAccess:
     async def aenqueued(self) -> None:
         """The awaitable twin of `enqueued`."""
         if self.after_enqueue is not None:
+            import asyncio
+
             await asyncio.to_thread(self.after_enqueue)
 
     def forget(self) -> Any:

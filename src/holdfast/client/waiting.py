@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import threading
 from collections.abc import Callable
@@ -13,7 +12,6 @@ from holdfast.core.job import TERMINAL, Job, JobId, Millis
 from holdfast.store.engine import Changes, Engine
 from holdfast.store.scripts.look import find_last
 from holdfast.store.scripts.why import Why, why
-from holdfast.workers.runner import is_coroutines_thread
 
 LOOK_AGAIN_S = 2.0
 
@@ -33,6 +31,8 @@ class Waiters:
 
     def wait(self, job_id: JobId, timeout: float | None) -> Job | None:
         """The job once it has ended, or None after `timeout` seconds. Blocks the calling thread only."""
+        from holdfast.workers.runner import is_coroutines_thread
+
         if is_coroutines_thread():
             raise InvalidInput(
                 "a coroutine task must `await` the job it waits for, or every coroutine here stands still"
@@ -58,6 +58,8 @@ class Waiters:
 
     async def await_(self, job_id: JobId, timeout: float | None) -> Job | None:
         """The awaitable twin of `wait`."""
+        import asyncio
+
         loop, told = asyncio.get_running_loop(), asyncio.Event()
 
         def tell() -> None:

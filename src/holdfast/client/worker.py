@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Sequence
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from holdfast.client.apps import load
 from holdfast.client.holdfast import Holdfast
 from holdfast.client.kept import ALONE_S, Kept
 from holdfast.core.errors import InvalidInput
-from holdfast.runtime.canary import CANARY, SYSTEM_QUEUE
+from holdfast.core.requests import SYSTEM_QUEUE
+from holdfast.runtime.canary import CANARY
 from holdfast.store.scripts.retention import BENCH
 from holdfast.wire.home import find_home
 from holdfast.wire.places import Place, app_words, take
 from holdfast.wire.remote import RemoteEngine
 from holdfast.workers.files import USUAL, LogLimits
+
+log = logging.getLogger("holdfast.worker")
 
 
 class Limits(Struct, frozen=True, kw_only=True):
@@ -51,6 +55,7 @@ def serve(
             hf._concurrency = hf._concurrency if limits.concurrency is None else limits.concurrency
         hf._log_limits, hf._patience = limits.log, {"short": limits.short, "grace": limits.grace}
         hf._kept = Kept(None if place is None else find_home(), alone_s)
+        log.info("offering %s", ", ".join(sorted(hf._specs)))
         hf.run()
     finally:
         if lock is not None:
@@ -59,7 +64,7 @@ def serve(
 
 def system_app(slots: int | None = None) -> Holdfast:
     """What every daemon runs by itself: commands of any queue, and the canary."""
-    hf = Holdfast(concurrency={"*": slots or os.cpu_count() or 1, SYSTEM_QUEUE: 2})
+    hf = Holdfast(concurrency={"*": slots or os.cpu_count() or 1, SYSTEM_QUEUE: 2}, commands=True)
 
     @hf.task(name=CANARY, queue=SYSTEM_QUEUE)
     async def canary() -> None:
@@ -69,6 +74,8 @@ def system_app(slots: int | None = None) -> Holdfast:
     async def bench() -> None:
         """Shows how fast it is."""
 
+    # Of all other queues it takes commands alone, which have an index of their own.
+    hf._specs = {name: structs.replace(spec, roams=False) for name, spec in hf._specs.items()}
     return hf
 
 

@@ -18,24 +18,29 @@ class Death(StrEnum):
     ORDERLY = "orderly"
 
 
-def after_death(policy: RetryPolicy, death: Death, company: int) -> Outcome:
+def after_death(policy: RetryPolicy, death: Death, company: int, *, has_own_process: bool = False) -> Outcome:
     """The outcome of a run whose session is gone; `company` is how many runs died together, this one included.
 
-    With `infra=0` a job must never run twice, whoever is to blame.
+    With `infra=0` a job must never run twice, whoever is to blame. A run with a process of its own did not die itself:
+    its worker did.
     """
-    failure = Failure(FailureKind.INFRA, CRASH_CODE, _said(death, company))
+    said = "its worker died" if has_own_process and death is Death.CRASH else _said(death, company)
+    failure = Failure(FailureKind.INFRA, CRASH_CODE, said)
     if policy.infra == 0:
         return Broke(failure)
     if death is Death.ORDERLY:
         return Yielded(failure.message)
     if death is Death.REBOOT or company > 1:
         return Broke(failure, charge=False)
-    return Broke(failure, death=True)
+    return Broke(failure, death=not has_own_process)
 
 
-def is_suspect(death: Death) -> bool:
-    """Whether a job that was in a dead process must next run with nothing beside it, so that guilt shows."""
-    return death is Death.CRASH
+def is_suspect(death: Death, *, has_own_process: bool = False) -> bool:
+    """Whether a job that was in a dead process must next run with nothing beside it, so that guilt shows.
+
+    In a process of its own there is never anything beside it.
+    """
+    return death is Death.CRASH and not has_own_process
 
 
 def _said(death: Death, company: int) -> str:

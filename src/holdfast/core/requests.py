@@ -80,6 +80,7 @@ class Enqueued(Struct, frozen=True):
 
 
 ANY_QUEUE = "*"
+SYSTEM_QUEUE = "holdfast"  # the queue of the system's own jobs; others begin with `holdfast.`
 COMMAND = "command"  # the task that every worker may offer without code of the user's
 
 
@@ -91,13 +92,17 @@ class QueueSlots(Struct, frozen=True):
 
 
 class ClaimRequest(Struct, frozen=True, kw_only=True):
-    """A worker asks for jobs: at most `slots` in all, of these tasks, from these queues."""
+    """A worker asks for jobs: at most `slots` in all, of these tasks, from these queues.
+
+    `wild_tasks` are those it takes from queues that it does not name; None: all of them.
+    """
 
     session_id: SessionId
     slots: int
     queues: tuple[QueueSlots, ...]
     tasks: tuple[str, ...]
     worker_id: str | None = None
+    wild_tasks: tuple[str, ...] | None = None
 
 
 class Claimed(Struct, frozen=True, kw_only=True, gc=False):
@@ -143,8 +148,16 @@ class Settled(Struct, frozen=True):
     refused: str | None = None
 
 
+def is_system_queue(name: str) -> bool:
+    """Whether the jobs of a queue are the system's own."""
+    return name == SYSTEM_QUEUE or name.startswith(f"{SYSTEM_QUEUE}.")
+
+
 class JobFilter(Struct, frozen=True, kw_only=True):
-    """Which jobs a list or a bulk action means; None leaves a field open."""
+    """Which jobs a list or a bulk action means; None leaves a field open.
+
+    `without_system` leaves out the system's own jobs, such as canaries, unless their queue is named.
+    """
 
     states: tuple[StateName, ...] = ()
     queue: str | None = None
@@ -154,6 +167,7 @@ class JobFilter(Struct, frozen=True, kw_only=True):
     subject_prefix: str | None = None
     created_after: Millis | None = None
     error_text: str | None = None
+    without_system: bool = False
 
 
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)

@@ -129,7 +129,9 @@ class Daemon:
         supervisor.start()
         self._missing = None
         long_calls = app.long_calls
-        instruments.start(Sources(lambda: (long_calls.open, long_calls.refused), lambda: supervisor.restarts))
+        sources = Sources(lambda: (long_calls.open, long_calls.refused), lambda: supervisor.restarts)
+        sources.crash_loops = lambda: sum(place.is_crash_looping for place in supervisor.kept())
+        instruments.start(sources)
         log.info("listening on %s", self.home.socket, extra={"event": "daemon_ready"})
         await self._asked.wait()
         log.info("stopping", extra={"event": "daemon_stopping"})

@@ -35,7 +35,7 @@ def run_daemon(
     settings = load(file, options)
     set_up_logs(settings.logs, log_file)
     daemon, clock = settings.daemon, SystemClock()
-    engine = make_engine(daemon.store or home.database, daemon.durability, daemon.schema, clock, new_uuid)
+    engine = make_engine(daemon.store or home.database, daemon.durability, daemon.schema, clock, new_uuid, home.jobs)
     environment = {} if file is None else {CONFIG: str(file)}
     if log_file is not None:
         environment[LOGS] = str(log_file.parent)
@@ -53,9 +53,10 @@ def run_worker(
     is_system: bool = False,
     place: str | None = None,
     config: Path | None = None,
+    options: Mapping[str, Any] | None = None,
 ) -> None:
     """Be a worker of the daemon until a signal ends it."""
-    settings = load(find_file(home, config))
+    settings = load(find_file(home, config), options)
     folder = os.environ.get(LOGS) if place else None
     file = None if folder is None else Path(folder) / f"worker-{place}.log"
     set_up_logs(settings.logs, file, of_everybody=not is_system)

@@ -40,6 +40,7 @@ class Sources(Struct):
     long_calls: Callable[[], tuple[int, int]] = lambda: (0, 0)
     restarts: Callable[[], int] = lambda: 0
     lines_dropped: Callable[[], int] = lambda: 0
+    crash_loops: Callable[[], int] = lambda: 0
 
 
 class Meter:
@@ -113,6 +114,7 @@ class Meter:
                 refused,
                 self.sources.restarts(),
                 self.sources.lines_dropped(),
+                self.sources.crash_loops(),
             )
         )
 

@@ -56,6 +56,7 @@ class Readings(Struct, frozen=True):
     long_calls_refused: int = 0
     worker_restarts: int = 0
     log_lines_dropped: int = 0
+    crash_loops: int = 0
 
 
 class Metrics:
@@ -91,6 +92,9 @@ class Metrics:
         self._long_calls_refused = self._counter("long_calls_refused", "Long calls that found no place.")
         self._queue_depth = self._gauge("queue_depth", "Jobs that wait or run.", "queue", "state")
         self._active_workers = self._gauge("active_workers", "Workers that are connected.")
+        self._crash_loops = self._gauge(
+            "workers_crash_looping", "Supervised workers that end right after each start, time and again."
+        )
         self._cpu_usage = self._gauge("cpu_usage", "How busy the machine's processors are, from 0 to 1.")
         self._wal_size = self._gauge("wal_size_bytes", "The size of the write-ahead log of a SQLite store.")
         self._long_calls = self._gauge("long_calls_open", "Long calls that are open.")
@@ -162,6 +166,7 @@ class Metrics:
             # Counted since the last look, which must not be too short ago to tell.
             self._cpu_usage.set(psutil.cpu_percent() / 100)
             self._looked_at = time.monotonic()
+        self._crash_loops.set(readings.crash_loops)
         self._wal_size.set(readings.wal_bytes)
         self._long_calls.set(readings.long_calls_open)
         for counter, total in (

@@ -15,7 +15,7 @@ from holdfast.runtime.node import boot_id, node_name
 from holdfast.runtime.processes import GRACE_S, KILL_S, Group, empty_groups
 from holdfast.runtime.session import lock_folder
 from holdfast.store.engine import Engine
-from holdfast.store.locks import clear
+from holdfast.store.locks import clear, is_locked
 from holdfast.store.scripts.recover import processes_of, recover
 from holdfast.store.scripts.sessions import SessionRow, running_sessions
 
@@ -60,10 +60,11 @@ class Recovery(Loop):
         return LOOK_S
 
     async def _end(self, session: SessionRow) -> bool:
-        """End a worker that hangs; True once it is gone."""
-        if self._own_locks is None:
+        """End a worker that hangs, if it is one of ours; True once it is gone."""
+        lock = None if self._own_locks is None else str(self._own_locks / session.id)
+        if lock is None or not is_locked(lock):
             return False
-        ended = await asyncio.to_thread(kill_holder, str(self._own_locks / session.id), session.pid)
+        ended = await asyncio.to_thread(kill_holder, lock, session.pid)
         if ended or session.id not in self._hung:
             said = "it was killed" if ended else "it cannot be ended from here, end it by hand"
             extra = {"event": "worker_hung", "session_id": session.id}

@@ -4,7 +4,6 @@ core and writes; it changes rows and nothing else, so that a transaction can alw
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -191,12 +190,17 @@ class AwaitableCalls(ABC):
         return procedure(self, *args, **kw)
 
     async def write(self, script: Callable[..., T], *args: Any, **kw: Any) -> T:
+        # Imported where it is needed: programs without an event loop, such as the command line, need not wait for it.
+        import asyncio
+
         if not self.is_open:
             # Opening can take long, and must not stop the caller's event loop.
             await asyncio.to_thread(self.open)
         return await asyncio.wrap_future(self.submit(script, *args, **kw))  # type: ignore[attr-defined]
 
     async def read(self, script: Callable[..., T], *args: Any, **kw: Any) -> T:
+        import asyncio
+
         return await asyncio.to_thread(self.query, script, *args, **kw)  # type: ignore[attr-defined]
 
 

@@ -199,6 +199,7 @@ class OwnedRow(Struct, frozen=True, gc=False):
     run_error_code: str | None
     run_error: str | None
     run_started_at: int | None
+    run_pid: int | None
 
 
 def policy_of(row: JobRow | OwnedRow) -> RetryPolicy:

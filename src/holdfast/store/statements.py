@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import re
 from enum import StrEnum
-from functools import cache
-from importlib.resources import files
-from importlib.resources.abc import Traversable
+from functools import cache, cached_property
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
+
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
 
 _TOKEN = re.compile(r"--[^\n]*|'(?:[^']|'')*'|::|:([a-z_][a-z0-9_]*)|%")
 
@@ -34,8 +36,15 @@ class Statement(Struct, frozen=True, gc=False):
 class Statements:
     """The statements of one folder as attributes: `sql.claim_job`."""
 
-    def __init__(self, folder: Traversable) -> None:
-        self._folder = folder
+    def __init__(self, folder: str) -> None:
+        self._name = folder
+
+    @cached_property
+    def _folder(self) -> Traversable:
+        # Imported by those who read statements; a client of a daemon reads none.
+        from importlib.resources import files
+
+        return files("holdfast.store").joinpath(self._name)
 
     def __getattr__(self, name: str) -> Statement:
         statement = self._load(name)
@@ -61,7 +70,7 @@ class Statements:
 @cache
 def statements(folder: str) -> Statements:
     """The statements of a folder below the store: `statements("sql/invariants")`."""
-    return Statements(files("holdfast.store").joinpath(folder))
+    return Statements(folder)
 
 
 def strip_comments(text: str) -> str:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import secrets
 import sys
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from msgspec import Struct
 
@@ -93,6 +91,8 @@ class Home:
 
     def _make_token(self) -> None:
         """Complete before it has its name: whoever finds it can read all of it."""
+        import secrets
+
         fresh = self.token.with_suffix(f".{os.getpid()}")
         with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
             file.write(secrets.token_urlsafe(32))
@@ -129,6 +129,8 @@ def find_daemon(url: str | None = None) -> Address:
     if url is None:
         home = find_home()
         return Address(socket=str(home.socket), lock=str(home.lock))
+    from urllib.parse import urlsplit
+
     parts = urlsplit(url)
     try:
         port = parts.port or (443 if parts.scheme == "https" else 80)

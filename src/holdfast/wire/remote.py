@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
-import tempfile
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import aclosing, suppress
 from contextvars import copy_context
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
@@ -19,11 +17,13 @@ from holdfast.store.engine import AwaitableCalls, Changes, Listener, announce, i
 from holdfast.store.forks import forget_after_fork
 from holdfast.store.statements import Dialect
 from holdfast.wire.calls import BY_SCRIPT, PROTOCOL, Call, Hello
-from holdfast.wire.courier import Courier
 from holdfast.wire.home import Address
 from holdfast.wire.http import quoted
 from holdfast.wire.peer import LONGEST_PAUSE_S, Peer
 from holdfast.wire.transport import Transport
+
+if TYPE_CHECKING:
+    from holdfast.wire.courier import Courier
 
 T = TypeVar("T")
 
@@ -106,6 +106,8 @@ class RemoteEngine(AwaitableCalls):
         return self._call(procedure, args, kw)  # type: ignore[no-any-return]
 
     async def write(self, script: Callable[..., T], *args: Any, **kw: Any) -> T:
+        import asyncio
+
         courier = self._courier
         if courier is None or courier.loop is not asyncio.get_running_loop():
             return await asyncio.wrap_future(self.submit(script, *args, **kw))
@@ -120,6 +122,10 @@ class RemoteEngine(AwaitableCalls):
 
     def open_line(self, listener: Listener) -> Callable[[], None]:
         """From now on the calls of this event loop travel on the loop itself, and `listener` is told there."""
+        import asyncio
+
+        from holdfast.wire.courier import Courier
+
         courier = self._courier = Courier(self._peer)
         following = asyncio.create_task(self._follow_on(courier, listener), name="holdfast-changes")
 
@@ -180,6 +186,8 @@ class RemoteEngine(AwaitableCalls):
         return self._hello
 
     def _folder(self, name: str) -> Path:
+        import tempfile
+
         told = Path(getattr(self._said(), name))
         return told if self.address.socket is not None else Path(tempfile.gettempdir()) / "holdfast-remote" / name
 
@@ -209,6 +217,8 @@ class RemoteEngine(AwaitableCalls):
 
     async def _follow_on(self, courier: Courier, listener: Listener) -> None:
         """As `_follow`, on the event loop of a worker."""
+        import asyncio
+
         pause = FIRST_RECONNECT_S
         while True:
             with suppress(HoldfastError, msgspec.DecodeError):

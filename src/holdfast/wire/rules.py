@@ -70,7 +70,7 @@ COUNT = _number(0, MAX_INT)
 WHOLE = Rule("a whole number of 64 bits", Meta(ge=-MAX_INT - 1, le=MAX_INT))
 JOB_REF = Rule(
     "the id of a job or its number",
-    kind=Annotated[str, Meta(pattern=_LABEL, min_length=1, max_length=MAX_NAME)] | Annotated[int, Meta(ge=1)],
+    kind=Annotated[str, Meta(pattern=_LABEL, min_length=1, max_length=MAX_NAME)] | Annotated[int, Meta(ge=1, le=MAX_INT)],
 )
 PAYLOAD = Rule(
     "a JSON object, or a JSON object as text",

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import select
 import socket
-import ssl
 import time
 from collections.abc import Generator
 from contextlib import closing
@@ -77,6 +76,8 @@ class Connection:
         made = socket.create_connection((address.host, address.port), timeout)
         made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if address.is_tls:
+            import ssl
+
             return ssl.create_default_context().wrap_socket(made, server_hostname=address.host)
         return made
 

@@ -32,7 +32,7 @@ from holdfast.wire.problem import error_of
 from holdfast.workers.channel import Ended, FromChild, Kept, Noted, Said, Saved, Start, Stop, to_child
 from holdfast.workers.context import Context
 from holdfast.workers.files import RunFiles
-from holdfast.workers.isolation import TaskPlace, loading
+from holdfast.workers.isolation import ModulePlace, TaskPlace, loading
 from holdfast.workers.raising import StopReason, ended_by, traceback_of
 from holdfast.workers.runner import serve_coroutines
 from holdfast.workers.spec import TaskSpec, recall
@@ -164,7 +164,8 @@ def _run(start: Start, context: ChildContext) -> tuple[Outcome, str | None]:
         said = f"the module of the task cannot be loaded: {type(error).__qualname__}: {error}"
         return Broke(Failure(FailureKind.TRANSIENT, "ERR_TASK_NOT_LOADED", said[:2_000])), traceback_of(error)
     if spec is None:
-        said = f"loading {start.place.file or start.place.module} does not make a task {start.place.task!r}"
+        module = start.place.made_in
+        said = f"loading {module.file or module.name} does not make a task {start.place.task!r}"
         failure = Failure(FailureKind.PERMANENT, "ERR_TASK_NOT_LOADED", f"{said}; define it when it is imported")
         return Broke(failure), None
     try:
@@ -190,24 +191,35 @@ def _call(spec: TaskSpec, context: ChildContext, arguments: dict[str, Any]) -> A
 
 
 def load(place: TaskPlace) -> TaskSpec | None:
-    """The task, after its module was loaded; None if that does not define it."""
-    if place.module == "__main__":
-        assert place.file is not None
-        _load_file(MAIN, place.file)
-        return recall(MAIN, place.task)
+    """The task, after the modules that make it were loaded; None if they do not."""
+    made_in = MAIN if place.made_in.name == "__main__" else place.made_in.name
+    for module in (place.made_in, place.function_in):
+        _load_module(module)
+        found = recall(made_in, place.task)
+        if found is not None:
+            return found
+    return None
+
+
+def _load_module(module: ModulePlace) -> None:
+    if module.name == "__main__":
+        assert module.file is not None
+        _load_file(MAIN, module.file)
+        return
     found = None
     with suppress(ImportError, ValueError):
-        found = importlib.util.find_spec(place.module)
+        found = importlib.util.find_spec(module.name)
     # An app that was given as a file need not be on the path, and another module of its name may be.
-    if place.file is None or (found is not None and found.origin and os.path.abspath(found.origin) == place.file):
-        importlib.import_module(place.module)
+    if module.file is None or (found is not None and found.origin and os.path.abspath(found.origin) == module.file):
+        importlib.import_module(module.name)
     else:
-        _load_file(place.module, place.file)
-    return recall(place.module, place.task)
+        _load_file(module.name, module.file)
 
 
 def _load_file(name: str, file: str) -> None:
     spec = importlib.util.spec_from_file_location(name, file)
+    if name in sys.modules and getattr(sys.modules[name], "__file__", None) == file:
+        return
     if spec is None or spec.loader is None:
         raise ImportError(f"{file} is not a Python file")
     module = importlib.util.module_from_spec(spec)

@@ -36,7 +36,7 @@ class Conversation:
         self._theirs.close()
         watch.hear(self._heard, Ear(self._heed).hear)
         watch.speak = self._mouth.flush
-        self._mouth.say(Start(claimed, place, str(files), sys.path))
+        self._mouth.say(Start(claimed, place, str(files), [str(folder) for folder in sys.path]))
 
     def stop(self, reason: StopReason) -> None:
         """Ask it to stop."""

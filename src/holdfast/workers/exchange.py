@@ -54,6 +54,8 @@ class Exchange(Loop):
         self._session_id = session_id
         self._worker_id = worker_id
         self._tasks = tuple(specs)
+        roaming = tuple(name for name, spec in specs.items() if spec.roams)
+        self._wild_tasks = None if roaming == self._tasks else roaming
         self._slots = dict(slots)
         self._held: dict[RunId, Claimed] = {}
         self._running = dict.fromkeys(slots, 0)
@@ -184,7 +186,12 @@ class Exchange(Loop):
         )
         slots = sum(item.slots for item in queues) if self._claiming else 0
         return ClaimRequest(
-            session_id=self._session_id, worker_id=self._worker_id, slots=slots, queues=queues, tasks=self._tasks
+            session_id=self._session_id,
+            worker_id=self._worker_id,
+            slots=slots,
+            queues=queues,
+            tasks=self._tasks,
+            wild_tasks=self._wild_tasks,
         )
 
     def _lane(self, run: Claimed) -> str:

@@ -21,12 +21,19 @@ from holdfast.workers.launching import Program
 CHILD = "holdfast.workers.child"
 
 
-class TaskPlace(Struct, frozen=True):
-    """The module that made a function a task, and the task's name there."""
+class ModulePlace(Struct, frozen=True):
+    """A module as another process finds it."""
 
-    module: str
+    name: str
     file: str | None
+
+
+class TaskPlace(Struct, frozen=True):
+    """The task's name, the module that made the function a task, and the one that has the function."""
+
     task: str
+    made_in: ModulePlace
+    function_in: ModulePlace
 
 
 class Isolation(Struct, frozen=True, kw_only=True):
@@ -50,8 +57,12 @@ class Isolation(Struct, frozen=True, kw_only=True):
         )
 
 
-def place_of(module: Mapping[str, Any], task: str) -> TaskPlace:
-    """Where another process finds a task that was made in this module; InvalidInput if it cannot."""
+def place_of(task: str, made_in: Mapping[str, Any], function_in: Mapping[str, Any]) -> TaskPlace:
+    """Where another process finds a task, by the globals of its modules; InvalidInput if it cannot."""
+    return TaskPlace(task, _module_place(task, made_in), _module_place(task, function_in))
+
+
+def _module_place(task: str, module: Mapping[str, Any]) -> ModulePlace:
     name, file = str(module.get("__name__")), module.get("__file__")
     if name == "__main__":
         # Started as `python -m package.module`, it has a name that others can import it by.
@@ -62,7 +73,7 @@ def place_of(module: Mapping[str, Any], task: str) -> TaskPlace:
             raise InvalidInput(
                 f"task {task!r} cannot run in a process of its own: it is defined in no file that one could load"
             )
-    return TaskPlace(name, None if file is None else os.path.abspath(file), task)
+    return ModulePlace(name, None if file is None else os.path.abspath(file))
 
 
 _is_loading = False

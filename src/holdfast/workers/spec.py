@@ -18,7 +18,10 @@ MakeProgram: TypeAlias = Callable[[Mapping[str, Any], Claimed, RunFiles], Progra
 
 
 class TaskSpec(Struct, frozen=True):
-    """What a worker needs to run the jobs of one task. With a `program` they run in processes of their own."""
+    """What a worker needs to run the jobs of one task. With a `program` they run in processes of their own.
+
+    Where a worker serves all queues, it takes those that do not roam from the queues it names only.
+    """
 
     name: str
     queue: str
@@ -28,6 +31,7 @@ class TaskSpec(Struct, frozen=True):
     permanent: tuple[type[BaseException], ...]
     program: MakeProgram | None = None
     place: TaskPlace | None = None
+    roams: bool = True
 
     @property
     def is_coroutine(self) -> bool:
@@ -54,7 +58,7 @@ _by_place: dict[tuple[str, str], TaskSpec] = {}
 def remember(spec: TaskSpec) -> None:
     """Let a process of this task's own find it by the module that made it and its name."""
     assert spec.place is not None
-    _by_place[spec.place.module, spec.place.task] = spec
+    _by_place[spec.place.made_in.name, spec.place.task] = spec
 
 
 def recall(module: str, task: str) -> TaskSpec | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+import msgspec
 from msgspec import Struct
 
 from holdfast.core.errors import InvalidInput
@@ -61,17 +62,7 @@ def bulk(
     states = tuple(state for state in (wanted.states or tuple(StateName)) if state in concerned)
     if not states:
         return BulkResult(0, more=False, dry_run=dry_run)
-    filter_ = JobFilter(
-        states=states,
-        queue=wanted.queue,
-        task=wanted.task,
-        tag=wanted.tag,
-        group_id=wanted.group_id,
-        subject_prefix=wanted.subject_prefix,
-        created_after=wanted.created_after,
-        error_text=wanted.error_text,
-    )
-    page = list_jobs(tx, filter_, limit)
+    page = list_jobs(tx, msgspec.structs.replace(wanted, states=states), limit)
     jobs = page.jobs
     if action is BulkAction.RETRY:
         jobs = [job for job in jobs if is_last_link(tx, job.id)]

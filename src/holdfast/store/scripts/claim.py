@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from typing import TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -90,7 +91,7 @@ def claim(tx: Tx, request: ClaimRequest, now: Millis) -> list[Claimed]:
     tasks = msgspec.json.encode(request.tasks).decode()
     candidates = _suspect_alone(tx, free, tasks, load, now)
     if candidates is None:
-        candidates = _from_queues(tx, free, request, tasks, now)
+        candidates = _from_queues(tx, free, request, now)
     return _hand_over(tx, candidates, request, now)
 
 
@@ -101,7 +102,7 @@ def _free_slots(tx: Tx, request: ClaimRequest) -> Free:
     wild: dict[str, int] = {}
     if wild_slots > 0:
         # One that is named without a free slot is full, not wild.
-        ready = sql.ready_command_queues if request.tasks == (COMMAND,) else sql.ready_queues
+        ready = sql.ready_command_queues if _wild_tasks(request) == (COMMAND,) else sql.ready_queues
         queues = [row["queue"] for row in tx.rows(ready) if row["queue"] not in asked]
         wild = _through_gates(tx, dict.fromkeys(queues, wild_slots))
     return Free(_through_gates(tx, asked), wild, wild_slots)
@@ -138,26 +139,36 @@ def _suspect_alone(tx: Tx, free: Free, tasks: str, load: Load, now: Millis) -> l
     return None
 
 
-def _from_queues(tx: Tx, free: Free, request: ClaimRequest, tasks: str, now: Millis) -> list[Candidate]:
-    # Commands alone have an index of their own; a worker for all queues must not walk past everybody's jobs.
-    head: dict[str, object] = {"tasks": tasks, "now": now}
-    claimable = sql.claimable
-    if request.tasks == (COMMAND,):
-        head, claimable = {"now": now}, sql.claimable_commands
+def _from_queues(tx: Tx, free: Free, request: ClaimRequest, now: Millis) -> list[Candidate]:
     found: list[Candidate] = []
     for queue, slots in free.named.items():
         wanted = min(slots, request.slots - len(found))
         if wanted <= 0:
             break
-        found += tx.all(claimable, Candidate, queue=queue, slots=wanted, **head)
+        found += _heads(tx, Candidate, request.tasks, queue=queue, slots=wanted, now=now)
     wanted = min(free.wild_slots, request.slots - len(found))
     if wanted > 0 and free.wild:
+        tasks = _wild_tasks(request)
         lanes = [
-            tx.all(claimable, WildCandidate, queue=queue, slots=min(slots, wanted), **head)
+            _heads(tx, WildCandidate, tasks, queue=queue, slots=min(slots, wanted), now=now)
             for queue, slots in free.wild.items()
         ]
         found += _merged(lanes, wanted)
     return found
+
+
+C = TypeVar("C", bound=Candidate)
+
+
+def _heads(tx: Tx, into: type[C], tasks: tuple[str, ...], **lane: object) -> list[C]:
+    """The first jobs of a queue. Commands alone have an index of their own, so that nobody walks past other jobs."""
+    if tasks == (COMMAND,):
+        return tx.all(sql.claimable_commands, into, **lane)
+    return tx.all(sql.claimable, into, tasks=msgspec.json.encode(tasks).decode(), **lane)
+
+
+def _wild_tasks(request: ClaimRequest) -> tuple[str, ...]:
+    return request.tasks if request.wild_tasks is None else request.wild_tasks
 
 
 def _merged(lanes: list[list[WildCandidate]], wanted: int) -> list[Candidate]:

@@ -11,7 +11,7 @@ from msgspec import Struct
 from holdfast.core.errors import InvalidInput, NotFound
 from holdfast.core.job import Job, JobId, Millis, RunId, StateName
 from holdfast.core.limits import MAX_INT
-from holdfast.core.requests import JobFilter
+from holdfast.core.requests import JobFilter, is_system_queue
 from holdfast.core.run import Run
 from holdfast.store.engine import Tx
 from holdfast.store.rows import JobRow, RunRow
@@ -152,6 +152,8 @@ def _lanes(tx: Tx, wanted: JobFilter) -> list[tuple[Statement, dict[str, Any]]]:
         return [(sql.list_jobs_by_subject, params | {"state": state}) for state in states]
     if wanted.states:
         queues = [wanted.queue] if wanted.queue else sorted({count.queue for count in counts(tx)})
+        if wanted.without_system and not wanted.queue:
+            queues = [queue for queue in queues if not is_system_queue(queue)]
         return [(_by_state(state), params | {"state": state, "queue": queue}) for state in states for queue in queues]
     return [(sql.list_jobs, params | {"state": None})]
 
@@ -171,6 +173,7 @@ def _params(wanted: JobFilter) -> dict[str, Any]:
         "subject_from": prefix,
         "subject_to": None if prefix is None else prefix + "\U0010ffff",
         "created_after": wanted.created_after,
+        "without_system": int(wanted.without_system and wanted.queue is None),
         "error_text": None if text is None else f"%{_escaped(_lower(text))}%",
     }
 

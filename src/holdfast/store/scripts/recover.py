@@ -93,9 +93,14 @@ def _judge(tx: Tx, job: OwnedRow, death: Death, company: int, now: Millis) -> De
             error=error,
             now=now,
         )
-    outcome = after_death(policy_of(job), death, company) if job.run_status is None else _as_recorded(job)
+    alone = job.run_pid is not None
+    outcome = (
+        after_death(policy_of(job), death, company, has_own_process=alone)
+        if job.run_status is None
+        else _as_recorded(job)
+    )
     duration = None if job.run_started_at is None else max(0, now - job.run_started_at)
-    suspect = is_suspect(death) or bool(job.is_suspect)
+    suspect = is_suspect(death, has_own_process=alone) or bool(job.is_suspect)
     return Decided(job, decide(job, outcome, now), duration, suspect=suspect)
 
 

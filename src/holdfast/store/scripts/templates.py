@@ -13,6 +13,7 @@ from holdfast.core.requests import Dependency, Enqueued, NewJob
 from holdfast.core.retry import RetryPolicy
 from holdfast.core.subject import tenant_of
 from holdfast.store.engine import Tx
+from holdfast.store.rows import JobRow
 from holdfast.store.scripts.enqueue import enqueue
 from holdfast.store.statements import sql
 
@@ -147,6 +148,8 @@ def enqueue_from_template(
     row = _row(tx, ref)
     if row.archived_at is not None:
         raise Conflict(f"template {row.name!r} is archived; no job can be made from it")
+    if not repeated and tx.one(sql.job_by_id, JobRow, id=id) is not None:
+        raise Conflict(f"there is a job {id} already; if this is a repeat, say so, otherwise make another id")
     job = _job(row.to_template(), id, payload, overrides)
     [answer] = enqueue(tx, [job], now, repeated)
     if answer.id == id and not answer.existing:

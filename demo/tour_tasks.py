@@ -1,4 +1,4 @@
-"""The tasks of the demo. The worker runs them, the parent only enqueues them; both declare them on the same file.
+"""The tasks of the tour. The worker runs them, the parent only enqueues them; both declare them on the same file.
 
 They sleep instead of working. `pace` stretches or shortens every pause: 1 is for people, 0.1 for tests.
 """
@@ -9,8 +9,8 @@ import time
 from holdfast import Context, Holdfast, Permanent, Retry, Snooze, Transient
 
 
-class DemoTasks:
-    """Every task of the demo, declared on one Holdfast."""
+class TourTasks:
+    """Every task of the tour, declared on one Holdfast."""
 
     def __init__(self, hf: Holdfast, pace: float) -> None:
         @hf.task(queue="photos")

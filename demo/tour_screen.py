@@ -1,4 +1,4 @@
-"""How the demo looks: a live table on a terminal, one line per change everywhere else."""
+"""How the tour looks: a live table on a terminal, one line per change everywhere else."""
 
 import time
 from collections.abc import Iterator

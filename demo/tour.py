@@ -1,6 +1,6 @@
-"""A tour of Holdfast that a person can watch in half a minute: `make up`.
+"""A tour of Holdfast inside a program, without a daemon, that a person can watch in half a minute: `make tour`.
 
-This program enqueues and looks; the jobs run in child processes (`worker.py`), one of which will not survive.
+This program enqueues and looks; the jobs run in child processes (`tour_worker.py`), one of which will not survive.
 """
 
 import argparse
@@ -15,8 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from screen import Screen, make_screen, wall_clock
-from tasks import DemoTasks
+from tour_screen import Screen, make_screen, wall_clock
+from tour_tasks import TourTasks
 
 from holdfast import Holdfast, Job, JobHandle, StateName
 
@@ -32,7 +32,7 @@ class Story:
         self.path = folder / "work.db"
         self.log = folder / "worker.log"
         self.hf = Holdfast(self.path)
-        self.tasks = DemoTasks(self.hf, pace)
+        self.tasks = TourTasks(self.hf, pace)
         self.screen = screen
         self.pace = pace
         self.workers: list[subprocess.Popen[bytes]] = []
@@ -153,7 +153,8 @@ class Story:
         self.screen.tell(
             "\nTry next:\n"
             "  docs/quickstart.md    your first task in fifteen lines\n"
-            "  demo/tasks.py         the tasks you have just watched\n"
+            "  demo/tour_tasks.py    the tasks you have just watched\n"
+            "  make up               a daemon with jobs to look at\n"
             "  make test             the tests; they run every example of the docs too"
         )
 
@@ -180,7 +181,7 @@ class Story:
 
     def hire(self) -> subprocess.Popen[bytes]:
         """Start a worker process."""
-        script = Path(__file__).with_name("worker.py")
+        script = Path(__file__).with_name("tour_worker.py")
         command = [sys.executable, str(script), str(self.path), str(self.pace)]
         with self.log.open("ab") as log:
             self.workers.append(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=log, stderr=log))
@@ -188,7 +189,7 @@ class Story:
 
     @contextmanager
     def with_workers(self) -> Iterator[None]:
-        """Whatever happens inside, no process outlives the demo."""
+        """Whatever happens inside, no process outlives the tour."""
         try:
             yield
         finally:
@@ -212,7 +213,7 @@ def main() -> int:
     pace = parser.parse_args().pace
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # A terminal without our symbols shows the rest all the same.
-    with tempfile.TemporaryDirectory(prefix="holdfast-demo-") as folder:
+    with tempfile.TemporaryDirectory(prefix="holdfast-tour-") as folder:
         story = Story(Path(folder), make_screen(), pace)
         try:
             with story.with_workers():
@@ -220,7 +221,7 @@ def main() -> int:
         except KeyboardInterrupt:
             return 130
         except Exception as error:
-            print(f"The demo failed: {error!r}\nIts workers said:\n{story.log.read_text()}", file=sys.stderr)
+            print(f"The tour failed: {error!r}\nIts workers said:\n{story.log.read_text()}", file=sys.stderr)
             return 1
     return 0
 

@@ -1,11 +1,11 @@
-"""A worker process: `python demo/worker.py path [pace]`. Runs the jobs of the file until it is told to stop."""
+"""A worker process: `python demo/tour_worker.py path [pace]`. Runs the jobs of the file until it is told to stop."""
 
 import os
 import signal
 import sys
 import threading
 
-from tasks import DemoTasks
+from tour_tasks import TourTasks
 
 from holdfast import Holdfast
 
@@ -19,7 +19,7 @@ def stop_with_parent() -> None:
 def main() -> None:
     path, pace = sys.argv[1], float(sys.argv[2]) if len(sys.argv) > 2 else 1.0
     hf = Holdfast(path, concurrency=3)
-    DemoTasks(hf, pace)
+    TourTasks(hf, pace)
     if not sys.stdin.isatty():
         threading.Thread(target=stop_with_parent, daemon=True).start()
     hf.run()

@@ -1,0 +1,177 @@
+"""The page of the command line: made from the commands themselves, and from the shapes that `--json` prints."""
+
+import re
+from collections.abc import Iterator
+
+import click
+import msgspec
+from reference_format import plain, table
+
+from holdfast.cli.app import SECTIONS, load
+from holdfast.cli.bench import Figures
+from holdfast.cli.doctor import Finding
+from holdfast.cli.top_frame import Glance
+from holdfast.core.job import Job
+from holdfast.core.run import Run
+from holdfast.daemon.database import Compacted
+from holdfast.store.scripts.cancel import Cancelling
+from holdfast.store.scripts.doctor import Violation
+from holdfast.store.scripts.groups import Group, GroupPage, GroupView
+from holdfast.store.scripts.look import Page
+from holdfast.store.scripts.reserve import Reservation
+from holdfast.store.scripts.sessions import SessionRow
+from holdfast.store.scripts.stats import QueueStats, Stats
+from holdfast.store.scripts.why import Why
+from holdfast.store.scripts.workers import Worker
+from holdfast.wire.status import DaemonStatus, PlaceStatus
+
+INTRODUCTION = """\
+# Command line
+
+`holdfast COMMAND --help` says the same in a terminal.
+
+- A **job** is named by its number or by its id, a **group** by its name or by its id.
+- A **time** is a number of seconds, or a text like `500ms`, `90s`, `1h30m`, `2d`. A **moment** is `18:30` (the next one),
+  `2030-01-31`, or `2030-01-31T18:30`, on the clock of this machine, or with a time zone: `2030-01-31T18:30+01:00`.
+- A **state** is one of `SCHEDULED`, `QUEUED`, `RUNNING`, `DONE`, `FAILED`, `CANCELLED`, `SUPERSEDED`, `SKIPPED_TTL` and
+  `SKIPPED_DEADLINE`, in any case of letters.
+- Every command takes `--json`. Its fields stay the same from version to version; new ones may be added. Moments are
+  milliseconds since the epoch, UTC.
+- Every command takes `--home DIR`, the folder of the daemon that it means. The environment variable `HOLDFAST_HOME` says
+  the same for all commands of a shell.
+- Tables fit the terminal, and are whole where the output goes elsewhere. There is colour on a terminal only, and not with
+  `NO_COLOR`.
+- What would change many jobs at once asks first, with their number. `--yes` answers; where nobody can be asked it has to.
+- `holdfast completion` teaches your shell to complete commands, options, jobs, queues and groups.
+
+| exit code | meaning |
+| --- | --- |
+| 0 | all is well |
+| 1 | it failed, or a job that was waited for is not done |
+| 2 | a mistake in the words of the command |
+| 3 | no daemon answers |
+| 130 | Ctrl-C |
+| other | `run --wait` and `direct` end with the exit code of the command; 128 + n if signal n killed it |"""
+
+# What `--json` prints. A list is a list of these; a dictionary is an object with these fields.
+JSON: dict[str, object] = {
+    "up": {"pid": "int", "home": "str", "socket": "str", "log": "str"},
+    "down": {"pid": "int", "home": "str"},
+    "status": {"daemon": DaemonStatus, "stats": Stats, "workers": [Worker], "reservations": [Reservation]},
+    "top": Glance,
+    "worker": "the log of the worker, one object in each line",
+    "sessions": [{"session": SessionRow, "worker": "Worker | None"}],
+    "doctor": {"is_well": "bool", "findings": [Finding]},
+    "run": Job,
+    "enqueue": Job,
+    "ls": Page,
+    "show": {"job": Job, "runs": [Run]},
+    "why": Why,
+    "logs": "for each piece, in a line: `run_id`, `attempt`, `offset`, `end`, `eof` and `text`",
+    "wait": [Job],
+    "cancel": Cancelling,
+    "retry": [Job],
+    "move": Job,
+    "group create": Group,
+    "group ls": GroupPage,
+    "group show": GroupView,
+    "group cancel": Cancelling,
+    "queue": [QueueStats],
+    "pause": [QueueStats],
+    "resume": [QueueStats],
+    "direct": {"reservation": Reservation, "exit_code": "int"},
+    "db path": {"path": "str", "is_postgres": "bool"},
+    "db backup": {"file": "str", "bytes": "int"},
+    "db restore": {"path": "str", "aside": "str | None"},
+    "db check": [Violation],
+    "db migrate": {"from": "int", "to": "int", "copy": "str | None"},
+    "db compact": Compacted,
+    "bench": Figures,
+    "completion": None,
+}
+# Described on another page, or below.
+SHAPES: tuple[type[msgspec.Struct], ...] = (
+    DaemonStatus,
+    PlaceStatus,
+    SessionRow,
+    Finding,
+    Figures,
+    Glance,
+    Compacted,
+)
+COMMON = {"home", "json", "help"}
+
+
+def cli() -> str:
+    """The whole page."""
+    parts = [INTRODUCTION]
+    for title, names in SECTIONS.items():
+        parts.append(f"## {title}")
+        for name in names:
+            parts += _section(name, load(name))
+    parts.append("## Shapes")
+    parts.append(
+        "The others are in the [Python API](api.md#jobs-runs-and-answers); settings are in [Settings](settings.md)."
+    )
+    for shape in SHAPES:
+        fields = [(f"`{field.name}`", f"`{plain(field.type)}`") for field in msgspec.structs.fields(shape)]
+        parts += [f"### {shape.__name__}", (shape.__doc__ or "").partition("\n\n")[0], table(("field", "type"), fields)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _section(name: str, command: click.Command) -> Iterator[str]:
+    if isinstance(command, click.Group):
+        yield f"### `holdfast {name}`"
+        yield f"{command.help}"
+        for word, inner in command.commands.items():
+            yield from _section(f"{name} {word}", inner)
+        return
+    text, _, examples = (command.help or "").partition("\n\n\b\n")
+    yield f"### `holdfast {name}{_arguments(command)}`"
+    yield re.sub(r"(?<!\n)\n(?!\n)", " ", text)
+    rows = [_option(option) for option in command.params if isinstance(option, click.Option)]
+    rows = [row for option, row in zip(_options(command), rows, strict=True) if not option.hidden]
+    yield table(("option", "meaning"), rows) if rows else ""
+    lines = [line.strip() for line in examples.splitlines()[1:]]
+    if not lines:
+        raise SystemExit(f"holdfast {name} has no example")
+    yield "```sh\n" + "\n".join(lines) + "\n```"
+    if JSON[name] is not None:
+        yield f"With `--json`: {_shape(JSON[name])}."
+
+
+def _options(command: click.Command) -> list[click.Option]:
+    return [option for option in command.params if isinstance(option, click.Option)]
+
+
+def _option(option: click.Option) -> tuple[str, str]:
+    names = ", ".join(f"`{name}`" for name in sorted(option.opts, key=len))
+    value = "" if option.is_flag else f" {option.metavar or 'VALUE'}"
+    default = f" Default: `{option.default}`." if option.show_default else ""
+    return f"{names}{value}", f"{option.help}{default}"
+
+
+def _arguments(command: click.Command) -> str:
+    return "".join(f" {argument.metavar}" for argument in command.params if isinstance(argument, click.Argument))
+
+
+def _shape(shape: object) -> str:
+    match shape:
+        case str():
+            return shape
+        case [inner]:
+            return f"a list of {_shape(inner)}"
+        case dict():
+            return "an object with " + ", ".join(f"`{name}` ({_type(inner)})" for name, inner in shape.items())
+    return _type(shape)
+
+
+def _type(shape: object) -> str:
+    match shape:
+        case str():
+            return f"`{shape}`"
+        case [inner]:
+            return f"a list of {_type(inner)}"
+        case type():
+            return f"`{shape.__name__}`"
+    raise TypeError(shape)

@@ -1,0 +1,34 @@
+"""`holdfast completion`: what a shell needs to complete the words of `holdfast`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from holdfast.cli.words import Argument
+from holdfast.core.errors import InvalidInput
+from holdfast.core.limits import shown
+
+SHELLS = ("bash", "zsh", "fish")
+
+
+def completion(
+    shell: Annotated[str, Argument("bash|zsh|fish", complete=lambda context, incomplete: list(SHELLS))],
+) -> None:
+    """Print the script that teaches a shell to complete.
+
+    It completes commands, options, and the jobs, queues and groups that the daemon knows.
+
+    \b
+    Examples:
+      holdfast completion bash > ~/.local/share/bash-completion/completions/holdfast
+      holdfast completion zsh > ~/.zfunc/_holdfast
+      holdfast completion fish > ~/.config/fish/completions/holdfast.fish
+    """
+    from click.shell_completion import get_completion_class
+
+    from holdfast.cli.app import app
+
+    found = get_completion_class(shell) if shell in SHELLS else None
+    if found is None:
+        raise InvalidInput(f"shell {shown(shell)} is not known: use {', '.join(SHELLS)}")
+    print(found(app, {}, "holdfast", "_HOLDFAST_COMPLETE").source())

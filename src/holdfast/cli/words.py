@@ -1,0 +1,150 @@
+"""The words of a command: its options and arguments, read from the signature of a function.
+
+`Annotated[int, Option("--limit", "-n", help="How many.")] = 20` says all that click needs to know. A library that reads
+signatures would cost more at start-up than everything else that a short command does.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+
+import click
+from click.shell_completion import CompletionItem
+
+SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+
+Complete = Callable[[click.Context, str], "list[str] | list[tuple[str, str]]"]
+
+
+class Option:
+    """Something that may be said about a call, by name."""
+
+    def __init__(
+        self,
+        *names: str,
+        help: str = "",
+        metavar: str | None = None,
+        min: float | None = None,
+        max: float | None = None,
+        hidden: bool = False,
+        complete: Complete | None = None,
+    ) -> None:
+        self.names = names
+        self.help = help
+        self.metavar = metavar
+        self.range = (min, max)
+        self.is_hidden = hidden
+        self.complete = complete
+
+
+class Argument:
+    """Something that stands at its place."""
+
+    def __init__(self, metavar: str, *, help: str = "", complete: Complete | None = None) -> None:
+        self.metavar = metavar
+        self.help = help
+        self.complete = complete
+
+
+def command_of(name: str, function: Callable[..., None]) -> click.Command:
+    """The command that calls a function with what was said."""
+    hints = get_type_hints(function, include_extras=True)
+    parameters = [_parameter(parameter, hints[parameter.name]) for parameter in _signature(function)]
+
+    def call(**values: Any) -> None:
+        function(**{key: _listed(value) for key, value in values.items()})
+
+    text = inspect.getdoc(function) or ""
+    return click.Command(
+        name, callback=call, params=parameters, help=text, short_help=_summary(text), context_settings=SETTINGS
+    )
+
+
+def group_of(name: str, help: str, functions: Mapping[str, Callable[..., None]]) -> click.Group:
+    """A command with commands of its own."""
+    commands = {word: command_of(word, function) for word, function in functions.items()}
+    return click.Group(name, commands, help=help, short_help=_summary(help), context_settings=SETTINGS)
+
+
+def _summary(text: str) -> str:
+    return text.partition("\n")[0].removesuffix(".")
+
+
+def _signature(function: Callable[..., None]) -> list[inspect.Parameter]:
+    return list(inspect.signature(function).parameters.values())
+
+
+def _listed(value: Any) -> Any:
+    """Several words as a list; none of them as None."""
+    return (list(value) or None) if isinstance(value, tuple) else value
+
+
+def _parameter(parameter: inspect.Parameter, hint: Any) -> click.Parameter:
+    plain, said = get_args(hint) if get_origin(hint) is Annotated else (hint, Option())
+    kind, is_many = _kind(plain)
+    is_needed = parameter.default is parameter.empty
+    # Several words have no default of their own: an empty tuple stands for None.
+    default = None if is_needed or is_many else parameter.default
+    if isinstance(said, Argument):
+        return click.Argument(
+            [parameter.name],
+            type=_type(kind),
+            required=is_needed,
+            nargs=-1 if is_many else 1,
+            metavar=said.metavar,
+            default=default if not is_many else None,
+            shell_complete=_completing(said.complete),
+        )
+    names = said.names or (f"--{parameter.name.replace('_', '-')}",)
+    is_flag = kind is bool
+    return click.Option(
+        [parameter.name, *names],
+        type=None if is_flag else _type(kind, said.range),
+        is_flag=is_flag,
+        multiple=is_many,
+        default=False if is_flag else default,
+        show_default=not is_flag and default is not None,
+        help=said.help,
+        hidden=said.is_hidden,
+        metavar=said.metavar,
+        shell_complete=None if is_flag else _completing(said.complete),
+    )
+
+
+def _kind(hint: Any) -> tuple[type, bool]:
+    """The type of one word, and whether there may be several."""
+    if get_origin(hint) in (Union, UnionType):
+        [hint] = [part for part in get_args(hint) if part is not NoneType]
+    if get_origin(hint) is list:
+        return get_args(hint)[0], True
+    return hint, False
+
+
+def _type(kind: type, bounds: tuple[Any, Any] = (None, None)) -> Any:
+    if kind is Path:
+        return click.Path(path_type=Path)
+    if kind is int:
+        return click.INT if bounds == (None, None) else click.IntRange(*bounds)
+    if kind is float:
+        return click.FLOAT if bounds == (None, None) else click.FloatRange(*bounds)
+    return click.STRING
+
+
+def _completing(complete: Complete | None) -> Callable[..., list[CompletionItem]] | None:
+    if complete is None:
+        return None
+
+    def completed(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        try:
+            found = complete(context, incomplete)
+        except Exception:
+            return []  # A shell is no place for errors.
+        return [
+            CompletionItem(item) if isinstance(item, str) else CompletionItem(item[0], help=item[1]) for item in found
+        ]
+
+    return completed

@@ -1,0 +1,101 @@
+"""The description of the API is true: what it says is there, and a program that knows nothing else finds no fault."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from holdfast.api.description import describe
+from holdfast.wire.calls import CALLS
+from holdfast.wire.extras import EXTRAS
+from tests.api.caller import Caller
+from tests.daemon.house import House, short_folder
+
+# These answer when there is something to say; tests of their own have that.
+LONG = r"/wait$|/v1/changes$"
+# JSON Schema cannot say that 1.0 is no integer here, that a text is JSON, or that two fields exclude each other.
+BEYOND_SCHEMA = "positive_data_acceptance"
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Iterator[House]:
+    """A home for a real daemon."""
+    with short_folder() as folder:
+        house = House(folder / "home", tmp_path)
+        try:
+            yield house
+        finally:
+            house.clear()
+
+
+def shapes(node: Any) -> Iterator[str]:
+    """Every shape that is referred to."""
+    if isinstance(node, dict):
+        if "$ref" in node:
+            yield node["$ref"].rpartition("/")[2]
+        for value in node.values():
+            yield from shapes(value)
+    elif isinstance(node, list):
+        for value in node:
+            yield from shapes(value)
+
+
+def test_every_call_is_described(caller: Caller) -> None:
+    described = caller.get("/openapi.json").json
+    assert described == json.loads(json.dumps(describe((*CALLS, *EXTRAS))))
+    operations = [operation for path in described["paths"].values() for operation in path.values()]
+    assert {operation["operationId"] for operation in operations} == {call.name for call in (*CALLS, *EXTRAS)}
+    assert len(operations) == len(CALLS) + len(EXTRAS)
+    assert all(operation["summary"].endswith((".", ":")) for operation in operations)
+    assert {operation["tags"][0] for operation in operations} == {tag["name"] for tag in described["tags"]}
+
+
+def test_every_shape_is_named_once_and_used(caller: Caller) -> None:
+    described = caller.get("/openapi.json").json
+    named = described["components"]["schemas"]
+    assert set(shapes(described)) == set(named)
+    assert [name for name in named if not name.isalnum()] == []
+
+
+def test_the_rules_for_values_are_part_of_the_description(caller: Caller) -> None:
+    schemas = caller.get("/openapi.json").json["components"]["schemas"]
+    job = schemas["NewJob"]
+    assert (job["properties"]["queue"]["maxLength"], job["properties"]["priority"]["maximum"]) == (200, 1_000_000)
+    assert [kind["type"] for kind in job["properties"]["payload"]["anyOf"]] == ["object", "string"]
+    assert job["additionalProperties"] is False
+
+
+def attack(house: House, *options: str) -> None:
+    """Let schemathesis loose on a real daemon: nothing that it sends may break it, or be answered otherwise."""
+    house.up("--port", "0")
+    status, daemon = house.ask("GET", "/v1/daemon")
+    assert status == 200
+    command = [
+        str(Path(sys.executable).parent / "st"),
+        "run",
+        f"{daemon['tcp']}/openapi.json",
+        f"--header=Authorization: Bearer {house.home.token.read_text()}",
+        f"--exclude-path-regex={LONG}",
+        f"--exclude-checks={BEYOND_SCHEMA}",
+        "--warnings=off",
+        "--no-color",
+        *options,
+    ]
+    run = subprocess.run(command, cwd=house.side, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, f"{run.stdout}{run.stderr}"
+
+
+@pytest.mark.timeout(600)  # Seconds where nobody else works on the machine.
+def test_no_request_breaks_the_daemon_or_is_answered_otherwise_than_described(house: House) -> None:
+    attack(house, "--phases=coverage,fuzzing", "--max-examples=2", "--seed=1", "--no-shrink")
+
+
+@pytest.mark.long
+def test_no_long_attack_breaks_the_daemon(house: House) -> None:
+    attack(house, "--phases=coverage,fuzzing,stateful", "--max-examples=100", "--seed=2")

@@ -1,0 +1,63 @@
+"""Commands through a daemon: what they do to themselves, or leave behind, harms nobody else."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+
+import pytest
+
+from holdfast import JobFailed, Retry
+from tests.chaos.processes import PATIENCE_S, ROOT, until
+from tests.daemon.house import House, is_alive
+
+
+def family(house: House, manner: str) -> tuple[str, ...]:
+    return (sys.executable, "-m", "tests.daemon.programs.family", str(house.side), manner)
+
+
+def test_what_a_dead_worker_left_running_is_ended_before_its_job_runs_again(house: House) -> None:
+    daemon = house.up()
+    job = house.client().command(*family(house, "polite"), cwd=ROOT, retry=Retry(0, initial=0))
+    until((house.side / "grandchild").exists, "there is a grandchild")
+    os.kill(house.worker("system"), signal.SIGKILL)
+    assert job.result(PATIENCE_S) == {"exit_code": 0}
+    assert [run.error_code for run in job.runs] == ["ERR_CRASH_RECOVERY", None]
+    house.down(daemon)
+
+
+def test_a_command_outlives_the_daemon_with_its_worker(house: House) -> None:
+    daemon = house.up()
+    script = f"while [ ! -e {house.side}/finish ]; do sleep 0.02; done"
+    job = house.client().command("sh", "-c", script)
+    until(lambda: job.runs and job.runs[0].pid, "it runs")
+    daemon.kill()
+    daemon = house.up()
+    (house.side / "finish").touch()
+    assert job.result(PATIENCE_S) == {"exit_code": 0}
+    assert [run.status for run in job.runs] == ["COMPLETED"]
+    house.down(daemon)
+
+
+def test_a_stop_ends_a_whole_family_and_gives_the_job_back(house: House) -> None:
+    house.settings('[daemon]\nshort = "100ms"\ngrace = "100ms"\n')
+    daemon = house.up()
+    job = house.client().command(*family(house, "deaf"), cwd=ROOT, grace=0)
+    until((house.side / "grandchild").exists, "there is a grandchild")
+    house.down(daemon)
+    assert not is_alive(int((house.side / "grandchild").read_text()))
+    daemon = house.up()
+    assert job.result(PATIENCE_S) == {"exit_code": 0}
+    assert [run.status for run in job.runs] == ["YIELDED", "COMPLETED"]
+    house.down(daemon)
+
+
+def test_a_command_that_eats_memory_hurts_itself_alone(house: House) -> None:
+    daemon = house.up()
+    worker = house.worker("system")
+    job = house.client().command(sys.executable, "-c", "len(bytearray(4 << 30))", memory_mb=256)
+    with pytest.raises(JobFailed, match="MemoryError"):
+        job.result(PATIENCE_S)
+    assert house.worker("system") == worker
+    house.down(daemon)

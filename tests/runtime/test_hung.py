@@ -1,0 +1,103 @@
+"""Who hangs: a worker that lives and is silent, while the judge itself is heard. And only that one is killed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from holdfast.runtime.hung import kill_holder
+from holdfast.runtime.judge import BEATS, LEASE_S, Judge, Verdict
+from holdfast.store.locks import LifeLock
+from holdfast.store.scripts.sessions import SessionRow
+
+HOLD = """
+import signal, sys
+from pathlib import Path
+from holdfast.store.locks import LifeLock
+lock = LifeLock(Path(sys.argv[1]))
+print("held", flush=True)
+signal.pause()
+"""
+SECONDS = int(LEASE_S)
+
+
+@pytest.fixture
+def worker(tmp_path: Path) -> Iterator[SessionRow]:
+    """A worker that lives."""
+    lock = LifeLock(tmp_path / "w")
+    yield SessionRow("w", "worker", "node", "boot", 1, str(lock.path), 5, 0, None, None)
+    lock.release()
+
+
+@pytest.fixture
+def judge(tmp_path: Path) -> Judge:
+    return Judge("boot", "node", locks=tmp_path)
+
+
+def look_for(judge: Judge, session: SessionRow, seconds: int, beats: float = BEATS / LEASE_S) -> list[Verdict]:
+    """One look a second, with so many own heartbeats in a second."""
+    return [judge.look(session, second, int(second * beats)) for second in range(seconds + 1)]
+
+
+def test_a_worker_that_is_silent_for_a_lease_hangs(judge: Judge, worker: SessionRow) -> None:
+    found = look_for(judge, worker, SECONDS)
+    assert found == [Verdict.ALIVE] * SECONDS + [Verdict.HUNG]
+
+
+def test_a_worker_that_beats_does_not_hang(judge: Judge, worker: SessionRow) -> None:
+    for second in range(10 * SECONDS):
+        heard = msgspec.structs.replace(worker, heartbeat=second // (SECONDS - 1))
+        assert judge.look(heard, second, second) is Verdict.ALIVE
+
+
+def test_nobody_hangs_while_the_judge_is_not_heard_either(judge: Judge, worker: SessionRow) -> None:
+    assert set(look_for(judge, worker, 10 * SECONDS, beats=0)) == {Verdict.ALIVE}
+
+
+def test_nobody_hangs_while_the_judge_sleeps(judge: Judge, worker: SessionRow) -> None:
+    assert {judge.look(worker, at, beats) for beats, at in enumerate((0, 9_000, 18_000, 27_000))} == {Verdict.ALIVE}
+
+
+@pytest.mark.parametrize("kind", ["embedded", "daemon"])
+def test_other_programs_may_stand_still(judge: Judge, worker: SessionRow, kind: str) -> None:
+    other = msgspec.structs.replace(worker, kind=kind)
+    assert set(look_for(judge, other, 10 * SECONDS)) == {Verdict.ALIVE}
+
+
+def test_a_judge_with_a_new_name_begins_anew(judge: Judge, worker: SessionRow) -> None:
+    look_for(judge, worker, SECONDS - 1)
+    assert judge.look(worker, SECONDS, 0) is Verdict.ALIVE
+    assert judge.look(worker, SECONDS + 1, 1) is Verdict.ALIVE
+
+
+def test_a_worker_that_came_by_tcp_is_found_by_its_own_lock(tmp_path: Path) -> None:
+    lock = LifeLock(tmp_path / "there" / "w")
+    session = SessionRow("w", "worker", "node", "boot", 1, str(lock.path), 5, 0, None, None)
+    judge = Judge("boot", "node", locks=tmp_path / "here")
+    assert judge.look(session, 0) is Verdict.ALIVE
+    path = tmp_path / "there" / "other"
+    path.touch()
+    assert judge.look(msgspec.structs.replace(session, id="other", lock_path=str(path)), 0) is Verdict.GONE
+    lock.release()
+
+
+def test_only_the_holder_of_the_lock_is_killed(tmp_path: Path) -> None:
+    words = [sys.executable, "-c", HOLD]
+    with (
+        subprocess.Popen([*words, str(tmp_path / "a")], stdout=subprocess.PIPE, text=True) as hung,
+        subprocess.Popen([*words, str(tmp_path / "b")], stdout=subprocess.PIPE, text=True) as other,
+    ):
+        for process in (hung, other):
+            assert process.stdout is not None
+            assert process.stdout.readline() == "held\n"
+        assert not kill_holder(str(tmp_path / "a"), other.pid)
+        assert not kill_holder(str(tmp_path / "no such lock"), hung.pid)
+        assert other.poll() is hung.poll() is None
+        assert kill_holder(str(tmp_path / "a"), hung.pid)
+        assert (hung.wait(), other.poll()) == (-9, None)
+        other.kill()
