@@ -12,7 +12,7 @@ from pathlib import Path
 
 import apsw
 
-from bench import claiming, draining, enqueuing, full_life, memory, pickup, recovering, through_daemon
+from bench import claiming, command_line, draining, enqueuing, full_life, memory, pickup, recovering, through_daemon
 from bench.peers import comparing
 from bench.table import Place, Table
 from tests.postgres_server import running_postgres
@@ -26,6 +26,7 @@ MEASUREMENTS: dict[str, Callable[[Place], Table]] = {
     "pickup": pickup.measure,
     "memory": memory.measure,
     "daemon": through_daemon.measure,
+    "cli": command_line.measure,
     "peers": comparing.measure,
 }
 # Takes minutes, and at first downloads what it compares with.

@@ -16,6 +16,7 @@ import apsw
 import msgspec
 import reference_cli
 import reference_daemon
+import reference_http
 from reference_format import call_of, doc, plain, shown, summary, table
 from reference_texts import CODES, OPTIONS, SETTINGS, TABLES
 
@@ -120,9 +121,11 @@ def api() -> str:
 
 def errors() -> str:
     """Every error type with its code, and every code that is stored with a job."""
-    kinds = list(subclasses(HoldfastError))
+    # Those of the API have a table on the page of the API.
+    kinds = [kind for kind in subclasses(HoldfastError) if not kind.__module__.startswith("holdfast.api")]
     used = {code for path in SOURCE.rglob("*.py") for code in re.findall(CODE, path.read_text())}
     stored = used - {kind.code for kind in kinds} - {kind.default_code for kind in subclasses(TaskError, own=False)}
+    stored -= reference_http.HTTP_CODES.keys()
     if stored != CODES.keys():
         raise SystemExit(f"CODES in reference_texts.py and the code differ in {sorted(stored ^ CODES.keys())}")
     parts = [
@@ -308,6 +311,7 @@ def pages() -> dict[Path, str]:
         "schema.md": schema,
         "metrics.md": reference_daemon.metrics,
         "cli.md": reference_cli.cli,
+        "http.md": reference_http.http,
     }
     undocumented = set(holdfast.__all__) - set(re.findall(r"\w+", api() + errors()))
     if undocumented:

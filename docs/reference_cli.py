@@ -10,7 +10,7 @@ from reference_format import plain, table
 from holdfast.cli.app import SECTIONS, load
 from holdfast.cli.bench import Figures
 from holdfast.cli.doctor import Finding
-from holdfast.cli.top_frame import Glance
+from holdfast.cli.top_frame import Glance, Machine
 from holdfast.core.job import Job
 from holdfast.core.run import Run
 from holdfast.daemon.database import Compacted
@@ -23,6 +23,7 @@ from holdfast.store.scripts.sessions import SessionRow
 from holdfast.store.scripts.stats import QueueStats, Stats
 from holdfast.store.scripts.why import Why
 from holdfast.store.scripts.workers import Worker
+from holdfast.store.sqlite.care import Size
 from holdfast.wire.status import DaemonStatus, PlaceStatus
 
 INTRODUCTION = """\
@@ -31,17 +32,19 @@ INTRODUCTION = """\
 `holdfast COMMAND --help` says the same in a terminal.
 
 - A **job** is named by its number or by its id, a **group** by its name or by its id.
-- A **time** is a number of seconds, or a text like `500ms`, `90s`, `1h30m`, `2d`. A **moment** is `18:30` (the next one),
-  `2030-01-31`, or `2030-01-31T18:30`, on the clock of this machine, or with a time zone: `2030-01-31T18:30+01:00`.
-- A **state** is one of `SCHEDULED`, `QUEUED`, `RUNNING`, `DONE`, `FAILED`, `CANCELLED`, `SUPERSEDED`, `SKIPPED_TTL` and
-  `SKIPPED_DEADLINE`, in any case of letters.
-- Every command takes `--json`. Its fields stay the same from version to version; new ones may be added. Moments are
-  milliseconds since the epoch, UTC.
-- Every command takes `--home DIR`, the folder of the daemon that it means. The environment variable `HOLDFAST_HOME` says
-  the same for all commands of a shell.
-- Tables fit the terminal, and are whole where the output goes elsewhere. There is colour on a terminal only, and not with
-  `NO_COLOR`.
-- What would change many jobs at once asks first, with their number. `--yes` answers; where nobody can be asked it has to.
+- A **time** is a number of seconds, or a text like `500ms`, `90s`, `1h30m`, `2d`.
+- A **moment** is `18:30` (the next one), `2030-01-31` or `2030-01-31T18:30`, on the clock of this machine, or with a
+  time zone: `2030-01-31T18:30+01:00`.
+- A **state** is one of `SCHEDULED`, `QUEUED`, `RUNNING`, `DONE`, `FAILED`, `CANCELLED`, `SUPERSEDED`, `SKIPPED_TTL`
+  and `SKIPPED_DEADLINE`, in any case of letters.
+- Every command but `completion` takes `--json`. Its fields stay the same from version to version; new ones may be
+  added. Moments are milliseconds since the epoch, UTC.
+- They take `--home DIR` too, the folder of the daemon that they mean. The environment variable `HOLDFAST_HOME`
+  says the same for all commands of a shell.
+- Tables fit the terminal, and are whole where the output goes elsewhere. There is colour on a terminal only, and not
+  with `NO_COLOR`.
+- What would change many jobs at once asks first, with their number. `--yes` answers; where nobody can be asked it has
+  to be given.
 - `holdfast completion` teaches your shell to complete commands, options, jobs, queues and groups.
 
 | exit code | meaning |
@@ -97,9 +100,11 @@ SHAPES: tuple[type[msgspec.Struct], ...] = (
     Finding,
     Figures,
     Glance,
+    Machine,
     Compacted,
+    Size,
 )
-COMMON = {"home", "json", "help"}
+COMMON = {"home", "json"}  # said once, at the top
 
 
 def cli() -> str:
@@ -129,19 +134,16 @@ def _section(name: str, command: click.Command) -> Iterator[str]:
     text, _, examples = (command.help or "").partition("\n\n\b\n")
     yield f"### `holdfast {name}{_arguments(command)}`"
     yield re.sub(r"(?<!\n)\n(?!\n)", " ", text)
-    rows = [_option(option) for option in command.params if isinstance(option, click.Option)]
-    rows = [row for option, row in zip(_options(command), rows, strict=True) if not option.hidden]
-    yield table(("option", "meaning"), rows) if rows else ""
+    options = [option for option in command.params if isinstance(option, click.Option)]
+    rows = [_option(option) for option in options if not option.hidden and option.name not in COMMON]
+    if rows:
+        yield table(("option", "meaning"), rows)
     lines = [line.strip() for line in examples.splitlines()[1:]]
     if not lines:
         raise SystemExit(f"holdfast {name} has no example")
-    yield "```sh\n" + "\n".join(lines) + "\n```"
+    yield "```text\n" + "\n".join(lines) + "\n```"
     if JSON[name] is not None:
         yield f"With `--json`: {_shape(JSON[name])}."
-
-
-def _options(command: click.Command) -> list[click.Option]:
-    return [option for option in command.params if isinstance(option, click.Option)]
 
 
 def _option(option: click.Option) -> tuple[str, str]:
@@ -159,8 +161,10 @@ def _shape(shape: object) -> str:
     match shape:
         case str():
             return shape
+        case [dict() as inner]:
+            return _shape(inner).replace("an object", "a list of objects", 1)
         case [inner]:
-            return f"a list of {_shape(inner)}"
+            return f"a list of {_type(inner)}"
         case dict():
             return "an object with " + ", ".join(f"`{name}` ({_type(inner)})" for name, inner in shape.items())
     return _type(shape)

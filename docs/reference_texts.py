@@ -89,6 +89,7 @@ CODES = {
         "Three processes died with this job alone in them; it is parked and runs only if somebody retries it."
     ),
     "ERR_NOT_STARTED": "The run could not be started, for want of threads, processes, memory or disk.",
+    "ERR_REPORT_REFUSED": "The daemon did not take what the worker reported of the run; the message says why.",
     "ERR_STOPPED_ITSELF": "The task cancelled itself although nobody had asked it to stop.",
     "ERR_TIMEOUT": "The run took longer than its time-out.",
 }
@@ -104,7 +105,7 @@ TABLES = {
     "sessions": "One row for each life of a process that runs jobs. Kept for ever.",
     "workers": "What each living session offers to run.",
     "tenants": "Not used yet.",
-    "job_templates": "Not used yet.",
+    "job_templates": "Requests that are kept by name, to make jobs from. Archived, never deleted.",
     "schedules": "Not used yet.",
-    "direct_reservations": "Not reachable from the Python API yet.",
+    "direct_reservations": "Who keeps a queue, or everything, free of new runs.",
 }

@@ -13,6 +13,7 @@ from tests.postgres_server import running_postgres
 HERE = Path(__file__).parent
 SLOW = (
     HERE / "docs",
+    HERE / "api" / "test_description.py",
     HERE / "test_repository.py",
     HERE / "test_demo.py",
     HERE / "faults",

@@ -15,7 +15,7 @@ from bench.table import Place
 
 def test_a_peer_that_cannot_take_part_is_named_with_the_reason() -> None:
     measured = Outcome(HOLDFAST, rounds=[Figures(drain=1.0, mixed=2.0, enqueues=[0.1, 0.2], pickups=[0.3, 0.4])])
-    text = report([measured, Outcome(PEERS[0], trouble="could not be installed: no network")]).markdown()
+    text = report([measured, Outcome(PEERS[0], trouble="could not be installed: no network")], load=0.0).markdown()
     assert f"{PEERS[0].name} was not measured: could not be installed: no network" in text
     assert "10,000 /s" in text
 

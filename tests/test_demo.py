@@ -98,8 +98,6 @@ def test_down_stops_everything_and_up_goes_on_with_the_film(up: str, house: Hous
     again = play("up.py", home=house.home.folder)
     assert rows(again)["runs for a while, with progress"] == (number, "RUNNING")
     assert [str(run.status) for run in house.client().job(int(number)).runs] == ["YIELDED", "None"]
-    play("down.py", home=house.home.folder)
-    until(lambda: not house.everybody(), "nobody is left")
 
 
 def test_a_daemon_of_somebody_else_is_left_alone(tmp_path: Path) -> None:

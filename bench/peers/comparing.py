@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 from msgspec import Struct
@@ -37,12 +38,13 @@ class Outcome(Struct):
 
 def measure(place: Place) -> Table:
     """Holdfast and every peer, alternating; a contestant that cannot take part is named with the reason."""
+    load = os.getloadavg()[0]
     outcomes = [Outcome(entry) for entry in (HOLDFAST, HOLDFAST_ON_POSTGRES, *PEERS)]
     for _ in range(ROUNDS):
         for outcome in outcomes:
             _run(outcome, place)
     outcomes.append(_fastest_on_synced_redis(outcomes, place))
-    return report(outcomes)
+    return report(outcomes, load)
 
 
 def _run(outcome: Outcome, place: Place) -> None:
@@ -73,7 +75,7 @@ def _fastest_on_synced_redis(outcomes: list[Outcome], place: Place) -> Outcome:
     return outcome
 
 
-def report(outcomes: list[Outcome]) -> Table:
+def report(outcomes: list[Outcome], load: float) -> Table:
     """Two tables, and how everybody was set up."""
     latencies = Table("", "", [_latency_row(one, outcomes[0]) for one in outcomes if one.rounds], LATENCIES)
     rates = [_rate_row(one, outcomes) for one in outcomes]
@@ -82,7 +84,8 @@ def report(outcomes: list[Outcome]) -> Table:
     return Table(
         "Beside its peers",
         f"No-op jobs, one worker process, servers on this machine with their default settings; best of {ROUNDS} "
-        f"alternating rounds. Drain: a backlog that waits when the worker starts. Mixed: another process enqueues, "
+        f"alternating rounds; what else ran on the machine made a load of {load:.1f} at the start. Drain: a "
+        "backlog that waits when the worker starts. Mixed: another process enqueues, "
         f"{BATCH} in a call where there is such a call, while the worker runs. Both count until the last job is done "
         "and, where the store records that, recorded. Slower contestants get fewer jobs. Targets for Holdfast on "
         "SQLite: drain and mixed ≥ 2 × the fastest durable peer, drain ahead of everybody.",

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from holdfast.core.errors import (
         Busy,
         Conflict,
+        Elsewhere,
         HoldfastError,
         InvalidInput,
         InvalidPayload,
@@ -36,6 +37,7 @@ __all__ = [
     "Busy",
     "Conflict",
     "Context",
+    "Elsewhere",
     "Holdfast",
     "HoldfastError",
     "Infra",
@@ -77,6 +79,7 @@ _MODULES = {
     "holdfast.core.errors": (
         "Busy",
         "Conflict",
+        "Elsewhere",
         "HoldfastError",
         "InvalidInput",
         "InvalidPayload",

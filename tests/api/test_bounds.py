@@ -216,3 +216,8 @@ def test_a_daemon_that_is_not_ready_says_so(api: RunningApi, caller: Caller) -> 
         assert reply.headers["retry-after"] == "1"
     api.missing = None
     assert caller.get("/readyz").json == {"status": "ready"}
+
+
+@pytest.mark.parametrize("rest", [b"x", b'"wanted": ' + b"[" * 100_000])
+def test_what_cannot_be_read_behind_a_mistake_is_the_callers_mistake_too(caller: Caller, rest: bytes) -> None:
+    assert caller.post("/v1/jobs/search", b'{"limit": 0, ' + rest).status == 400

@@ -141,3 +141,19 @@ def test_with_a_certificate_the_door_speaks_tls(tmp_path: Path) -> None:
         with socket.create_connection(("127.0.0.1", api.port), PATIENCE_S) as raw:
             raw.sendall(b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n")
             assert not raw.recv(1_000).startswith(b"HTTP")
+
+
+def test_small_answers_are_sent_at_once_on_tcp(api: RunningApi) -> None:
+    caller = on_tcp(api)
+    assert caller.get("/livez").status == 200
+    assert api._doors is not None
+    assert api._doors._tcp is not None
+
+    async def no_delay() -> list[int]:
+        assert api._doors is not None
+        assert api._doors._tcp is not None
+        connections = api._doors._tcp._server.server_state.connections
+        sockets = [connection.transport.get_extra_info("socket") for connection in connections]
+        return [one.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) for one in sockets]
+
+    assert set(api.do(no_delay())) == {1}

@@ -13,9 +13,9 @@ import pytest
 from holdfast.core.job import JobId, RunId
 from holdfast.store.files import JobFiles
 from holdfast.workers.files import LogLimits, RunFiles
+from tests.api.acts import ask, done, open_worker, until
 from tests.api.caller import Caller, new_id, on_socket
 from tests.api.running import PATIENCE_S, RunningApi, running_api
-from tests.api.test_long_calls import ask, done, open_worker, until
 
 
 class Held:

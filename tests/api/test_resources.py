@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
+from tests.api.acts import ask, open_worker
 from tests.api.caller import Caller, new_id
 from tests.api.running import RunningApi
-from tests.api.test_long_calls import ask, open_worker
 
 
 def test_a_template_lives_by_its_name(caller: Caller) -> None:
@@ -33,6 +33,14 @@ def test_a_job_is_made_from_a_template(caller: Caller) -> None:
     assert json.loads(job["payload"]) == {"a": 1, "b": 3}
     assert caller.post("/v1/templates/nightly/jobs", wanted).status == 409
     assert caller.post("/v1/templates/nightly/jobs", wanted | {"repeated": True}).json == made.json
+
+
+def test_a_job_of_a_template_may_wait_for_another_by_its_number(caller: Caller) -> None:
+    caller.post("/v1/templates", {"template": {"id": new_id(), "name": "nightly", "task": "report"}})
+    caller.enqueue()
+    for ref in (1, "1"):
+        made = caller.post("/v1/templates/nightly/jobs", {"id": new_id(), "overrides": {"after": [{"job_id": ref}]}})
+        assert (made.status, made.json["state"]) == (201, "SCHEDULED")
 
 
 def test_a_group_can_be_made_twice_with_one_id(caller: Caller) -> None:

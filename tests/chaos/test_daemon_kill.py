@@ -19,7 +19,7 @@ from tests.chaos.processes import until
 from tests.daemon.house import House, Process, short_folder
 
 APP = Path(__file__).parent / "programs" / "siege_app.py"
-CLIENTS = 2
+CLIENTS = 3
 PLACES = ("system", "app-1", "app-2")
 MOMENT_S = 0.6
 LIVE = "SELECT count(*) AS jobs FROM jobs WHERE state IN ('SCHEDULED', 'QUEUED', 'RUNNING')"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import socket
+import subprocess
 import sys
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from holdfast.runtime.node import boot_id, node_name
 from holdfast.store.locks import LifeLock
 from holdfast.store.scripts.sessions import NewSession, open_session
 from holdfast.store.sqlite.engine import SqliteEngine
+from holdfast.wire.home import HOME
 from tests.chaos.processes import PATIENCE_S
 from tests.daemon.house import House, Process, short_folder
 
@@ -129,3 +131,15 @@ def applied(path: Path) -> list[int]:
         return [row[0] for row in connection.execute("SELECT version FROM schema_version ORDER BY version")]
     finally:
         connection.close()
+
+
+def test_a_file_in_the_present_folder_does_not_stand_in_for_a_module(house: House, tmp_path: Path) -> None:
+    (tmp_path / "queue.py").write_text("raise SystemExit('this is not the module that was meant')")
+    command = [sys.executable, "-P", "-m", "holdfast.cli"]
+    environment = {**os.environ, HOME: str(house.home.folder)}
+    house.settings("")
+    subprocess.run([*command, "up", "--detach"], cwd=tmp_path, env=environment, check=True, timeout=PATIENCE_S)
+    try:
+        assert house.client().command("true").result(PATIENCE_S) == {"exit_code": 0}
+    finally:
+        subprocess.run([*command, "down"], cwd=tmp_path, env=environment, check=True, timeout=PATIENCE_S)

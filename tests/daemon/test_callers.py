@@ -101,19 +101,19 @@ def test_long_calls_whose_callers_vanish_make_room_for_others(house: House, path
     house.settings("[api]\nlong_calls = 5\n")
     daemon = house.up()
     path = path.format(job=house.enqueue("raw").id)
-    for number in range(3):
+    for number in range(2):
         with ExitStack() as callers:
-            until(lambda: not begins(callers.enter_context(house.connection()), path), "there is no more room")
+            until(lambda: not begins(callers.enter_context(house.connection()), path, 0.05), "there is no more room")
         with house.connection() as last:
-            until(lambda: begins(last, path), f"there is room again, time {number}")
+            until(lambda: begins(last, path, 0.5), f"there is room again, time {number}")
     house.down(daemon)
 
 
-def begins(connection: http.client.HTTPConnection, path: str) -> bool:
-    """Whether a long call is taken: it begins to answer, or lets its caller wait."""
+def begins(connection: http.client.HTTPConnection, path: str, patience: float) -> bool:
+    """Whether a long call is taken: it begins to answer, or lets its caller wait for so many seconds."""
     connection.request("GET", path)
     assert isinstance(connection.sock, socket.socket)
-    if not ready([connection.sock], [], [], 0.2)[0]:
+    if not ready([connection.sock], [], [], patience)[0]:
         return True
     response = connection.getresponse()
     if response.status == http.client.OK:
@@ -121,3 +121,21 @@ def begins(connection: http.client.HTTPConnection, path: str) -> bool:
     assert response.status == http.client.TOO_MANY_REQUESTS
     response.read()
     return False
+
+
+def test_a_client_that_waits_no_more_gives_its_long_call_back(house: House) -> None:
+    def open_calls() -> int:
+        with house.connection() as connection:
+            connection.request("GET", "/metrics")
+            lines = connection.getresponse().read().decode().splitlines()
+        return next(int(float(line.split()[1])) for line in lines if line.startswith("holdfast_long_calls_open "))
+
+    daemon = house.up()
+    client = house.client()
+    assert client.command("true").result(PATIENCE_S) == {"exit_code": 0}
+    until(lambda: open_calls() == 2, "the worker listens, and the client still does")
+    for _ in range(2):
+        client.enqueue("unknown")
+    until(lambda: open_calls() == 1, "only the worker listens")
+    assert client.command("true").result(PATIENCE_S) == {"exit_code": 0}
+    house.down(daemon)

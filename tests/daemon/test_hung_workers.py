@@ -9,7 +9,7 @@ from tests.chaos import checker
 from tests.chaos.processes import PATIENCE_S, until
 from tests.daemon.house import House, is_alive
 
-LEASE = '[daemon]\nlease = "1s"\n'
+LEASE = '[daemon]\nlease = "600ms"\n'
 
 
 @pytest.mark.parametrize("task", ["stopped", "greedy"])

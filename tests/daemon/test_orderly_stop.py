@@ -70,6 +70,7 @@ def test_what_ends_is_done_and_what_stops_goes_back_uncharged(house: House) -> N
     assert waiting_rows(house) == before
     assert set(sessions(house)) == {"success"}
     assert not house.home.socket.exists()
+    assert not house.home.lock.exists()
     assert house.everybody() == []
 
 
@@ -103,7 +104,7 @@ def test_short_work_is_waited_for_behind_a_closed_port(house: House) -> None:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     daemon = house.up("--port", str(port), app="manners")
-    [finished] = start_all(house, "short")
+    finished, parent = start_all(house, "short", "parent")
     socket.create_connection(("127.0.0.1", port)).close()
     daemon.send(signal.SIGTERM)
 
@@ -119,6 +120,9 @@ def test_short_work_is_waited_for_behind_a_closed_port(house: House) -> None:
     (house.side / "finish").touch()
     daemon.end_well()
     assert outcome(house, finished) == ("DONE", 0, ["COMPLETED"])
+    assert outcome(house, parent) == ("DONE", 0, ["COMPLETED"])
+    with house.store() as engine:
+        assert select(engine, "SELECT state FROM jobs WHERE parent_job_id = :id", id=parent) == [{"state": "QUEUED"}]
 
 
 def test_the_results_of_a_worker_that_a_person_started_are_taken_until_the_end(house: House) -> None:

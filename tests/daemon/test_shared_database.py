@@ -26,7 +26,7 @@ def houses(side: Path, postgres_url: str, postgres_schema: str) -> Iterator[tupl
     with short_folder() as folder:
         pair = House(folder / "a", side), House(folder / "b", side)
         for house in pair:
-            house.settings(f'[daemon]\nstore = "{postgres_url}"\nschema = "{postgres_schema}"\nlease = "1s"\n')
+            house.settings(f'[daemon]\nstore = "{postgres_url}"\nschema = "{postgres_schema}"\nlease = "600ms"\n')
         try:
             yield pair
         finally:
@@ -74,7 +74,7 @@ def test_a_worker_of_another_daemon_is_not_taken_for_hung(houses: tuple[House, H
     until(lambda: entries(first.side, "start"), "it runs")
     daemons[0].kill()
     began = beats(second)
-    until(lambda: beats(second) > began + 9, "the other daemon has had time to misjudge somebody")
+    until(lambda: beats(second) > began + 6, "the other daemon has had time to misjudge somebody")
     (first.side / "finish").touch()
     daemon = first.up(app="manners")
     assert job.result(PATIENCE_S) == "finished"

@@ -66,14 +66,14 @@ def test_runs_of_a_worker_that_died_with_its_daemon_are_settled_by_the_next(hous
     house.down(daemon)
 
 
-def test_a_worker_with_other_code_makes_room(house: House) -> None:
-    daemon = house.up(app="manners")
-    worker = house.worker()
+def test_workers_with_other_code_or_too_many_make_room(house: House) -> None:
+    daemon = house.up("--workers", "2", app="manners")
+    before = house.worker("app-1"), house.worker("app-2")
     daemon.kill()
     daemon = house.up(app="by_hand")
     (house.side / "theirs").touch()
     assert house.enqueue("theirs", queue="theirs").result(PATIENCE_S) == "finished"
-    assert not is_alive(worker)
+    until(lambda: not any(map(is_alive, before)), "those from before are gone")
     house.down(daemon)
 
 
@@ -114,8 +114,9 @@ def test_an_orphan_that_is_idle_ends_by_itself(house: House, loss: str) -> None:
     daemon = house.up()
     orphan = house.python(f"{APPS}/orphan.py", "0.5")
     assert house.enqueue("noted").result(PATIENCE_S) == orphan.pid
+    system = house.worker("system")
     daemon.kill()
-    os.kill(house.worker("system"), signal.SIGKILL)
+    os.kill(system, signal.SIGKILL)
     if loss == "home":
         shutil.rmtree(house.home.folder)
     orphan.end_well()

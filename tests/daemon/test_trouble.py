@@ -67,7 +67,7 @@ def test_a_full_disk_is_told_and_work_goes_on_when_there_is_room(small_house: Ho
 
 
 def heartbeats_failed(said: str) -> bool:
-    return said.count('"heartbeat: ') >= 12
+    return said.count('"heartbeat: ') >= 8
 
 
 def test_a_wall_clock_that_jumps_moves_what_is_due_and_nothing_else(house: House) -> None:

@@ -4,15 +4,20 @@ import doctest
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from types import ModuleType
 
+import msgspec
 import pytest
 from markdown_it import MarkdownIt
 
 import holdfast
 import holdfast.testing
+from holdfast import Holdfast
+from holdfast.cli.app import WHERE
 from holdfast.core.job import TRANSITIONS
+from holdfast.daemon.settings import Settings, described
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -25,10 +30,43 @@ def test_the_reference_is_what_the_generator_writes() -> None:
     assert run.returncode == 0, f"run `python docs/generate_reference.py`\n{run.stdout}{run.stderr}"
 
 
+def test_the_changelog_begins_with_the_version_of_the_package() -> None:
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    assert re.findall(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)[0] == version
+
+
 def test_the_state_diagram_has_exactly_the_transitions_that_exist() -> None:
     page = (DOCS / "concepts" / "life-of-a-job.md").read_text()
     drawn = re.findall(r"^ +([A-Z_]+) --> ([A-Z_]+): \w", page, re.MULTILINE)
     assert sorted(drawn) == sorted({(before.value, after.value) for (before, _), after in TRANSITIONS.items()})
+
+
+def test_the_page_of_the_gates_has_exactly_the_gates_that_exist(tmp_path: Path) -> None:
+    hf = Holdfast(tmp_path / "gates.db")
+    gates = [gate.gate for gate in hf.enqueue("any").why().gates]
+    page = (DOCS / "concepts" / "gates.md").read_text()
+    assert re.findall(r"^\| `([a-z ]+)` \|", page, re.MULTILINE) == gates
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_command_that_the_page_names_exists(page: Path) -> None:
+    named = re.findall(r"(?:^|[`$(&|;] ?)holdfast ([a-z]+)", page.read_text(), re.MULTILINE)
+    assert set(named) <= {*WHERE, "is"}  # "holdfast is up" is what one says
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_setting_that_the_page_names_exists(page: Path) -> None:
+    sections = {field.name: set(described(field.type)) for field in msgspec.structs.fields(Settings)}
+    named = re.findall(rf"`({'|'.join(sections)})\.(\w+)`", page.read_text())
+    unknown = [f"{section}.{name}" for section, name in named if name not in sections[section]]
+    assert set(unknown) <= {"daemon.log", "daemon.lock"}  # files of the home folder
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_metric_that_the_page_names_exists(page: Path) -> None:
+    known = (DOCS / "reference" / "metrics.md").read_text()
+    named = re.findall(r"`(holdfast_[a-z_]+_(?:total|ms|bytes|depth|looping|open|usage))`", page.read_text())
+    assert [name for name in named if f"`{name}`" not in known] == []
 
 
 def public_examples() -> list[doctest.DocTest]:

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from holdfast.runtime.hung import kill_holder
-from holdfast.runtime.judge import BEATS, LEASE_S, Judge, Verdict
+from holdfast.runtime.judge import BEATS, LEASE_S, RECONNECT_S, Judge, Verdict
 from holdfast.store.locks import LifeLock
 from holdfast.store.scripts.sessions import SessionRow
 
@@ -73,6 +73,16 @@ def test_a_judge_with_a_new_name_begins_anew(judge: Judge, worker: SessionRow) -
     look_for(judge, worker, SECONDS - 1)
     assert judge.look(worker, SECONDS, 0) is Verdict.ALIVE
     assert judge.look(worker, SECONDS + 1, 1) is Verdict.ALIVE
+
+
+def test_a_worker_of_an_earlier_daemon_has_time_to_find_this_one(tmp_path: Path, worker: SessionRow) -> None:
+    judge = Judge("boot", "node", locks=tmp_path, lease=2)
+    judge.forget({"w"})
+    assert look_for(judge, worker, int(RECONNECT_S) - 1, beats=1) == [Verdict.ALIVE] * int(RECONNECT_S)
+    assert judge.look(worker, RECONNECT_S, 100) is Verdict.HUNG
+    judge.forget({"w"})
+    heard = msgspec.structs.replace(worker, heartbeat=6)
+    assert [judge.look(heard, 20 + second, 100 + second) for second in range(3)][-1] is Verdict.HUNG
 
 
 def test_a_worker_that_came_by_tcp_is_found_by_its_own_lock(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -38,12 +39,18 @@ def tick(engine: SqliteEngine, clock: ManualClock) -> float | None:
     return asyncio.run(work())
 
 
+def touch(files: JobFiles, name: str, clock: ManualClock) -> None:
+    """Files have the machine's time; here it is another one."""
+    os.utime(files.of_job(name), (clock.now() / 1000, clock.now() / 1000))
+
+
 def make_jobs(engine: SqliteEngine, clock: ManualClock, *names: str) -> JobFiles:
     """Jobs that have ended, each with a file."""
     files = JobFiles(engine.files)
     for name in names:
         put_one(engine, name, now=clock.now())
         files.artifact(name, "a.txt").write_text(name)
+        touch(files, name, clock)
     for run in claim_some(engine, len(names), now=clock.now()):
         end(engine, run, now=clock.now())
     return files
@@ -58,17 +65,33 @@ def test_the_files_go_with_their_jobs(engine: SqliteEngine, clock: ManualClock) 
 
 
 def test_files_that_belong_to_no_job_go_too(engine: SqliteEngine, clock: ManualClock) -> None:
-    files = make_jobs(engine, clock, "known")
+    files = JobFiles(engine.files)
+    files.artifact("known", "a")
+    touch(files, "known", clock)
     for number in range(2 * BATCH):
         files.make(files.log_of(f"unknown{number}", "run"))
+        touch(files, f"unknown{number}", clock)
+    clock.advance(KEEP_MS / 1000 + 1)
+    put_one(engine, "known", now=clock.now())
     tick(engine, clock)
     assert files.jobs() == ["known"]
+
+
+def test_files_of_an_unknown_job_stay_for_as_long_as_those_of_a_known_one(
+    engine: SqliteEngine, clock: ManualClock
+) -> None:
+    files = JobFiles(engine.files)
+    files.artifact("elsewhere", "a")
+    touch(files, "elsewhere", clock)
+    tick(engine, clock)
+    assert files.jobs() == ["elsewhere"]
 
 
 def test_a_job_that_still_waits_keeps_its_files(engine: SqliteEngine, clock: ManualClock) -> None:
     put_one(engine, "waiting", now=clock.now())
     files = JobFiles(engine.files)
     files.artifact("waiting", "a")
+    touch(files, "waiting", clock)
     clock.advance(10 * KEEP_MS)
     tick(engine, clock)
     assert files.jobs() == ["waiting"]

@@ -9,6 +9,7 @@ import msgspec
 
 from holdfast.api.incoming import Send
 from holdfast.api.refusals import TooLarge, TooManyLongCalls
+from holdfast.api.sending import send_whole
 from holdfast.core import errors
 from holdfast.observe import trace
 from holdfast.wire.call import JSON
@@ -45,14 +46,14 @@ class Answer:
 
     async def send(self, send: Send, *more: tuple[bytes, bytes]) -> None:
         """Give it to the server, with more headers."""
+        length = str(len(self.body)).encode()
         headers = [
             (b"content-type", self.media.encode()),
-            (b"content-length", str(len(self.body)).encode()),
+            (b"content-length", length),
             *self.headers,
             *more,
         ]
-        await send({"type": "http.response.start", "status": self.status, "headers": headers})
-        await send({"type": "http.response.body", "body": self.body})
+        await send_whole(send, self.status, headers, self.body)
 
 
 class Stream:
@@ -110,9 +111,14 @@ def problem(status: int, code: str, detail: str, headers: Headers = ()) -> Answe
     return Answer(msgspec.json.encode(said), status, PROBLEM, headers)
 
 
+def status_of(error: type[errors.HoldfastError]) -> int:
+    """The status that says most about an error."""
+    return next((status for kind, status in STATUS.items() if issubclass(error, kind)), 500)
+
+
 def problem_of(error: errors.HoldfastError) -> Answer:
     """The problem document that stands for one of our errors."""
-    status = next((status for kind, status in STATUS.items() if isinstance(error, kind)), 500)
+    status = status_of(type(error))
     return problem(status, error.code, str(error), RETRY_SOON if status in (429, 503) else ())
 
 

@@ -32,9 +32,11 @@ from holdfast.store.scripts.retention import known_jobs
 from holdfast.wire.call import Call
 from holdfast.wire.calls import CALLS, Hello
 from holdfast.wire.extras import DAEMON, EXTRAS, HELLO, LIVEZ, METRICS, METRICS_TEXT, OPENAPI, READYZ, Health
+from holdfast.wire.peer import INSIDE
 from holdfast.wire.status import DaemonStatus
 
 READERS = 8
+_INSIDE = INSIDE.lower().encode()
 
 log = logging.getLogger("holdfast.api")
 
@@ -132,9 +134,9 @@ def _endpoint(call: Call, backend: Backend, readers: ThreadPoolExecutor) -> Endp
     engine = backend.engine
 
     async def endpoint(incoming: Incoming) -> Answer:
-        missing = backend.missing()
-        if missing is not None and not (call.tag == "workers" and backend.is_stopping()):
-            return _not_ready(missing)
+        refusal = _refusal(backend, incoming, is_for_workers=call.tag == "workers")
+        if refusal is not None:
+            return refusal
         wanted = await read_request(call, incoming, engine, backend.max_body)
         args, named = call.arguments(wanted, backend.clock.now())
         if call.is_procedure:
@@ -153,9 +155,9 @@ def _enqueue(call: Call, backend: Backend) -> Endpoint:
     engine = backend.engine
 
     async def endpoint(incoming: Incoming) -> Answer:
-        missing = backend.missing()
-        if missing is not None:
-            return _not_ready(missing)
+        refusal = _refusal(backend, incoming)
+        if refusal is not None:
+            return refusal
         wanted: Any = await read_request(call, incoming, engine, backend.max_body)
         await resolve_dependencies(wanted.jobs, engine)
         give_trace(wanted.jobs)
@@ -197,6 +199,14 @@ def _exchange(call: Call, backend: Backend) -> Endpoint:
         return answer(said)
 
     return endpoint
+
+
+def _refusal(backend: Backend, incoming: Incoming, *, is_for_workers: bool = False) -> Answer | None:
+    """Why a call is turned away; while the daemon stops, workers and the jobs in them are not."""
+    missing = backend.missing()
+    if missing is None or (backend.is_stopping() and (is_for_workers or incoming.header(_INSIDE) is not None)):
+        return None
+    return _not_ready(missing)
 
 
 def _not_ready(missing: str) -> Answer:

@@ -18,6 +18,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from holdfast.api.answers import PROBLEM, TITLES, Answer, problem
 from holdfast.api.incoming import AsgiApp, Receive, Scope, Send
+from holdfast.core.errors import InvalidInput
 from holdfast.wire.problem import Problem
 
 MOST_HEADERS = 100
@@ -179,6 +180,8 @@ class TcpDoor:
     """
 
     def __init__(self, app: AsgiApp, token: str, hosts: frozenset[str]) -> None:
+        if not token.strip():
+            raise InvalidInput("the token is empty, so anybody could come in; remove the file, and a new one is made")
         self._app = app
         self._token = b"bearer " + token.strip().encode()
         self._hosts = frozenset(host.lower() for host in hosts)

@@ -16,7 +16,7 @@ from holdfast.api.hub import Hub, Waiter
 from holdfast.api.incoming import Incoming
 from holdfast.api.long_calls import LongCalls, noticing
 from holdfast.api.reading import read_request
-from holdfast.api.refusals import Closing, Elsewhere, Gone
+from holdfast.api.refusals import Closing, Gone
 from holdfast.api.routing import Router
 from holdfast.core.errors import InvalidInput, NotFound
 from holdfast.core.run import Run
@@ -61,8 +61,7 @@ class Files:
         # First whether it has ended, then the file: whatever comes later would have been in it.
         located = await self._engine.read(locate_run, wanted.run_id)
         first = await self._in_thread(partial(self._first, located.run, wanted))
-        if first.end == 0:
-            self._refuse_elsewhere(located, "the log")
+        located.check_log_here(first, self._node)
         if wanted.follow:
             return self._follow(incoming, located.run, first)
         is_over = located.run.status is not None and first.offset + len(first.data) >= first.end
@@ -125,7 +124,7 @@ class Files:
         try:
             file, size = await self._in_thread(partial(_opened, files, located.run.job_id, path))
         except NotFound:
-            self._refuse_elsewhere(located, "the artifact")
+            located.check_here("the artifact", self._node)
             raise
         name = path.rpartition("/")[2]
         media = mimetypes.guess_type(name)[0] or BYTES
@@ -149,12 +148,6 @@ class Files:
                 return
             size -= len(piece)
             yield piece
-
-    def _refuse_elsewhere(self, located: Located, what: str) -> None:
-        """A file that is not here may be on the machine that the run was on."""
-        if located.node is not None and located.node != self._node:
-            said = f"{what} of run {located.run.id} is on node {located.node!r}; this is {self._node!r}"
-            raise Elsewhere(f"{said}: ask the daemon there")
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any, get_origin
 
 import msgspec
@@ -15,6 +16,7 @@ from holdfast.core.limits import MAX_PAYLOAD, shown
 from holdfast.core.requests import NewJob
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.look import find_job
+from holdfast.store.scripts.templates import Overrides
 from holdfast.wire.call import Call
 from holdfast.wire.rules import RULES, rule_of
 
@@ -38,10 +40,13 @@ async def read_request(call: Call, incoming: Incoming, engine: Engine, max_body:
         for name in call.job_refs:
             setattr(wanted, name, await job_id_of(getattr(wanted, name), engine))
     complete(call.script, wanted)
+    overrides = getattr(wanted, "overrides", None)
+    if isinstance(overrides, Overrides):
+        await resolve_dependencies([overrides], engine)
     return wanted
 
 
-async def resolve_dependencies(jobs: list[NewJob], engine: Engine) -> None:
+async def resolve_dependencies(jobs: Sequence[NewJob | Overrides], engine: Engine) -> None:
     """Whoever names the jobs to wait for by number means their ids."""
     for job in jobs:
         for dependency in job.after:
@@ -102,7 +107,12 @@ def _does_not_fit(call: Call, error: Exception, given: bytes | dict[str, Any]) -
     where, says = found[1].lstrip("."), _says(call, found[1])
     if says is None or not re.match(r"Expected `\w+` (matching|of length|[<>])|Invalid enum", said):
         return InvalidInput(f"the request does not fit {call.name}: {_AT.sub('', said)} at {where}")
-    value = _at(given if isinstance(given, dict) else msgspec.json.decode(given), found[1])
+    try:
+        document = given if isinstance(given, dict) else msgspec.json.decode(given)
+    except _UNREADABLE as worse:
+        # What comes behind the first mistake was not read yet.
+        return _does_not_fit(call, worse, {})
+    value = _at(document, found[1])
     return InvalidInput(f"{where} {shown(value)} is not valid: use {says}")
 
 

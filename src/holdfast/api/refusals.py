@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.core.errors import HoldfastError, InvalidInput, NotFound, StoreUnavailable
+from holdfast.core.errors import HoldfastError, InvalidInput, StoreUnavailable
 
 
 class TooLarge(InvalidInput):
@@ -15,12 +15,6 @@ class TooManyLongCalls(HoldfastError):
     """Every place for a long call is taken."""
 
     code = "ERR_TOO_MANY_LONG_CALLS"
-
-
-class Elsewhere(NotFound):
-    """What was asked for is on another machine."""
-
-    code = "ERR_ELSEWHERE"
 
 
 class Closing(StoreUnavailable):

@@ -1,1 +1,1 @@
-"""The command line. It knows the client and the daemon, not the store."""
+"""The command line. It knows the client and the daemon, and of the store the shapes of its answers."""

@@ -28,6 +28,7 @@ from holdfast.cli.progress import Progress
 from holdfast.cli.words import Argument, Option
 from holdfast.core.errors import InvalidInput
 from holdfast.core.job import TERMINAL, WAITING, StateName
+from holdfast.store.scripts.cancel import Cancelling
 
 if TYPE_CHECKING:
     from holdfast.client.remote import Client
@@ -59,35 +60,39 @@ def cancel(
     """
     hf = client(home)
     wanted = _which(hf, jobs, filters(state, queue, task, tag, group))
-    cancelled = requested = ended = 0
-    if jobs:
-        for job in jobs:
-            done = hf.job(job).cancel()
-            cancelled, requested, ended = (
-                cancelled + done.cancelled,
-                requested + done.requested,
-                ended + done.ended,
-            )
-    else:
-        states = {StateName(name) for name in wanted.pop("state", None) or StateName}
-        waiting, running = sorted(states & WAITING), sorted(states & {StateName.RUNNING})
-        count = _count(hf, "cancel", wanted, [*waiting, *running])
-        confirm("Cancel", count.jobs, more=count.more, yes=yes)
-        with Progress("cancelling") as shown:
-            while waiting:
-                step = hf.bulk("cancel", limit=AT_ONCE, state=waiting, **wanted)
-                cancelled += step.jobs
-                shown.at(cancelled, max(count.jobs, cancelled))
-                if not step.more:
-                    break
-            # Those that run are asked once: they stay in the list until they have stopped.
-            if running:
-                requested = hf.bulk("cancel", limit=MOST, state=running, **wanted).jobs
+    done = _cancel_each(hf, jobs) if jobs else _cancel_all(hf, wanted, yes=yes)
     if json:
-        show_json({"cancelled": cancelled, "requested": requested, "ended": ended})
+        show_json(done)
     else:
-        counts = ((cancelled, "cancelled"), (requested, "asked to stop"), (ended, "had ended already"))
+        counts = ((done.cancelled, "cancelled"), (done.requested, "asked to stop"), (done.ended, "had ended already"))
         print(", ".join(f"{count} {said}" for count, said in counts if count) or "nothing to cancel")
+
+
+def _cancel_each(hf: Client, jobs: list[str]) -> Cancelling:
+    # All of them are looked for before the first one is changed.
+    done = [handle.cancel() for handle in [hf.job(job) for job in jobs]]
+    return Cancelling(
+        sum(one.cancelled for one in done), sum(one.requested for one in done), sum(one.ended for one in done)
+    )
+
+
+def _cancel_all(hf: Client, wanted: dict[str, Any], *, yes: bool) -> Cancelling:
+    states = {StateName(name) for name in wanted.pop("state", None) or StateName}
+    waiting, running = sorted(states & WAITING), sorted(states & {StateName.RUNNING})
+    count = _count(hf, "cancel", wanted, [*waiting, *running])
+    confirm("Cancel", count.jobs, more=count.more, yes=yes)
+    cancelled = requested = 0
+    with Progress("cancelling") as shown:
+        is_left = bool(waiting)
+        while is_left:
+            step = hf.bulk("cancel", limit=AT_ONCE, state=waiting, **wanted)
+            is_left = step.more
+            cancelled += step.jobs
+            shown.at(cancelled, max(count.jobs, cancelled))
+        # Those that run are asked once: they stay in the list until they have stopped.
+        if running:
+            requested = hf.bulk("cancel", limit=MOST, state=running, **wanted).jobs
+    return Cancelling(cancelled, requested)
 
 
 def retry(
@@ -115,7 +120,7 @@ def retry(
     hf = client(home)
     wanted = _which(hf, jobs, filters(state, queue, task, tag, group, error))
     if jobs:
-        again = [hf.job(job).retry(priority).job for job in jobs]
+        again = [handle.retry(priority).job for handle in [hf.job(job) for job in jobs]]
     else:
         states = sorted({StateName(name) for name in wanted.pop("state", None) or ["FAILED"]} & TERMINAL)
         count = _count(hf, "retry", wanted, states)
@@ -141,7 +146,7 @@ def _retry_all(hf: Client, wanted: dict[str, Any], count: int, priority: int | N
             break
     with Progress("enqueuing again") as shown:
         for number, job in enumerate(reversed(found), 1):
-            handle = hf.job(job.id)
+            handle = hf._handle(job)
             # In a chain of retries the last link speaks for all.
             if handle.job.id == job.id:
                 yield handle.retry(priority).job
@@ -164,8 +169,6 @@ def move(
       holdfast move 42 before 17
       holdfast move 42 --priority 10
     """
-    hf = client(home)
-    handle = hf.job(job)
     needs_other = where in ("before", "after")
     if where is None and priority is None:
         raise InvalidInput("say where the job goes: top, bottom, before JOB or after JOB; or give --priority")
@@ -173,6 +176,8 @@ def move(
         raise InvalidInput(f"{where!r} is not a place: use top, bottom, before JOB or after JOB")
     if needs_other != (other is not None):
         raise InvalidInput(f"name the job that it goes {where}" if needs_other else f"{where!r} takes no other job")
+    hf = client(home)
+    handle = hf.job(job)
     if priority is not None:
         handle.set_priority(priority)
     if where is not None:

@@ -6,7 +6,6 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Any
 
 import click
 
@@ -53,6 +52,8 @@ SECTIONS: dict[str, dict[str, str]] = {
     },
 }
 WHERE = {name: module for commands in SECTIONS.values() for name, module in commands.items()}
+NAME = "holdfast"
+COMPLETE = "_HOLDFAST_COMPLETE"  # how the script of a shell asks what comes next
 EPILOG = "Try first: holdfast up -d, then holdfast run --wait -- echo hello"
 
 
@@ -115,7 +116,7 @@ def _show_help(context: click.Context) -> None:
 
 
 app = Commands(
-    "holdfast",
+    NAME,
     help="The durable background runtime of this machine.",
     epilog=EPILOG,
     invoke_without_command=True,
@@ -136,10 +137,17 @@ app = Commands(
 
 
 def run(words: Sequence[str]) -> int:
-    """Run a command; the exit code."""
-    code: Any = app.main(args=list(words), prog_name="holdfast", standalone_mode=False)
+    """Run a command; the exit code. What goes wrong is raised."""
+    if COMPLETE in os.environ:
+        app.main(list(words), NAME, COMPLETE, standalone_mode=False)
+    code = 0
+    try:
+        with app.make_context(NAME, list(words)) as context:
+            app.invoke(context)
+    except click.exceptions.Exit as end:
+        code = end.exit_code
     sys.stdout.flush()
-    return code if isinstance(code, int) else 0
+    return code
 
 
 def main() -> None:

@@ -26,9 +26,9 @@ def completion(
     """
     from click.shell_completion import get_completion_class
 
-    from holdfast.cli.app import app
+    from holdfast.cli.app import COMPLETE, NAME, app
 
     found = get_completion_class(shell) if shell in SHELLS else None
     if found is None:
         raise InvalidInput(f"shell {shown(shell)} is not known: use {', '.join(SHELLS)}")
-    print(found(app, {}, "holdfast", "_HOLDFAST_COMPLETE").source())
+    print(found(app, {}, NAME, COMPLETE).source())

@@ -22,7 +22,7 @@ NOT_EXECUTABLE, NOT_FOUND = 126, 127
 
 
 def direct(
-    command: Annotated[list[str], Argument("-- COMMAND [ARG]...", help="What to run meanwhile.")],
+    command: Annotated[list[str], Argument("-- COMMAND [ARG]...", help="What to run meanwhile.", is_rest=True)],
     queue: Annotated[
         str | None,
         Option(

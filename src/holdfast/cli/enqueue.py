@@ -63,7 +63,7 @@ def enqueue(
     if wait:
         from holdfast.cli.wait import print_result
 
-        print_result(handle, json=json)
+        print_result(hf.job(handle.id), json=json)
     elif json:
         show_json(handle.job)
     else:

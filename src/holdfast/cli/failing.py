@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from typing import Any
@@ -25,21 +26,37 @@ def say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
+class _Voice(logging.Handler):
+    """What the SDK warns of, as one line for the person."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        from holdfast.cli.jobs_shown import numbered
+        from holdfast.cli.output import clean
+
+        say(f"holdfast: {clean(numbered(record.getMessage()))}")
+
+
+def speak_up() -> None:
+    """Let the SDK's warnings reach the person."""
+    logger = logging.getLogger("holdfast")
+    if not logger.handlers:
+        logger.addHandler(_Voice(logging.WARNING))
+        logger.propagate = False
+
+
 def ending(error: BaseException) -> int:
     """Say what went wrong; the exit code."""
     match error:
-        case SystemExit() if isinstance(error.__context__, BrokenPipeError):
-            return _silenced()
         case SystemExit():
             return error.code if isinstance(error.code, int) else FAILED
         case Ended():
             return _flushed(error.code)
-        case KeyboardInterrupt():
+        case KeyboardInterrupt() | click.Abort():
+            if sys.stderr.isatty():
+                say("")  # The terminal shows ^C, and the prompt should not stand behind it.
             return INTERRUPTED
         case BrokenPipeError():
             return _silenced()
-    if isinstance(error, click.Abort):
-        return INTERRUPTED
     if isinstance(error, click.ClickException):
         error.show()
         return error.exit_code

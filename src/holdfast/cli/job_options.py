@@ -11,8 +11,6 @@ from holdfast.cli.words import Option
 if TYPE_CHECKING:
     from holdfast.client.remote import Client
 
-JOB = "How the job is run"
-
 InQueue = Annotated[str | None, Option("--queue", "-q", metavar="QUEUE", help="Which queue.", complete=queues)]
 Priority = Annotated[int | None, Option("--priority", "-p", metavar="N", help="Higher runs first.")]
 Retries = Annotated[int | None, Option(metavar="N", min=0, help="How many tries may follow a first one that fails.")]

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from holdfast.cli.completion import jobs, queues, states, tasks
+from holdfast.cli.failing import speak_up
 from holdfast.cli.words import Argument, Option
 from holdfast.wire.home import HOME
 
@@ -44,6 +45,7 @@ def client(home: Path | None) -> Client:
     from holdfast.client.remote import Client
 
     choose(home)
+    speak_up()
     return Client()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any
 
 from holdfast.cli import job_options
-from holdfast.cli.failing import FAILED, INTERRUPTED, Ended, say
+from holdfast.cli.failing import FAILED, INTERRUPTED, Ended, say, speak_up
 from holdfast.cli.jobs_shown import detail
 from holdfast.cli.options import HomeOption, JsonOption, choose
 from holdfast.cli.output import clean, show_json
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def run(
-    command: Annotated[list[str], Argument("-- COMMAND [ARG]...", help="The command.")],
+    command: Annotated[list[str], Argument("-- COMMAND [ARG]...", help="The command.", is_rest=True)],
     queue: job_options.InQueue = None,
     priority: job_options.Priority = None,
     retries: job_options.Retries = None,
@@ -66,6 +66,7 @@ def run(
     from holdfast.cli.command_client import CommandClient
 
     choose(home)
+    speak_up()
     hf = CommandClient()
     options = job_options.options(
         hf,
@@ -92,7 +93,7 @@ def run(
         **options,
     )
     if wait:
-        _wait(handle, json=json)
+        _wait(hf.job(handle.id), json=json)
     elif json:
         show_json(handle.job)
     else:

@@ -129,7 +129,8 @@ def _start_in_background(place: Home, words: list[str], *, json: bool) -> None:
             printed.truncate(0)
         before = printed.tell()
         child = subprocess.Popen(
-            [sys.executable, "-m", "holdfast.cli", "up", f"--log-file={place.log}", *words],
+            # A file in the present folder must not stand in for a module of ours or of Python's.
+            [sys.executable, "-P", "-m", "holdfast.cli", "up", f"--log-file={place.log}", *words],
             stdin=subprocess.DEVNULL,
             stdout=printed,
             stderr=printed,

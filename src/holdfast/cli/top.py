@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import select
 import sys
 import threading
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from holdfast.cli.top_frame import Glance, Look
 
 KEY_S = 0.1
+MOST_KEYS = 64
 
 
 def top(
@@ -120,6 +122,7 @@ def _keys() -> Iterator[None]:
 def _wants_to_leave() -> bool:
     with suppress(InterruptedError):
         if select.select([sys.stdin], [], [], KEY_S)[0]:
-            key = sys.stdin.read(1)
-            return key in ("q", "Q", "\x03", "")
+            # Not by sys.stdin, which would keep what it reads ahead to itself.
+            keys = os.read(sys.stdin.fileno(), MOST_KEYS)
+            return not keys or any(key in keys for key in (b"q", b"Q", b"\x03"))
     return False

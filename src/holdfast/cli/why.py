@@ -72,21 +72,22 @@ def _tell_gates(hf: Client, job: Job, said: Why) -> None:
     slots = f"{said.free_slots} free where its task is offered"
     if not any(gate.gate == "worker" for gate in closed):
         print(f"{mark(bool(said.free_slots))} {'slot':{WIDE}} {paint(slots, DIM) if said.free_slots else slots}")
-    hint = _hint(job, closed)
-    if hint:
-        print(f"\n{hint}")
+    hints = [hint for gate in closed if (hint := _hint(job, gate.gate))]
+    if hints:
+        print()
+        print("\n".join(hints))
 
 
-def _hint(job: Job, closed: Sequence[Closed]) -> str | None:
-    """A command that would open it."""
-    match [gate.gate for gate in closed]:
-        case ["queue paused"]:
+def _hint(job: Job, gate: str) -> str | None:
+    """A command that would open a gate."""
+    match gate:
+        case "queue paused":
             return f"to go on: holdfast resume {job.queue}"
-        case ["queue concurrency"]:
+        case "queue concurrency":
             return f"to let more run: holdfast queue {job.queue} --limit N"
-        case ["worker"]:
-            return "to run it: holdfast worker --app FILE, or holdfast up --app FILE, with code that has this task"
-        case ["reservation"]:
+        case "worker":
+            return "to run it: holdfast worker --app FILE, with code that has this task for this queue"
+        case "reservation":
             return "who holds it: holdfast status"
     return None
 

@@ -42,25 +42,34 @@ class Option:
 
 
 class Argument:
-    """Something that stands at its place."""
+    """Something that stands at its place. With `is_rest`, whatever comes behind it belongs to it, options too."""
 
-    def __init__(self, metavar: str, *, help: str = "", complete: Complete | None = None) -> None:
+    def __init__(
+        self, metavar: str, *, help: str = "", complete: Complete | None = None, is_rest: bool = False
+    ) -> None:
         self.metavar = metavar
         self.help = help
         self.complete = complete
+        self.is_rest = is_rest
 
 
 def command_of(name: str, function: Callable[..., None]) -> click.Command:
     """The command that calls a function with what was said."""
     hints = get_type_hints(function, include_extras=True)
     parameters = [_parameter(parameter, hints[parameter.name]) for parameter in _signature(function)]
+    has_rest = any(isinstance(said, Argument) and said.is_rest for hint in hints.values() for said in get_args(hint))
 
     def call(**values: Any) -> None:
         function(**{key: _listed(value) for key, value in values.items()})
 
     text = inspect.getdoc(function) or ""
     return click.Command(
-        name, callback=call, params=parameters, help=text, short_help=_summary(text), context_settings=SETTINGS
+        name,
+        callback=call,
+        params=parameters,
+        help=text,
+        short_help=_summary(text),
+        context_settings={**SETTINGS, "allow_interspersed_args": not has_rest},
     )
 
 
@@ -87,17 +96,17 @@ def _parameter(parameter: inspect.Parameter, hint: Any) -> click.Parameter:
     plain, said = get_args(hint) if get_origin(hint) is Annotated else (hint, Option())
     kind, is_many = _kind(plain)
     is_needed = parameter.default is parameter.empty
-    # Several words have no default of their own: an empty tuple stands for None.
-    default = None if is_needed or is_many else parameter.default
     if isinstance(said, Argument):
+        # Several words have no default of their own: an empty tuple stands for None.
+        default = {} if is_needed or is_many else {"default": parameter.default}
         return click.Argument(
             [parameter.name],
             type=_type(kind),
             required=is_needed,
             nargs=-1 if is_many else 1,
             metavar=said.metavar,
-            default=default if not is_many else None,
             shell_complete=_completing(said.complete),
+            **default,
         )
     names = said.names or (f"--{parameter.name.replace('_', '-')}",)
     is_flag = kind is bool
@@ -106,8 +115,8 @@ def _parameter(parameter: inspect.Parameter, hint: Any) -> click.Parameter:
         type=None if is_flag else _type(kind, said.range),
         is_flag=is_flag,
         multiple=is_many,
-        default=False if is_flag else default,
-        show_default=not is_flag and default is not None,
+        default=None if is_many else parameter.default,
+        show_default=not is_flag and parameter.default is not None,
         help=said.help,
         hidden=said.is_hidden,
         metavar=said.metavar,

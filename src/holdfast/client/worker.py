@@ -16,6 +16,7 @@ from holdfast.core.requests import SYSTEM_QUEUE
 from holdfast.runtime.canary import CANARY
 from holdfast.store.scripts.retention import BENCH
 from holdfast.wire.home import find_home
+from holdfast.wire.peer import INSIDE_VARIABLES
 from holdfast.wire.places import Place, app_words, take
 from holdfast.wire.remote import RemoteEngine
 from holdfast.workers.files import USUAL, LogLimits
@@ -47,6 +48,7 @@ def serve(
     """Run jobs until SIGINT or SIGTERM. With a `place`, be the worker that the daemon keeps there."""
     words = ("--system",) if is_system else app_words(tuple(apps))
     lock = None if place is None else take(find_home(), Place(place, words))
+    os.environ[INSIDE_VARIABLES[0]] = "1"
     try:
         if is_system:
             hf = system_app(limits.command_slots)

@@ -59,6 +59,17 @@ class NotFound(HoldfastError, LookupError):
     code = "ERR_NOT_FOUND"
 
 
+class Elsewhere(NotFound):
+    """A log or an artifact is on another machine, which the message names.
+
+    >>> from holdfast import Elsewhere, NotFound
+    >>> issubclass(Elsewhere, NotFound)
+    True
+    """
+
+    code = "ERR_ELSEWHERE"
+
+
 class Conflict(HoldfastError):
     """Somebody was first: the row is no longer in the state that the call expected.
 

@@ -182,8 +182,9 @@ class Daemon:
 
     async def _stop_workers(self, supervisor: Supervisor) -> None:
         # Whatever becomes of them from here on, nothing that they leave open counts as a crash.
-        await self._try(self._note_stop_requests(supervisor.pids()))
-        await supervisor.stop(self._settings.daemon.short + self._settings.daemon.grace + MARGIN_S)
+        noting = self._try(self._note_stop_requests(supervisor.pids()))
+        patience = self._settings.daemon.short + self._settings.daemon.grace + MARGIN_S
+        await asyncio.gather(noting, supervisor.stop(patience))
 
     async def _note_stop_requests(self, pids: set[int]) -> None:
         for session in await self._engine.read(running_sessions):

@@ -172,8 +172,9 @@ def names(settings: ApiSettings) -> frozenset[str]:
 def _tcp_socket(host: str, port: int) -> socket.socket:
     door: socket.socket | None = None
     try:
-        family, kind, _, _, address = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM)[0]
-        door = socket.socket(family, kind)
+        family, kind, protocol, _, address = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM)[0]
+        # With the protocol named, asyncio knows that it is TCP and has small packets sent at once.
+        door = socket.socket(family, kind, protocol)
         door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         door.bind(address)
     except OSError as error:

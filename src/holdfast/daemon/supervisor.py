@@ -16,7 +16,7 @@ from contextlib import suppress
 
 from holdfast.store.locks import is_locked
 from holdfast.wire.home import HOME, Home
-from holdfast.wire.places import REPLACE_ME, Place, lock_of, occupant
+from holdfast.wire.places import REPLACE_ME, Place, lock_of, occupant, occupied
 from holdfast.wire.status import PlaceStatus
 
 FIRST_PAUSE_S = 0.5
@@ -24,6 +24,7 @@ LONGEST_PAUSE_S = 30.0
 LIVED_WELL_S = 10.0
 CRASH_LOOP = 5
 HURRIED_S = 2.0
+NOT_STARTED = 126
 LOOK_S = 0.2
 
 log = logging.getLogger("holdfast.supervisor")
@@ -87,7 +88,12 @@ class Supervisor:
         self._is_hurried = False
 
     def start(self) -> None:
-        """Begin."""
+        """Begin. Whoever is left from before in a place that is not wanted any more is asked to go."""
+        for name in occupied(self._home) - {post.place.name for post in self._posts}:
+            there = occupant(self._home, name)
+            if there is not None:
+                log.info("worker %s (pid %d) is not wanted any more; it is asked to stop", name, there.pid)
+                _send(there.pid, signal.SIGTERM)
         self._tasks = [asyncio.create_task(self._keep(post)) for post in self._posts]
 
     def kept(self) -> list[PlaceStatus]:
@@ -124,7 +130,8 @@ class Supervisor:
         """Wait for no job any longer."""
         self._is_hurried = True
         if self._limit is not None:
-            self._signal_all(signal.SIGTERM)
+            # Another one than the first: two of the same kind may arrive as one.
+            self._signal_all(signal.SIGINT)
             self._limit.reschedule(asyncio.get_running_loop().time() + HURRIED_S)
 
     def _pid(self, post: Post) -> int | None:
@@ -142,7 +149,11 @@ class Supervisor:
             await self._outlast_predecessor(post.place)
             if self._stopping.is_set():
                 return
-            code = await self._run_one(post)
+            try:
+                code = await self._run_one(post)
+            except OSError as error:
+                log.error("worker %s cannot be started: %s", post.place.name, error)
+                code = NOT_STARTED
             if self._stopping.is_set():
                 return
             with suppress(TimeoutError):
@@ -151,23 +162,25 @@ class Supervisor:
     async def _outlast_predecessor(self, place: Place) -> None:
         """A worker of an earlier daemon keeps its place for as long as it lives; one with other code is asked to go."""
         lock = str(lock_of(self._home, place.name))
-        known: int | None = None
+        there = None
         # It is not our child: its lock is all that tells of its end.
         while is_locked(lock):
-            there = occupant(self._home, place.name)
-            if there is not None and there.pid != known:
-                known = there.pid
+            if there is None and (there := occupant(self._home, place.name)) is not None:
                 if there.words == place.words:
                     log.info("worker %s (pid %d) lives on from before", place.name, there.pid)
                 else:
                     log.info("worker %s (pid %d) runs other code; it is asked to stop", place.name, there.pid)
                     _send(there.pid, signal.SIGTERM)
             await asyncio.sleep(LOOK_S)
+        if there is not None and not self._stopping.is_set():
+            log.warning("worker %s (pid %d) from before has ended; another one starts", place.name, there.pid)
 
     async def _run_one(self, post: Post) -> int:
         place, post.started_at = post.place, time.monotonic()
         post.process = process = await asyncio.create_subprocess_exec(
             sys.executable,
+            # A file in the present folder must not stand in for a module of ours or of Python's.
+            "-P",
             "-m",
             "holdfast.cli",
             "worker",

@@ -33,13 +33,15 @@ class Janitor(Loop):
     async def _sweep(self) -> None:
         """Remove the files of jobs that no longer exist. A crash between the rows and the files leaves nothing behind.
 
-        The folders are listed before the jobs are looked up: a job that has a folder by then has a row by then.
+        The folders are listed before the jobs are looked up: a job that has a folder by then has a row by then. Those
+        that no job here would have outlived are left alone: they may belong to another database of the same home, or to
+        jobs that an older copy of this one, just restored, does not know.
         """
-        files = JobFiles(self._engine.files)
+        files, before = JobFiles(self._engine.files), self.clock.now() - self._keep_ms
         jobs = await asyncio.to_thread(files.jobs)
         for start in range(0, len(jobs), BATCH):
             batch = jobs[start : start + BATCH]
             known = set(await self._engine.read(known_jobs, batch))
             for job_id in batch:
-                if job_id not in known and not self._stopping:
+                if job_id not in known and files.changed_at(job_id) < before and not self._stopping:
                     await asyncio.to_thread(files.forget, job_id)

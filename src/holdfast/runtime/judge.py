@@ -14,6 +14,8 @@ from holdfast.store.scripts.sessions import SessionRow
 LEASE_S = 30.0
 BEATS = 3  # in a lease
 LONGEST_LOOK_S = 5.0
+# After this time, whoever spoke with an earlier daemon has found the next one.
+RECONNECT_S = 15.0
 
 
 class Verdict(StrEnum):
@@ -33,6 +35,7 @@ class Sighting(Struct):
     still_for: float
     seen_at: float
     pulse: int
+    patience: float
 
 
 class Judge:
@@ -48,6 +51,7 @@ class Judge:
         self._locks = locks
         self._lease = lease
         self._sightings: dict[SessionId, Sighting] = {}
+        self._rounds = 0
 
     def look(self, session: SessionRow, monotonic: float, pulse: int = 0) -> Verdict:
         """Judge one session. `pulse` counts the judge's own heartbeats, and with that whether any can be stored."""
@@ -69,7 +73,8 @@ class Judge:
         return paths
 
     def forget(self, known: set[SessionId]) -> None:
-        """Drop the sightings of sessions that have ended."""
+        """Begin a round of looks; sightings of sessions that have ended are dropped."""
+        self._rounds += 1
         self._sightings = {id_: seen for id_, seen in self._sightings.items() if id_ in known}
 
     def _of_living(self, session: SessionRow, monotonic: float, pulse: int) -> Verdict:
@@ -77,18 +82,22 @@ class Judge:
         if session.kind != "worker":
             return Verdict.ALIVE
         seen = self._see(session, monotonic, pulse)
-        is_hung = seen.still_for >= self._lease and pulse - seen.pulse >= BEATS - 1
+        is_hung = seen.still_for >= seen.patience and pulse - seen.pulse >= BEATS - 1
         return Verdict.HUNG if is_hung else Verdict.ALIVE
 
     def _by_heartbeat(self, session: SessionRow, monotonic: float, same_boot: bool) -> Verdict:
-        if self._see(session, monotonic, 0).still_for < self._lease:
+        seen = self._see(session, monotonic, 0)
+        if seen.still_for < seen.patience:
             return Verdict.UNSURE
         return Verdict.REBOOTED if session.node == self._node and not same_boot else Verdict.GONE
 
     def _see(self, session: SessionRow, monotonic: float, pulse: int) -> Sighting:
         seen = self._sightings.get(session.id)
         if seen is None or seen.heartbeat != session.heartbeat or pulse < seen.pulse:
-            seen = self._sightings[session.id] = Sighting(session.heartbeat, 0.0, monotonic, pulse)
+            # Who is there already at the first look may have to find its way here first.
+            is_from_before = seen is None and self._rounds <= 1
+            patience = max(self._lease, RECONNECT_S) if is_from_before else self._lease
+            seen = self._sightings[session.id] = Sighting(session.heartbeat, 0.0, monotonic, pulse, patience)
             return seen
         # A judge that was itself stopped or suspended must not count that time as the other one's silence.
         seen.still_for += min(max(monotonic - seen.seen_at, 0.0), LONGEST_LOOK_S)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-import platform
 from functools import cache
 from pathlib import Path
+
+from holdfast.store.machine import node_name as node_name
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
@@ -18,11 +19,6 @@ def boot_id() -> str:
     import psutil
 
     return f"{node_name()}@{int(psutil.boot_time())}"
-
-
-def node_name() -> str:
-    """The machine's name for people."""
-    return platform.node() or "localhost"
 
 
 def process_id() -> int:

@@ -18,7 +18,7 @@ from typing import BinaryIO
 from msgspec import Struct
 
 from holdfast.core.errors import InvalidInput, NotFound, StoreUnavailable
-from holdfast.core.job import JobId, RunId
+from holdfast.core.job import JobId, Millis, RunId
 from holdfast.core.limits import check_label, shown
 
 TRIES = 10
@@ -150,6 +150,13 @@ class JobFiles:
         except OSError:
             return []
         return [job_id for name in names if (job_id := job_of(name)) is not None]
+
+    def changed_at(self, job_id: JobId) -> Millis:
+        """When the folder of a job was last added to, which no job does after its end; 0 if there is none."""
+        try:
+            return self.of_job(job_id).lstat().st_mtime_ns // 1_000_000
+        except OSError:
+            return 0
 
     def forget(self, job_id: JobId) -> None:
         """Remove everything of a job."""

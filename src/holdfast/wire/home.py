@@ -82,7 +82,8 @@ class Home:
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             self.log.parent.mkdir(exist_ok=True, mode=0o700)
             self.jobs.mkdir(exist_ok=True, mode=0o700)
-            if not self.token.exists():
+            # A machine that went down at a bad moment may have left an empty one, which would open the door to all.
+            if not self.token.exists() or not self.token.read_bytes().strip():
                 self._make_token()
         except OSError as error:
             raise StoreUnavailable(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 
 from holdfast.core.errors import HoldfastError, NoDaemon, OutcomeUnknown
@@ -14,6 +15,9 @@ PATIENCE_S = 10.0
 FIRST_PAUSE_S = 0.02
 LONGEST_PAUSE_S = 1.0
 NOT_READY = "ERR_NOT_READY"
+# A call with this header comes from a worker or from a job, which may end its work while the daemon stops.
+INSIDE = "Holdfast-Inside"
+INSIDE_VARIABLES = ("HOLDFAST_INSIDE", "HOLDFAST_RUN_ID")
 
 
 class Peer:
@@ -26,6 +30,12 @@ class Peer:
         self._headers = {"Host": address.host, "Content-Type": "application/json"}
         if address.token is not None:
             self._headers["Authorization"] = f"Bearer {address.token}"
+        if any(os.environ.get(name) for name in INSIDE_VARIABLES):
+            self.come_inside()
+
+    def come_inside(self) -> None:
+        """From now on the calls of this program are those of a worker."""
+        self._headers = {**self._headers, INSIDE: "1"}
 
     def headers(self) -> dict[str, str]:
         """What every request carries: who we are, and the trace that it belongs to."""

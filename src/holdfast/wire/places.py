@@ -59,6 +59,12 @@ def occupant(home: Home, name: str) -> Occupant | None:
     return found if is_held_by(str(path), found.pid) else None
 
 
+def occupied(home: Home) -> set[str]:
+    """The names of the places that somebody is in."""
+    locks = lock_of(home, "any").parent.glob("*.lock")
+    return {path.stem for path in locks if is_locked(str(path))}
+
+
 def app_words(apps: tuple[str, ...]) -> tuple[str, ...]:
     """The words that give a worker its code."""
     return tuple(word for app in apps for word in ("--app", app))

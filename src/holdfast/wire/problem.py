@@ -12,6 +12,7 @@ _BY_CODE: dict[str, type[HoldfastError]] = {
     for kind in vars(errors).values()
     if isinstance(kind, type) and issubclass(kind, HoldfastError) and not issubclass(kind, JobError)
 }
+_BY_CODE["ERR_TOO_LARGE"] = errors.InvalidInput  # only the API can tell, and no repeat would help
 
 
 def error_of(code: str, detail: str) -> HoldfastError:

@@ -126,6 +126,7 @@ class RemoteEngine(AwaitableCalls):
 
         from holdfast.wire.courier import Courier
 
+        self._peer.come_inside()
         courier = self._courier = Courier(self._peer)
         following = asyncio.create_task(self._follow_on(courier, listener), name="holdfast-changes")
 
@@ -186,10 +187,14 @@ class RemoteEngine(AwaitableCalls):
         return self._hello
 
     def _folder(self, name: str) -> Path:
+        import os
         import tempfile
 
         told = Path(getattr(self._said(), name))
-        return told if self.address.socket is not None else Path(tempfile.gettempdir()) / "holdfast-remote" / name
+        if self.address.socket is not None:
+            return told
+        # Each user has a folder of his own, or the first one would keep all others out.
+        return Path(tempfile.gettempdir()) / f"holdfast-remote-{os.getuid()}" / name
 
     def _call(self, function: Callable[..., Any], args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
         errand = _errand(function, args, kw)
@@ -201,10 +206,10 @@ class RemoteEngine(AwaitableCalls):
     def _follow(self) -> None:
         """Hear what changes in the daemon; whoever may have missed something is told to look for himself."""
         closing, transport, pause = self._closing, self.transport, FIRST_RECONNECT_S
-        while not closing.is_set():
+        while not (closing.is_set() or self._is_unheard()):
             with suppress(HoldfastError, msgspec.DecodeError):
                 for line in transport.lines("/v1/changes"):
-                    if closing.is_set():
+                    if closing.is_set() or self._is_unheard():
                         return
                     pause = FIRST_RECONNECT_S
                     if line.startswith(GREETING):
@@ -214,6 +219,14 @@ class RemoteEngine(AwaitableCalls):
                         self._announce(changes)
             closing.wait(pause)
             pause = min(pause * 2, LONGEST_PAUSE_S)
+
+    def _is_unheard(self) -> bool:
+        """Whether nobody listens any more; the next one who does begins to follow anew."""
+        with self._lock:
+            if self._listeners:
+                return False
+            self._following = None
+            return True
 
     async def _follow_on(self, courier: Courier, listener: Listener) -> None:
         """As `_follow`, on the event loop of a worker."""

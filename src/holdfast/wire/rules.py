@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 import msgspec
 from msgspec import Meta, Raw, Struct
 
+from holdfast.core.job import StateName
 from holdfast.core.limits import MAX_INT, MAX_NAME, MAX_PAYLOAD, MAX_PRIORITY, MAX_SUBJECT
 from holdfast.core.timing import FAR_FUTURE, LONGEST
 
@@ -33,11 +34,15 @@ _UUID = r"^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}" + _END
 
 
 class Rule(Struct, frozen=True):
-    """What a value may be: for msgspec, and in words. `kind` takes the place of the type that the shape has."""
+    """What a value may be: for msgspec, and in words. `kind` takes the place of the type that the shape has.
+
+    Where the shape has a list of such values, there are at most `most` of them.
+    """
 
     says: str
     meta: Meta | None = None
     kind: Any = None
+    most: int = MOST_ITEMS
 
 
 def _text(says: str, longest: int, pattern: str, shortest: int = 1) -> Rule:
@@ -66,11 +71,12 @@ DOCUMENT = _text(f"JSON of at most {MAX_PAYLOAD} bytes", MAX_PAYLOAD, r"^[^\x00]
 REASON = _text(f"1 to {LONGEST_REASON} characters, none of them NUL", LONGEST_REASON, r"^[^\x00]+$")
 MOMENT = Rule("milliseconds since 1970, up to the year 9999", Meta(ge=0, le=FAR_FUTURE))
 DURATION = Rule("milliseconds, from 0 to 100 years", Meta(ge=0, le=LONGEST))
-COUNT = _number(0, MAX_INT)
+STATES = Rule("states out of " + ", ".join(StateName) + ", each once", most=len(StateName))
 WHOLE = Rule("a whole number of 64 bits", Meta(ge=-MAX_INT - 1, le=MAX_INT))
 JOB_REF = Rule(
     "the id of a job or its number",
-    kind=Annotated[str, Meta(pattern=_LABEL, min_length=1, max_length=MAX_NAME)] | Annotated[int, Meta(ge=1, le=MAX_INT)],
+    kind=Annotated[str, Meta(pattern=_LABEL, min_length=1, max_length=MAX_NAME)]
+    | Annotated[int, Meta(ge=1, le=MAX_INT)],
 )
 PAYLOAD = Rule(
     "a JSON object, or a JSON object as text",
@@ -134,13 +140,18 @@ RULES: Mapping[str, Rule] = {
     "subject": _label(MAX_SUBJECT),
     "subject_prefix": _label(MAX_SUBJECT),
     "error_text": LABEL,
-    "code": LABEL,
     "reason": REASON,
-    "text": REASON,
+    "code": _text(f"at most {MAX_NAME} characters, no control characters", MAX_NAME, r"^[^\x00-\x1f\x7f]*" + _END, 0),
+    # What a task says: a report that is refused would cost its result.
+    "Skipped.reason": TEXT,
+    "Yielded.reason": TEXT,
+    "Progress.text": TEXT,
     "lock_path": _label(LONGEST_PATH),
     "log_path": _label(LONGEST_PATH),
     "NewSession.kind": _one_of(Literal["worker", "embedded"]),
     "close_session.status": _one_of(Literal["success", "error", "unknown"]),
+    "state": STATES,
+    "states": STATES,
     # JSON.
     "payload": PAYLOAD,
     "result": DOCUMENT,
@@ -215,7 +226,8 @@ def _constrained(hint: Any, rule: Rule | None) -> Any:
         return Union[tuple(dict.fromkeys(_flat(inner)))]  # noqa: UP007  # built, not written
     if origin is not None and args and not (isinstance(hint, type) and issubclass(hint, Enum)):
         items = tuple(arg if arg is Ellipsis else _constrained(arg, rule) for arg in args)
-        return Annotated[origin[items if len(items) > 1 else items[0]], Meta(max_length=MOST_ITEMS)]
+        most = MOST_ITEMS if rule is None else rule.most
+        return Annotated[origin[items if len(items) > 1 else items[0]], Meta(max_length=most)]
     return hint
 
 

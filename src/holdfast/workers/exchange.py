@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from concurrent.futures import Future
 from contextlib import suppress
 
-from holdfast.core.errors import HoldfastError
+from holdfast.core.errors import HoldfastError, InvalidInput
 from holdfast.core.job import RunId, SessionId, StateName
 from holdfast.core.requests import ANY_QUEUE, Claimed, ClaimRequest, QueueSlots, Report
 from holdfast.core.settle import Broke
@@ -23,6 +23,7 @@ from holdfast.store.scripts.progress import Progress, save_checkpoint
 from holdfast.store.scripts.sessions import close_session
 from holdfast.workers.context import Context
 from holdfast.workers.files import USUAL, LogLimits, RunFiles
+from holdfast.workers.outbox import how_many_fit, refused
 from holdfast.workers.raising import StopReason
 from holdfast.workers.runner import Runner
 from holdfast.workers.spec import TaskSpec
@@ -69,8 +70,10 @@ class Exchange(Loop):
         self._closed = False
         self._hurried = False
         self._missed_an_answer = False
+        self._one_by_one = False
         self._is_asking = False
         self._asked_at = 0.0
+        self._talking = asyncio.Lock()
         self._settled = asyncio.Event()
         self._home = asyncio.get_running_loop()
         self._log_limits = log_limits
@@ -84,6 +87,10 @@ class Exchange(Loop):
 
     async def exchange_once(self) -> int:
         """Send what is to be said, take what is to be had; how many jobs were taken."""
+        async with self._talking:
+            return await self._exchange_once()
+
+    async def _exchange_once(self) -> int:
         reports, notes = self._collect()
         holds = tuple(self._held) if self._missed_an_answer else None
         request = self._request(reports)
@@ -91,6 +98,10 @@ class Exchange(Loop):
         self._asked_at = time.monotonic()
         try:
             answer = await self._engine.write(exchange, reports, notes, request, holds, self.clock.now())
+        except InvalidInput as error:
+            # Sent again as it is, it would be refused again, and nothing else would ever leave this worker.
+            self._take_back(reports, notes, error)
+            raise
         except BaseException:
             # Whether it was written is not known here. Reports can be repeated; jobs we were given but never saw
             # go back with the next exchange, which lists what is held.
@@ -169,10 +180,25 @@ class Exchange(Loop):
 
     def _collect(self) -> tuple[list[Report], list[Progress]]:
         with self._lock:
-            reports, self._outbox = self._outbox, []
-            notes, self._notes = list(self._notes.values()), {}
+            is_careful = self._one_by_one
+            few = 1 if is_careful else how_many_fit(self._outbox)
+            reports, self._outbox = self._outbox[:few], self._outbox[few:]
+            notes: list[Progress] = []
+            if not is_careful:
+                notes, self._notes = list(self._notes.values()), {}
+            self._one_by_one = is_careful and bool(self._outbox)
             self._wake_is_coming = self._breath_is_coming = False
+            if self._outbox:
+                self.wake()
         return reports, notes
+
+    def _take_back(self, reports: list[Report], notes: list[Progress], error: InvalidInput) -> None:
+        """What was refused goes one by one; alone, it goes as the failure that it is."""
+        if len(reports) == 1 and not notes:
+            reports = [refused(reports[0], error)]
+        with self._lock:
+            self._outbox[:0] = reports
+            self._one_by_one = bool(self._outbox)
 
     def _request(self, reports: list[Report]) -> ClaimRequest:
         """The slots that are free once the reports that travel along are written."""
@@ -247,13 +273,16 @@ class Exchange(Loop):
 
     async def deliver_last(self, reports: list[Report]) -> None:
         """Deliver these and what else has ended; whatever is held besides goes back. Nothing is held afterwards."""
-        ended, _ = self._collect()
-        try:
-            await self._engine.write(exchange, [*ended, *reports], [], self._request([]), (), self.clock.now())
-        except BaseException:
-            with self._lock:
-                self._outbox[:0] = ended
-            raise
+        async with self._talking:
+            while len(self._outbox) > how_many_fit(self._outbox) or self._one_by_one:
+                await self._exchange_once()
+            ended, _ = self._collect()
+            try:
+                await self._engine.write(exchange, [*ended, *reports], [], self._request([]), (), self.clock.now())
+            except BaseException:
+                with self._lock:
+                    self._outbox[:0] = ended
+                raise
 
     def _deliver_late(self, reports: list[Report]) -> None:
         """Without the loop that would try again; what cannot be written now is settled with the session."""

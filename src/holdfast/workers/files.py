@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 
 from holdfast.core.job import JobId, Millis, RunId
+from holdfast.core.limits import MAX_PAYLOAD
 from holdfast.store.files import JobFiles, segment_name, segments_of
 
 SEGMENT_BYTES = 8 << 20
@@ -179,7 +180,12 @@ class RunFiles:
                 with suppress(OSError):
                     self.artifact_folder.rmdir()
                 return None
-            return msgspec.json.encode(made).decode()
+            encoded = msgspec.json.encode(made)
+            while len(encoded) > MAX_PAYLOAD:
+                # The list is too long to be kept, the files are there all the same.
+                made = made[: len(made) * 3 // 4]
+                encoded = msgspec.json.encode(made)
+            return encoded.decode()
         except Exception:
             log.exception("the artifacts of job %s cannot be listed", self._job_id)
             return None

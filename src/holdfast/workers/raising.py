@@ -159,9 +159,9 @@ def raised(error: BaseException, permanent: tuple[type[BaseException], ...]) -> 
         case Skip():
             return Skipped(_message(error))
         case TaskError():
-            return Broke(Failure(error.kind, storable(str(error.code))[:LONGEST_CODE], _message(error)))
+            return Broke(Failure(error.kind, _code(error.code), _message(error)))
         case _:
-            return Broke(Failure(_kind(error, permanent), type(error).__qualname__, _message(error)))
+            return Broke(Failure(_kind(error, permanent), _code(type(error).__qualname__), _message(error)))
 
 
 def _kind(error: BaseException, permanent: tuple[type[BaseException], ...]) -> FailureKind:
@@ -171,6 +171,11 @@ def _kind(error: BaseException, permanent: tuple[type[BaseException], ...]) -> F
     if out_of_room or isinstance(error, MemoryError | StoreError):
         return FailureKind.INFRA
     return FailureKind.TRANSIENT
+
+
+def _code(given: object) -> str:
+    """A code is one line that can be searched for."""
+    return "".join(char if char.isprintable() else " " for char in storable(str(given)))[:LONGEST_CODE]
 
 
 def _message(error: BaseException) -> str:

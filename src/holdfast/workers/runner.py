@@ -141,6 +141,10 @@ class Runner:
         """Whether the run has a process of its own that is under way. Called from any thread."""
         return self._subprocesses is not None and self._subprocesses.has(run_id)
 
+    def end_programs(self) -> bool:
+        """End what has a process of its own, and wait until it has reported; False if something is left."""
+        return self._subprocesses is None or self._subprocesses.end()
+
     def ask_for_answer(self, answer: Callable[[], None]) -> None:
         """Have the event loop call `answer`, which it does at once unless a coroutine blocks it."""
         self._call(answer)

@@ -6,6 +6,7 @@ delivers what became of the deaf run, and goes in the same breath; whoever keeps
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable
 
@@ -17,7 +18,7 @@ from holdfast.workers.exchange import Exchange
 from holdfast.workers.raising import StopReason, stopped
 from holdfast.workers.runner import ActiveRun
 
-LOOK_S = 0.5
+LOOK_S = 1.0
 OTHERS_S = 600.0
 OTHERS_GRACE_S = 10.0
 
@@ -40,28 +41,33 @@ class StuckWatch(Loop):
     async def tick(self) -> float | None:
         deaf = self._deaf()
         if not deaf:
-            return LOOK_S
+            return self._look_s
         self._exchange.stop_claiming()
         self._say(deaf)
         is_blocked = self._silence() >= self._grace()
         if is_blocked:
             # Functions in threads still end, but nobody delivers that.
             self._runner.flush()
-        if self._may_go(deaf, is_blocked):
+        # Processes do not go with this one: what is given back here must not run on beside its next run.
+        if self._may_go(deaf, is_blocked) and await asyncio.to_thread(self._runner.end_programs):
             await self._exchange.deliver_last([self._report(run) for run in deaf])
             self._leave()
-        return LOOK_S
+        return self._look_s
+
+    @property
+    def _look_s(self) -> float:
+        return max(0.05, min(LOOK_S, self._grace()))
 
     def _deaf(self) -> list[ActiveRun]:
         """Runs that should have ended a while ago; their own event loop need not know, it may be blocked."""
         now, grace, found = self.clock.monotonic(), self._grace(), []
         for run in self._runner.active:
             timeout = run.claimed.timeout_ms
+            # Asked from now on, and not since then: a machine that slept has not told the run before either.
             if timeout is not None and now - run.started > timeout / 1000:
-                run.note_asked(StopReason.TIMEOUT, run.started + timeout / 1000)
-            overdue = 0 if run.claimed.deadline is None else self.clock.now() - run.claimed.deadline
-            if overdue > 0:
-                run.note_asked(StopReason.DEADLINE, now - overdue / 1000)
+                run.note_asked(StopReason.TIMEOUT, now)
+            if run.claimed.deadline is not None and self.clock.now() > run.claimed.deadline:
+                run.note_asked(StopReason.DEADLINE, now)
             if run.asked is not None and run.asked[0] is not StopReason.SHUTDOWN and now - run.asked[1] >= grace:
                 found.append(run)
         return found
@@ -110,4 +116,12 @@ class StuckWatch(Loop):
     def _report(self, run: ActiveRun) -> Report:
         assert run.asked is not None
         took = round((self.clock.monotonic() - run.started) * 1000)
-        return Report(run.claimed.run_id, run.claimed.job_id, stopped(run.asked[0]), took)
+        artifacts, log_path = run.context._close_files()
+        return Report(
+            run.claimed.run_id,
+            run.claimed.job_id,
+            stopped(run.asked[0]),
+            took,
+            artifacts=artifacts,
+            log_path=log_path,
+        )

@@ -242,14 +242,19 @@ class Subprocesses:
         for run in self._runs():
             run.stop(reason)
 
-    def close(self) -> None:
-        """End what is still there, without its grace, and wait until it has reported."""
-        self._forget_clock()
+    def end(self) -> bool:
+        """End what is still there, without its grace, and wait until it has reported; False if something is left."""
         for run in self._runs():
             run.hurry()
         with self._changed:
             if not self._changed.wait_for(lambda: not self._active, CLOSE_S):
                 log.error("%d processes could not be ended", len(self._active))
+            return not self._active
+
+    def close(self) -> None:
+        """End everything."""
+        self._forget_clock()
+        self.end()
         self._threads.close()
 
     def _work(self, run: ProcessRun) -> None:

@@ -17,7 +17,7 @@ from holdfast import HoldfastError, JobHandle, StateName
 from tests.chaos.journal import Journal
 from tests.chaos.programs import siege_app as app
 
-BACKLOG = 60
+BACKLOG = 150
 LIVE = (StateName.SCHEDULED, StateName.QUEUED, StateName.RUNNING)
 COMMAND = str(Path(__file__).with_name("siege_command.py"))
 
@@ -62,7 +62,7 @@ def line_up() -> None:
 
 
 def flood() -> None:
-    for handle in app.plain.enqueue_many([{"n": n} for n in range(20)]):
+    for handle in app.plain.enqueue_many([{"n": n} for n in range(40)]):
         acked(handle)
 
 

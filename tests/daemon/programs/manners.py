@@ -34,6 +34,15 @@ def short(ctx: Context) -> str:
 
 
 @hf.task
+def parent(ctx: Context) -> str:
+    """Enqueues another job once the file `finish` is there."""
+    with journal.run(ctx):
+        until((folder / "finish").exists, "it is time")
+        child: str = ctx.enqueue(plain, n=7).id
+        return child
+
+
+@hf.task
 async def long(ctx: Context) -> None:
     """Ends when it is asked to."""
     with journal.run(ctx):
@@ -69,6 +78,8 @@ def stopped(ctx: Context) -> int:
     with journal.run(ctx):
         if ctx.attempt == 1:
             os.kill(os.getpid(), signal.SIGSTOP)
+            # Another thread may take the signal, and this one go on for a moment.
+            time.sleep(3600)
         return ctx.attempt
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import msgspec
 from msgspec import Struct
 
-from holdfast.core.errors import NotFound
+from holdfast.core.errors import Elsewhere, NotFound
 from holdfast.core.job import TERMINAL, JobId, RunId
 from holdfast.core.limits import check_int
 from holdfast.core.run import Run
 from holdfast.store.engine import Engine, Tx
 from holdfast.store.files import Artifact, Excerpt, JobFiles
+from holdfast.store.machine import node_name
 from holdfast.store.scripts.look import find_last, find_run, runs_of
 from holdfast.store.statements import sql
 
@@ -30,10 +31,11 @@ class LogPart(Struct, frozen=True):
 
 
 class Source(Struct, frozen=True):
-    """The run whose log is meant, if there is one yet, and whether nothing can be added to it."""
+    """The run whose log is meant, if there is one yet, where it ran, and whether nothing can be added to it."""
 
     run: Run | None
     has_ended: bool
+    node: str | None = None
 
 
 class Located(Struct, frozen=True):
@@ -41,6 +43,18 @@ class Located(Struct, frozen=True):
 
     run: Run
     node: str | None
+
+    def check_here(self, what: str, here: str | None = None) -> None:
+        """Elsewhere, if what is not here may be on the machine that the run was on."""
+        here = here or node_name()
+        if self.node is not None and self.node != here:
+            said = f"{what} of run {self.run.id} is on node {self.node!r}; this is {here!r}"
+            raise Elsewhere(f"{said}: ask the daemon there")
+
+    def check_log_here(self, found: Excerpt, here: str | None = None) -> None:
+        """The same for a log of which nothing was found, unless the run ended without having one."""
+        if found.end == 0 and (self.run.status is None or self.run.log_path is not None):
+            self.check_here("the log", here)
 
 
 def read_log(
@@ -53,7 +67,9 @@ def read_log(
     source = engine.query(_source, job_id, run_id)
     if source.run is None:
         return _part(source, Excerpt(0, b"", 0))
-    return _part(source, JobFiles(engine.files).read(source.run.job_id, source.run.id, offset, limit))
+    found = JobFiles(engine.files).read(source.run.job_id, source.run.id, offset, limit)
+    Located(source.run, source.node).check_log_here(found)
+    return _part(source, found)
 
 
 def tail_log(engine: Engine, job_id: JobId, run_id: RunId | None = None, lines: int = 10) -> LogPart:
@@ -62,7 +78,9 @@ def tail_log(engine: Engine, job_id: JobId, run_id: RunId | None = None, lines: 
     source = engine.query(_source, job_id, run_id)
     if source.run is None:
         return _part(source, Excerpt(0, b"", 0))
-    return _part(source, JobFiles(engine.files).tail(source.run.job_id, source.run.id, lines))
+    found = JobFiles(engine.files).tail(source.run.job_id, source.run.id, lines)
+    Located(source.run, source.node).check_log_here(found)
+    return _part(source, found)
 
 
 def list_artifacts(engine: Engine, job_id: JobId) -> list[Artifact]:
@@ -97,7 +115,8 @@ def _source(tx: Tx, job_id: JobId, run_id: RunId | None) -> Source:
             raise NotFound(f"job {job_id} has no run {run_id!r}")
     if not runs:
         return Source(None, find_last(tx, job_id).state.name in TERMINAL)
-    return Source(runs[-1], runs[-1].status is not None)
+    last = runs[-1]
+    return Source(last, last.status is not None, tx.value(sql.node_of_session, id=last.session_id))
 
 
 def _part(source: Source, found: Excerpt) -> LogPart:

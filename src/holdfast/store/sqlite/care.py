@@ -130,13 +130,29 @@ def restored(path: str, copy: Path, aside: Path, tell: Tell = lambda done, total
             living = users(real)
             if living:
                 raise Conflict(f"{len(living)} programs work on {path}; stop them first: holdfast sessions")
-            for tail in ("", *TAIL):
-                if os.path.exists(real + tail):
-                    os.replace(real + tail, f"{aside}{tail}")
+            if os.path.exists(real):
+                _set_aside(real, aside)
             fresh.replace(real)
             _sync(Path(real).parent)
     finally:
         fresh.unlink(missing_ok=True)
+
+
+def _set_aside(real: str, aside: Path) -> None:
+    """Give a file another name; it keeps its own until a copy takes that, so that whoever is killed leaves a file."""
+    try:
+        with closing(connect(real, writable=True, durability="full")) as connection:
+            connection.set_busy_timeout(TOOL_BUSY_MS)
+            connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+        os.link(real, aside)
+    except (*DATABASE_ERRORS, OSError):
+        # It is damaged, or the disk knows no second names: all of its parts move, one after the other.
+        for tail in ("", *TAIL):
+            if os.path.exists(real + tail):
+                os.replace(real + tail, f"{aside}{tail}")
+    # What was in the log is in the file by now; beside a copy it would do harm.
+    for tail in TAIL:
+        Path(real + tail).unlink(missing_ok=True)
 
 
 def compacted(path: str) -> None:

@@ -1,0 +1,38 @@
+"""Which reports travel together, and what becomes of one that is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import structs
+
+from holdfast.core.errors import InvalidInput
+from holdfast.core.requests import Report
+from holdfast.core.retry import Failure, FailureKind
+from holdfast.core.settle import Broke, Completed
+
+MOST_AT_ONCE = 2 << 20  # characters; as JSON in JSON they may become four times as many bytes
+SMALL_REPORT = 1 << 10
+LONGEST_REFUSAL = 1_000
+
+
+def how_many_fit(reports: Sequence[Report]) -> int:
+    """How many of these go together; one always does."""
+    room = MOST_AT_ONCE
+    for number, report in enumerate(reports):
+        room -= _size(report)
+        if room < 0:
+            return max(1, number)
+    return len(reports)
+
+
+def refused(report: Report, error: InvalidInput) -> Report:
+    """The failure to report instead: sent again as it is, it would be refused again, for ever."""
+    said = f"what became of it was refused: {error}"[:LONGEST_REFUSAL]
+    outcome = Broke(Failure(FailureKind.PERMANENT, "ERR_REPORT_REFUSED", said))
+    return structs.replace(report, outcome=outcome, traceback=None, artifacts=None, log_path=None)
+
+
+def _size(report: Report) -> int:
+    said = report.outcome.result if isinstance(report.outcome, Completed) else ""
+    return SMALL_REPORT + len(said) + len(report.traceback or "") + len(report.artifacts or "")

@@ -1,0 +1,38 @@
+"""Tasks for the tests of the command line."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from holdfast import Context, Holdfast, Retry
+
+hf = Holdfast()
+
+
+@hf.task
+def double(x: int) -> int:
+    return 2 * x
+
+
+@hf.task
+def fail(reason: str) -> None:
+    raise ValueError(reason)
+
+
+@hf.task(queue="slow")
+def hold(ctx: Context, until: str) -> None:
+    """Runs until the file is there."""
+    ctx.progress(0.25, "a quarter")
+    while not Path(until).exists():
+        ctx.check()
+        time.sleep(0.01)
+
+
+@hf.task(retry=Retry(1, initial=0))
+def second_time(path: str) -> str:
+    """Fails once."""
+    if not Path(path).exists():
+        Path(path).touch()
+        raise ValueError("not yet")
+    return "at last"

@@ -1,0 +1,144 @@
+"""Queues, groups and reservations from the command line."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.chaos.processes import until
+from tests.cli.shell import Shell
+
+
+def queue_of(sh: Shell, name: str) -> dict[str, object]:
+    [found] = sh.ok("queue", name, "--json").json
+    return dict(found)
+
+
+def test_a_queue_is_limited_and_freed(sh: Shell) -> None:
+    assert queue_of_limit(sh, "--limit", 2) == 2
+    assert queue_of_limit(sh) == 2
+    sh.number("enqueue", "double", '{"x": 1}', "--queue", "narrow", "--delay", "1h")
+    assert queue_of_limit(sh, "--no-limit") is None
+
+
+def queue_of_limit(sh: Shell, *words: object) -> object:
+    [found] = sh.ok("queue", "narrow", *words, "--json").json
+    return found["concurrency"]
+
+
+def test_a_queue_nobody_knows_is_told_with_those_that_are_known(sh: Shell) -> None:
+    sh.number("enqueue", "double", '{"x": 1}', "--queue", "known", "--delay", "1h")
+    said = sh("queue", "unknown")
+    assert said.code == 2
+    assert "known" in said.err
+
+
+def test_a_paused_queue_shows_why(sh: Shell) -> None:
+    sh.ok("pause", "resting", "sleeping", "--reason", "night")
+    assert queue_of(sh, "sleeping")["pause_reason"] == "night"
+    [line] = [line for line in sh.ok("queue").lines if line.startswith("resting")]
+    assert line.endswith("ago: night")
+    sh.ok("resume", "resting", "sleeping")
+    assert sh("queue", "resting").code == 2
+
+
+def test_a_group_is_found_by_its_name(sh: Shell) -> None:
+    group = sh.ok("group", "create", "release", "--on-failure", "continue").out.strip()
+    job = sh.number("enqueue", "double", '{"x": 1}', "--group", "release")
+    sh.ok("wait", job)
+    view = sh.ok("group", "show", "release", "--json").json
+    assert (view["group"]["id"], view["status"], list(view["members"].values())) == (group, "COMPLETED", ["DONE"])
+    assert sh.ok("group", "show", group).lines[0] == f"group    {group}"
+    assert any("release" in line and "1 of 1" in line for line in sh.ok("group", "ls").lines)
+    assert sh.ok("ls", "--group", "release", "-q").lines == [str(job)]
+
+
+def test_a_group_is_cancelled_as_a_whole(sh: Shell) -> None:
+    sh.ok("group", "create", "doomed")
+    for _ in range(2):
+        sh.number("enqueue", "double", '{"x": 1}', "--group", "doomed", "--delay", "1h")
+    assert "this would cancel 2 jobs" in sh("group", "cancel", "doomed").err
+    assert sh.ok("group", "cancel", "doomed", "--yes").out == "2 cancelled, 0 asked to stop\n"
+
+
+def test_a_group_nobody_knows_is_told(sh: Shell) -> None:
+    said = sh("group", "show", "nobody")
+    assert (said.code, said.err.startswith("holdfast: there is no group 'nobody'")) == (1, True)
+
+
+def test_directly_run_is_a_command_with_its_exit_code(sh: Shell) -> None:
+    said = sh("direct", "--", "sh", "-c", "echo here; exit 6")
+    assert (said.code, said.out) == (6, "here\n")
+    assert sh("direct", "--", "sh", "-c", "kill -TERM $$").code == 128 + signal.SIGTERM
+    assert sh("direct", "--", "no-such-program-here").code == 127
+    assert sh.ok("status", "--json").json["reservations"] == []
+
+
+def test_nothing_starts_while_a_command_runs_directly(sh: Shell, tmp_path: Path) -> None:
+    script = f"touch {tmp_path}/begun; while [ ! -e {tmp_path}/end ]; do sleep 0.02; done"
+    direct = sh.start("direct", "--", "sh", "-c", script)
+    until((tmp_path / "begun").exists, "it runs")
+    job = sh.number("enqueue", "double", '{"x": 1}')
+    assert "✗ reservation         everything is reserved by holdfast direct -- sh" in sh.ok("why", job).out
+    assert "everything by holdfast direct -- sh" in sh.ok("status").out
+    (tmp_path / "end").touch()
+    assert direct.wait(60) == 0
+    sh.ok("wait", job)
+
+
+def test_a_queue_is_kept_still_alone(sh: Shell, tmp_path: Path) -> None:
+    script = f"touch {tmp_path}/begun; while [ ! -e {tmp_path}/end ]; do sleep 0.02; done"
+    direct = sh.start("direct", "--queue", "gpu", "--", "sh", "-c", script)
+    until((tmp_path / "begun").exists, "it runs")
+    assert sh.ok("enqueue", "double", '{"x": 2}', "--wait").out == "4\n"
+    said = sh("direct", "--queue", "gpu", "--wait", "0", "--", "true")
+    assert said.code == 1
+    assert "'gpu' is reserved by holdfast direct -- sh" in said.err
+    (tmp_path / "end").touch()
+    assert direct.wait(60) == 0
+
+
+def test_what_runs_is_waited_for_only_as_long_as_was_said(sh: Shell, tmp_path: Path) -> None:
+    job = sh.number("run", "-q", "busy", "--", "sh", "-c", f"while [ ! -e {tmp_path}/end ]; do sleep 0.02; done")
+    until(lambda: sh.ok("show", job, "--json").json["job"]["state"]["name"] == "RUNNING", "it runs")
+    said = sh("direct", "-q", "busy", "--wait", "10ms", "--", "true")
+    assert said.code == 1
+    assert "what runs in 'busy' has not ended in time" in said.err
+    assert sh.ok("status", "--json").json["reservations"] == []
+    waiting = sh.start("direct", "-q", "busy", "--", "echo", "mine")
+    until(lambda: sh.ok("status", "--json").json["reservations"], "it waits")
+    (tmp_path / "end").touch()
+    assert waiting.communicate(timeout=60)[0] == "mine\n"
+    sh.ok("wait", job)
+
+
+def test_a_reservation_ends_with_a_command_line_that_is_killed(sh: Shell, tmp_path: Path) -> None:
+    direct = sh.start("direct", "-q", "orphaned", "--", "sh", "-c", f"echo $$ > {tmp_path}/pid; exec sleep 1000")
+    until(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text().strip(), "it runs")
+    direct.kill()
+    direct.wait()
+    until(lambda: sh.ok("status", "--json").json["reservations"] == [], "the reservation has ended")
+    os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
+
+
+@pytest.mark.parametrize(("scope", "code"), [((), 2), (("-q", "default"), 2), (("-q", "elsewhere"), 0)])
+def test_a_run_cannot_reserve_what_it_runs_in(sh: Shell, scope: tuple[str, ...], code: int) -> None:
+    from tests.cli.shell import HOLDFAST
+
+    home = str(sh.home.folder)
+    said = sh("run", "--wait", "--", HOLDFAST, "direct", "--home", home, *scope, "--", "echo", "mine")
+    assert said.code == code
+    assert ("which the reservation would wait for" in said.out) == bool(code)
+
+
+def test_ctrl_c_is_for_the_command_that_runs_directly(sh: Shell) -> None:
+    script = "trap 'echo caught; exit 9' INT; echo ready; while :; do sleep 0.05; done"
+    terminal = sh.terminal("direct", "-q", "mine", "--", "sh", "-c", script)
+    terminal.wait_for("ready")
+    terminal.interrupt()
+    assert terminal.end() == 9
+    assert "caught" in terminal.text
+    assert sh.ok("status", "--json").json["reservations"] == []

@@ -1,0 +1,154 @@
+"""Commands as jobs: their words, their output, their exit code."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.chaos.processes import until
+from tests.cli.shell import Shell
+
+
+def test_a_command_is_queued_and_its_words_are_shown(sh: Shell) -> None:
+    job = sh.number("run", "--", "echo", "two words", "--flag")
+    sh.ok("wait", job)
+    assert "echo 'two words' --flag" in sh.ok("ls", "-n", 1).out
+    assert sh.ok("logs", job).out == "two words --flag\n"
+
+
+def test_options_behind_the_command_are_its_own(sh: Shell) -> None:
+    assert sh.ok("run", "--wait", "printf", "%s", "--json").out == "--json"
+
+
+def test_waiting_streams_the_output_and_ends_with_the_exit_code(sh: Shell) -> None:
+    said = sh("run", "--wait", "--", "sh", "-c", "echo out; echo err >&2; exit 7")
+    assert (said.code, sorted(said.lines)) == (7, ["err", "out"])
+    assert "is FAILED" in said.err
+    assert sh.ok("run", "--wait", "--", "true").out == ""
+
+
+def test_death_by_a_signal_is_128_and_its_number(sh: Shell) -> None:
+    said = sh("run", "--wait", "--retries", 0, "--", "sh", "-c", "kill -USR1 $$")
+    assert said.code == 128 + signal.SIGUSR1
+
+
+def test_a_command_that_does_not_exist_is_exit_code_1_or_that_of_a_shell(sh: Shell) -> None:
+    said = sh("run", "--wait", "--", "no-such-program-here")
+    assert said.code in (1, 127)
+    assert "no-such-program-here" in said.err
+
+
+def test_a_command_starts_here_with_its_own_variables(sh: Shell, tmp_path: Path) -> None:
+    script = 'echo "$PWD $GIVEN $TAKEN"'
+    words = ("run", "--wait", "-e", "GIVEN=a=b", "-e", "TAKEN", "--cwd", tmp_path, "--", "sh", "-c", script)
+    assert sh.ok(*words, env={"TAKEN": "from here"}).out == f"{tmp_path} a=b from here\n"
+
+
+def test_the_output_of_all_tries_is_streamed(sh: Shell, tmp_path: Path) -> None:
+    script = f"echo try; test -e {tmp_path}/mark || {{ touch {tmp_path}/mark; exit 1; }}"
+    assert sh.ok("run", "--wait", "--retries", 1, "--", "sh", "-c", script).lines == ["try", "try"]
+
+
+def test_a_group_runs_its_commands_in_order(sh: Shell, tmp_path: Path) -> None:
+    sh.ok("group", "create", "steps", "--sequential")
+    jobs = [sh.number("run", "--group", "steps", "--", "sh", "-c", f"echo {n} >> {tmp_path}/said") for n in range(3)]
+    sh.ok("wait", *jobs)
+    assert (tmp_path / "said").read_text() == "0\n1\n2\n"
+
+
+def test_ctrl_c_lets_the_job_go_on_and_says_so(sh: Shell, tmp_path: Path) -> None:
+    script = f"echo begun; while [ ! -e {tmp_path}/end ]; do sleep 0.02; done; echo ended"
+    terminal = sh.terminal("run", "--wait", "--", "sh", "-c", script)
+    terminal.wait_for("begun")
+    terminal.interrupt()
+    assert terminal.end() == 130
+    [job] = sh.ok("ls", "-q", "--state", "running", "--task", "command").lines
+    assert f"job {job} goes on; its output: holdfast logs -f {job}" in terminal.text
+    (tmp_path / "end").touch()
+    assert sh.ok("wait", job).out == "DONE\n"
+    assert sh.ok("logs", job).lines == ["begun", "ended"]
+
+
+@pytest.mark.parametrize("how", ["--json"])
+def test_a_waited_for_command_can_be_read_by_a_program(sh: Shell, how: str) -> None:
+    said = sh("run", "--wait", how, "--", "sh", "-c", "exit 4")
+    assert (said.code, said.json["state"]["name"]) == (4, "FAILED")
+
+
+def test_logs_can_be_cut_to_the_last_lines(sh: Shell) -> None:
+    job = sh.number("run", "--", "seq", 100)
+    sh.ok("wait", job)
+    assert sh.ok("logs", job, "--tail", 2).lines == ["99", "100"]
+    assert sh.ok("logs", job, "--tail", 0).out == ""
+    assert len(sh.ok("logs", job).lines) == 100
+
+
+def test_logs_of_each_run_can_be_read(sh: Shell, tmp_path: Path) -> None:
+    script = f"test -e {tmp_path}/mark && echo second || {{ touch {tmp_path}/mark; echo first; exit 1; }}"
+    job = sh.number("run", "--retries", 1, "--", "sh", "-c", script)
+    sh.ok("wait", job)
+    assert sh.ok("logs", job).out == "second\n"
+    assert sh.ok("logs", job, "--run", 1).out == "first\n"
+    said = sh("logs", job, "--run", 3)
+    assert (said.code, said.err) == (2, f"holdfast: job {job} has 2 runs; there is no run 3\n")
+
+
+def test_following_ends_with_the_job(sh: Shell, tmp_path: Path) -> None:
+    script = f"echo begun; while [ ! -e {tmp_path}/end ]; do sleep 0.02; done; echo ended; exit 3"
+    job = sh.number("run", "--", "sh", "-c", script)
+    following = sh.start("logs", "-f", job)
+    assert following.stdout is not None
+    assert following.stdout.readline() == "begun\n"
+    (tmp_path / "end").touch()
+    out, err = following.communicate(timeout=60)
+    assert (out, err, following.returncode) == ("ended\n", "", 0)
+
+
+def test_following_a_job_that_waits_begins_when_it_runs(sh: Shell) -> None:
+    sh.ok("pause", "later")
+    job = sh.number("run", "-q", "later", "--", "echo", "now")
+    following = sh.start("logs", "-f", job)
+    sh.ok("resume", "later")
+    out, _ = following.communicate(timeout=60)
+    assert (out, following.returncode) == ("now\n", 0)
+
+
+def test_big_logs_come_whole(sh: Shell) -> None:
+    job = sh.number("run", "--", "seq", 400_000)
+    sh.ok("wait", job)
+    assert sh.ok("logs", job).out == "".join(f"{n}\n" for n in range(1, 400_001))
+
+
+def test_logs_of_a_job_that_never_ran_say_so(sh: Shell) -> None:
+    job = sh.number("run", "--delay", "1h", "--", "true")
+    said = sh.ok("logs", job)
+    assert (said.out, said.err) == ("", f"job {job} has not run yet; to wait for it: holdfast logs -f {job}\n")
+
+
+def test_pieces_of_a_log_are_json_lines(sh: Shell) -> None:
+    job = sh.number("run", "--", "echo", "hello")
+    sh.ok("wait", job)
+    piece = sh.ok("logs", job, "--json").json
+    assert (piece["text"], piece["eof"], piece["attempt"], piece["offset"]) == ("hello\n", True, 1, 0)
+
+
+def test_a_command_that_is_cancelled_ends(sh: Shell) -> None:
+    job = sh.number("run", "--", "sleep", 1000)
+    until(lambda: sh.ok("show", job, "--json").json["job"]["state"]["name"] == "RUNNING", "it runs")
+    [run] = sh.ok("show", job, "--json").json["runs"]
+    until(lambda: sh.ok("show", job, "--json").json["runs"][0]["pid"], "its process is known")
+    pid = sh.ok("show", job, "--json").json["runs"][0]["pid"]
+    sh.ok("cancel", job)
+    assert sh("wait", job).code == 1
+    until(lambda: not _lives(pid), f"the process of run {run['id']} is gone")
+
+
+def _lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True

@@ -1,0 +1,213 @@
+"""The daemon from the command line: up, down, status, doctor, top, bench."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.chaos.processes import until
+from tests.cli.shell import APP, Said, Shell
+from tests.daemon.house import House
+
+
+def test_a_daemon_in_the_background_is_ready_when_up_returns(empty: Shell) -> None:
+    begun = empty.ok("up", "--detach", "--app", APP, "--json").json
+    assert begun["home"] == str(empty.home.folder)
+    assert empty.ok("enqueue", "double", '{"x": 1}', "--wait").out == "2\n"
+    said = empty("up", "-d")
+    assert said.code == 1
+    assert f"a daemon with pid {begun['pid']} lives in" in said.err
+    assert empty.ok("down").out == "holdfast is down\n"
+    assert not empty.home.socket.exists()
+    assert empty("down").code == 3
+    log = empty.home.log.read_text()
+    assert '"daemon_ready"' in log
+    assert '"daemon_stopped"' in log
+
+
+def test_a_daemon_that_cannot_start_says_why(empty: Shell) -> None:
+    empty.home.create()
+    empty.home.database.write_text("this is no database " * 100)
+    said = empty("up", "-d")
+    assert said.code == 1
+    assert "the daemon did not start: " in said.err
+    assert "meta.db" in said.err
+
+
+def test_settings_that_are_wrong_are_told_before_anything_starts(empty: Shell) -> None:
+    empty.home.create()
+    empty.home.settings.write_text("[daemon]\nworker = 3\n")
+    said = empty("up", "-d")
+    assert said.code == 2
+    assert "worker is not known: did you mean workers?" in said.err
+
+
+def test_the_settings_can_be_printed_and_used_again(empty: Shell, tmp_path: Path) -> None:
+    said = empty.ok("up", "--print-config", "--workers", 3, "--port", 0).out
+    assert "\nworkers = 3\n" in said
+    assert '\n# durability = "full"\n' in said
+    (tmp_path / "mine.toml").write_text(said)
+    printed = empty.ok("up", "--print-config", "--config", tmp_path / "mine.toml", "--json").json
+    assert (printed["daemon"]["workers"], printed["api"]["port"]) == (3, 0)
+
+
+def test_a_daemon_in_a_terminal_greets_and_stops_with_ctrl_c(empty: Shell) -> None:
+    terminal = empty.terminal("up")
+    terminal.wait_for("listening on")
+    terminal.interrupt()
+    assert terminal.end() == 0
+    first, second, third, *_ = terminal.text.splitlines()
+    assert first.endswith(f"home {empty.home.folder}")
+    assert second.split() == ["socket", str(empty.home.socket)]
+    assert "holdfast run --wait -- echo hello" in third
+
+
+def test_down_now_waits_for_no_job(empty: Shell, tmp_path: Path) -> None:
+    empty.home.create()
+    empty.home.settings.write_text('[daemon]\nshort = "1h"\ngrace = "1h"\n')
+    empty.ok("up", "-d")
+    job = empty.number("run", "--", "sh", "-c", f"touch {tmp_path}/begun; sleep 1000")
+    until((tmp_path / "begun").exists, "it runs")
+    assert empty.ok("down", "--now").out == "holdfast is down\n"
+    empty.ok("up", "-d")
+    assert empty.ok("cancel", job).out
+    empty.ok("down", "--now")
+
+
+def test_status_tells_of_daemon_workers_and_queues(sh: Shell) -> None:
+    sh.number("enqueue", "double", '{"x": 1}', "--queue", "shown", "--delay", "1h")
+    lines = {line.split()[0]: line.split()[1:] for line in sh.ok("status").lines if line}
+    assert lines["home"] == [str(sh.home.folder)]
+    assert lines["store"][0] == str(sh.home.database)
+    assert "working" in lines["app-1"]
+    assert lines["shown"] == ["0", "-", "0", "1", "0", "0"]
+    found = sh.ok("status", "--json").json
+    assert [worker["name"] for worker in found["daemon"]["workers"]] == ["system", "app-1"]
+    assert found["stats"]["slots"] == sum(worker["slots"] for worker in found["workers"])
+
+
+def test_a_worker_that_cannot_live_is_shown_and_makes_the_doctor_complain(empty: Shell, tmp_path: Path) -> None:
+    app = tmp_path / "broken.py"
+    app.write_text("raise RuntimeError('no')\n")
+    empty.home.create()
+    empty.home.settings.write_text("[observe]\ncanary_every = 0\n[daemon]\n")
+    empty.ok("up", "-d", "--app", app)
+    until(lambda: "crash loop: ended with code" in empty.ok("status").out, "the crash loop is noticed")
+    said = empty("doctor")
+    assert said.code == 1
+    [line] = [line for line in said.lines if line.startswith("✗")]
+    assert "app-1 ends right after each start" in line
+    assert "cannot be loaded: RuntimeError: no" in (empty.home.log.with_suffix(".err")).read_text()
+    empty.ok("down")
+
+
+def test_the_doctor_finds_nothing_where_all_is_well(sh: Shell) -> None:
+    said = sh.ok("doctor")
+    assert [line for line in said.lines if not line.startswith("✓")] == []
+    report = sh.ok("doctor", "--json").json
+    assert report["is_well"]
+    assert {"program", "home", "token", "socket", "disk", "daemon", "worker", "clock", "store", "invariants"} == {
+        finding["check"] for finding in report["findings"]
+    }
+
+
+def test_the_doctor_complains_of_a_home_that_others_can_read(empty: Shell) -> None:
+    empty.home.create()
+    os.chmod(empty.home.folder, 0o755)
+    said = empty("doctor")
+    assert said.code == 1
+    assert f"✗ home         others can reach {empty.home.folder}; close it: chmod 700" in said.out
+
+
+def test_sessions_are_the_processes_that_claim(sh: Shell) -> None:
+    found = sh.ok("sessions", "--json").json
+    assert sorted(row["session"]["kind"] for row in found) == ["daemon", "worker", "worker"]
+    assert any("double" in line for line in sh.ok("sessions").lines)
+
+
+def test_top_shows_one_frame(sh: Shell) -> None:
+    said = sh.ok("top", "--once").out
+    assert said.startswith("holdfast ")
+    assert "WORKER" in said
+    glance = sh.ok("top", "--json").json
+    assert glance["machine"]["cpus"] == os.cpu_count()
+
+
+def test_top_lives_until_q_is_pressed(sh: Shell) -> None:
+    terminal = sh.terminal("top", "--interval", "0.2")
+    terminal.wait_for("q quits")
+    terminal.resize(40, 12)
+    terminal.type("x")
+    terminal.type("q")
+    assert terminal.end() == 0
+
+
+def test_top_needs_a_terminal(sh: Shell) -> None:
+    said = sh("top")
+    assert (said.code, "holdfast top --once" in said.err) == (2, True)
+
+
+def test_a_measurement_leaves_nothing_behind(sh: Shell) -> None:
+    figures = sh.ok("bench", "--seconds", 1, "--json").json
+    assert figures["drained"] > 0
+    assert min(value for value in figures.values()) > 0
+    assert sh.ok("ls", "--queue", "holdfast.bench", "-q").lines == []
+    assert not any(line.startswith("holdfast.bench") for line in sh.ok("queue").lines)
+
+
+def test_a_worker_by_hand_runs_jobs_of_its_tasks(sh: Shell, house: House, tmp_path: Path) -> None:
+    app = tmp_path / "by_hand.py"
+    app.write_text("from holdfast import Holdfast\nhf = Holdfast()\nhf.task(name='by_hand')(lambda: 'here')\n")
+    worker = sh.start("worker", "--app", app)
+    try:
+        assert sh.ok("enqueue", "by_hand", "--wait").out == '"here"\n'
+    finally:
+        worker.terminate()
+        assert worker.wait(60) == 0
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("stat", "status"),
+        ("ls --st", "--state"),
+        ("ls --state fai", "FAILED"),
+        ("pause kn", "known-queue"),
+        ("db ba", "backup"),
+        ("group show gro", "grown"),
+        ("completion z", "zsh"),
+    ],
+)
+def test_a_shell_completes(sh: Shell, typed: str, offered: str) -> None:
+    sh.number("enqueue", "double", '{"x": 1}', "--queue", "known-queue", "--delay", "1h")
+    sh.ok("group", "create", "grown")
+    assert offered in completed(sh, typed)
+
+
+def test_a_shell_completes_job_numbers(sh: Shell) -> None:
+    job = sh.number("enqueue", "double", '{"x": 1}', "--delay", "1h")
+    assert str(job) in completed(sh, f"show {str(job)[:1]}")
+
+
+def test_completion_is_silent_without_a_daemon(empty: Shell) -> None:
+    said = complete(empty, "show 1")
+    assert (said.out.strip(), said.err) == ("", "")
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_script_of_a_shell_calls_us(empty: Shell, shell: str) -> None:
+    assert "_HOLDFAST_COMPLETE" in empty.ok("completion", shell).out
+
+
+def completed(sh: Shell, typed: str) -> list[str]:
+    return [line.partition(",")[2] for line in complete(sh, typed).lines]
+
+
+def complete(sh: Shell, typed: str) -> Said:
+    words = f"holdfast {typed}"
+    count = str(len(words.split()) - 1)
+    return sh(env={"_HOLDFAST_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": count})
