@@ -176,6 +176,14 @@ def test_what_is_on_another_machine_says_on_which(api: RunningApi, caller: Calle
         reply = caller.get(path)
         assert (reply.status, reply.code) == (404, "ERR_ELSEWHERE")
         assert reply.detail == f"the {what} of run {held.run_id} {where}"
+    for path in ("log", "log/tail"):
+        assert caller.get(f"/v1/jobs/{held.job_id}/{path}").code == "ERR_ELSEWHERE"
+
+
+def test_a_run_that_ended_without_a_log_has_none_elsewhere_either(api: RunningApi, caller: Caller) -> None:
+    held = Held(api, node="there")
+    held.end()
+    assert (caller.get(held.log).body, caller.get(f"/v1/jobs/{held.job_id}/log").json["eof"]) == (b"", True)
 
 
 def test_the_artifacts_of_a_job_are_listed_and_downloaded(caller: Caller, held: Held) -> None:
