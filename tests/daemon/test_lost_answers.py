@@ -53,3 +53,17 @@ def test_answers_that_get_lost_cost_nothing(house: House, line: LossyLine) -> No
         statuses = {row["status"] for row in select(engine, "SELECT status FROM job_runs")}
         assert statuses <= {"COMPLETED", "YIELDED"}
     house.down(daemon)
+
+
+def test_a_retry_by_hand_whose_answer_got_lost_makes_one_job(house: House, line: LossyLine) -> None:
+    daemon = house.up()
+    far = House(house.home.folder.parent, house.side).client()
+    jobs = [far.enqueue("unknown", tag=str(n)) for n in range(20)]
+    line.share = 0.3
+    retried = [job.retry() for job in jobs]
+    assert line.lost > 0
+    line.share = 0
+    assert len({handle.id for handle in retried}) == 20
+    with house.store() as engine:
+        assert select(engine, "SELECT count(*) AS jobs FROM jobs") == [{"jobs": 40}]
+    house.down(daemon)

@@ -149,13 +149,17 @@ class JobHandle(Outputs, Generic[R]):
 
     def retry(self, priority: int | None = None) -> JobHandle[R]:
         """A new job with what this one last ran with. Always allowed, whatever state this one is in."""
-        answer = self._access.write(retry.retry_job, self.id, self._access.now(), _priority(priority))
+        answer = self._access.write(retry.retry_job, *self._again(priority))
         self._access.enqueued()
         return JobHandle(self._access, answer, self._schema)
 
+    def _again(self, priority: int | None) -> tuple[Any, ...]:
+        # With an id that is made here, a repeat of the call finds what the first one stored.
+        return (self.id, self._access.now(), _priority(priority), self._access.new_id())
+
     async def aretry(self, priority: int | None = None) -> JobHandle[R]:
         """The awaitable twin of `retry`."""
-        answer = await self._access.awrite(retry.retry_job, self.id, self._access.now(), _priority(priority))
+        answer = await self._access.awrite(retry.retry_job, *self._again(priority))
         await self._access.aenqueued()
         return JobHandle(self._access, answer, self._schema)
 

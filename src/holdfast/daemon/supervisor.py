@@ -129,7 +129,7 @@ class Supervisor:
     def hurry(self) -> None:
         """Wait for no job any longer."""
         self._is_hurried = True
-        if self._limit is not None:
+        if self._limit is not None and not self._limit.expired():
             # Another one than the first: two of the same kind may arrive as one.
             self._signal_all(signal.SIGINT)
             self._limit.reschedule(asyncio.get_running_loop().time() + HURRIED_S)
