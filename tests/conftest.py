@@ -18,6 +18,7 @@ SLOW = (
     HERE / "test_demo.py",
     HERE / "faults",
     HERE / "model",
+    HERE / "daemon",
     HERE / "chaos",
 )
 

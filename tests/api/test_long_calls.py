@@ -145,6 +145,15 @@ def test_a_stream_tells_what_changes(api: RunningApi, caller: Caller) -> None:
     response.close()
 
 
+def test_a_stream_with_nothing_to_tell_shows_that_it_lives(api: RunningApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(long_calls, "BREATH_S", 0.01)
+    stream = on_socket(api)
+    response = stream.open("/v1/changes")
+    assert [response.readline() for _ in range(4)] == [b": hello\n", b"\n", b": still here\n", b"\n"]
+    response.close()
+    stream.close()
+
+
 @pytest.mark.parametrize(
     ("path", "with_body"),
     [

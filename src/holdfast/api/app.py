@@ -102,11 +102,13 @@ class Api:
 
 def make_app(backend: Backend) -> Api:
     """The API of a daemon."""
+    # Short calls never stand in line behind long ones.
     readers = ThreadPoolExecutor(READERS, "holdfast-read")
+    patient = ThreadPoolExecutor(READERS, "holdfast-long")
     long_calls = LongCalls(
-        backend.engine, backend.clock, backend.hub, backend.long_calls, backend.observer, backend.max_body
+        backend.engine, backend.clock, backend.hub, backend.long_calls, backend.observer, patient, backend.max_body
     )
-    files = Files(backend.engine, backend.hub, long_calls, backend.hello.node, readers)
+    files = Files(backend.engine, backend.hub, long_calls, backend.hello.node, patient)
     router = Router()
     for call in CALLS:
         router.add(call.method, call.path, call.name, _endpoint(call, backend, readers))

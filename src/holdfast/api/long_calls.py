@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import Executor
 from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 from typing import Any
 
 from holdfast.api.answers import Answer, Stream, answer
@@ -32,13 +34,21 @@ class LongCalls:
     """Every long call that is open. More than `most` are refused, so that short ones keep their place."""
 
     def __init__(
-        self, engine: Engine, clock: Clock, hub: Hub, most: int, observer: Observer, max_body: int = MAX_BODY
+        self,
+        engine: Engine,
+        clock: Clock,
+        hub: Hub,
+        most: int,
+        observer: Observer,
+        threads: Executor,
+        max_body: int = MAX_BODY,
     ) -> None:
         self._engine = engine
         self._clock = clock
         self._hub = hub
         self._most = most
         self._observer = observer
+        self._threads = threads
         self._max_body = max_body
         self.open = 0
         self.refused = 0
@@ -76,12 +86,13 @@ class LongCalls:
         wanted: Any = await read_request(WAIT, incoming, self._engine)
         until = time.monotonic() + wanted.timeout_ms / 1000
         waiter, ids = Waiter(), {wanted.job_id}
+        look = partial(self._engine.query, find_last, wanted.job_id)
         with self._place():
             self._hub.wait_for_job(waiter, wanted.job_id)
             try:
                 async with noticing(incoming, waiter):
                     while True:
-                        job = await self._engine.read(find_last, wanted.job_id)
+                        job = await asyncio.get_running_loop().run_in_executor(self._threads, look)
                         left = until - time.monotonic()
                         if job.state.name in TERMINAL or left <= 0:
                             return answer(job)

@@ -2,27 +2,10 @@
 
 from __future__ import annotations
 
-import re
-
-import msgspec
 from msgspec import Struct
 
-from holdfast.core.errors import InvalidInput, InvalidPayload
 from holdfast.core.group import Needs
 from holdfast.core.job import JobId, Millis, RunId, SessionId, StateName
-from holdfast.core.limits import (
-    MAX_INT,
-    MAX_NAME,
-    MAX_PRIORITY,
-    MAX_SUBJECT,
-    check_duration,
-    check_int,
-    check_label,
-    check_moment,
-    check_name,
-    check_payload,
-    shown,
-)
 from holdfast.core.retry import RetryPolicy
 from holdfast.core.settle import Outcome
 from holdfast.core.subject import DEFAULT_TENANT
@@ -168,38 +151,3 @@ class JobFilter(Struct, frozen=True, kw_only=True):
     created_after: Millis | None = None
     error_text: str | None = None
     without_system: bool = False
-
-
-_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
-
-
-def check_new_job(job: NewJob) -> None:
-    """Refuse a job that came from outside and does not fit; what the Python surface makes fits by construction."""
-    if not _UUID.fullmatch(job.id):
-        raise InvalidInput(f"id {shown(job.id)} is not valid: use a UUID in lower case, best a UUIDv7")
-    check_name("task", job.task)
-    check_name("queue", job.queue)
-    check_int("priority", job.priority, -MAX_PRIORITY, MAX_PRIORITY)
-    for what, label, longest in (
-        ("tenant", job.tenant, MAX_NAME),
-        ("tag", job.tag, MAX_NAME),
-        ("idempotency_key", job.idempotency_key, MAX_NAME),
-        ("subject", job.subject, MAX_SUBJECT),
-    ):
-        if label is not None:
-            check_label(what, label, longest)
-    for what, duration in (("delay_ms", job.delay_ms), ("ttl_ms", job.ttl_ms), ("timeout_ms", job.timeout_ms)):
-        if duration is not None:
-            check_duration(what, duration)
-    for what, moment in (("due", job.due), ("deadline", job.deadline)):
-        if moment is not None:
-            check_moment(what, moment)
-    if job.generation is not None:
-        check_int("generation", job.generation, 0, MAX_INT)
-    encoded = job.payload.encode("utf-8", "surrogatepass")
-    check_payload(encoded, "the payload")
-    try:
-        if not isinstance(msgspec.json.decode(encoded), dict):
-            raise InvalidPayload("the payload is not a JSON object: give the task's arguments by name")
-    except msgspec.DecodeError as error:
-        raise InvalidPayload(f"the payload is not JSON: {error}") from None

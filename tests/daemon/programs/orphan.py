@@ -17,6 +17,7 @@ hf = Holdfast()
 @hf.task
 def noted(needs: str | None = None) -> int:
     if needs is not None:
+        (folder / "began").touch()
         until((folder / needs).exists, "the work is done")
         (folder / "noted").touch()
     return os.getpid()
