@@ -50,7 +50,7 @@ def measure(place: Place) -> Table:
         rows.append((what, percentiles(took), f"p95 {p(took, 95) / 0.01:.0%} of 10 ms"))
     return Table(
         "Through the daemon",
-        f"Daemon, unix socket, one worker process with 100 slots, full durability; {JOBS:,} no-op jobs, {TIMES} single "
+        f"Daemon, unix socket, one worker process with 400 slots, full durability; {JOBS:,} no-op jobs, {TIMES} single "
         "calls. Caller, daemon and worker share the cores.",
         rows,
     )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import signal
+
 import pytest
 
 from holdfast import Retry
 from tests.chaos import checker
 from tests.chaos.processes import PATIENCE_S, until
-from tests.daemon.house import House, is_alive
+from tests.daemon.house import APPS, House, is_alive
 
 LEASE = '[daemon]\nlease = "600ms"\n'
 
@@ -26,3 +28,15 @@ def test_a_worker_that_hangs_is_replaced_and_its_job_runs_again(house: House, ta
     house.down(daemon)
     with house.store() as engine:
         assert checker.problems(engine, house.side) == []
+
+
+def test_a_program_that_does_other_things_too_is_left_alone(house: House) -> None:
+    house.settings(LEASE)
+    daemon = house.up()
+    guest = house.python(f"{APPS}/guest.py")
+    job = house.enqueue("stopped", queue="guests")
+    until(lambda: "worker_hung" in daemon.events(), "it is seen")
+    guest.send(signal.SIGCONT)
+    assert job.result(PATIENCE_S) == 1
+    guest.end_well()
+    house.down(daemon)

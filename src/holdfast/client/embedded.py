@@ -33,6 +33,7 @@ from holdfast.workers.spec import TaskSpec
 from holdfast.workers.stuck import StuckWatch
 
 RESTART_PAUSE_S = 1.0
+MANY_SLOTS = 128
 
 log = logging.getLogger("holdfast.embedded")
 
@@ -40,7 +41,8 @@ log = logging.getLogger("holdfast.embedded")
 class Shift:
     """One session of this process with all of its loops, from start to orderly stop. Lives on one event loop.
 
-    `kept`: somebody keeps this process, which may then end itself to be replaced.
+    `kept`: somebody keeps this process, which may then end itself to be replaced. `is_guest`: it is there for other
+    things too.
     """
 
     def __init__(
@@ -52,6 +54,7 @@ class Shift:
         on_lost: Callable[[], None] = lambda: None,
         log_limits: LogLimits = USUAL,
         kept: Kept | None = None,
+        is_guest: bool = False,
     ) -> None:
         engine, clock = access.engine, access.clock
         session_id = access.new_id()
@@ -61,8 +64,11 @@ class Shift:
         self._worker_id = access.new_id()
         # Behind a daemon, this process is one of its workers, and the upkeep is the daemon's.
         is_worker = isinstance(engine, RemoteEngine)
-        self._session = Session(engine, clock, session_id, "worker" if is_worker else "embedded")
-        self.exchange = Exchange(engine, clock, session_id, self._worker_id, specs, slots, log_limits)
+        kind = "worker" if is_worker else "embedded"
+        self._session = Session(engine, clock, session_id, kind, is_guest=is_guest)
+        self.exchange = Exchange(
+            engine, clock, session_id, self._worker_id, specs, slots, log_limits, _share(slots, is_worker)
+        )
         self._upkeep = None if is_worker else Upkeep(engine, clock, session_id, keep_ms)
         self._heartbeat = Heartbeat(engine, clock, session_id, on_lost, self._beat_s)
         self._watches: list[Loop] = []
@@ -187,6 +193,12 @@ class Shift:
     def hurry(self) -> None:
         """Wait for nobody any longer. Called from any thread."""
         self._from_outside(self.exchange.hurry)
+
+
+def _share(slots: Mapping[str, int], is_worker: bool) -> int | None:
+    """A worker with many slots fetches jobs for one half while the daemon is busy with the results of the other."""
+    total = sum(slots.values())
+    return total // 2 if is_worker and total >= MANY_SLOTS else None
 
 
 class EngineRoom:

@@ -94,6 +94,7 @@ class Holdfast(Operations, Commands):
         offers_commands = not isinstance(engine, RemoteEngine) if commands is None else check_bool("commands", commands)
         self._built_in = {COMMAND: command.SPEC} if offers_commands else {}
         self._kept: Kept | None = None
+        self._is_for_jobs = False
         self._room: EngineRoom | None = None
         self._leaving: EngineRoom | None = None
         self._asked_to_stop: SimpleQueue[None] = SimpleQueue()
@@ -228,6 +229,7 @@ class Holdfast(Operations, Commands):
         """Run jobs until SIGINT, SIGTERM or a `stop()` elsewhere, then stop in order. A second signal hurries."""
         # Unlike an Event, this queue may be put to by a signal in the midst of a `get` of the same thread.
         asked = self._asked_to_stop = SimpleQueue[None]()
+        self._is_for_jobs = True
         signals = 0
 
         def heed() -> None:
@@ -245,6 +247,7 @@ class Holdfast(Operations, Commands):
                 self.stop(short=0, grace=0)
             else:
                 self.stop(**self._patience)
+        self._is_for_jobs = False
 
     async def arun(self) -> None:
         """Run jobs until this coroutine is cancelled, then stop in order."""
@@ -315,6 +318,7 @@ class Holdfast(Operations, Commands):
             on_lost,
             self._log_limits,
             self._kept,
+            is_guest=not self._is_for_jobs,
         )
 
     def _slots(self) -> dict[str, int]:

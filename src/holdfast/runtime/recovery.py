@@ -13,7 +13,7 @@ from holdfast.runtime.judge import Judge, Verdict
 from holdfast.runtime.loop import Loop
 from holdfast.runtime.node import boot_id, node_name
 from holdfast.runtime.processes import GRACE_S, KILL_S, Group, empty_groups
-from holdfast.runtime.session import lock_folder
+from holdfast.runtime.session import GUEST, lock_folder
 from holdfast.store.engine import Engine
 from holdfast.store.locks import clear, is_locked
 from holdfast.store.scripts.recover import processes_of, recover
@@ -61,12 +61,12 @@ class Recovery(Loop):
 
     async def _end(self, session: SessionRow) -> bool:
         """End a worker that hangs, if it is one of ours; True once it is gone."""
-        lock = None if self._own_locks is None else str(self._own_locks / session.id)
-        if lock is None or not is_locked(lock):
+        lock = None if self._own_locks is None else self._own_locks / session.id
+        if lock is None or not is_locked(str(lock)):
             return False
-        ended = await asyncio.to_thread(kill_holder, lock, session.pid)
+        ended = not _is_guest(lock) and await asyncio.to_thread(kill_holder, str(lock), session.pid)
         if ended or session.id not in self._hung:
-            said = "it was killed" if ended else "it cannot be ended from here, end it by hand"
+            said = "it was killed" if ended else "its jobs wait until it goes on, or is ended by hand"
             extra = {"event": "worker_hung", "session_id": session.id}
             log.error("worker with pid %d has not been heard for a lease: %s", session.pid, said, extra=extra)
         self._hung.add(session.id)
@@ -105,3 +105,10 @@ class Recovery(Loop):
         gone = {group.run_id for group in groups} - {group.run_id for group in stuck}
         self._stuck = (self._stuck - gone) | {group.run_id for group in stuck}
         return [group.run_id for group in stuck]
+
+
+def _is_guest(lock: Path) -> bool:
+    try:
+        return lock.read_text() == GUEST
+    except OSError:
+        return True

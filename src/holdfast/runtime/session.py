@@ -12,12 +12,21 @@ from holdfast.store.locks import LifeLock
 from holdfast.store.scripts import sessions
 from holdfast.store.scripts.sessions import NewSession, Offer
 
+# What stands in the lock file of a session whose process is not the daemon's to end.
+GUEST = "guest"
+
 
 class Session:
-    """One life of a process that claims jobs. The lock comes before the row, and goes after it."""
+    """One life of a process that claims jobs. The lock comes before the row, and goes after it.
 
-    def __init__(self, engine: Engine, clock: Clock, session_id: SessionId, kind: str = "embedded") -> None:
+    `is_guest`: the process belongs to somebody who does other things with it; nobody ends it because it stands still.
+    """
+
+    def __init__(
+        self, engine: Engine, clock: Clock, session_id: SessionId, kind: str = "embedded", *, is_guest: bool = False
+    ) -> None:
         self.id = session_id
+        self._is_guest = is_guest
         self._engine = engine
         self._clock = clock
         self._kind = kind
@@ -27,6 +36,8 @@ class Session:
         """Begin: from here on the runs of this session are its own until the kernel says it is dead."""
         path = lock_folder(self._engine) / self.id
         self._lock = LifeLock(path)
+        if self._is_guest:
+            path.write_text(GUEST)
         row = NewSession(self.id, self._kind, node_name(), boot_id(), process_id(), str(path))
         try:
             await self._engine.write(sessions.open_session, row, offer, self._clock.now())

@@ -38,7 +38,10 @@ log = logging.getLogger("holdfast.worker")
 
 
 class Exchange(Loop):
-    """Knows which runs are held here, and how many more of each queue can be."""
+    """Knows which runs are held here, and how many more of each queue can be.
+
+    `share` is how many jobs it asks for at once: with less than all slots, some run while others are fetched.
+    """
 
     def __init__(
         self,
@@ -49,6 +52,7 @@ class Exchange(Loop):
         specs: Mapping[str, TaskSpec],
         slots: Mapping[str, int],
         log_limits: LogLimits = USUAL,
+        share: int | None = None,
     ) -> None:
         super().__init__(clock)
         self._engine = engine
@@ -58,6 +62,7 @@ class Exchange(Loop):
         roaming = tuple(name for name, spec in specs.items() if spec.roams)
         self._wild_tasks = None if roaming == self._tasks else roaming
         self._slots = dict(slots)
+        self._share = share or sum(slots.values())
         self._held: dict[RunId, Claimed] = {}
         self._running = dict.fromkeys(slots, 0)
         self._outbox: list[Report] = []
@@ -126,6 +131,8 @@ class Exchange(Loop):
             # The stop began while the question was under way: they go back with the next exchange, unstarted.
             self._missed_an_answer = True
             self.wake()
+        if answer.claimed and len(answer.claimed) == request.slots == self._share:
+            self.wake()  # It was no more than a share; there may be more, and room for it.
         if answer.stops:
             self.runner.stop((stop.run_id, StopReason(stop.stop_reason)) for stop in answer.stops)
         return len(answer.claimed)
@@ -210,7 +217,7 @@ class Exchange(Loop):
         queues = tuple(
             QueueSlots(queue, max(0, slots)) for queue, slots in free.items() if slots > 0 or ANY_QUEUE in free
         )
-        slots = sum(item.slots for item in queues) if self._claiming else 0
+        slots = min(self._share, sum(item.slots for item in queues)) if self._claiming else 0
         return ClaimRequest(
             session_id=self._session_id,
             worker_id=self._worker_id,
