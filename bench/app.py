@@ -7,7 +7,7 @@ import time
 
 from holdfast import Holdfast
 
-hf = Holdfast(concurrency=int(os.environ.get("BENCH_SLOTS", "400")))
+hf = Holdfast(concurrency=int(os.environ.get("BENCH_SLOTS", "100")))
 
 
 @hf.task

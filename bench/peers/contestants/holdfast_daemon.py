@@ -11,7 +11,7 @@ from bench.peers.protocol import Caller, marks, play
 from holdfast import Holdfast, StateName
 
 UNFINISHED = (StateName.QUEUED, StateName.RUNNING)
-hf = Holdfast(concurrency=400)
+hf = Holdfast(concurrency=100)
 
 
 @hf.task(name="noop")

@@ -33,7 +33,8 @@ from holdfast.workers.spec import TaskSpec
 from holdfast.workers.stuck import StuckWatch
 
 RESTART_PAUSE_S = 1.0
-MANY_SLOTS = 128
+# At most so many jobs at once from a daemon: it is busy for some 5 ms with them, and other callers wait meanwhile.
+SHARE = 64
 
 log = logging.getLogger("holdfast.embedded")
 
@@ -67,7 +68,7 @@ class Shift:
         kind = "worker" if is_worker else "embedded"
         self._session = Session(engine, clock, session_id, kind, is_guest=is_guest)
         self.exchange = Exchange(
-            engine, clock, session_id, self._worker_id, specs, slots, log_limits, _share(slots, is_worker)
+            engine, clock, session_id, self._worker_id, specs, slots, log_limits, SHARE if is_worker else None
         )
         self._upkeep = None if is_worker else Upkeep(engine, clock, session_id, keep_ms)
         self._heartbeat = Heartbeat(engine, clock, session_id, on_lost, self._beat_s)
@@ -193,12 +194,6 @@ class Shift:
     def hurry(self) -> None:
         """Wait for nobody any longer. Called from any thread."""
         self._from_outside(self.exchange.hurry)
-
-
-def _share(slots: Mapping[str, int], is_worker: bool) -> int | None:
-    """A worker with many slots fetches jobs for one half while the daemon is busy with the results of the other."""
-    total = sum(slots.values())
-    return total // 2 if is_worker and total >= MANY_SLOTS else None
 
 
 class EngineRoom:

@@ -62,7 +62,7 @@ class Exchange(Loop):
         roaming = tuple(name for name, spec in specs.items() if spec.roams)
         self._wild_tasks = None if roaming == self._tasks else roaming
         self._slots = dict(slots)
-        self._share = share or sum(slots.values())
+        self._share = sum(slots.values()) if share is None else share
         self._held: dict[RunId, Claimed] = {}
         self._running = dict.fromkeys(slots, 0)
         self._outbox: list[Report] = []
