@@ -23,6 +23,7 @@ from holdfast.wire.home import HOME, Home
 JOBS = 20_000
 TIMES = 300
 LONG_CALLS = 500
+SETTLED_S = 3.0
 IDLE_S = 10.0
 PATIENCE_S = 60.0
 HOLDFAST = (sys.executable, "-m", "holdfast.cli")
@@ -127,13 +128,14 @@ def until_done(hf: Holdfast, jobs: int) -> None:
     while done(hf) < jobs:
         if time.monotonic() > give_up:
             raise TimeoutError(f"{done(hf)} of {jobs} jobs were done after {PATIENCE_S:.0f} s")
-        time.sleep(0.01)
+        time.sleep(0.03)
 
 
 def _idle(hf: Holdfast) -> tuple[float, float]:
     """Resident MiB of the daemon, and its share of a core while nothing happens."""
     [pid] = [session.pid for session in hf.sessions() if session.kind == "daemon"]
     process = psutil.Process(pid)
+    time.sleep(SETTLED_S)
     before = sum(process.cpu_times()[:2])
     time.sleep(IDLE_S)
     return process.memory_info().rss / 2**20, (sum(process.cpu_times()[:2]) - before) / IDLE_S
