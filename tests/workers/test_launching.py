@@ -119,9 +119,11 @@ def test_arguments_arrive_as_they_are() -> None:
 
 def test_no_signal_is_ignored_or_blocked_that_python_or_the_worker_ignores() -> None:
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
+    before = signal.signal(signal.SIGQUIT, signal.SIG_IGN)
     try:
         done = Followed("grep", "-E", "Sig(Blk|Ign)", "/proc/self/status")
     finally:
+        signal.signal(signal.SIGQUIT, before)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGUSR1])
     assert [int(line.split()[1], 16) for line in done.output.splitlines()] == [0, 0]
 

@@ -28,9 +28,10 @@ def main() -> None:
     program: dict[str, Any] = marshal.loads(text)
     step = "start"
     try:
-        # Python ignores these, and whoever it becomes would go on ignoring them.
-        for number in (signal.SIGPIPE, signal.SIGXFSZ):
-            signal.signal(number, signal.SIG_DFL)
+        # Python ignores some, a shell others for what runs behind it, and the program would go on ignoring them.
+        for number in signal.valid_signals():
+            if signal.getsignal(number) is signal.SIG_IGN:
+                signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, [])
         step = "folder"
         if program["cwd"] is not None:
