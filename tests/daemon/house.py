@@ -90,9 +90,10 @@ class House:
         self.clients: list[Holdfast] = []
 
     def settings(self, text: str) -> None:
-        """Write the settings of the daemons to come. They send no canaries, which nobody here would know."""
+        """Write the settings of the daemons to come. Unless they say so, they send no canaries: nobody knows them here."""
         self.home.folder.mkdir(exist_ok=True, mode=0o700)
-        self.home.settings.write_text(f"{text}\n[observe]\ncanary_every = 0\n")
+        quiet = "" if "[observe]" in text else "\n[observe]\ncanary_every = 0\n"
+        self.home.settings.write_text(text + quiet)
 
     def python(self, *words: str, env: dict[str, str] | None = None) -> Process:
         """Start a program."""

@@ -242,6 +242,8 @@ def set_limit(model: Model, queue: str, limit: int | None) -> None:
 
 
 def reserve(model: Model, request: NewReservation, now: int) -> None:
+    if model.sessions[request.session_id].status != "running":
+        raise NotFound(request.session_id)
     _end_reservations(model, lambda held: held.expires <= now)
     for held in model.held.values():
         if held.status == "ACTIVE" and (held.scope == request.scope or "*" in (held.scope, request.scope)):
