@@ -90,7 +90,7 @@ class House:
         self.clients: list[Holdfast] = []
 
     def settings(self, text: str) -> None:
-        """Write the settings of the daemons to come. Unless they say so, they send no canaries: nobody knows them here."""
+        """Write the settings of the daemons to come. Unless they say otherwise, they send no canaries."""
         self.home.folder.mkdir(exist_ok=True, mode=0o700)
         quiet = "" if "[observe]" in text else "\n[observe]\ncanary_every = 0\n"
         self.home.settings.write_text(text + quiet)
