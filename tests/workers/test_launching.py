@@ -125,7 +125,9 @@ def test_no_signal_is_ignored_or_blocked_that_python_or_the_worker_ignores() -> 
     finally:
         signal.signal(signal.SIGQUIT, before)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGUSR1])
-    assert [int(line.split()[1], 16) for line in done.output.splitlines()] == [0, 0]
+    # The C library keeps two signals to itself, and lets nobody set them right.
+    ours = sum(1 << (number - 1) for number in signal.valid_signals())
+    assert [int(line.split()[1], 16) & ours for line in done.output.splitlines()] == [0, 0]
 
 
 def test_standard_input_is_empty() -> None:
