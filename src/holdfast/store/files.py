@@ -21,7 +21,6 @@ from holdfast.core.errors import InvalidInput, NotFound, StoreUnavailable
 from holdfast.core.job import JobId, Millis, RunId
 from holdfast.core.limits import check_label, shown
 
-TRIES = 10
 LONGEST_NAME = 250
 LONGEST_PATH = 1_000
 MOST_LISTED = 1_000
@@ -83,11 +82,10 @@ class JobFiles:
     def read(self, job_id: JobId, run_id: RunId, offset: int = 0, limit: int = 1 << 16) -> Excerpt:
         """At most `limit` bytes of a log from `offset` on, or from the oldest byte that is kept."""
         folder = self.log_of(job_id, run_id)
-        for _ in range(TRIES):
-            # A segment that is gone between the look and the reading was the oldest: look again.
+        while True:
+            # Even the newest segment may be gone by the time it is read, if the writer is that much faster: look again.
             with suppress(FileNotFoundError):
                 return _read(segments_of(folder), offset, limit)
-        return Excerpt(offset, b"", offset)
 
     def tail(self, job_id: JobId, run_id: RunId, lines: int) -> Excerpt:
         """The last lines of a log, as far as they stand in its last megabyte."""
@@ -237,22 +235,26 @@ def _read(segments: list[Segment], offset: int, limit: int) -> Excerpt:
         wanted = min(limit - len(data), behind - at)
         if wanted <= 0:
             continue
-        try:
-            with segment.path.open("rb") as file:
-                file.seek(at - segment.start)
-                piece = file.read(wanted)
-        except FileNotFoundError:
-            if not data:
-                raise
-            break
+        piece = _piece(segment, at - segment.start, wanted)
         data += piece
         at += len(piece)
         if len(piece) < wanted:
-            # Bytes that the machine lost when it went down: what comes behind them is for the next call.
+            # Bytes that are gone, removed as the oldest or lost when the machine went down: what comes behind them is
+            # for the next call.
             if data:
                 break
             start = at = behind
     return Excerpt(start, bytes(data), end)
+
+
+def _piece(segment: Segment, at: int, wanted: int) -> bytes:
+    """Bytes of a segment, none if it was removed."""
+    try:
+        with segment.path.open("rb") as file:
+            file.seek(at)
+            return file.read(wanted)
+    except FileNotFoundError:
+        return b""
 
 
 @contextmanager
