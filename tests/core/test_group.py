@@ -6,7 +6,16 @@ from itertools import combinations_with_replacement
 
 import pytest
 
-from holdfast.core.group import GroupStatus, Needs, OnFailure, Turn, dependency_turn, group_status, next_turn
+from holdfast.core.group import (
+    GroupStatus,
+    Needs,
+    OnFailure,
+    Turn,
+    dependency_turn,
+    group_progress,
+    group_status,
+    next_turn,
+)
 from holdfast.core.job import TERMINAL, StateName
 
 S = StateName
@@ -45,3 +54,10 @@ def test_the_status_of_every_group_of_up_to_four_members(size: int) -> None:
 
 def test_a_group_without_members_has_nothing_left_to_do() -> None:
     assert group_status([]) is GroupStatus.COMPLETED
+
+
+def test_progress_counts_who_has_ended_as_a_whole_and_who_runs_by_what_he_says() -> None:
+    ended = [(StateName.DONE, 0.0), (StateName.FAILED, 0.2)]
+    waiting = [(StateName.QUEUED, 0.9), (StateName.SCHEDULED, 0.9)]
+    assert group_progress([*ended, (StateName.RUNNING, 0.5), *waiting]) == 0.5
+    assert group_progress([]) == 1

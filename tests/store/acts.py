@@ -187,11 +187,19 @@ def select(engine: Engine, text: str, **params: object) -> list[dict[str, Any]]:
 
 
 TABLES = (
+    "watch_files",
+    "watches",
+    "webhook_deliveries",
+    "webhooks",
     "job_conditions",
     "job_runs",
     "jobs",
     "queue_counts",
     "job_groups",
+    "events",
+    "event_patterns",
+    "machines",
+    "schedule_skips",
     "schedules",
     "job_templates",
     "direct_reservations",

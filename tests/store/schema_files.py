@@ -23,6 +23,10 @@ HEADER = """\
 TABLE = re.compile(r"^CREATE TABLE (\w+)", re.MULTILINE)
 COLUMN = re.compile(r"^ALTER TABLE (\w+) ADD COLUMN (.*);$", re.DOTALL | re.MULTILINE)
 INDEX = re.compile(r"CREATE (?:UNIQUE )?INDEX")
+DROPPED = re.compile(r"DROP INDEX (\w+);")
+GONE = re.compile(r"DROP TABLE (\w+);")
+RENAMED = re.compile(r"ALTER TABLE (\w+) RENAME TO (\w+);")
+ALTERED = re.compile(r"ALTER TABLE (\w+)")
 OWNER = re.compile(r"\bON (\w+)")
 REFERENCE = re.compile(r"REFERENCES (\w+)")
 COLUMN_LINE = re.compile(r"^  ([a-z_]+) +(.*)$")
@@ -44,6 +48,10 @@ class Table(Struct):
         note = [f"  {line}" for line in comment.splitlines()]
         column = f"  {definition}".replace("\n  ", "\n    ") + ("" if is_last else ",")
         self.text = "\n".join([*lines[: last + 1], *note, column, *lines[last + 1 :]])
+
+    def drop_index(self, name: str) -> None:
+        """Leave out an index that a later migration removed or made anew."""
+        self.belongings = [part for part in self.belongings if f"INDEX {name} " not in part]
 
     def aligned(self) -> str:
         """The table with its types below each other."""
@@ -71,6 +79,20 @@ def merged(dialect: Dialect) -> str:
             tables[created[1]] = Table(statement, [])
         elif added := COLUMN.match(body):
             tables[added[1]].add_column(added[2], comment)
+        elif dropped := DROPPED.match(body):
+            for table in tables.values():
+                table.drop_index(dropped[1])
+        elif gone := GONE.match(body):
+            del tables[gone[1]]
+        elif renamed := RENAMED.match(body):
+            table = tables.pop(renamed[1])
+            tables[renamed[2]] = Table(
+                table.text.replace(f"TABLE {renamed[1]} ", f"TABLE {renamed[2]} "), table.belongings
+            )
+        elif altered := ALTERED.match(body):
+            tables[altered[1]].belongings.append(statement)
+        elif body.startswith("INSERT"):
+            continue  # Rows are not schema.
         elif body.startswith("CREATE FUNCTION"):
             functions.append(statement)
         else:

@@ -196,7 +196,7 @@ def test_a_stale_request_ends_at_once_whatever_it_waits_for(engine: Engine) -> N
 def test_the_rows_say_what_came_true_and_when(engine: Engine) -> None:
     put(engine, new_job("parent"), new_job("child", after=after("parent")))
     end(engine, claim_one(engine), DONE, NOW + 9)
-    assert select(engine, "SELECT * FROM job_conditions") == [
+    assert select(engine, "SELECT job_id, key, value, satisfied_at FROM job_conditions") == [
         {"job_id": "child", "key": "after:parent", "value": "done", "satisfied_at": NOW + 9}
     ]
 

@@ -10,6 +10,9 @@ from holdfast.core.group import GroupMode
 from holdfast.core.requests import Dependency
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.doctor import Violation, broken_invariants, examine
+from holdfast.store.scripts.schedule_rows import NewSchedule
+from holdfast.store.scripts.schedules import put_schedule
+from holdfast.store.scripts.templates import NewTemplate, put_template
 from holdfast.store.statements import statements
 from tests.store.acts import (
     FAILED,
@@ -23,6 +26,7 @@ from tests.store.acts import (
     put_and_end,
     put_one,
     statement,
+    write,
 )
 from tests.store.unguarded import unguarded
 
@@ -42,7 +46,10 @@ def world(engine: Engine) -> None:
         new_job("later", delay_ms=50),
         new_job("child", after=(Dependency("ready"),)),
         new_job("about", subject="s", generation=7),
+        new_job("listening", wait_for_event="git:*", event_attributes={"branch": "main"}),
     )
+    write(engine, put_template, NewTemplate(id="t", name="clean", task="t"), NOW)
+    write(engine, put_schedule, NewSchedule(id="s", name="nightly", template="clean", cron="0 0 * * *"), NOW)
 
 
 BREAKS: list[tuple[str, str, list[dict[str, Any]]]] = [
@@ -63,12 +70,12 @@ BREAKS: list[tuple[str, str, list[dict[str, Any]]]] = [
     ),
     (
         "condition_names_a_job_that_can_end",
-        "UPDATE job_conditions SET key = 'after:done'",
+        "UPDATE job_conditions SET key = 'after:done' WHERE job_id = 'child'",
         [{"job_id": "child", "key": "after:done"}],
     ),
     (
         "condition_names_a_job_that_can_end",
-        "UPDATE job_conditions SET key = 'group:nobody'",
+        "UPDATE job_conditions SET key = 'group:nobody' WHERE job_id = 'child'",
         [{"job_id": "child", "key": "group:nobody"}],
     ),
     (
@@ -90,6 +97,16 @@ BREAKS: list[tuple[str, str, list[dict[str, Any]]]] = [
         "ended_has_finished_at",
         "UPDATE jobs SET finished_at = 5 WHERE id = 'later'",
         [{"id": "later", "state": "SCHEDULED", "finished_at": 5}],
+    ),
+    (
+        "event_conditions_come_together",
+        "UPDATE job_conditions SET satisfied_by = 'e1' WHERE key = 'event.branch'",
+        [{"job_id": "listening", "key": "event.branch"}],
+    ),
+    (
+        "waited_for_events_are_known",
+        "DELETE FROM event_patterns",
+        [{"job_id": "listening", "value": 'git:*?{"branch":"main"}'}],
     ),
     (
         "one_automatic_retry",
@@ -163,6 +180,21 @@ BREAKS: list[tuple[str, str, list[dict[str, Any]]]] = [
         "running_has_one_open_run",
         "UPDATE jobs SET run_id = 'another' WHERE id = 'running1'",
         [{"id": "running1", "run_id": "another", "open_runs": 1}],
+    ),
+    (
+        "schedule_fires_or_says_why_not",
+        "UPDATE schedules SET next_trigger_at = last_fire_time",
+        [{"id": "s", "next_trigger_at": NOW}],
+    ),
+    (
+        "schedule_fires_or_says_why_not",
+        "UPDATE schedules SET enabled = 0, next_trigger_at = NULL",
+        [{"id": "s", "enabled": 0, "disabled_reason": None}],
+    ),
+    (
+        "schedule_fires_or_says_why_not",
+        "UPDATE job_templates SET archived_at = 5",
+        [{"id": "s", "enabled": 1, "archived_at": 5}],
     ),
     (
         "scheduled_waits_for_something",

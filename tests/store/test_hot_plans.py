@@ -25,7 +25,7 @@ WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < :count
 INSERT INTO jobs (
   id, queue, job_type, subject_key, generation, position, state, created_at, queued_at, started_at, finished_at,
   session_id, run_id, payload, attempts, ttl_ms, deadline, scheduled_at, user_tag, group_id, idempotency_key, retry_of,
-  is_suspect, stop_reason
+  is_suspect, stop_reason, schedule_id, fire_time
 )
 SELECT
   :state || i, 'q' || (i % 5), 't' || (i % 7), CASE WHEN i % 2 = 0 THEN 'c::r::' || :state || i END,
@@ -35,7 +35,8 @@ SELECT
   CASE WHEN :state = 'SCHEDULED' THEN i END, 'tag' || (i % 300), CASE WHEN i % 30 = 3 THEN 'g' || (i % 90) END,
   CASE WHEN i % 3 = 0 THEN 'key' || :state || i END, CASE WHEN i % 50 = 7 THEN :state || (i - 1) END,
   CASE WHEN i % 60 = 5 THEN 1 ELSE 0 END,
-  CASE WHEN :state = 'RUNNING' AND i % 4 = 0 THEN 'cancel' END
+  CASE WHEN :state = 'RUNNING' AND i % 4 = 0 THEN 'cancel' END,
+  CASE WHEN i % 4 = 1 THEN 's' || (i % 3) END, CASE WHEN i % 4 = 1 THEN i * 10 + length(:state) END
 FROM n
 """
 RUNS = """
@@ -51,6 +52,15 @@ INSERT INTO job_groups (id, mode, on_failure, created_at) SELECT 'g' || i, 'para
 CONDITIONS = """
 INSERT INTO job_conditions (job_id, key, value, satisfied_at)
 SELECT id, 'after:' || id, 'done', CASE WHEN number % 20 = 0 THEN NULL ELSE 1 END FROM jobs
+"""
+WEBHOOKS = """
+WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 30)
+INSERT INTO webhooks (id, name, url, secret, patterns, created_at, updated_at)
+SELECT 'w' || i, 'w' || i, 'https://x.example/', 's', '[]', 1, 1 FROM n
+"""
+DELIVERIES = """
+INSERT INTO webhook_deliveries (id, webhook_id, event_id, event_name, job_id, created_at)
+SELECT 'd' || number, 'w' || (number % 30), 'e' || number, 'x', id, number FROM jobs
 """
 SUBJECTS = """
 INSERT INTO subjects (job_type, subject_key, generation, updated_at)
@@ -70,7 +80,7 @@ def filled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     execute(engine, GROUPS)
     for state, count in (("DONE", HISTORY), ("QUEUED", 400), ("SCHEDULED", 200), ("RUNNING", 40)):
         execute(engine, JOBS, state=state, count=count, ended=int(state == "DONE"))
-    for fill in (RUNS, CONDITIONS, SUBJECTS):
+    for fill in (RUNS, CONDITIONS, SUBJECTS, WEBHOOKS, DELIVERIES):
         execute(engine, fill)
     if request.param is Dialect.POSTGRES:
         execute(engine, "ANALYZE")
@@ -108,9 +118,10 @@ NAMES = {
 COMMANDS = "idx_jobs_commands"
 POP, STATE, BY_SESSION = "idx_jobs_pop", "idx_jobs_state_queue", "idx_jobs_running_by_session"
 BUSY, CHAIN, GROUP = "idx_jobs_one_running_per_subject", "idx_jobs_retry_of", "idx_jobs_group"
+LIVE = "idx_jobs_group_live"
 TAG, SUBJECT, RUNS_OF = "idx_jobs_user_tag", "idx_jobs_subject_generation", "idx_job_runs_of_job"
 
-LANE = {"queue": "q1", "priority": 0, "position": 500, "created_at": 5, "id": "QUEUED6"}
+LANE = {"queue": "q1", "lane": 0, "priority": 0, "position": 500, "created_at": 5, "id": "QUEUED6"}
 CLOCK = {"now": 50, "before": 50, "limit": 10}
 ABOUT = {"job_type": "t2", "subject_key": "c::r::QUEUED2", "generation": 1, "now": 1, "reason": "x"}
 ONE = {"id": "DONE6", "job_id": "DONE6", "run_id": "run of DONE6", "now": 1}
@@ -134,8 +145,25 @@ PLANS = {
     "note_start_of_job": Plan(ONE | {"session_id": "s1", "log_path": None}, (RUNNING, RUN)),
     "note_start_of_run": Plan(ROW | {"session_id": "s1", "pid": 1, "pid_started_at": 1}, (OPEN_RUN,)),
     "processes_of_session": Plan({"session_id": "s1"}, (BY_SESSION, RUN)),
-    "claimable_suspect": Plan({"number": 3000, "now": 1}, (NUMBER, BUSY)),
-    "ready_suspects": Plan(CLOCK | {"queues": '["q1"]', "tasks": '["t1"]'}, ("idx_jobs_suspect",), in_order=True),
+    "claimable_suspect": Plan({"number": 3000, "open_lanes": 0, "now": 1}, (NUMBER, BUSY)),
+    "ready_suspects": Plan(
+        CLOCK | {"queues": '["q1"]', "tasks": '["t1"]', "open_lanes": 0}, ("idx_jobs_suspect",), in_order=True
+    ),
+    "any_gated": Plan({}, ("idx_jobs_gated",)),
+    "gated_queues": Plan({}, ("idx_jobs_gated",)),
+    "newest_number": Plan({}, (), in_order=True),
+    "waiting_for_event": Plan(CLOCK | {"keys": '["a"]', "upto_number": 10**9}, ("idx_job_conditions_lookup", JOB)),
+    "trigger_of_job": Plan(ONE, (JOB,)),
+    "any_ready": Plan(LANE, (POP,), in_order=True),
+    "list_deliveries": Plan(
+        CLOCK | {"webhook_id": "w1", "below_moment": 9, "below_id": "d1", "failed": 0},
+        ("idx_webhook_deliveries_newest", JOB, RUNS_OF),
+    ),
+    "delivery_by_id": Plan(ONE, (JOB, RUNS_OF)),
+    "live_deliveries": Plan({"webhook_id": "w1"}, ("idx_webhook_deliveries_newest", JOB)),
+    "payload_of_open_run": Plan(ONE | {"task": "t1", "queue": "q1"}, (OPEN_RUN, RUNNING)),
+    "deliveries_of_event": Plan(CLOCK | {"event_id": "e1"}, ("idx_webhook_deliveries", JOB)),
+    "triggered_jobs": Plan(CLOCK | {"event_id": "e1"}, ("idx_job_conditions_satisfied_by", JOB)),
     "claim_job": Plan(ROWS, (NUMBER,)),
     "highest_position": Plan(LANE, (POP,), in_order=True),
     "lowest_position": Plan(LANE, (POP,), in_order=True),
@@ -147,7 +175,7 @@ PLANS = {
     "edit_payload": Plan(ONE | {"payload": "{}"}, (JOB,)),
     "promote_due": Plan(CLOCK, ("idx_jobs_due", NUMBER), in_order=True),
     "expired_by_deadline": Plan(CLOCK, ("idx_jobs_deadline",), in_order=True),
-    "expired_by_ttl": Plan(CLOCK, ("idx_jobs_ttl",), in_order=True),
+    "expired_by_ttl": Plan(CLOCK, ("idx_jobs_ttl",)),
     "next_moment": Plan({}, ("idx_jobs_due", "idx_jobs_ttl", "idx_jobs_deadline"), in_order=True),
     "stop_requests": Plan({"session_id": "s1"}, ("idx_jobs_stop_requested",)),
     "session_load": Plan({"session_id": "s1"}, (BY_SESSION,)),
@@ -165,7 +193,7 @@ PLANS = {
     "delete_job": Plan(ONE, (JOB,)),
     "dependents": Plan({"after_key": "after:a", "group_key": "group:a"}, ("idx_job_conditions_lookup", JOB)),
     "awaited_turn": Plan(ONE, (JOB,)),
-    "count_down_conditions": Plan(ONE, (JOB,)),
+    "count_down_conditions": Plan(ONE | {"count": 1}, (JOB,)),
     "find_by_generation": Plan(ABOUT, (SUBJECT,)),
     "find_by_idempotency_key": Plan({"job_type": "t2", "idempotency_key": "keyDONE3"}, ("idx_jobs_idempotency",)),
     "supersede_waiting": Plan(ABOUT, ("idx_jobs_one_waiting_per_subject",)),
@@ -174,11 +202,17 @@ PLANS = {
     "chain_of_job": Plan(ONE, (JOB, CHAIN)),
     "last_group_member": Plan({"group_id": "g3"}, (GROUP,), in_order=True),
     "group_last_links": Plan({"group_id": "g3"}, (GROUP, CHAIN)),
+    "group_members": Plan({"group_id": "g3", "above": 0, "limit": 10}, (GROUP, CHAIN)),
+    "group_is_live": Plan({"group_id": "g3"}, (LIVE,), in_order=True),
+    "group_of_job": Plan(ONE, (JOB,)),
+    "previous_member": Plan(ONE, (JOB, GROUP)),
+    "predecessors": Plan(ONE, (JOB, CHAIN)),
     "delete_empty_groups": Plan(CLOCK, (GROUP,)),
     "live_ids_by_group": Plan({"group_id": "g3", "limit": 10}, (GROUP,)),
     "live_ids_by_tag": Plan({"tag": "tag5", "limit": 10}, (TAG,)),
     "list_jobs": Plan(OPEN, (NUMBER,), in_order=True),
     "list_jobs_by_tag": Plan(OPEN | {"tag": "tag5"}, (TAG,)),
+    "list_jobs_by_schedule": Plan(OPEN | {"schedule_id": "s1"}, ("idx_jobs_schedule",)),
     "list_jobs_by_group": Plan(OPEN | {"group_id": "g3"}, (GROUP,)),
     "list_jobs_by_subject": Plan(
         OPEN | {"subject_from": "c::r::QUEUED2", "subject_to": "c::r::QUEUED3", "limit": 500}, (SUBJECT,)
@@ -186,9 +220,10 @@ PLANS = {
     "ended_in_queue": Plan(LANE | CLOCK | {"state": "DONE", "task": "t1"}, (STATE,)),
     "list_jobs_by_state": Plan(OPEN | {"state": "SCHEDULED", "queue": "q1"}, (STATE,), in_order=True),
     "list_jobs_ready": Plan(OPEN | {"queue": "q1"}, (POP,)),
+    "open_jobs_of_schedule": Plan({"schedule_id": "s1"}, ("idx_jobs_open_of_schedule",)),
+    "job_of_tick": Plan({"schedule_id": "s1", "fire_time": 5}, ("idx_jobs_once_per_tick",)),
     "job_by_id": Plan(ONE, (JOB,)),
     "run_by_id": Plan(ONE | {"id": "run of DONE6"}, (RUN,)),
-    "note_template": Plan(ONE | {"template_id": None}, (JOB,)),
     "job_by_number": Plan({"number": 6}, (NUMBER,)),
     "job_of_run": Plan(ONE, (RUN, JOB)),
     "runs_of_job": Plan(ONE, (RUNS_OF,), in_order=True),
@@ -227,7 +262,7 @@ def test_a_statement_uses_the_index_that_was_made_for_it(filled: Engine, name: s
 
 # Rows that the statement itself made, and partial indexes that hold little by their nature.
 SMALL = re.compile(
-    r"SCAN (?:chain|ended|lane|ready|waiting|moments|CONSTANT ROW|job_groups"
+    r"SCAN (?:awaited|back|links|mine|roots|chain|ended|lanes|level|ready|waiting|moments|CONSTANT ROW|job_groups"
     r"|\w+ (?:VIRTUAL TABLE|USING (?:COVERING )?INDEX idx_))"
 )
 

@@ -31,7 +31,11 @@ def stock(engine: Engine) -> Engine:
     put_one(engine, "running", queue="other", group_id="g", now=NOW - 5)
     claim_one(engine, queues=("other",))
     put_one(engine, "later", task="u", delay_ms=50, subject="me::floor::x")
-    put(engine, new_job("ready", group_id="g", tag="red"), new_job("last", queue="other", subject="you::wall::x"))
+    put(
+        engine,
+        new_job("ready", group_id="g", tag="red"),
+        new_job("last", queue="other", subject="you::wall::x", schedule_id="s"),
+    )
     return engine
 
 
@@ -59,6 +63,9 @@ FILTERS: list[tuple[dict[str, Any], list[str]]] = [
     ({"tag": "blue", "subject_prefix": "me::wall::f"}, ["failed"]),
     ({"tag": "red", "group_id": "g"}, ["ready"]),
     ({"group_id": "g"}, ["ready", "running"]),
+    ({"schedule_id": "s"}, ["last"]),
+    ({"schedule_id": "s", "tag": "red"}, []),
+    ({"schedule_id": "s", "states": (S.QUEUED, S.DONE)}, ["last"]),
     ({"group_id": "g", "states": (S.RUNNING, S.DONE)}, ["running"]),
     ({"group_id": "g", "queue": "default"}, ["ready"]),
     ({"subject_prefix": "me::"}, ["later", "failed", "done"]),

@@ -12,6 +12,7 @@ from holdfast.store.scripts.reserve import (
     Reservation,
     find_reservation,
     grant,
+    list_reservations,
     release,
     reserve,
 )
@@ -24,7 +25,9 @@ from tests.store.acts import (
     dump,
     end,
     let_time_pass,
+    lose,
     new_job,
+    open_session,
     put,
     put_one,
     write,
@@ -36,6 +39,15 @@ QUEUES = ("x", "y")
 def hold(engine: Engine, scope: str, reservation_id: str = "r", *, now: int = NOW, wait_ms: int = 0) -> Reservation:
     request = NewReservation(reservation_id, scope, "somebody", SESSION, 1000, wait_ms)
     return write(engine, reserve, request, now)
+
+
+def stand_in_line(engine: Engine, scope: str, name: str, *, now: int = NOW, wait_ms: int = 10_000) -> Reservation:
+    request = NewReservation(name, scope, name, SESSION, 1000, wait_ms, in_line=True)
+    return write(engine, reserve, request, now)
+
+
+def line(engine: Engine) -> list[tuple[str, str]]:
+    return [(held.id, held.status) for held in engine.query(list_reservations)]
 
 
 def one_job_each(engine: Engine) -> None:
@@ -138,3 +150,51 @@ def test_a_reservation_that_does_not_exist_is_not_found(engine: Engine) -> None:
     for act in (grant, release):
         with pytest.raises(NotFound, match="nothing"):
             write(engine, act, "nothing", NOW)
+
+
+def test_those_in_line_have_their_turn_in_order_and_only_then(engine: Engine) -> None:
+    hold(engine, "x")
+    for later, scope in enumerate((EVERYTHING, "y", "x")):
+        assert stand_in_line(engine, scope, scope, now=NOW + later).status == "WAITING"
+    with pytest.raises(Busy, match=r"'y' is reserved by \* \('\*'\)"):
+        hold(engine, "y", "r2")
+    write(engine, release, "r", NOW + 5)
+    assert line(engine) == [(EVERYTHING, "ACTIVE"), ("y", "WAITING"), ("x", "WAITING")]
+    write(engine, release, EVERYTHING, NOW + 6)
+    assert line(engine) == [("y", "ACTIVE"), ("x", "ACTIVE")]
+
+
+def test_its_time_to_live_counts_from_the_grant_and_not_from_the_line(engine: Engine) -> None:
+    put_one(engine, "a", queue="x")
+    run = claim_one(engine, queues=("x",))
+    hold(engine, "x", wait_ms=500)
+    assert stand_in_line(engine, "x", "next").expires_at == NOW + 10_000
+    write(engine, release, "r", NOW + 400)
+    held = engine.query(find_reservation, "next")
+    assert (held.status, held.granted_at, held.expires_at) == ("ACTIVE", None, NOW + 11_000)
+    end(engine, run)
+    assert write(engine, grant, "next", NOW + 700).expires_at == NOW + 1_700
+
+
+def test_whoever_has_no_patience_left_leaves_the_line(engine: Engine) -> None:
+    hold(engine, "x", wait_ms=60_000)
+    stand_in_line(engine, "x", "hasty", wait_ms=100)
+    stand_in_line(engine, "x", "patient")
+    let_time_pass(engine, NOW + 100)
+    assert line(engine) == [("r", "ACTIVE"), ("patient", "WAITING")]
+
+
+def test_the_line_of_a_process_that_is_gone_is_closed(engine: Engine) -> None:
+    open_session(engine, "s2")
+    hold(engine, "x")
+    write(engine, reserve, NewReservation("other", "x", "other", "s2", 1000, 1000, in_line=True), NOW)
+    stand_in_line(engine, "x", "mine")
+    lose(engine, SESSION, NOW + 1)
+    assert line(engine) == [("other", "ACTIVE")]
+
+
+def test_those_in_line_hold_nothing_back_before_their_turn(engine: Engine) -> None:
+    one_job_each(engine)
+    hold(engine, "x")
+    stand_in_line(engine, EVERYTHING, "all")
+    assert claimed_ids(engine, queues=QUEUES) == ["in y"]

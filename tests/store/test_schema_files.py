@@ -30,7 +30,8 @@ def sqlite_catalogue(connection: apsw.Connection) -> dict[str, str]:
 
 
 def normalised(text: str) -> str:
-    words = re.sub(r"--[^\n]*", "", text).split()
+    # SQLite quotes the name of a table that was renamed.
+    words = re.sub(r'--[^\n]*|"', "", text).split()
     return re.sub(r" ?([(),;]) ?", r"\1", " ".join(words))
 
 

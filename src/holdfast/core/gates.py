@@ -15,21 +15,40 @@ from holdfast.core.job import WAITING, Job, JobId, Millis, Scheduled
 
 
 class Reserved(Struct, frozen=True):
-    """Somebody keeps the queue, or everything, for himself."""
+    """Somebody keeps the queue, or everything, for himself; until it is granted, he waits for what runs there."""
 
     reserved_by: str
     scope: str
     expires_at: Millis
+    is_granted: bool = True
+    in_line: int = 0
+
+
+class Place(Struct, frozen=True):
+    """A machine where the job could run: what its probe has found, each with a sentence for people."""
+
+    node: str
+    is_idle: bool
+    is_charging: bool
+    idle_says: str
+    charging_says: str
 
 
 class World(Struct, frozen=True, kw_only=True):
-    """What the gates of one job depend on, read together with it."""
+    """What the gates of one job depend on, read together with it.
+
+    `event_attributes` is what the event must have that the job waits for; None: it has come, or none is waited for.
+    `ran_out` is a reservation whose time is over although whoever made it goes on.
+    """
 
     now: Millis
     waits_for: tuple[JobId, ...] = ()
+    event_attributes: dict[str, str] | None = None
+    places: tuple[Place, ...] = ()
     paused_at: Millis | None = None
     pause_reason: str | None = None
     reserved: Reserved | None = None
+    ran_out: Reserved | None = None
     concurrency: int | None = None
     running: int = 0
     is_offered: bool = True
@@ -75,6 +94,46 @@ def dependencies(job: Job, world: World) -> Verdict:
     return Closed("dependencies", "it waits for other jobs", f"not ended: {named}", "the end of these jobs")
 
 
+def event(job: Job, world: World) -> Verdict:
+    """The event that it waits for has come."""
+    if world.event_attributes is None:
+        said = "it waits for no event" if job.wait_for_event is None else f"event {job.wait_for_event!r} has come"
+        return Open("event", said)
+    wanted = "".join(f" {name}={value}" for name, value in sorted(world.event_attributes.items()))
+    said = f"it waits for an event {job.wait_for_event!r}" + (f" with{wanted}" if wanted else "")
+    name = job.wait_for_event or ""
+    needs = "such an event" if name.endswith("*") else f"holdfast emit {name}{wanted}"
+    return Closed("event", said, "none came since it was enqueued", needs)
+
+
+def idle(job: Job, world: World) -> Verdict:
+    """The machine is idle, if it waits for that."""
+    if not job.wait_for_idle:
+        return Open("idle", "it does not wait for an idle machine")
+    seen = _seen([(place.node, place.idle_says) for place in world.places])
+    if any(place.is_idle for place in world.places):
+        return Open("idle", seen)
+    return Closed("idle", "it waits until nobody uses the machine", seen, "an idle machine")
+
+
+def charging(job: Job, world: World) -> Verdict:
+    """The machine has mains power, if it waits for that; an idle one, if it waits for that as well."""
+    if not job.require_charging:
+        return Open("charging", "it does not wait for mains power")
+    idle_ones = tuple(place for place in world.places if place.is_idle) if job.wait_for_idle else ()
+    places = idle_ones or world.places
+    seen = _seen([(place.node, place.charging_says) for place in places])
+    if any(place.is_charging for place in places):
+        return Open("charging", seen)
+    return Closed("charging", "it waits until the machine has mains power", seen, "a machine on mains power")
+
+
+def _seen(said: list[tuple[str, str]]) -> str:
+    if not said:
+        return "no machine that could run it has been looked at yet"
+    return said[0][1] if len(said) == 1 else "; ".join(f"{node}: {text}" for node, text in said)
+
+
 def queue_paused(job: Job, world: World) -> Verdict:
     """Its queue is not paused."""
     if world.paused_at is None:
@@ -85,12 +144,19 @@ def queue_paused(job: Job, world: World) -> Verdict:
 
 def reservation(job: Job, world: World) -> Verdict:
     """Nobody has reserved its queue."""
-    held = world.reserved
+    held, late = world.reserved, world.ran_out
     if held is None:
-        return Open("reservation", "not reserved")
+        told = "" if late is None else f"; the reservation of {late.reserved_by} ran out while he still uses it"
+        return Open("reservation", f"not reserved{told}")
     scope = "everything" if held.scope == "*" else f"queue {held.scope!r}"
     said = f"{scope} is reserved by {held.reserved_by}"
-    return Closed("reservation", said, "reserved", "a release of the reservation", held.expires_at)
+    now = "reserved" if held.is_granted else "reserved, but what runs there has not ended"
+    if held.in_line:
+        now += f"; {held.in_line} more in line"
+    # Before the grant, it is not known when its time to live begins.
+    return Closed(
+        "reservation", said, now, "a release of the reservation", held.expires_at if held.is_granted else None
+    )
 
 
 def queue_concurrency(job: Job, world: World) -> Verdict:
@@ -134,9 +200,12 @@ def alone(job: Job, world: World) -> Verdict:
 GATES: Sequence[Gate] = (
     due,
     dependencies,
+    event,
     queue_paused,
     reservation,
     queue_concurrency,
+    idle,
+    charging,
     worker,
     subject_busy,
     alone,

@@ -5,7 +5,7 @@ DONE is success and every other terminal state is failure. In a retry chain the 
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from enum import StrEnum
 
 from holdfast.core.job import TERMINAL, StateName
@@ -82,3 +82,15 @@ def group_status(last_links: Collection[StateName]) -> GroupStatus:
     if StateName.DONE not in last_links and StateName.CANCELLED in last_links:
         return GroupStatus.CANCELLED
     return GroupStatus.PARTIAL
+
+
+def group_progress(last_links: Iterable[tuple[StateName, float]]) -> float:
+    """How far a group is, from 0 to 1: who has ended counts as a whole, who runs by his own progress."""
+    shares = [_share(state, progress) for state, progress in last_links]
+    return sum(shares) / len(shares) if shares else 1.0
+
+
+def _share(state: StateName, progress: float) -> float:
+    if state in TERMINAL:
+        return 1.0
+    return progress if state is StateName.RUNNING else 0.0

@@ -212,3 +212,9 @@ class Job(Struct, frozen=True, kw_only=True):
     checkpoint: str | None = None
     progress: float | None = None
     progress_text: str | None = None
+    wait_for_idle: bool = False
+    require_charging: bool = False
+    wait_for_event: str | None = None
+    template_id: str | None = None
+    schedule_id: str | None = None
+    fire_time: Millis | None = None

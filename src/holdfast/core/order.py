@@ -8,6 +8,16 @@ from holdfast.core.job import Job
 
 GAP = 100
 
+# The lanes of a queue, as bits: what a job waits for the machine to be.
+PLAIN = 0
+IDLE = 1
+CHARGING = 2
+
+
+def lanes_open(is_idle: bool, is_charging: bool) -> int:
+    """The bits that are open on a machine; a lane is open if all its bits are."""
+    return PLAIN | IDLE * is_idle | CHARGING * is_charging
+
 
 def rank(job: Job) -> tuple[int, int, int, str]:
     """The sort key of the queue: least first. The SQL of the claim orders by the same columns."""

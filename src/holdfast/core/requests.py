@@ -43,11 +43,24 @@ class NewJob(Struct, frozen=True, kw_only=True, omit_defaults=True):
     parent_job_id: JobId | None = None
     trace_id: str | None = None
     trigger: str | None = None
+    wait_for_idle: bool = False
+    require_charging: bool = False
+    wait_for_event: str | None = None
+    event_attributes: dict[str, str] = {}
+    template_id: str | None = None
+    schedule_id: str | None = None
+    fire_time: Millis | None = None
 
     @property
     def is_plain(self) -> bool:
         """Whether nothing that is stored already can matter to it but its place in the queue."""
-        return self.subject is None and self.idempotency_key is None and self.group_id is None and not self.after
+        return (
+            self.subject is None
+            and self.idempotency_key is None
+            and self.group_id is None
+            and not self.after
+            and self.wait_for_event is None
+        )
 
 
 class Enqueued(Struct, frozen=True):
@@ -147,6 +160,7 @@ class JobFilter(Struct, frozen=True, kw_only=True):
     task: str | None = None
     tag: str | None = None
     group_id: str | None = None
+    schedule_id: str | None = None
     subject_prefix: str | None = None
     created_after: Millis | None = None
     error_text: str | None = None

@@ -26,12 +26,16 @@ class RetryMode(StrEnum):
     CHAIN = "CHAIN"
 
 
-class Failure(Struct, frozen=True):
-    """Why a run failed. `code` is stable and greppable, `message` is for people."""
+class Failure(Struct, frozen=True, omit_defaults=True):
+    """Why a run failed. `code` is stable and greppable, `message` is for people.
+
+    `wait_ms`: whoever it failed at asked for this much patience; a retry comes no sooner.
+    """
 
     kind: FailureKind
     code: str
     message: str
+    wait_ms: int = 0
 
 
 class Tries(Struct, frozen=True):
@@ -104,4 +108,4 @@ def after_failure(policy: RetryPolicy, tries: Tries, failure: Failure, now: int,
         case FailureKind.TRANSIENT if tries.transient > policy.retries:
             return Fail()
         case FailureKind.TRANSIENT:
-            return RetryAt(now + policy.backoff(tries.transient, jitter))
+            return RetryAt(now + max(policy.backoff(tries.transient, jitter), failure.wait_ms))

@@ -32,7 +32,7 @@ class RunStatus(StrEnum):
 
 
 class Run(Struct, frozen=True, kw_only=True):
-    """One try at a job, as it stands in the store.
+    """One try at a job, as it stands in the store. `trigger` says what made it happen, as JSON.
 
     >>> from holdfast import Holdfast
     >>> hf = Holdfast("work.db")
@@ -67,3 +67,4 @@ class Run(Struct, frozen=True, kw_only=True):
     trace_id: str | None
     log_path: str | None
     artifacts: str | None
+    trigger: str | None = None

@@ -31,7 +31,8 @@ log = logging.getLogger("holdfast.store")
 class Changes(Struct):
     """What a commit changed, told to whoever waits for it.
 
-    `foreign`: another process did it. `unknown`: another process did something; look for yourself.
+    `foreign`: another process did it. `unknown`: another process did something; look for yourself. `watches`: rules for
+    the planner of this very process.
     """
 
     ready: set[str] = set()
@@ -40,6 +41,7 @@ class Changes(Struct):
     stops: bool = False
     unknown: bool = False
     foreign: bool = False
+    watches: bool = False
 
     def merge(self, other: Changes) -> None:
         """Add what another commit changed."""
@@ -49,9 +51,10 @@ class Changes(Struct):
         self.stops |= other.stops
         self.unknown |= other.unknown
         self.foreign |= other.foreign
+        self.watches |= other.watches
 
     def __bool__(self) -> bool:
-        return bool(self.ready or self.ended or self.due or self.stops or self.unknown)
+        return bool(self.ready or self.ended or self.due or self.stops or self.unknown or self.watches)
 
 
 Listener: TypeAlias = Callable[[Changes], None]

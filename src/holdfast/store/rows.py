@@ -72,6 +72,12 @@ class JobRow(Struct, frozen=True, gc=False):
     checkpoint: str | None
     progress: float | None
     progress_text: str | None
+    wait_for_idle: int
+    require_charging: int
+    wait_for_event: str | None
+    template_id: str | None
+    schedule_id: str | None
+    fire_time: int | None
 
     def to_job(self) -> Job:
         """The job that this row describes."""
@@ -105,6 +111,12 @@ class JobRow(Struct, frozen=True, gc=False):
             checkpoint=self.checkpoint,
             progress=self.progress,
             progress_text=self.progress_text,
+            wait_for_idle=bool(self.wait_for_idle),
+            require_charging=bool(self.require_charging),
+            wait_for_event=self.wait_for_event,
+            template_id=self.template_id,
+            schedule_id=self.schedule_id,
+            fire_time=self.fire_time,
         )
 
     def _state(self) -> State:

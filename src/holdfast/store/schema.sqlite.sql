@@ -59,6 +59,8 @@ CREATE TABLE job_groups (
   created_at INTEGER NOT NULL
 ) STRICT;
 
+CREATE INDEX idx_groups_name ON job_groups (name, id) WHERE name IS NOT NULL;
+
 CREATE TABLE jobs (
   number              INTEGER PRIMARY KEY AUTOINCREMENT,
   id                  TEXT NOT NULL UNIQUE,
@@ -128,6 +130,8 @@ CREATE TABLE jobs (
   checkpoint          TEXT,
   progress            REAL CHECK (progress BETWEEN 0 AND 1),
   progress_text       TEXT,
+  -- 1 waits for an idle machine, 2 for a charging one, 3 for both; a claim walks past no job of a lane that is closed.
+  lane                INTEGER GENERATED ALWAYS AS (wait_for_idle + 2 * require_charging) VIRTUAL,
   CHECK ((subject_key IS NULL) = (generation IS NULL)),
   CHECK ((finished_at IS NOT NULL) = (state NOT IN ('SCHEDULED', 'QUEUED', 'RUNNING'))),
   CHECK ((run_id IS NOT NULL) = (state = 'RUNNING')),
@@ -136,8 +140,6 @@ CREATE TABLE jobs (
   CHECK (state <> 'RUNNING' OR started_at IS NOT NULL)
 ) STRICT;
 
-CREATE INDEX idx_jobs_pop ON jobs (queue, priority DESC, position, created_at, id)
-  WHERE state = 'QUEUED';
 CREATE INDEX idx_jobs_subject_generation ON jobs (subject_key, job_type, generation DESC)
   WHERE subject_key IS NOT NULL;
 CREATE UNIQUE INDEX idx_jobs_one_running_per_subject ON jobs (job_type, subject_key)
@@ -165,8 +167,15 @@ CREATE UNIQUE INDEX idx_jobs_one_running_per_sequence ON jobs (group_id)
   WHERE state = 'RUNNING' AND group_seq IS NOT NULL;
 CREATE UNIQUE INDEX idx_jobs_idempotency ON jobs (job_type, idempotency_key)
   WHERE idempotency_key IS NOT NULL AND retry_of IS NULL;
-CREATE INDEX idx_jobs_commands ON jobs (queue, priority DESC, position, created_at, id)
+CREATE INDEX idx_jobs_pop ON jobs (queue, lane, priority DESC, position, created_at, id)
+  WHERE state = 'QUEUED';
+CREATE INDEX idx_jobs_commands ON jobs (queue, lane, priority DESC, position, created_at, id)
   WHERE state = 'QUEUED' AND job_type = 'command';
+CREATE INDEX idx_jobs_gated ON jobs (queue, lane) WHERE state = 'QUEUED' AND lane > 0;
+CREATE INDEX idx_jobs_schedule ON jobs (schedule_id, number) WHERE schedule_id IS NOT NULL;
+CREATE INDEX idx_jobs_open_of_schedule ON jobs (schedule_id)
+  WHERE schedule_id IS NOT NULL AND finished_at IS NULL;
+CREATE INDEX idx_jobs_group_live ON jobs (group_id) WHERE group_id IS NOT NULL AND finished_at IS NULL;
 
 CREATE TRIGGER jobs_ended_is_final
 BEFORE UPDATE OF state ON jobs
@@ -269,20 +278,28 @@ CREATE TABLE schedules (
   last_fire_time    INTEGER,
   last_triggered_at INTEGER,
   next_trigger_at   INTEGER,
-  created_at        INTEGER NOT NULL
+  created_at        INTEGER NOT NULL,
+  updated_at        INTEGER NOT NULL DEFAULT 0,
+  fires             INTEGER NOT NULL DEFAULT 0 CHECK (fires >= 0),
+  origin            TEXT NOT NULL DEFAULT 'api' CHECK (origin IN ('api', 'code')),
+  owner             TEXT
 ) STRICT;
 
 CREATE INDEX idx_schedules_next ON schedules (next_trigger_at) WHERE enabled = 1;
+CREATE INDEX idx_schedules_settled ON schedules (last_fire_time) WHERE enabled = 1;
+CREATE INDEX idx_schedules_template ON schedules (template_id);
 
 CREATE TABLE job_conditions (
   job_id       TEXT NOT NULL REFERENCES jobs (id) ON DELETE CASCADE,
   key          TEXT NOT NULL,
   value        TEXT NOT NULL,
   satisfied_at INTEGER,
+  satisfied_by TEXT,
   PRIMARY KEY (job_id, key)
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX idx_job_conditions_lookup ON job_conditions (key, value, job_id) WHERE satisfied_at IS NULL;
+CREATE INDEX idx_job_conditions_satisfied_by ON job_conditions (satisfied_by) WHERE satisfied_by IS NOT NULL;
 
 CREATE TABLE tenants (
   queue        TEXT NOT NULL,
@@ -293,26 +310,151 @@ CREATE TABLE tenants (
   PRIMARY KEY (queue, tenant)
 ) STRICT, WITHOUT ROWID;
 
+CREATE TABLE events (
+  id           TEXT PRIMARY KEY,
+  name         TEXT NOT NULL,
+  attributes   TEXT NOT NULL DEFAULT '{}',
+  emitted_at   INTEGER NOT NULL,
+  trigger      TEXT,
+  -- The newest job at that moment: those that come later wait for the next event.
+  upto_number  INTEGER NOT NULL,
+  is_spreading INTEGER NOT NULL DEFAULT 0 CHECK (is_spreading IN (0, 1))
+) STRICT;
+
+CREATE INDEX idx_events_emitted ON events (emitted_at, id);
+CREATE INDEX idx_events_name ON events (name, id);
+CREATE INDEX idx_events_spreading ON events (emitted_at, id) WHERE is_spreading = 1;
+
+-- What is waited for: a name, or the beginning of one and `*`, and the names of the attributes that matter.
+-- A webhook has its own rows; those of jobs carry no webhook.
+CREATE TABLE event_patterns (
+  pattern    TEXT NOT NULL,
+  attributes TEXT NOT NULL DEFAULT '[]',
+  webhook_id TEXT NOT NULL DEFAULT '',
+  PRIMARY KEY (pattern, attributes, webhook_id)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE machines (
+  node        TEXT PRIMARY KEY,
+  is_idle     INTEGER NOT NULL CHECK (is_idle IN (0, 1)),
+  is_charging INTEGER NOT NULL CHECK (is_charging IN (0, 1)),
+  detail      TEXT NOT NULL DEFAULT '{}',
+  source      TEXT NOT NULL,
+  updated_at  INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE schedule_skips (
+  schedule_id    TEXT NOT NULL REFERENCES schedules (id) ON DELETE CASCADE,
+  reason         TEXT NOT NULL,
+  ticks          INTEGER NOT NULL CHECK (ticks > 0),
+  last_fire_time INTEGER NOT NULL,
+  PRIMARY KEY (schedule_id, reason)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE watches (
+  id          TEXT PRIMARY KEY,
+  name        TEXT NOT NULL UNIQUE,
+  node        TEXT NOT NULL,
+  origin      TEXT NOT NULL CHECK (origin IN ('api', 'file')),
+  kind        TEXT NOT NULL CHECK (kind IN ('folder', 'git')),
+  path        TEXT NOT NULL,
+  globs       TEXT NOT NULL DEFAULT '[]',
+  ignores     TEXT NOT NULL DEFAULT '[]',
+  gitignore   INTEGER NOT NULL DEFAULT 1 CHECK (gitignore IN (0, 1)),
+  job_type    TEXT,
+  queue       TEXT NOT NULL,
+  payload     TEXT NOT NULL DEFAULT '{}',
+  subject     TEXT,
+  tenant      TEXT,
+  priority    INTEGER NOT NULL DEFAULT 0,
+  debounce_ms INTEGER CHECK (debounce_ms >= 0),
+  max_wait_ms INTEGER CHECK (max_wait_ms >= 0),
+  max_jobs    INTEGER NOT NULL CHECK (max_jobs >= 1),
+  initial     INTEGER NOT NULL DEFAULT 0 CHECK (initial IN (0, 1)),
+  enabled     INTEGER NOT NULL DEFAULT 1 CHECK (enabled IN (0, 1)),
+  revision    INTEGER NOT NULL DEFAULT 1,
+  problem     TEXT,
+  scanned_at  INTEGER,
+  changed_at  INTEGER,
+  changes     INTEGER NOT NULL DEFAULT 0,
+  jobs        INTEGER NOT NULL DEFAULT 0,
+  -- Changes that are remembered already and belong to a job that is still to be made.
+  untold      INTEGER NOT NULL DEFAULT 0 CHECK (untold >= 0),
+  created_at  INTEGER NOT NULL,
+  updated_at  INTEGER NOT NULL
+) STRICT;
+
+CREATE INDEX idx_watches_node ON watches (node, name);
+
+CREATE TABLE watch_files (
+  watch_id    TEXT NOT NULL REFERENCES watches (id) ON DELETE CASCADE,
+  path        TEXT NOT NULL,
+  fingerprint TEXT NOT NULL,
+  PRIMARY KEY (watch_id, path)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE webhooks (
+  id              TEXT PRIMARY KEY,
+  name            TEXT NOT NULL UNIQUE,
+  url             TEXT NOT NULL,
+  secret          TEXT NOT NULL,
+  -- The secret before, which signs beside the new one until that moment.
+  previous_secret TEXT,
+  previous_until  INTEGER,
+  patterns        TEXT NOT NULL,
+  is_enabled      INTEGER NOT NULL DEFAULT 1 CHECK (is_enabled IN (0, 1)),
+  disabled_reason TEXT,
+  timeout_ms      INTEGER CHECK (timeout_ms > 0),
+  created_at      INTEGER NOT NULL,
+  updated_at      INTEGER NOT NULL,
+  CHECK (is_enabled = 0 OR disabled_reason IS NULL),
+  CHECK ((previous_secret IS NULL) = (previous_until IS NULL))
+) STRICT;
+
+CREATE TABLE webhook_deliveries (
+  id         TEXT PRIMARY KEY,
+  webhook_id TEXT NOT NULL REFERENCES webhooks (id) ON DELETE CASCADE,
+  event_id   TEXT NOT NULL,
+  event_name TEXT NOT NULL,
+  job_id     TEXT NOT NULL REFERENCES jobs (id) ON DELETE CASCADE,
+  created_at INTEGER NOT NULL
+) STRICT;
+
+CREATE INDEX idx_webhook_deliveries_newest ON webhook_deliveries (webhook_id, created_at DESC, id DESC);
+CREATE UNIQUE INDEX idx_webhook_deliveries_job ON webhook_deliveries (job_id);
+CREATE INDEX idx_webhook_deliveries_event ON webhook_deliveries (event_id);
+
 CREATE TABLE direct_reservations (
   id          TEXT PRIMARY KEY,
   scope       TEXT NOT NULL,
   reserved_by TEXT NOT NULL,
   session_id  TEXT NOT NULL REFERENCES sessions (id),
-  status      TEXT NOT NULL CHECK (status IN ('ACTIVE', 'RELEASED', 'EXPIRED')),
+  status      TEXT NOT NULL CHECK (status IN ('WAITING', 'ACTIVE', 'RELEASED', 'EXPIRED')),
   ttl_ms      INTEGER NOT NULL CHECK (ttl_ms > 0),
   reserved_at INTEGER NOT NULL,
   granted_at  INTEGER,
   expires_at  INTEGER NOT NULL,
   ended_at    INTEGER,
-  CHECK ((status = 'ACTIVE') = (ended_at IS NULL))
+  CHECK ((status IN ('WAITING', 'ACTIVE')) = (ended_at IS NULL))
 ) STRICT;
 
 CREATE UNIQUE INDEX idx_reservations_active ON direct_reservations (scope) WHERE status = 'ACTIVE';
+CREATE INDEX idx_reservations_waiting ON direct_reservations (reserved_at, id) WHERE status = 'WAITING';
+CREATE INDEX idx_reservations_session ON direct_reservations (session_id);
 
 -- '*' is everything, and everything excludes each queue.
 CREATE TRIGGER reservations_exclude_each_other
 BEFORE INSERT ON direct_reservations
 WHEN NEW.status = 'ACTIVE' AND EXISTS (
+  SELECT 1 FROM direct_reservations
+  WHERE status = 'ACTIVE' AND (scope = NEW.scope OR scope = '*' OR NEW.scope = '*'))
+BEGIN
+  SELECT RAISE(ABORT, 'the scope is reserved');
+END;
+
+CREATE TRIGGER reservations_leave_the_line_one_by_one
+BEFORE UPDATE OF status ON direct_reservations
+WHEN NEW.status = 'ACTIVE' AND OLD.status <> 'ACTIVE' AND EXISTS (
   SELECT 1 FROM direct_reservations
   WHERE status = 'ACTIVE' AND (scope = NEW.scope OR scope = '*' OR NEW.scope = '*'))
 BEGIN

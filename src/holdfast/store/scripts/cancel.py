@@ -10,7 +10,7 @@ from holdfast.core.errors import NotFound
 from holdfast.core.job import JobId, Millis, StateName
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.endings import end_waiting
-from holdfast.store.scripts.groups import find_group
+from holdfast.store.scripts.groups import look_up_group
 from holdfast.store.scripts.look import last_link
 from holdfast.store.statements import sql
 
@@ -38,8 +38,8 @@ def cancel_tag(tx: Tx, tag: str, now: Millis, limit: int) -> Cancelling:
 
 def cancel_group(tx: Tx, group_id: str, now: Millis, limit: int) -> Cancelling:
     """Cancel up to `limit` members of a group, the last ones first so that none starts in between."""
-    find_group(tx, group_id)
-    return _cancel(tx, _ids(tx.rows(sql.live_ids_by_group, group_id=group_id, limit=limit)), now, "group cancelled")
+    group = look_up_group(tx, group_id)
+    return _cancel(tx, _ids(tx.rows(sql.live_ids_by_group, group_id=group.id, limit=limit)), now, "group cancelled")
 
 
 def _ids(rows: Iterable[dict[str, str]]) -> list[JobId]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import heapq
-from typing import TypeVar
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Struct
 
 from holdfast.core.job import Millis
-from holdfast.core.requests import ANY_QUEUE, COMMAND, Claimed, ClaimRequest
+from holdfast.core.order import PLAIN, lanes_open
+from holdfast.core.requests import ANY_QUEUE, COMMAND, Claimed, ClaimRequest, is_system_queue
 from holdfast.store.engine import Tx
 from holdfast.store.statements import sql
 
@@ -45,6 +47,12 @@ class WildCandidate(Candidate, frozen=True, gc=False):
     created_at: Millis
 
 
+class LaneCandidate(WildCandidate, frozen=True, gc=False):
+    """A job with what decides between the lanes of its queue."""
+
+    position: int
+
+
 class Suspect(Struct, frozen=True, gc=False):
     """A job that waits to run with nothing beside it."""
 
@@ -59,6 +67,13 @@ class Gates(Struct, frozen=True, gc=False):
     concurrency: int | None
     running: int
     reservation: str | None
+
+
+class Machine(Struct, frozen=True, gc=False):
+    """What the machine of a session is like."""
+
+    is_idle: int
+    is_charging: int
 
 
 class Load(Struct, frozen=True, gc=False):
@@ -89,9 +104,10 @@ def claim(tx: Tx, request: ClaimRequest, now: Millis) -> list[Claimed]:
     if load is None or load.status != "running" or load.suspects:
         return []
     tasks = msgspec.json.encode(request.tasks).decode()
-    candidates = _suspect_alone(tx, free, tasks, load, now)
+    open_lanes = _open_lanes(tx, request)
+    candidates = _suspect_alone(tx, free, tasks, load, open_lanes, now)
     if candidates is None:
-        candidates = _from_queues(tx, free, request, now)
+        candidates = _from_queues(tx, free, request, open_lanes, now)
     return _hand_over(tx, candidates, request, now)
 
 
@@ -105,6 +121,8 @@ def _free_slots(tx: Tx, request: ClaimRequest) -> Free:
         ready = sql.ready_command_queues if _wild_tasks(request) == (COMMAND,) else sql.ready_queues
         queues = [row["queue"] for row in tx.rows(ready) if row["queue"] not in asked]
         wild = _through_gates(tx, dict.fromkeys(queues, wild_slots))
+    # The system's own queues are empty most of the time; whoever asks for them besides his own pays one step for each.
+    asked = {name: n for name, n in asked.items() if not is_system_queue(name) or tx.value(sql.any_ready, queue=name)}
     return Free(_through_gates(tx, asked), wild, wild_slots)
 
 
@@ -123,64 +141,93 @@ def _through_gates(tx: Tx, asked: dict[str, int]) -> dict[str, int]:
     return free
 
 
-def _suspect_alone(tx: Tx, free: Free, tasks: str, load: Load, now: Millis) -> list[Candidate] | None:
+def _open_lanes(tx: Tx, request: ClaimRequest) -> int:
+    """What the caller's machine is: a bit for each lane that is open. Nobody asks while no job waits for it."""
+    if not tx.value(sql.any_gated):
+        return PLAIN
+    machine = tx.one(sql.machine_of_session, Machine, session_id=request.session_id)
+    return PLAIN if machine is None else lanes_open(bool(machine.is_idle), bool(machine.is_charging))
+
+
+def _suspect_alone(tx: Tx, free: Free, tasks: str, load: Load, open_lanes: int, now: Millis) -> list[Candidate] | None:
     """A job whose process died runs with nothing beside it, so that guilt shows. None: nobody waits for that."""
     queues = msgspec.json.encode([*free.named, *free.wild]).decode()
-    waiting = tx.all(sql.ready_suspects, Suspect, queues=queues, tasks=tasks, limit=MOST_SUSPECTS)
+    waiting = tx.all(
+        sql.ready_suspects, Suspect, queues=queues, tasks=tasks, open_lanes=open_lanes, limit=MOST_SUSPECTS
+    )
     if not waiting:
         return None
     if load.running:
         # Others may pass it for a while; then the session is left to run empty for it.
         return [] if now - waiting[0].queued_at > SUSPECT_PATIENCE_MS else None
     for suspect in waiting:
-        found = tx.all(sql.claimable_suspect, Candidate, number=suspect.number, now=now)
+        found = tx.all(sql.claimable_suspect, Candidate, number=suspect.number, open_lanes=open_lanes, now=now)
         if found:
             return found
     return None
 
 
-def _from_queues(tx: Tx, free: Free, request: ClaimRequest, now: Millis) -> list[Candidate]:
+def _from_queues(tx: Tx, free: Free, request: ClaimRequest, open_lanes: int, now: Millis) -> list[Candidate]:
     found: list[Candidate] = []
     for queue, slots in free.named.items():
         wanted = min(slots, request.slots - len(found))
         if wanted <= 0:
             break
-        found += _heads(tx, Candidate, request.tasks, queue=queue, slots=wanted, now=now)
+        found += _heads(tx, Candidate, request.tasks, open_lanes, queue=queue, slots=wanted, now=now)
     wanted = min(free.wild_slots, request.slots - len(found))
     if wanted > 0 and free.wild:
         tasks = _wild_tasks(request)
-        lanes = [
-            _heads(tx, WildCandidate, tasks, queue=queue, slots=min(slots, wanted), now=now)
+        heads = [
+            _heads(tx, WildCandidate, tasks, open_lanes, queue=queue, slots=min(slots, wanted), now=now)
             for queue, slots in free.wild.items()
         ]
-        found += _merged(lanes, wanted)
+        found += _merged(heads, wanted)
     return found
 
 
 C = TypeVar("C", bound=Candidate)
 
 
-def _heads(tx: Tx, into: type[C], tasks: tuple[str, ...], **lane: object) -> list[C]:
-    """The first jobs of a queue. Commands alone have an index of their own, so that nobody walks past other jobs."""
+def _heads(
+    tx: Tx, into: type[C], tasks: tuple[str, ...], open_lanes: int, *, queue: str, slots: int, now: Millis
+) -> Sequence[C]:
+    """The first jobs of a queue over the lanes that are open, in their common order."""
+    if open_lanes == PLAIN:
+        return _head_of_lane(tx, into, tasks, queue=queue, lane=PLAIN, slots=slots, now=now)
+    # What comes out has all that decides between lanes, and so all that anybody else asks for.
+    kind: type[Any] = LaneCandidate
+    found: list[Any] = []
+    for lane in range(PLAIN, open_lanes + 1):
+        if lane & open_lanes == lane:
+            found += _head_of_lane(tx, kind, tasks, queue=queue, lane=lane, slots=slots, now=now)
+    return sorted(found, key=_order_key)[:slots]
+
+
+def _head_of_lane(tx: Tx, into: type[C], tasks: tuple[str, ...], **lane: object) -> list[C]:
+    """The first jobs of a lane. Commands alone have an index of their own, so that nobody walks past other jobs."""
     if tasks == (COMMAND,):
         return tx.all(sql.claimable_commands, into, **lane)
     return tx.all(sql.claimable, into, tasks=msgspec.json.encode(tasks).decode(), **lane)
+
+
+def _order_key(job: LaneCandidate) -> tuple[int, int, Millis, str]:
+    return (-job.priority, job.position, job.created_at, job.id)
 
 
 def _wild_tasks(request: ClaimRequest) -> tuple[str, ...]:
     return request.tasks if request.wild_tasks is None else request.wild_tasks
 
 
-def _merged(lanes: list[list[WildCandidate]], wanted: int) -> list[Candidate]:
+def _merged(queues: Iterable[Sequence[WildCandidate]], wanted: int) -> list[Candidate]:
     """Each queue in its own order; between their heads, the higher priority and then the older job goes first."""
-    heads = [(_wild_key(lane[0]), lane) for lane in lanes if lane]
+    heads = [(_wild_key(queue[0]), 0, queue) for queue in queues if queue]
     heapq.heapify(heads)
     found: list[Candidate] = []
     while heads and len(found) < wanted:
-        _, lane = heads[0]
-        found.append(lane.pop(0))
-        if lane:
-            heapq.heapreplace(heads, (_wild_key(lane[0]), lane))
+        _, at, queue = heads[0]
+        found.append(queue[at])
+        if at + 1 < len(queue):
+            heapq.heapreplace(heads, (_wild_key(queue[at + 1]), at + 1, queue))
         else:
             heapq.heappop(heads)
     return found

@@ -1,4 +1,4 @@
-"""What the clock alone changes: due jobs become ready, jobs that waited too long end."""
+"""What nobody has to ask for: due jobs become ready, jobs that waited too long end, events reach who waits for them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from msgspec import Struct
 from holdfast.core.job import Millis, StateName
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.endings import end_waiting
+from holdfast.store.scripts.scopes import expire_due
+from holdfast.store.scripts.spread import spread
 from holdfast.store.statements import sql
 
 BATCH = 500
@@ -30,11 +32,10 @@ def tick(tx: Tx, now: Millis, limit: int = BATCH) -> Ticked:
         end_waiting(tx, row["id"], StateName.SKIPPED_TTL, "it was ready for longer than its time to live", now)
     promoted = tx.rows(sql.promote_due, now=now, limit=limit)
     tx.changes.ready.update(row["queue"] for row in promoted)
-    freed = tx.rows(sql.expire_reservations, now=now)
-    if freed:
-        tx.changes.unknown = True
+    expire_due(tx, now)
+    reached = spread(tx, now)
     most = max(len(late), len(stale), len(promoted))
-    return Ticked(len(promoted), len(late) + len(stale), most >= limit)
+    return Ticked(len(promoted) + reached, len(late) + len(stale), most >= limit or reached > 0)
 
 
 def next_moment(tx: Tx) -> Millis | None:

@@ -9,6 +9,8 @@ from msgspec import Struct
 from holdfast.core.group import LEFT_OUT_CODE, Needs, OnFailure, Turn, dependency_turn, next_turn
 from holdfast.core.job import JobId, Millis, StateName
 from holdfast.store.engine import Tx
+from holdfast.store.scripts.group_events import tell_groups
+from holdfast.store.scripts.job_events import tell_ended
 from holdfast.store.statements import sql
 
 GROUP_RULE = "group"
@@ -56,12 +58,18 @@ def end_waiting(tx: Tx, job_id: JobId, state: StateName, reason: str, now: Milli
     return True
 
 
-def announce_ended(tx: Tx, ended: Iterable[tuple[JobId, StateName]], now: Millis) -> None:
-    """Start or cancel what waited for these jobs, and what waited for those in turn."""
+def announce_ended(tx: Tx, ended: Iterable[tuple[JobId, StateName]], now: Millis, *, later: bool = False) -> None:
+    """Start or cancel what waited for these jobs, and what waited for those in turn.
+
+    `later`: whoever calls tells of their groups himself, once all members are there.
+    """
     todo = [Ended(job_id, state) for job_id, state in ended]
     tx.changes.ended.update(item.job_id for item in todo)
     for item in todo:
         tx.tally.count_ended(item.state)
+    tell_ended(tx, [item.job_id for item in todo], now)
+    if not later:
+        tell_groups(tx, [item.job_id for item in todo], now)
     if not tx.value(sql.any_open_condition):
         return
     while todo:
@@ -98,6 +106,8 @@ def _take_turn(tx: Tx, dependent: Dependent, predecessor: Ended, now: Millis) ->
         return []
     tx.changes.ended.add(dependent.job_id)
     tx.tally.count_ended(StateName.CANCELLED)
+    tell_ended(tx, [dependent.job_id], now)
+    tell_groups(tx, [dependent.job_id], now)
     return [Ended(dependent.job_id, StateName.CANCELLED, left_out)]
 
 
@@ -112,8 +122,14 @@ def awaited_turn(tx: Tx, job_id: JobId) -> str | None:
 
 def satisfy(tx: Tx, job_id: JobId, key: str, now: Millis) -> None:
     """One condition of a job has come true."""
-    tx.run(sql.satisfy_condition, job_id=job_id, key=key, now=now)
-    counted = tx.one(sql.count_down_conditions, Counted, job_id=job_id, now=now)
+    count_down(tx, job_id, tx.run(sql.satisfy_condition, job_id=job_id, key=key, now=now), now)
+
+
+def count_down(tx: Tx, job_id: JobId, count: int, now: Millis) -> None:
+    """So many conditions less; with the last one the job is ready, or waits for its time alone."""
+    if not count:
+        return
+    counted = tx.one(sql.count_down_conditions, Counted, job_id=job_id, count=count, now=now)
     if counted is not None and counted.state == StateName.QUEUED:
         tx.changes.ready.add(counted.queue)
     tx.changes.due = True

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from holdfast.core.errors import NotFound
+from holdfast.core.event import EVENT, attribute_key, shape_of
 from holdfast.core.group import LEFT_OUT_CODE, GroupMode, Needs, OnFailure, Turn, dependency_turn, next_turn
 from holdfast.core.job import TERMINAL, Millis, StateName
 from holdfast.core.order import next_position
@@ -16,8 +17,11 @@ from holdfast.core.subject import Newest, Same, Stale, arrive
 from holdfast.core.timing import first_state
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.endings import GROUP_RULE, after_key, announce_ended, awaited_turn, group_key
+from holdfast.store.scripts.events import register_pattern
+from holdfast.store.scripts.group_events import tell_groups
 from holdfast.store.scripts.groups import find_group
-from holdfast.store.scripts.look import Link, last_link
+from holdfast.store.scripts.job_events import tell_ended
+from holdfast.store.scripts.look import Link, find_row, last_link
 from holdfast.store.statements import sql
 
 
@@ -38,6 +42,7 @@ class Placing(Struct):
     ends_as: StateName | None = None
     reason: str | None = None
     error_code: str | None = None
+    retry_of: str | None = None
 
     def end(self, state: StateName, reason: str, error_code: str | None = None) -> None:
         """The job ends the moment it is stored; the first reason stands."""
@@ -55,7 +60,6 @@ class Member(Struct, frozen=True):
 
     id: str
     group_seq: int
-    error_code: str | None
 
 
 def enqueue(tx: Tx, jobs: Sequence[NewJob], now: Millis, repeated: bool = False) -> list[Enqueued]:
@@ -63,9 +67,9 @@ def enqueue(tx: Tx, jobs: Sequence[NewJob], now: Millis, repeated: bool = False)
 
     `repeated`: an earlier call with the same ids may have come through; what it stored is the answer.
     """
-    batch = _Batch(tx, now)
+    batch = Batch(tx, now)
     answers = [(_stored(tx, job) if repeated else None) or batch.add(job) for job in jobs]
-    batch.flush()
+    batch.close()
     return answers
 
 
@@ -74,7 +78,7 @@ def _stored(tx: Tx, job: NewJob) -> Enqueued | None:
     return None if found is None else Enqueued(job.id, StateName(found.state), found.generation)
 
 
-class _Batch:
+class Batch:
     """Rows on their way into the store, written together as long as no later job has to see them."""
 
     def __init__(self, tx: Tx, now: Millis) -> None:
@@ -82,11 +86,20 @@ class _Batch:
         self._now = now
         self._rows: list[dict[str, Any]] = []
         self._highest: dict[tuple[str, int], int | None] = {}
+        self._conditions: list[dict[str, Any]] = []
+        self._parallel: dict[str, bool] = {}
+        self._tails: dict[str, tuple[str, int]] = {}
+        self._ended: list[str] = []
+        self._late: list[str] = []
 
     def add(self, job: NewJob) -> Enqueued:
         """Take a job in; an earlier request that stands for it is the answer instead."""
-        if job.is_plain:
-            return self._store(job, Placing())
+        quick = self._quick_placing(job)
+        if quick is not None:
+            answer = self._store(job, quick)
+            if quick.group_seq is not None:
+                self._remember_tail(job, quick, answer.state)
+            return answer
         self.flush()
         existing = _by_key(self._tx, job)
         if existing is not None:
@@ -98,25 +111,60 @@ class _Batch:
                 return existing
         _place_dependencies(self._tx, job, placing, self._now)
         _place_in_group(self._tx, job, placing, self._now)
-        answer = self._store(job, placing)
-        self.flush()
-        for condition in placing.conditions:
-            self._tx.run(
-                sql.insert_condition,
-                job_id=job.id,
-                key=condition.key,
-                value=condition.value,
-                satisfied_at=condition.satisfied_at,
-            )
+        _place_event(self._tx, job, placing)
+        answer = self.place(job, placing)
+        if job.subject is not None:
+            self._tails.clear()  # It may have ended some of them.
+        elif job.group_id is not None and placing.group_seq is not None:
+            self._remember_tail(job, placing, answer.state)
         if placing.ends_as is not None:
-            announce_ended(self._tx, [(job.id, placing.ends_as)], self._now)
+            announce_ended(self._tx, [(job.id, placing.ends_as)], self._now, later=True)
+            self._ended.append(job.id)
         return answer
+
+    def close(self) -> None:
+        """Write the rest, and tell of what came too late, and of groups whose members have all ended."""
+        self.flush()
+        if self._late:
+            tell_ended(self._tx, self._late, self._now)
+        if self._ended or self._late:
+            tell_groups(self._tx, [*self._ended, *self._late], self._now)
+
+    def _quick_placing(self, job: NewJob) -> Placing | None:
+        """Where it belongs, if that is known without a look at the store: by itself, or behind one of this batch."""
+        if job.is_plain:
+            return Placing()
+        if job.group_id is None or not structs.replace(job, group_id=None).is_plain:
+            return None
+        if job.group_id in self._tails:
+            before, seq = self._tails[job.group_id]
+            return Placing(group_seq=seq + 1, conditions=[Condition(group_key(before), GROUP_RULE, None)])
+        if job.group_id not in self._parallel:
+            self._parallel[job.group_id] = find_group(self._tx, job.group_id).mode == GroupMode.PARALLEL
+        return Placing() if self._parallel[job.group_id] else None
+
+    def _remember_tail(self, job: NewJob, placing: Placing, state: StateName) -> None:
+        assert job.group_id is not None
+        assert placing.group_seq is not None
+        if state in TERMINAL:
+            self._tails.pop(job.group_id, None)
+        else:
+            self._tails[job.group_id] = (job.id, placing.group_seq)
 
     def flush(self) -> None:
         """Write what has been taken in so far."""
         if self._rows:
             self._tx.run_many(sql.insert_job, self._rows)
             self._rows = []
+        if self._conditions:
+            self._tx.run_many(sql.insert_condition, self._conditions)
+            self._conditions = []
+
+    def place(self, job: NewJob, placing: Placing) -> Enqueued:
+        """Write the job with its conditions, at once."""
+        answer = self._store(job, placing)
+        self.flush()
+        return answer
 
     def _store(self, job: NewJob, placing: Placing) -> Enqueued:
         now = self._now
@@ -131,7 +179,10 @@ class _Batch:
         self._tx.tally.count_enqueued(job.queue)
         if state in TERMINAL and placing.ends_as is None:
             self._tx.tally.count_ended(state)
+            self._late.append(job.id)
         self._rows.append(self._row(job, placing, state, due))
+        if placing.conditions:
+            self._conditions += [structs.asdict(condition) | {"job_id": job.id} for condition in placing.conditions]
         return Enqueued(job.id, state, placing.generation)
 
     def _row(self, job: NewJob, placing: Placing, state: StateName, due: Millis | None) -> dict[str, Any]:
@@ -172,6 +223,13 @@ class _Batch:
             "tenant": job.tenant,
             "idempotency_key": job.idempotency_key,
             "trigger": job.trigger,
+            "wait_for_idle": int(job.wait_for_idle),
+            "require_charging": int(job.require_charging),
+            "wait_for_event": job.wait_for_event,
+            "template_id": job.template_id,
+            "schedule_id": job.schedule_id,
+            "fire_time": job.fire_time,
+            "retry_of": placing.retry_of,
         }
 
     def _next_position(self, queue: str, priority: int) -> int:
@@ -183,7 +241,7 @@ class _Batch:
 
 
 def _schedule_type(job: NewJob) -> str:
-    if job.after or job.group_id is not None:
+    if job.after or job.group_id is not None or job.wait_for_event or job.wait_for_idle or job.require_charging:
         return "CONDITION"
     if job.delay_ms is not None:
         return "AFTER"
@@ -243,6 +301,19 @@ def _place_dependencies(tx: Tx, job: NewJob, placing: Placing, now: Millis) -> N
             placing.conditions.append(Condition(key, dependency.needs, satisfied_at))
 
 
+def _place_event(tx: Tx, job: NewJob, placing: Placing) -> None:
+    if job.wait_for_event is None:
+        return
+    shape = shape_of(job.wait_for_event, job.event_attributes)
+    register_pattern(tx, shape)
+    key = shape.key(job.event_attributes)
+    assert key is not None
+    placing.conditions.append(Condition(EVENT, key, None))
+    placing.conditions += [
+        Condition(attribute_key(name), job.event_attributes[name], None) for name in shape.attributes
+    ]
+
+
 def _place_in_group(tx: Tx, job: NewJob, placing: Placing, now: Millis) -> None:
     if job.group_id is None:
         return
@@ -255,7 +326,8 @@ def _place_in_group(tx: Tx, job: NewJob, placing: Placing, now: Millis) -> None:
         return
     link = last_link(tx, member.id)
     assert link is not None
-    state = StateName.DONE if member.error_code == LEFT_OUT_CODE else StateName(link.state)
+    was_left_out = find_row(tx, link.id).error_code == LEFT_OUT_CODE
+    state = StateName.DONE if was_left_out else StateName(link.state)
     turn = next_turn(OnFailure(group.on_failure), state) if state in TERMINAL else Turn.START
     if turn is not Turn.START:
         code = LEFT_OUT_CODE if turn is Turn.CANCEL else None

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 
 from holdfast.core.job import Millis, StateName
 from holdfast.core.requests import Report, Settled
+from holdfast.core.run import RunStatus
 from holdfast.core.settle import Completed, Outcome, Settlement
 from holdfast.store.engine import Tx
 from holdfast.store.rows import OwnedRow
 from holdfast.store.scripts.endings import announce_ended
+from holdfast.store.scripts.job_events import tell_runs
 from holdfast.store.scripts.settling import Decided, decide, write_settlements
 from holdfast.store.statements import sql
 
@@ -52,6 +54,7 @@ def _complete(tx: Tx, reports: Sequence[Report], now: Millis) -> dict[str, Settl
             for report in accepted.values()
         ],
     )
+    tell_runs(tx, [(report.job_id, report.run_id, RunStatus.COMPLETED) for report in accepted.values()], now)
     announce_ended(tx, [(report.job_id, StateName.DONE) for report in accepted.values()], now)
     return {run_id: Settled(run_id, report.job_id, StateName.DONE) for run_id, report in accepted.items()}
 

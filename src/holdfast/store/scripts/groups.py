@@ -1,13 +1,17 @@
-"""Groups of jobs: make one, judge one."""
+"""Groups of jobs: make one, find one, judge one."""
 
 from __future__ import annotations
+
+from collections import Counter
 
 from msgspec import Struct
 
 from holdfast.core.errors import NotFound
-from holdfast.core.group import GroupMode, GroupStatus, OnFailure, group_status
-from holdfast.core.job import JobId, Millis, StateName
+from holdfast.core.group import GroupMode, GroupStatus, OnFailure, group_progress, group_status
+from holdfast.core.job import Job, JobId, Millis, StateName
 from holdfast.store.engine import Tx
+from holdfast.store.rows import JobRow
+from holdfast.store.scripts.look import make_cursor, read_cursor
 from holdfast.store.statements import sql
 
 LAST = "\U0010ffff"  # behind every id
@@ -24,11 +28,20 @@ class Group(Struct, frozen=True):
 
 
 class GroupView(Struct, frozen=True):
-    """A group with the last link of each member."""
+    """A group with the last link of each member, how many are in each state, and how far the whole is, from 0 to 1."""
 
     group: Group
     status: GroupStatus
     members: dict[JobId, StateName]
+    counts: dict[StateName, int] = {}
+    progress: float = 0.0
+
+
+class GroupHead(Struct, frozen=True):
+    """A group without its members, and whether any of them still goes on."""
+
+    group: Group
+    is_live: bool
 
 
 class GroupPage(Struct, frozen=True):
@@ -38,9 +51,23 @@ class GroupPage(Struct, frozen=True):
     cursor: str | None
 
 
+class MemberPage(Struct, frozen=True):
+    """Some members of a group, in order and each as its last link, and the cursor of the next page if there is one."""
+
+    jobs: list[Job]
+    cursor: str | None
+
+
 class _Link(Struct, frozen=True):
     id: str
     state: str
+    progress: float
+
+
+class MemberRow(JobRow, frozen=True, gc=False):
+    """The last link of a member, and the number of its first one."""
+
+    root: int
 
 
 def create_group(tx: Tx, group_id: str, name: str | None, mode: GroupMode, on_failure: OnFailure, now: Millis) -> str:
@@ -56,15 +83,40 @@ def list_groups(tx: Tx, limit: int = 50, cursor: str | None = None) -> GroupPage
 
 
 def find_group(tx: Tx, group_id: str) -> Group:
-    """The group, or NotFound."""
+    """The group with this id, or NotFound."""
     group = tx.one(sql.group_of_id, Group, id=group_id)
     if group is None:
         raise NotFound(f"there is no group {group_id!r}; create it first")
     return group
 
 
+def look_up_group(tx: Tx, group_id: str) -> Group:
+    """A group by its id or its name; of several with one name, the newest."""
+    named = tx.one(sql.group_of_id, Group, id=group_id) or tx.one(sql.group_of_name, Group, name=group_id)
+    if named is None:
+        raise NotFound(f"there is no group {group_id!r}; create it first")
+    return named
+
+
+def head_of_group(tx: Tx, group_id: str) -> GroupHead:
+    """A group by its id or its name, and whether it still goes on, at no cost however many members it has."""
+    group = look_up_group(tx, group_id)
+    return GroupHead(group, bool(tx.value(sql.group_is_live, group_id=group.id)))
+
+
 def view_group(tx: Tx, group_id: str) -> GroupView:
-    """A group and how it stands, judged on last links."""
-    group = find_group(tx, group_id)
-    members = {link.id: StateName(link.state) for link in tx.all(sql.group_last_links, _Link, group_id=group_id)}
-    return GroupView(group, group_status(members.values()), members)
+    """A group, by its id or its name, and how it stands, judged on last links."""
+    group = look_up_group(tx, group_id)
+    links = tx.all(sql.group_last_links, _Link, group_id=group.id)
+    members = {link.id: StateName(link.state) for link in links}
+    progress = group_progress((StateName(link.state), link.progress) for link in links)
+    return GroupView(group, group_status(members.values()), members, dict(Counter(members.values())), progress)
+
+
+def members_of_group(tx: Tx, group_id: str, limit: int = 100, cursor: str | None = None) -> MemberPage:
+    """A page of the members of a group, by its id or its name, in the order in which they joined."""
+    group = look_up_group(tx, group_id)
+    above = 0 if cursor is None else read_cursor(cursor)
+    rows = tx.all(sql.group_members, MemberRow, group_id=group.id, above=above, limit=limit + 1)
+    more = len(rows) > limit
+    return MemberPage([row.to_job() for row in rows[:limit]], make_cursor(rows[limit - 1].root) if more else None)

@@ -6,6 +6,7 @@ import base64
 import binascii
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 
 from holdfast.core.errors import InvalidInput, NotFound
@@ -13,6 +14,7 @@ from holdfast.core.job import Job, JobId, Millis, RunId, StateName
 from holdfast.core.limits import MAX_INT
 from holdfast.core.requests import JobFilter, is_system_queue
 from holdfast.core.run import Run
+from holdfast.core.trigger import by_event, by_retry
 from holdfast.store.engine import Tx
 from holdfast.store.rows import JobRow, RunRow
 from holdfast.store.statements import Statement, sql
@@ -79,8 +81,8 @@ def find_last(tx: Tx, job_id: JobId) -> Job:
 def runs_of(tx: Tx, job_id: JobId) -> list[Run]:
     """Every run of a job and of the links that continue it, oldest first."""
     runs: list[Run] = []
-    for row in tx.rows(sql.chain_of_job, id=job_id):
-        runs += [run.to_run() for run in tx.all(sql.runs_of_job, RunRow, job_id=row["id"])]
+    for link in tx.rows(sql.chain_of_job, id=job_id):
+        runs += _runs_of_link(tx, link["id"], runs[-1] if runs else None)
     return runs
 
 
@@ -89,7 +91,40 @@ def find_run(tx: Tx, run_id: RunId) -> Run:
     found = tx.one(sql.run_by_id, RunRow, id=run_id)
     if found is None:
         raise NotFound(f"there is no run {run_id!r}")
-    return found.to_run()
+    return next(run for run in _runs_of_link(tx, found.job_id) if run.id == run_id)
+
+
+class Cause(Struct, frozen=True):
+    """A row of `trigger_of_job`."""
+
+    trigger: str | None
+    retry_of: JobId | None
+    event_id: str | None
+    event_name: str | None
+
+
+def _runs_of_link(tx: Tx, job_id: JobId, before: Run | None = None) -> list[Run]:
+    """The runs of one job, each with what triggered it; `before` is the last one of the link that it continues."""
+    runs: list[Run] = []
+    for row in tx.all(sql.runs_of_job, RunRow, job_id=job_id):
+        before = runs[-1] if runs else before
+        run = row.to_run()
+        made = _first_trigger(tx, job_id) if before is None else by_retry(before.id, before.status)
+        runs.append(msgspec.structs.replace(run, trigger=made))
+    return runs
+
+
+def _first_trigger(tx: Tx, job_id: JobId) -> str | None:
+    cause = tx.one(sql.trigger_of_job, Cause, id=job_id)
+    assert cause is not None
+    if cause.retry_of is not None:
+        earlier = tx.all(sql.runs_of_job, RunRow, job_id=cause.retry_of)
+        if earlier:
+            last = earlier[-1].to_run()
+            return by_retry(last.id, last.status)
+    if cause.event_id is not None:
+        return by_event(cause.event_id, cause.event_name or "")
+    return cause.trigger
 
 
 def counts(tx: Tx) -> list[Count]:
@@ -113,6 +148,7 @@ def jobs_like(
     task: str | None = None,
     tag: str | None = None,
     group_id: str | None = None,
+    schedule_id: str | None = None,
     subject_prefix: str | None = None,
     created_after: Millis | None = None,
     error_text: str | None = None,
@@ -126,6 +162,7 @@ def jobs_like(
         task=task,
         tag=tag,
         group_id=group_id,
+        schedule_id=schedule_id,
         subject_prefix=subject_prefix,
         created_after=created_after,
         error_text=error_text,
@@ -144,6 +181,9 @@ def _newest(tx: Tx, wanted: JobFilter, below: int, limit: int) -> list[JobRow]:
 def _lanes(tx: Tx, wanted: JobFilter) -> list[tuple[Statement, dict[str, Any]]]:
     states: tuple[StateName | None, ...] = tuple(dict.fromkeys(wanted.states)) or (None,)
     params = _params(wanted)
+    if wanted.schedule_id is not None:
+        own = {"schedule_id": wanted.schedule_id}
+        return [(sql.list_jobs_by_schedule, params | own | {"state": state}) for state in states]
     if wanted.tag is not None:
         return [(sql.list_jobs_by_tag, params | {"state": state}) for state in states]
     if wanted.group_id is not None:

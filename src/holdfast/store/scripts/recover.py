@@ -21,6 +21,7 @@ from holdfast.core.settle import (
 )
 from holdfast.store.engine import Tx
 from holdfast.store.rows import OwnedRow, policy_of
+from holdfast.store.scripts.scopes import expire_of_session
 from holdfast.store.scripts.sessions import SessionRow
 from holdfast.store.scripts.settling import Decided, decide, write_settlements
 from holdfast.store.statements import sql
@@ -70,8 +71,7 @@ def recover(
         return Recovered(len(jobs), more=True)
     tx.run(sql.close_session, id=session_id, status="unknown", stopped_at=session.last_heartbeat_at)
     tx.run(sql.delete_workers_of_session, session_id=session_id)
-    if tx.rows(sql.expire_reservations_of_session, session_id=session_id, now=now):
-        tx.changes.unknown = True
+    expire_of_session(tx, session_id, now)
     return Recovered(len(jobs), more=False)
 
 

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-import msgspec
+from typing import Any
 
-from holdfast.core.job import JobId, Millis
-from holdfast.core.requests import Enqueued, NewJob
+import msgspec
+from msgspec import structs
+
+from holdfast.core.filling import wants_previous
+from holdfast.core.group import Needs
+from holdfast.core.job import TERMINAL, JobId, Millis
+from holdfast.core.requests import Dependency, Enqueued, NewJob
 from holdfast.store.engine import Tx
-from holdfast.store.rows import policy_of
+from holdfast.store.rows import JobRow, policy_of
 from holdfast.store.scripts.enqueue import enqueue
 from holdfast.store.scripts.look import find_row, last_link
+from holdfast.store.scripts.predecessors import predecessors
 from holdfast.store.statements import sql
 
 
@@ -20,13 +26,22 @@ def retry_job(tx: Tx, job_id: JobId, now: Millis, priority: int | None = None, n
     """
     link = last_link(tx, job_id)
     job = find_row(tx, link.id if link else job_id)
-    snapshot: str | None = tx.value(sql.last_run, job_id=job.id)
-    again = NewJob(
-        id=new_id or tx.new_id(),
+    again = made_anew(tx, job, id=new_id or tx.new_id())
+    again = structs.replace(
+        again, priority=job.priority if priority is None else priority, after=_after(tx, job, again.payload)
+    )
+    [answer] = enqueue(tx, [again], now, repeated=new_id is not None)
+    return answer
+
+
+def made_anew(tx: Tx, job: JobRow, **more: Any) -> NewJob:
+    """The same request once more, with what the job last ran with; `more` is what is different or added."""
+    ran_with: str | None = tx.value(sql.last_run, job_id=job.id)
+    return NewJob(
         task=job.job_type,
         queue=job.queue,
-        payload=snapshot or job.payload,
-        priority=job.priority if priority is None else priority,
+        payload=ran_with or job.payload,
+        priority=job.priority,
         tenant=job.tenant,
         subject=job.subject_key,
         ttl_ms=job.ttl_ms,
@@ -35,6 +50,12 @@ def retry_job(tx: Tx, job_id: JobId, now: Millis, priority: int | None = None, n
         tag=job.user_tag,
         trace_id=job.trace_id,
         trigger=msgspec.json.encode({"kind": "retry", "job_id": job.id}).decode(),
+        **more,
     )
-    [answer] = enqueue(tx, [again], now, repeated=new_id is not None)
-    return answer
+
+
+def _after(tx: Tx, job: JobRow, payload: str) -> tuple[Dependency, ...]:
+    """It comes after the same jobs as before, so that their results are there; only those it needs are waited for."""
+    waits = wants_previous(payload)
+    before = predecessors(tx, job.id)
+    return tuple(Dependency(one.id, Needs.ENDED) for one in before if one.state in TERMINAL or waits)

@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from holdfast.core.job import Millis, SessionId
 from holdfast.store.engine import Tx, urgent
+from holdfast.store.scripts.scopes import expire_of_session
 from holdfast.store.statements import sql
 
 
@@ -78,8 +79,7 @@ def close_session(tx: Tx, session_id: SessionId, status: str, now: Millis) -> bo
     if not tx.run(sql.close_session, id=session_id, status=status, stopped_at=now):
         return False
     tx.run(sql.delete_workers_of_session, session_id=session_id)
-    if tx.rows(sql.expire_reservations_of_session, session_id=session_id, now=now):
-        tx.changes.unknown = True
+    expire_of_session(tx, session_id, now)
     return True
 
 

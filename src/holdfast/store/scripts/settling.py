@@ -16,6 +16,7 @@ from holdfast.core.settle import Again, Continue, End, Facts, Outcome, Settlemen
 from holdfast.store.engine import Tx
 from holdfast.store.rows import OwnedRow, policy_of, tries_of
 from holdfast.store.scripts.endings import after_key, announce_ended, group_key
+from holdfast.store.scripts.job_events import tell_runs
 from holdfast.store.statements import Statement, sql
 
 
@@ -70,6 +71,7 @@ def write_settlements(tx: Tx, decided: Sequence[Decided], now: Millis) -> list[S
     ):
         if rows[statement]:
             tx.run_many(statement, rows[statement])
+    tell_runs(tx, [(item.job.job_id, item.job.open_run_id or "", item.settlement.status) for item in decided], now)
     if ended:
         announce_ended(tx, ended, now)
     return states

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from holdfast.core.errors import Conflict, NotFound
+from holdfast.core.errors import Conflict, InvalidInput, NotFound
 from holdfast.core.job import JobId, Millis
 from holdfast.core.requests import Dependency, Enqueued, NewJob
 from holdfast.core.retry import RetryPolicy
@@ -15,6 +15,7 @@ from holdfast.core.subject import tenant_of
 from holdfast.store.engine import Tx
 from holdfast.store.rows import JobRow
 from holdfast.store.scripts.enqueue import enqueue
+from holdfast.store.scripts.schedule_stops import disable_schedules_of
 from holdfast.store.statements import sql
 
 
@@ -30,12 +31,21 @@ class JobOptions(Struct, frozen=True, kw_only=True, omit_defaults=True):
     timeout_ms: Millis | None = None
     policy: RetryPolicy | None = None
     tag: str | None = None
+    wait_for_idle: bool | None = None
+    require_charging: bool | None = None
+    wait_for_event: str | None = None
+    event_attributes: dict[str, str] | None = None
 
 
-class Overrides(JobOptions, frozen=True, kw_only=True, omit_defaults=True):
-    """What one job has instead of what its template says; None leaves it to the template."""
+class ScheduleOptions(JobOptions, frozen=True, kw_only=True, omit_defaults=True):
+    """How the jobs of a schedule are to be run instead of what its template says; None leaves it to the template."""
 
     queue: str | None = None
+
+
+class Overrides(ScheduleOptions, frozen=True, kw_only=True, omit_defaults=True):
+    """What one job has instead of what its template says; None leaves it to the template."""
+
     generation: int | None = None
     due: Millis | None = None
     deadline: Millis | None = None
@@ -54,6 +64,15 @@ class NewTemplate(Struct, frozen=True, kw_only=True):
     queue: str = "default"
     payload: str = "{}"
     options: JobOptions = JobOptions()
+
+
+class TemplateChanges(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What is to be different about a template; None leaves it as it is."""
+
+    task: str | None = None
+    queue: str | None = None
+    payload: str | None = None
+    options: JobOptions | None = None
 
 
 class Template(Struct, frozen=True, kw_only=True):
@@ -118,9 +137,26 @@ def put_template(tx: Tx, template: NewTemplate, now: Millis) -> Template:
     return find_template(tx, template.id)
 
 
+def edit_template(tx: Tx, ref: str, changes: TemplateChanges, now: Millis) -> Template:
+    """Change a template; what is not given stays as it is, and so does every job that exists."""
+    row = template_row(tx, ref)
+    if row.archived_at is not None:
+        raise Conflict(f"template {row.name!r} is archived; make a new one")
+    tx.run(
+        sql.replace_template,
+        id=row.id,
+        job_type=row.job_type if changes.task is None else changes.task,
+        queue=row.queue if changes.queue is None else changes.queue,
+        payload=row.payload if changes.payload is None else changes.payload,
+        options=row.options if changes.options is None else msgspec.json.encode(changes.options).decode(),
+        now=now,
+    )
+    return find_template(tx, row.id)
+
+
 def find_template(tx: Tx, ref: str) -> Template:
     """The template with this name that is in use, or the one with this id, or NotFound."""
-    return _row(tx, ref).to_template()
+    return template_row(tx, ref).to_template()
 
 
 def list_templates(tx: Tx, archived: bool = False, limit: int = 1_000) -> list[Template]:
@@ -129,9 +165,10 @@ def list_templates(tx: Tx, archived: bool = False, limit: int = 1_000) -> list[T
 
 
 def archive_template(tx: Tx, ref: str, now: Millis) -> Template:
-    """Make no more jobs from a template; its name is free again. Twice is harmless."""
-    row = _row(tx, ref)
+    """Make no more jobs from a template; its name is free again, and its schedules stand still. Twice is harmless."""
+    row = template_row(tx, ref)
     tx.run(sql.archive_template, id=row.id, now=now)
+    disable_schedules_of(tx, row.id, f"template {row.name!r} was archived", now)
     return find_template(tx, row.id)
 
 
@@ -143,29 +180,35 @@ def enqueue_from_template(
     payload: str = "{}",
     overrides: Overrides = Overrides(),  # noqa: B008  # it is frozen
     repeated: bool = False,
+    trigger: str | None = None,
 ) -> Enqueued:
     """A job from a template: `payload` is laid over its payload, key by key, `overrides` over its options."""
-    row = _row(tx, ref)
+    row = template_row(tx, ref)
     if row.archived_at is not None:
         raise Conflict(f"template {row.name!r} is archived; no job can be made from it")
     if not repeated and tx.one(sql.job_by_id, JobRow, id=id) is not None:
         raise Conflict(f"there is a job {id} already; if this is a repeat, say so, otherwise make another id")
-    job = _job(row.to_template(), id, payload, overrides)
-    [answer] = enqueue(tx, [job], now, repeated)
-    if answer.id == id and not answer.existing:
-        tx.run(sql.note_template, id=id, template_id=row.id)
+    job = job_from(row.to_template(), id, payload, overrides)
+    if overrides.event_attributes and job.wait_for_event is None:
+        raise InvalidInput(f"template {row.name!r} waits for no event; give wait_for_event with event_attributes")
+    [answer] = enqueue(tx, [msgspec.structs.replace(job, trigger=trigger)], now, repeated)
     return answer
 
 
-def _job(template: Template, job_id: JobId, payload: str, overrides: Overrides) -> NewJob:
+def job_from(template: Template, job_id: JobId, payload: str, overrides: ScheduleOptions) -> NewJob:
+    """A job of a template: `payload` is laid over its payload, key by key, `overrides` over its options."""
     chosen: dict[str, Any] = {"queue": template.queue}
     for layer in (template.options, overrides):
         given = {field: getattr(layer, field) for field in layer.__struct_fields__}
         chosen |= {field: value for field, value in given.items() if value is not None}
-    if overrides.due is not None and overrides.delay_ms is None:
+    if chosen.get("due") is not None and overrides.delay_ms is None:
         chosen.pop("delay_ms", None)
+    # What an event must have belongs to that event: another one comes with its own wishes.
+    if "wait_for_event" not in chosen or (overrides.wait_for_event and overrides.event_attributes is None):
+        chosen.pop("event_attributes", None)
     chosen.setdefault("tenant", tenant_of(chosen.get("subject")))
-    return NewJob(id=job_id, task=template.task, payload=_laid_over(template.payload, payload), **chosen)
+    merged = _laid_over(template.payload, payload)
+    return NewJob(id=job_id, task=template.task, payload=merged, template_id=template.id, **chosen)
 
 
 def _laid_over(below: str, above: str) -> str:
@@ -174,7 +217,8 @@ def _laid_over(below: str, above: str) -> str:
     return msgspec.json.encode(merged).decode()
 
 
-def _row(tx: Tx, ref: str) -> TemplateRow:
+def template_row(tx: Tx, ref: str) -> TemplateRow:
+    """The row of the template that is in use under this name, or of the one with this id, or NotFound."""
     found = tx.one(sql.template_by_name, TemplateRow, name=ref) or tx.one(sql.template_by_id, TemplateRow, id=ref)
     if found is None:
         raise NotFound(f"there is no template {ref!r}")

@@ -5,12 +5,14 @@ from __future__ import annotations
 import msgspec
 from msgspec import Struct
 
-from holdfast.core.gates import Closed, Reserved, Verdict, World, look
+from holdfast.core.event import EVENT
+from holdfast.core.gates import Closed, Place, Reserved, Verdict, World, look
 from holdfast.core.job import Job, JobId, Millis, StateName
 from holdfast.core.requests import ANY_QUEUE
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.look import find_last
-from holdfast.store.scripts.reserve import find_reservation
+from holdfast.store.scripts.machines import list_machines
+from holdfast.store.scripts.scopes import Reservation, find_reservation, overlap
 from holdfast.store.statements import sql
 
 
@@ -46,12 +48,26 @@ class Facts(Struct, frozen=True):
     busy_with: JobId | None
     is_suspect: int
     reservation: str | None
+    ran_out: str | None
+
+
+class OpenCondition(Struct, frozen=True):
+    """A condition of a job that has not come true."""
+
+    key: str
+    value: str
+
+    @property
+    def is_of_event(self) -> bool:
+        """Whether an event makes it true."""
+        return self.key == EVENT or self.key.startswith(f"{EVENT}.")
 
 
 class OfferRow(Struct, frozen=True):
     """A living worker."""
 
     session_id: str
+    node: str
     tasks: str
     queues: str
     slots: int
@@ -70,12 +86,16 @@ def why(tx: Tx, job_id: JobId, now: Millis) -> Why:
     facts = tx.one(sql.why_facts, Facts, id=job.id)
     assert facts is not None
     offers = [offer for offer in tx.all(sql.offers, OfferRow) if offer.serves(job)]
+    conditions = tx.all(sql.open_conditions_of_job, OpenCondition, job_id=job.id)
     world = World(
         now=now,
-        waits_for=tuple(row["key"].partition(":")[2] for row in tx.rows(sql.open_conditions_of_job, job_id=job.id)),
+        waits_for=tuple(row.key.partition(":")[2] for row in conditions if not row.is_of_event),
+        event_attributes=_event_attributes(conditions),
+        places=_places(tx, job, offers),
         paused_at=facts.paused_at,
         pause_reason=facts.pause_reason,
-        reserved=None if facts.reservation is None else _reserved(tx, facts.reservation),
+        reserved=_reserved(tx, facts.reservation),
+        ran_out=None if facts.reservation is not None else _reserved(tx, facts.ran_out),
         concurrency=facts.concurrency,
         running=facts.running,
         is_offered=bool(offers),
@@ -87,6 +107,26 @@ def why(tx: Tx, job_id: JobId, now: Millis) -> Why:
     return Why(job.id, job.state.name, look(job, world), free)
 
 
-def _reserved(tx: Tx, reservation_id: str) -> Reserved:
+def _event_attributes(conditions: list[OpenCondition]) -> dict[str, str] | None:
+    rows = [row for row in conditions if row.is_of_event]
+    return {row.key.removeprefix(f"{EVENT}."): row.value for row in rows if row.key != EVENT} if rows else None
+
+
+def _places(tx: Tx, job: Job, offers: list[OfferRow]) -> tuple[Place, ...]:
+    """The machines whose workers would take it; all of them, if there is no such worker."""
+    if not (job.wait_for_idle or job.require_charging):
+        return ()
+    machines, nodes = list_machines(tx), {offer.node for offer in offers}
+    return tuple(
+        Place(machine.node, machine.is_idle, machine.is_charging, machine.idle, machine.charging)
+        for machine in machines
+        if not nodes or machine.node in nodes
+    )
+
+
+def _reserved(tx: Tx, reservation_id: str | None) -> Reserved | None:
+    if reservation_id is None:
+        return None
     held = find_reservation(tx, reservation_id)
-    return Reserved(held.reserved_by, held.scope, held.expires_at)
+    behind = sum(overlap(held.scope, other.scope) for other in tx.all(sql.waiting_reservations, Reservation))
+    return Reserved(held.reserved_by, held.scope, held.expires_at, held.granted_at is not None, behind)

@@ -1,7 +1,7 @@
--- One condition less; the last one makes the job ready unless its time has not come.
+-- Some conditions less; the last one makes the job ready unless its time has not come.
 UPDATE jobs
-SET open_conditions = open_conditions - 1,
-    state = CASE WHEN open_conditions = 1 AND coalesce(scheduled_at, 0) <= :now THEN 'QUEUED' ELSE state END,
-    queued_at = CASE WHEN open_conditions = 1 AND coalesce(scheduled_at, 0) <= :now THEN :now ELSE queued_at END
-WHERE id = :job_id AND state = 'SCHEDULED' AND open_conditions > 0
+SET open_conditions = open_conditions - :count,
+    state = CASE WHEN open_conditions = :count AND coalesce(scheduled_at, 0) <= :now THEN 'QUEUED' ELSE state END,
+    queued_at = CASE WHEN open_conditions = :count AND coalesce(scheduled_at, 0) <= :now THEN :now ELSE queued_at END
+WHERE id = :job_id AND state = 'SCHEDULED' AND open_conditions >= :count
 RETURNING state, queue

@@ -1,1 +1,1 @@
-UPDATE direct_reservations SET status = :status, ended_at = :now WHERE id = :id AND status = 'ACTIVE'
+UPDATE direct_reservations SET status = :status, ended_at = :now WHERE id = :id AND status IN ('ACTIVE', 'WAITING')

@@ -1,3 +1,3 @@
 UPDATE direct_reservations SET status = 'EXPIRED', ended_at = :now
-WHERE status = 'ACTIVE' AND session_id = :session_id
+WHERE session_id = :session_id AND status IN ('ACTIVE', 'WAITING')
 RETURNING scope

@@ -1,4 +1,4 @@
--- When the clock alone will next change a job, or free a queue.
+-- When the clock alone will next change a job, or free a queue, or an event has somebody to reach.
 SELECT min(moment) FROM (
   SELECT min(scheduled_at) AS moment FROM jobs
   WHERE state = 'SCHEDULED' AND open_conditions = 0 AND scheduled_at IS NOT NULL
@@ -8,4 +8,8 @@ SELECT min(moment) FROM (
   SELECT min(deadline) FROM jobs WHERE state IN ('SCHEDULED', 'QUEUED') AND deadline IS NOT NULL
   UNION ALL
   SELECT min(expires_at) FROM direct_reservations WHERE status = 'ACTIVE'
+  UNION ALL
+  SELECT min(expires_at) FROM direct_reservations WHERE status = 'WAITING'
+  UNION ALL
+  SELECT min(0) FROM events WHERE is_spreading = 1
 ) AS moments

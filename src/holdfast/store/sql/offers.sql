@@ -1,5 +1,5 @@
 -- What every living worker offers, how much its session runs, and the suspect that it runs alone, if any.
-SELECT w.id, w.session_id, w.name, w.tasks, w.queues, w.slots,
+SELECT w.id, w.session_id, s.node, w.name, w.tasks, w.queues, w.slots,
   (SELECT count(*) FROM jobs WHERE jobs.state = 'RUNNING' AND jobs.session_id = w.session_id) AS running,
   (SELECT jobs.id FROM jobs
    WHERE jobs.state = 'RUNNING' AND jobs.session_id = w.session_id AND jobs.is_suspect = 1 LIMIT 1) AS runs_alone

@@ -7,6 +7,10 @@ SELECT
      AND busy.subject_key IS NOT NULL) AS busy_with,
   j.is_suspect,
   (SELECT r.id FROM direct_reservations AS r
-   WHERE r.status = 'ACTIVE' AND r.scope IN ('*', j.queue) ORDER BY r.reserved_at LIMIT 1) AS reservation
+   WHERE r.status = 'ACTIVE' AND r.scope IN ('*', j.queue) ORDER BY r.reserved_at LIMIT 1) AS reservation,
+  -- Its time is over, but whoever made it still lives and has not given it back.
+  (SELECT r.id FROM sessions AS s CROSS JOIN direct_reservations AS r
+   WHERE r.session_id = s.id AND s.status = 'running' AND r.status = 'EXPIRED' AND r.granted_at IS NOT NULL AND r.scope IN ('*', j.queue)
+   ORDER BY r.ended_at DESC LIMIT 1) AS ran_out
 FROM jobs AS j LEFT JOIN queues AS q ON q.name = j.queue
 WHERE j.id = :id

@@ -1,0 +1,240 @@
+"""Cron expressions: when they fire next, when they fired last, and what they say in words.
+
+Five fields, or six with the seconds last. `cronsim` reads the fields and walks the calendar; what a change of the
+clocks means is decided here, for both kinds, as Debian's cron does it: a time that is skipped fires once, at the moment
+the clocks are set forward, and a time that comes twice fires once, the first time. An expression whose minute or hour
+begins with `*` says "every so often" instead of a time, and follows the clocks as they are.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+from datetime import datetime, timedelta
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from holdfast.core.errors import InvalidInput
+from holdfast.core.job import Millis
+from holdfast.core.limits import shown
+from holdfast.core.timing import FAR_FUTURE
+
+if TYPE_CHECKING:
+    from zoneinfo import ZoneInfo
+
+    from cronsim import CronSim
+
+UTC = "UTC"
+LONGEST_EXPRESSION = 200
+
+_EPOCH = datetime(1970, 1, 1)
+_SECOND = timedelta(seconds=1)
+_DAY_S = 86_400
+# The longest that clocks were ever set forward or back, and a little more: Samoa left out a whole day.
+_LONGEST_SHIFT_S = _DAY_S + 3_600
+_ZONE = re.compile(r"[A-Za-z][A-Za-z0-9_+/-]*", re.ASCII)
+# Tables with leap seconds, copies, and what says nothing about the zone itself.
+_NO_ZONES = ("right/", "posix/", "localtime", "Factory")
+_ALLOWED = {
+    "second": "0 to 59",
+    "minute": "0 to 59",
+    "hour": "0 to 23",
+    "day-of-month": "1 to 31, L or LW",
+    "month": "1 to 12 or JAN to DEC",
+    "day-of-week": "0 to 7 or SUN to SAT, with #1 to #5 or L behind it",
+}
+
+
+class Cron:
+    """A valid expression in a time zone. Every moment is in milliseconds since the epoch; ticks are whole seconds."""
+
+    def __init__(self, expression: str, timezone: str = UTC) -> None:
+        self.expression = expression
+        self.timezone = timezone
+        self._zone = zone_of(timezone)
+        self._fields, is_timed = _parsed(expression)
+        self._is_timed = is_timed
+        if self.next_after(0) is None:
+            raise InvalidInput(f"cron expression {shown(expression)} never fires")
+
+    def next_after(self, moment: Millis) -> Millis | None:
+        """The first tick after a moment; None if there is none before the year 9999 ends."""
+        try:
+            second = (self._next_timed if self._is_timed else self._next_repeated)(moment // 1000)
+        except OverflowError:
+            return None
+        return None if second is None or second * 1000 > FAR_FUTURE else second * 1000
+
+    def previous_or_at(self, moment: Millis) -> Millis | None:
+        """The last tick up to a moment; None if there is none since 1970."""
+        try:
+            second = (self._last_timed if self._is_timed else self._last_repeated)(moment // 1000)
+        except OverflowError:
+            return None
+        return None if second is None or second < 0 else second * 1000
+
+    def upcoming(self, after: Millis, count: int) -> list[Millis]:
+        """The next ticks after a moment."""
+        found: list[Millis] = []
+        tick = self.next_after(after)
+        while tick is not None and len(found) < count:
+            found.append(tick)
+            tick = self.next_after(tick)
+        return found
+
+    @property
+    def words(self) -> str:
+        """The expression as a person would say it."""
+        said = self._fields.explain()
+        return f"{said}, {self.timezone}" if self.timezone == UTC else f"{said}, {self.timezone} time"
+
+    # Seconds of the wall clock are counted like those of the epoch, as if the zone were UTC: `wall = moment + offset`.
+
+    def _next_repeated(self, second: int) -> int | None:
+        at, wall = second, second + self._offset(second)
+        while True:
+            offset, match = self._offset(at), self._walk(wall, 1)
+            if match is None:
+                return None
+            change = self._first_change(at, match - offset)
+            if change is None:
+                return match - offset
+            at, wall = change, change + self._offset(change) - 1
+
+    def _last_repeated(self, second: int) -> int | None:
+        at = second
+        while True:
+            offset = self._offset(at)
+            match = self._walk(at + offset + 1, -1)
+            if match is None:
+                return None
+            change = self._last_change(match - offset, at)
+            if change is None:
+                return match - offset
+            at = change - 1
+
+    def _next_timed(self, second: int) -> int | None:
+        match = self._walk(self._shown_by(second), 1)
+        while match is not None:
+            moment = self._moment_of(match)
+            if moment > second:
+                return moment
+            match = self._walk(match, 1)
+        return None
+
+    def _last_timed(self, second: int) -> int | None:
+        match = self._walk(self._shown_by(second) + 1, -1)
+        while match is not None:
+            moment = self._moment_of(match)
+            if moment <= second:
+                return moment
+            match = self._walk(match, -1)
+        return None
+
+    def _shown_by(self, second: int) -> int:
+        """The latest time that the wall clock has shown up to this moment, before it was set back or after."""
+        change = self._last_change(second - _LONGEST_SHIFT_S, second)
+        wall = second + self._offset(second)
+        return wall if change is None else max(wall, change - 1 + self._offset(change - 1))
+
+    def _moment_of(self, wall: int) -> int:
+        """When the wall clock first shows this time; if it never does, when it is set past it."""
+        moment = round((_EPOCH + wall * _SECOND).replace(tzinfo=self._zone).timestamp())
+        if moment + self._offset(moment) == wall:
+            return moment
+        change = self._last_change(moment - _LONGEST_SHIFT_S, moment)
+        return moment if change is None else change
+
+    def _walk(self, wall: int, direction: int) -> int | None:
+        """The next time on the calendar that fits, after this one or before it."""
+        walker = copy.copy(self._fields)
+        walker.dt = _EPOCH + wall * _SECOND
+        walker.tick_direction = direction
+        try:
+            return (next(walker) - _EPOCH) // _SECOND
+        except StopIteration:
+            return None
+
+    def _offset(self, second: int) -> int:
+        offset = datetime.fromtimestamp(second, self._zone).utcoffset()
+        return 0 if offset is None else offset // _SECOND
+
+    def _first_change(self, start: int, end: int) -> int | None:
+        """The first moment after `start`, up to `end`, at which the clocks were changed."""
+        before, low = self._offset(start), start
+        while low < end:
+            high = min(low + _DAY_S, end)
+            if self._offset(high) != before:
+                return self._change_between(low, high, self._offset(high))
+            low = high
+        return None
+
+    def _last_change(self, start: int, end: int) -> int | None:
+        """The last moment after `start`, up to `end`, at which the clocks were changed."""
+        now, high = self._offset(end), end
+        while high > start:
+            low = max(high - _DAY_S, start)
+            if self._offset(low) != now:
+                return self._change_between(low, high, now)
+            high = low
+        return None
+
+    def _change_between(self, low: int, high: int, offset: int) -> int:
+        while high - low > 1:
+            middle = (low + high) // 2
+            if self._offset(middle) == offset:
+                high = middle
+            else:
+                low = middle
+        return high
+
+
+@lru_cache(maxsize=1024)
+def parse(expression: str, timezone: str = UTC) -> Cron:
+    """A cron expression in a time zone, or InvalidInput that says what does not fit."""
+    return Cron(expression, timezone)
+
+
+def zone_of(name: str) -> ZoneInfo:
+    """The time zone of this name, such as `Europe/Berlin`."""
+    if isinstance(name, str) and _ZONE.fullmatch(name) and len(name) <= 100 and not name.startswith(_NO_ZONES):
+        # Imported by those who read expressions; a short command of the command line reads none.
+        from zoneinfo import ZoneInfo
+
+        try:
+            return ZoneInfo(name)
+        except (OSError, ValueError, LookupError):
+            pass
+    raise InvalidInput(
+        f"there is no time zone {shown(name)}: use a name such as UTC, Europe/Berlin or America/New_York"
+    )
+
+
+def _parsed(expression: str) -> tuple[CronSim, bool]:
+    """What walks the calendar, and whether the expression names a time of day."""
+    from cronsim import CronSim, CronSimError
+
+    said = f"cron expression {shown(expression)}"
+    if not isinstance(expression, str) or len(expression) > LONGEST_EXPRESSION:
+        raise InvalidInput(f"{said} is not valid: use a text of at most {LONGEST_EXPRESSION} characters")
+    fields = expression.split()
+    if len(fields) not in (5, 6):
+        raise InvalidInput(
+            f"{said} has {len(fields)} fields: use five (minute, hour, day of month, month, day of week), "
+            "or six with the second last"
+        )
+    second = fields[5] if len(fields) == 6 else "0"
+    minute, hour, day, month, weekday = fields[:5]
+    try:
+        sim = CronSim(" ".join((second, minute, hour, day, month, weekday)), _EPOCH)
+    except (CronSimError, ValueError) as error:
+        raise InvalidInput(f"{said} is not valid: {_trouble(str(error), month)}") from None
+    return sim, not minute.startswith("*") and not hour.startswith("*")
+
+
+def _trouble(said: str, month: str) -> str:
+    name = said.removeprefix("Bad ")
+    if name not in _ALLOWED:
+        return "use numbers, ranges like 1-5, lists like 1,3 and steps like */15"
+    never = f" or never comes in month {month}" if name == "day-of-month" and month != "*" else ""
+    return f"its {name} does not fit{never}; use {_ALLOWED[name]}, ranges like 1-5, lists like 1,3 and steps like */15"

@@ -1,0 +1,121 @@
+"""Events: how they are named, what waits for them, and how the two are brought together without a search.
+
+Whoever waits gives a pattern (a name, or the beginning of one and `*`) and may ask for attributes. Both together are
+one text, the *key*, so that an event finds what waits for it by looking up a few keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+
+import msgspec
+from msgspec import Struct
+
+from holdfast.core.errors import InvalidInput
+from holdfast.core.job import Millis
+from holdfast.core.limits import MAX_NAME, check_label, check_name, shown
+
+ANY = "*"
+EVENT = "event"  # the condition "an event came"; each attribute that it must have is a condition beside it
+MOST_ATTRIBUTES = 32
+LONGEST_VALUE = 1_000
+
+
+class Event(Struct, frozen=True, kw_only=True):
+    """Something that happened, with what is known about it.
+
+    >>> from holdfast import Holdfast
+    >>> hf = Holdfast("work.db")
+    >>> event = hf.emit("git:commit", branch="main")
+    >>> event.name, event.attributes
+    ('git:commit', {'branch': 'main'})
+    """
+
+    id: str
+    name: str
+    attributes: dict[str, str]
+    emitted_at: Millis
+    trigger: str | None = None
+
+
+class Shape(Struct, frozen=True):
+    """What is waited for, without the values: a pattern, and the attributes that matter."""
+
+    pattern: str
+    attributes: tuple[str, ...]
+
+    def key(self, values: Mapping[str, str]) -> str | None:
+        """The key of whoever waits in this shape for an event with these values; None if one of them is missing."""
+        if not self.attributes:
+            return self.pattern
+        if any(name not in values for name in self.attributes):
+            return None
+        wanted = {name: values[name] for name in self.attributes}
+        return f"{self.pattern}?{msgspec.json.encode(wanted, order='sorted').decode()}"
+
+
+def shape_of(pattern: str, wanted: Iterable[str]) -> Shape:
+    """The shape of a wish."""
+    return Shape(pattern, tuple(sorted(wanted)))
+
+
+def attribute_key(name: str) -> str:
+    """The condition "the event has this attribute"."""
+    return f"{EVENT}.{name}"
+
+
+def patterns_for(name: str) -> list[str]:
+    """Every pattern that an event of this name matches."""
+    return [name, *(f"{name[:length]}{ANY}" for length in range(len(name) + 1))]
+
+
+def matches(pattern: str, name: str) -> bool:
+    """Whether an event of this name is meant."""
+    return name.startswith(pattern[:-1]) if pattern.endswith(ANY) else name == pattern
+
+
+def keys_for(shapes: Collection[Shape], values: Mapping[str, str]) -> list[str]:
+    """The keys of all who wait for an event with these values, given the shapes of those that match its name."""
+    found = (shape.key(values) for shape in shapes)
+    return sorted({key for key in found if key is not None})
+
+
+def check_pattern(what: str, value: object) -> str:
+    """A name, or the beginning of one followed by `*`, which stands for any ending."""
+    if value == ANY:
+        return ANY
+    try:
+        check_name(what, value[:-1] if isinstance(value, str) and value.endswith(ANY) else value)
+    except InvalidInput:
+        raise InvalidInput(
+            f"{what} {shown(value)} is not valid: use a name of 1 to {MAX_NAME} letters, digits and _ . : / -, "
+            "or the beginning of one followed by *"
+        ) from None
+    assert isinstance(value, str)
+    return value
+
+
+def check_attributes(values: Mapping[str, object]) -> dict[str, str]:
+    """What is known about an event: names and texts. Numbers and yes or no are written as text."""
+    if not isinstance(values, Mapping) or len(values) > MOST_ATTRIBUTES:
+        raise InvalidInput(
+            f"the attributes {shown(values)} are not valid: use at most {MOST_ATTRIBUTES} names, each with a text"
+        )
+    return {check_name("attribute", name): _text(name, value) for name, value in values.items()}
+
+
+def joined_attributes(attributes: Mapping[str, object] | None, more: Mapping[str, object]) -> dict[str, str]:
+    """What is known about an event, given as a mapping, by name, or both."""
+    if attributes is None:
+        return check_attributes(more)
+    if not isinstance(attributes, Mapping):
+        raise InvalidInput(f"attributes {shown(attributes)} are not valid: give a dictionary of texts by name")
+    return check_attributes({**attributes, **more})
+
+
+def _text(name: str, value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return str(value)
+    return "" if value == "" else check_label(f"attribute {name}", value, LONGEST_VALUE)

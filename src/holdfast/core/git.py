@@ -1,0 +1,144 @@
+"""What happened to a git repository, read from the journal that git keeps of its HEAD.
+
+A rebase makes many entries and is one move, told when it has ended.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from enum import StrEnum
+
+from msgspec import Struct
+
+_REBASE = re.compile(r"(?:rebase|pull)\b[^:]*?\((\w+)\):? ?(.*)|rebase (finished)(?:: (.*))?", re.DOTALL)
+_CHECKOUT = re.compile(r"checkout: moving from (\S+) to (\S+)")
+_RETURNING = re.compile(r"returning to (?:refs/heads/)?(\S+)")
+_COMMIT = ("commit", "cherry-pick", "revert", "am", "rebase")
+
+
+class GitEvent(StrEnum):
+    """What a person did. A reset counts as a switch: the branch stands elsewhere, and nothing was committed."""
+
+    COMMIT = "commit"
+    BRANCH = "branch"
+    MERGE = "merge"
+    REBASE = "rebase"
+
+
+class Entry(Struct, frozen=True):
+    """A line of the journal; `end` is where it ends in the file."""
+
+    old: str
+    new: str
+    message: str
+    end: int
+
+
+class Standing(Struct, frozen=True):
+    """Where HEAD is: on a branch or, with an empty name, on none; `head` is empty before the first commit."""
+
+    head: str
+    branch: str
+
+
+class Move(Struct, frozen=True):
+    """One thing that happened: from which commit to which, on which branch."""
+
+    event: GitEvent
+    old: str
+    new: str
+    branch: str
+
+
+class Told(Struct, frozen=True):
+    """The moves, oldest first, and up to where the journal has been read by that."""
+
+    moves: list[Move]
+    end: int
+
+
+def parse_entry(line: str, end: int) -> Entry | None:
+    """A line of the journal, or None if it is none: `old new who <mail> seconds zone<TAB>message`."""
+    head, _, message = line.partition("\t")
+    old, _, rest = head.partition(" ")
+    new = rest.partition(" ")[0]
+    if len(old) < 40 or len(old) != len(new):
+        return None
+    return Entry(_commit(old), _commit(new), message.rstrip("\n"), end)
+
+
+def moves_of(entries: Sequence[Entry], standing: Standing, begin: int, *, is_rebasing: bool) -> Told:
+    """What the entries behind `begin` mean. Those of a rebase that goes on are left for later."""
+    moves: list[Move] = []
+    rebase: list[Entry] = []
+    branches = _branches(entries, standing)
+    place = begin
+    for entry, branch in zip(entries, branches, strict=True):
+        found = _REBASE.match(entry.message)
+        step = (found[1] or found[3]) if found else None
+        if step == "start" or rebase:
+            rebase.append(entry)
+            if step in ("finish", "finished", "abort"):
+                moves += _ended_rebase(rebase, branch, was_aborted=step == "abort")
+                rebase, place = [], entry.end
+            continue
+        if step in ("finish", "finished"):
+            moves.append(Move(GitEvent.REBASE, entry.old, entry.new, branch))
+        else:
+            moves += _move(entry, branch)
+        place = entry.end
+    if rebase and not is_rebasing:
+        # It was given up in a way that git does not write down.
+        moves += _ended_rebase(rebase, standing.branch, was_aborted=False)
+        place = rebase[-1].end
+    return Told(moves, place)
+
+
+def moved_without_journal(before: Standing, now: Standing) -> list[Move]:
+    """What can be said where git keeps no journal, or threw away the part that mattered."""
+    if before.branch != now.branch:
+        return [Move(GitEvent.BRANCH, before.head, now.head, now.branch)]
+    if before.head != now.head:
+        return [Move(GitEvent.COMMIT, before.head, now.head, now.branch)]
+    return []
+
+
+def _branches(entries: Sequence[Entry], standing: Standing) -> list[str]:
+    """The branch that each entry was made on, found from the end by the switches in between."""
+    branch, found = standing.branch, []
+    for entry in reversed(entries):
+        switch = _CHECKOUT.match(entry.message)
+        back = _RETURNING.search(entry.message) if _REBASE.match(entry.message) else None
+        if back:
+            branch = back[1]
+        found.append(branch)
+        if switch:
+            branch = _name(switch[1])
+    return found[::-1]
+
+
+def _name(text: str) -> str:
+    """A branch; a bare commit is none."""
+    return "" if re.fullmatch(r"[0-9a-f]{40,64}", text) else text
+
+
+def _ended_rebase(entries: Sequence[Entry], branch: str, *, was_aborted: bool) -> list[Move]:
+    old, new = entries[0].old, entries[-1].new
+    return [] if was_aborted or old == new else [Move(GitEvent.REBASE, old, new, branch)]
+
+
+def _move(entry: Entry, branch: str) -> list[Move]:
+    message = entry.message
+    if message.startswith("commit (merge)") or message.split(":")[0].split(" ")[0] in ("merge", "pull"):
+        return [] if entry.old == entry.new else [Move(GitEvent.MERGE, entry.old, entry.new, branch)]
+    if message.split(":")[0].split(" ")[0] in _COMMIT:
+        return [Move(GitEvent.COMMIT, entry.old, entry.new, branch)]
+    switch = _CHECKOUT.match(message)
+    if entry.old == entry.new and (switch is None or switch[1] == switch[2]):
+        return []
+    return [Move(GitEvent.BRANCH, entry.old, entry.new, branch)]
+
+
+def _commit(text: str) -> str:
+    return "" if not text.strip("0") else text

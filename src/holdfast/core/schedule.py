@@ -1,0 +1,110 @@
+"""What becomes of the ticks of a schedule: which fire, which are left out and why, and when to look again.
+
+A tick is a moment that the cron expression names. Each is judged once: a schedule knows up to where its ticks are
+settled, and none at or before that moment ever fires again, whatever the clock does.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from enum import StrEnum
+
+from msgspec import Struct
+
+from holdfast.core.cron import Cron
+from holdfast.core.job import Millis
+
+MISFIRE_GRACE: Millis = 5_000  # a tick that is no later than this is on time
+MOST_AT_ONCE = 100  # ticks that `all` makes up for
+MOST_COUNTED = 1_000  # ticks of one absence that are looked at; if there were more, nobody knows how many
+MAX_JITTER: Millis = 86_400_000
+FAR_AHEAD: Millis = 86_400_000  # no schedule is ahead of the clock by more, unless the clock was wrong
+
+
+class Misfire(StrEnum):
+    """What to do about ticks that were due while nobody was there to fire them."""
+
+    SKIP = "skip"
+    LATEST = "latest"
+    ALL = "all"
+
+
+class Overlap(StrEnum):
+    """What to do about a tick while an earlier job of the same schedule has not ended."""
+
+    ALLOW = "allow"
+    SKIP = "skip"
+    SUPERSEDE = "supersede"
+
+
+class SkipReason(StrEnum):
+    """Why a tick did not fire."""
+
+    MISSED = "missed"
+    TOO_MANY = "too many"
+    OVERLAP = "overlap"
+    FIRED_BEFORE = "fired before"
+
+
+class Skipped(Struct, frozen=True):
+    """Ticks that do not fire: at least so many of them, and the newest."""
+
+    reason: SkipReason
+    ticks: int
+    newest: Millis
+
+
+class Judged(Struct, frozen=True):
+    """The ticks that fire, oldest first, those that do not, up to where all are settled, and the next tick."""
+
+    fires: tuple[Millis, ...]
+    skipped: Skipped | None
+    settled_until: Millis
+    next: Millis | None
+
+
+def judge(cron: Cron, misfire: Misfire, settled_until: Millis, now: Millis) -> Judged:
+    """What becomes of the ticks behind `settled_until` that have come by now.
+
+    The work is bounded however long nobody looked: of the newest `MOST_COUNTED` ticks each is looked at, and of older
+    ones nothing is said, not even how many there were.
+    """
+    due = _newest_first(cron, settled_until, now)
+    if not due:
+        return Judged((), None, settled_until, cron.next_after(max(settled_until, now)))
+    fires = _fires(misfire, due, now)
+    rest = due[fires:]
+    reason = SkipReason.TOO_MANY if misfire is Misfire.ALL else SkipReason.MISSED
+    skipped = Skipped(reason, len(rest), rest[0]) if rest else None
+    return Judged(tuple(reversed(due[:fires])), skipped, due[0], cron.next_after(now))
+
+
+def is_far_ahead(settled_until: Millis, now: Millis) -> bool:
+    """Whether a schedule can only have come so far because the clock was wrong."""
+    return settled_until > now + FAR_AHEAD
+
+
+def jitter(schedule_id: str, tick: Millis, most: Millis) -> Millis:
+    """How much later than its tick a job is due: from 0 to `most`, the same wherever it is computed."""
+    digest = hashlib.blake2b(f"{schedule_id}/{tick}".encode(), digest_size=8).digest()
+    return int.from_bytes(digest) % (most + 1)
+
+
+def _newest_first(cron: Cron, after: Millis, now: Millis) -> list[Millis]:
+    found: list[Millis] = []
+    tick = cron.previous_or_at(now)
+    while tick is not None and tick > after and len(found) < MOST_COUNTED:
+        found.append(tick)
+        tick = cron.previous_or_at(tick - 1)
+    return found
+
+
+def _fires(misfire: Misfire, due: list[Millis], now: Millis) -> int:
+    """How many of these, the newest, fire."""
+    match misfire:
+        case Misfire.SKIP:
+            return sum(now - tick <= MISFIRE_GRACE for tick in due)
+        case Misfire.LATEST:
+            return 1
+        case Misfire.ALL:
+            return MOST_AT_ONCE

@@ -1,0 +1,99 @@
+"""What a job, a run or an event was triggered by: a small JSON object with a kind, and the same in words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from holdfast.core.job import JobId, Millis, RunId
+from holdfast.core.run import RunStatus
+
+CALL, EVENT, PARENT, RETRY, RUN = "call", "event", "parent", "retry", "run"
+
+
+def called(**about: str) -> str:
+    """A person or a program asked for it: `by` whom, with which `program`, `origin` if it came over the network."""
+    return _encoded(CALL, about)
+
+
+def by_event(event_id: str, name: str) -> str:
+    """An event came that it waited for."""
+    return _encoded(EVENT, {"event_id": event_id, "name": name})
+
+
+def by_parent(job_id: JobId, run_id: RunId) -> str:
+    """A run enqueued it as its child."""
+    return _encoded(PARENT, {"job_id": job_id, "run_id": run_id})
+
+
+def by_run(job_id: JobId, run_id: RunId) -> str:
+    """A run said so."""
+    return _encoded(RUN, {"job_id": job_id, "run_id": run_id})
+
+
+def by_retry(run_id: RunId, after: RunStatus | None) -> str:
+    """An earlier run of the job did not end it."""
+    return _encoded(RETRY, {"run_id": run_id, "after": after})
+
+
+def words(trigger: str | None, moment: Callable[[Millis], str] | None = None) -> str:
+    """The trigger as people say it; jobs stand in it by their ids. What is not known is told as it is."""
+    if trigger is None:
+        return ""
+    try:
+        about = msgspec.json.decode(trigger, type=dict[str, Any])
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return trigger
+    say = _WORDS.get(str(about.get("kind")))
+    try:
+        return trigger if say is None else say(about, moment or _utc)
+    except (KeyError, TypeError, ValueError, OverflowError):
+        return trigger
+
+
+def _encoded(kind: str, about: Mapping[str, str | None]) -> str:
+    return msgspec.json.encode({"kind": kind, **about}).decode()
+
+
+def _utc(millis: Millis) -> str:
+    return datetime.fromtimestamp(millis / 1000, UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def _called(about: Mapping[str, Any], moment: Callable[[Millis], str]) -> str:
+    who = f" by {about['by']}" if "by" in about else ""
+    where = f" from {about['origin']}" if "origin" in about else ""
+    program = f" ({about['program']})" if "program" in about else ""
+    return f"called{who}{where}{program}"
+
+
+def _schedule(about: Mapping[str, Any], moment: Callable[[Millis], str]) -> str:
+    if "fire_time" not in about:
+        return f"schedule {about['schedule']}, run by hand"
+    return f"tick {moment(about['fire_time'])} of schedule {about['schedule']}"
+
+
+def _retry(about: Mapping[str, Any], moment: Callable[[Millis], str]) -> str:
+    if "job_id" in about:
+        return f"retry of job {about['job_id']}"
+    return f"again after {about['after'] or 'a run that was lost'}"
+
+
+def _watch(about: Mapping[str, Any], moment: Callable[[Millis], str]) -> str:
+    seen = about.get("change") or about.get("event")
+    return f"watch {about['watch']}" + (f": {seen} {about['path']}" if seen else "")
+
+
+_WORDS: dict[str, Callable[[Mapping[str, Any], Callable[[Millis], str]], str]] = {
+    CALL: _called,
+    "schedule": _schedule,
+    EVENT: lambda about, moment: f"event {about['name']}",
+    PARENT: lambda about, moment: f"child of job {about['job_id']}",
+    RETRY: _retry,
+    RUN: lambda about, moment: f"a run of job {about['job_id']}",
+    "watch": _watch,
+    "webhook": lambda about, moment: f"webhook {about['webhook_id']}, for event {about['event_id']}",
+    "canary": lambda about, moment: "a canary of the daemon's own",
+}

@@ -1,0 +1,20 @@
+-- Schedules at work: who made them, how often they fired, and which ticks were left out and why.
+
+ALTER TABLE schedules ADD COLUMN updated_at BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE schedules ADD COLUMN fires BIGINT NOT NULL DEFAULT 0 CHECK (fires >= 0);
+ALTER TABLE schedules ADD COLUMN origin TEXT COLLATE "C" NOT NULL DEFAULT 'api' CHECK (origin IN ('api', 'code'));
+ALTER TABLE schedules ADD COLUMN owner TEXT COLLATE "C";
+
+CREATE INDEX idx_schedules_settled ON schedules (last_fire_time) WHERE enabled = 1;
+CREATE INDEX idx_schedules_template ON schedules (template_id);
+
+CREATE TABLE schedule_skips (
+  schedule_id    TEXT COLLATE "C" NOT NULL REFERENCES schedules (id) ON DELETE CASCADE,
+  reason         TEXT COLLATE "C" NOT NULL,
+  ticks          BIGINT NOT NULL CHECK (ticks > 0),
+  last_fire_time BIGINT NOT NULL,
+  PRIMARY KEY (schedule_id, reason)
+);
+
+CREATE INDEX idx_jobs_open_of_schedule ON jobs (schedule_id)
+  WHERE schedule_id IS NOT NULL AND finished_at IS NULL;

@@ -1,0 +1,108 @@
+"""Schedules with a template of their own: made in one step, or declared by the code of a program.
+
+The template of such a schedule has the same name and the same id, so that both are recognised as a pair.
+"""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import Struct
+
+from holdfast.core.cron import parse
+from holdfast.core.errors import Conflict, InvalidInput
+from holdfast.core.job import Millis
+from holdfast.store.engine import Tx
+from holdfast.store.scripts.schedule_rows import NewSchedule, Origin, Schedule, ScheduleRow
+from holdfast.store.scripts.schedule_stops import disable_schedule
+from holdfast.store.scripts.schedules import declare_schedule, find_schedule, put_schedule, resume_schedule
+from holdfast.store.scripts.templates import NewTemplate, TemplateRow, put_template
+from holdfast.store.statements import sql
+
+NO_LONGER = "the code no longer asks for it"
+
+
+class DeclaredSchedule(Struct, frozen=True, kw_only=True):
+    """A schedule that stands in the code of a program, with the template that it makes its jobs from."""
+
+    template: NewTemplate
+    schedule: NewSchedule
+
+
+class Declared(Struct, frozen=True):
+    """The schedules that were stored or brought up to date, those that were disabled, and what could not be stored."""
+
+    stored: list[str]
+    disabled: list[str]
+    troubles: list[str]
+
+
+def schedule_task(
+    tx: Tx, template: NewTemplate, schedule: NewSchedule, now: Millis, repeated: bool = False
+) -> Schedule:
+    """Store a new schedule with a template of its own; both get the schedule's name, which nobody else may have."""
+    if repeated and tx.one(sql.schedule_by_id, ScheduleRow, id=schedule.id) is not None:
+        return find_schedule(tx, schedule.id)
+    if tx.one(sql.template_by_name, TemplateRow, name=schedule.name) is not None:
+        raise Conflict(_taken(schedule.name))
+    _put_own_template(tx, template, schedule.id, schedule.name, now)
+    return put_schedule(tx, msgspec.structs.replace(schedule, template=schedule.id), now)
+
+
+def declare_schedules(tx: Tx, declared: list[DeclaredSchedule], owners: list[str], now: Millis) -> Declared:
+    """Store the schedules that a program's code asks for, and disable those that it no longer asks for.
+
+    `owners` are the parts of the program: of schedules that other code declared, nothing is known here. What a person
+    has paused stays paused, and what a person has made is left alone.
+    """
+    told = Declared([], [], [])
+    for wanted in declared:
+        trouble = _trouble(tx, wanted)
+        if trouble is not None:
+            told.troubles.append(trouble)
+        elif _declare(tx, wanted, now):
+            told.stored.append(wanted.schedule.name)
+    names = {wanted.schedule.name for wanted in declared}
+    for row in tx.all(sql.code_schedules, ScheduleRow):
+        if row.owner in owners and row.name not in names:
+            disable_schedule(tx, row.id, row.name, NO_LONGER, now)
+            told.disabled.append(row.name)
+    return told
+
+
+def _trouble(tx: Tx, wanted: DeclaredSchedule) -> str | None:
+    """Why a declared schedule cannot be stored; others can all the same."""
+    name = wanted.schedule.name
+    try:
+        parse(wanted.schedule.cron, wanted.schedule.timezone)
+    except InvalidInput as error:
+        return f"schedule {name!r}: {error}"
+    known = tx.one(sql.schedule_by_name, ScheduleRow, name=name)
+    if known is not None and known.origin != Origin.CODE:
+        return f"there is a schedule {name!r} that no code declared; rename one of the two"
+    template = tx.one(sql.template_by_name, TemplateRow, name=name)
+    if template is not None and (known is None or template.id != known.id):
+        return _taken(name)
+    return None
+
+
+def _declare(tx: Tx, wanted: DeclaredSchedule, now: Millis) -> bool:
+    known = tx.one(sql.schedule_by_name, ScheduleRow, name=wanted.schedule.name)
+    schedule_id = tx.new_id() if known is None else known.id
+    own = tx.one(sql.template_by_id, TemplateRow, id=schedule_id)
+    if own is not None and own.archived_at is not None:
+        # Somebody wanted no more jobs of it, and the schedule stands still with that reason.
+        return False
+    name = wanted.schedule.name if own is None else own.name
+    _put_own_template(tx, wanted.template, schedule_id, name, now)
+    declare_schedule(tx, msgspec.structs.replace(wanted.schedule, id=schedule_id, template=schedule_id), now)
+    if known is not None and known.disabled_reason == NO_LONGER:
+        resume_schedule(tx, known.id, now)
+    return True
+
+
+def _put_own_template(tx: Tx, template: NewTemplate, schedule_id: str, name: str, now: Millis) -> None:
+    put_template(tx, msgspec.structs.replace(template, id=schedule_id, name=name), now)
+
+
+def _taken(name: str) -> str:
+    return f"there is a template {name!r} already, which schedule {name!r} would replace; choose another name"

@@ -1,0 +1,202 @@
+"""What the ticks of schedules do: make jobs, each tick at most one, or be counted as skipped with a reason.
+
+A tick fires in the transaction that settles it, and only if the schedule is settled up to the moment that was read:
+whoever comes second fires nothing. A schedule that cannot fire is disabled with a reason, and the others go on.
+"""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import Struct
+
+from holdfast.core.errors import Conflict
+from holdfast.core.group import Needs
+from holdfast.core.job import JobId, Millis, StateName
+from holdfast.core.requests import Dependency, Enqueued, NewJob
+from holdfast.core.schedule import (
+    FAR_AHEAD,
+    Judged,
+    Misfire,
+    Overlap,
+    Skipped,
+    SkipReason,
+    is_far_ahead,
+    jitter,
+    judge,
+)
+from holdfast.store.engine import Tx
+from holdfast.store.rows import JobRow
+from holdfast.store.scripts.endings import end_waiting
+from holdfast.store.scripts.enqueue import enqueue
+from holdfast.store.scripts.events import publish
+from holdfast.store.scripts.schedule_rows import ScheduleRow, schedule_row, usable_template
+from holdfast.store.scripts.schedule_stops import disable_schedule
+from holdfast.store.scripts.templates import TemplateRow, job_from
+from holdfast.store.statements import sql
+
+BATCH = 50
+MOST_JOBS = 500
+
+
+class Fired(Struct, frozen=True):
+    """How many jobs were made and ticks skipped, what went wrong, and whether there may be more to do right now."""
+
+    jobs: int
+    skipped: int
+    troubles: tuple[str, ...]
+    more: bool
+
+
+class Volley(Struct, frozen=True):
+    """What was decided about the ticks of one schedule that have come: the jobs to make, oldest first.
+
+    `is_reset`: it was settled so far ahead that the clock must have been wrong, and begins anew.
+    """
+
+    judged: Judged
+    jobs: list[NewJob]
+    is_reset: bool = False
+
+
+def fire_due(tx: Tx, now: Millis, limit: int = BATCH) -> Fired:
+    """Settle every tick that has come, of at most `limit` schedules."""
+    rows = tx.all(sql.due_schedules, ScheduleRow, now=now, far_ahead=now + FAR_AHEAD, limit=limit)
+    jobs = skipped = 0
+    troubles: list[str] = []
+    for row in rows:
+        if jobs >= MOST_JOBS:
+            return Fired(jobs, skipped, tuple(troubles), more=True)
+        template = tx.one(sql.template_by_id, TemplateRow, id=row.template_id)
+        assert template is not None
+        try:
+            volley = _prepare(tx, row, template, now)
+        except Exception as error:
+            # Whatever it is about this one row must not keep the others from firing.
+            reason = f"it could not fire: {error}"
+            disable_schedule(tx, row.id, row.name, reason, now)
+            troubles.append(f"schedule {row.name!r} was disabled: {reason}")
+            continue
+        if volley.is_reset:
+            troubles.append(
+                f"schedule {row.name!r} was far ahead of the clock, which must have been wrong; it begins anew"
+            )
+        made, left_out = _fire(tx, row, volley, now)
+        jobs += made
+        skipped += left_out
+    return Fired(jobs, skipped, tuple(troubles), more=len(rows) >= limit)
+
+
+def next_fire(tx: Tx, now: Millis) -> Millis | None:
+    """When the next tick of any schedule comes, or None."""
+    moment: Millis | None = tx.value(sql.next_fire, far_ahead=now + FAR_AHEAD)
+    return moment
+
+
+def run_schedule_now(tx: Tx, ref: str, id: JobId, now: Millis, repeated: bool = False) -> Enqueued:
+    """Make a job of a schedule now, because somebody asked for it. It is no tick, and waits for no earlier job.
+
+    As long as it has not ended, it counts as an earlier job for the ticks that come.
+    """
+    row = schedule_row(tx, ref)
+    template = usable_template(tx, row.template_id)
+    if not repeated and tx.one(sql.job_by_id, JobRow, id=id) is not None:
+        raise Conflict(f"there is a job {id} already; if this is a repeat, say so, otherwise make another id")
+    [answer] = enqueue(tx, [_job(row, template, id, None)], now, repeated)
+    return answer
+
+
+def _prepare(tx: Tx, row: ScheduleRow, template: TemplateRow, now: Millis) -> Volley:
+    """Decide, and make the jobs ready; nothing is read or written but a new id for each."""
+    if template.archived_at is not None:
+        raise Conflict(f"template {template.name!r} is archived")
+    if is_far_ahead(row.settled_until, now):
+        return Volley(Judged((), None, now, row.cron().next_after(now)), [], is_reset=True)
+    judged = judge(row.cron(), Misfire(row.misfire), row.settled_until, now)
+    return Volley(judged, [_job(row, template, tx.new_id(), tick) for tick in judged.fires])
+
+
+def _job(row: ScheduleRow, template: TemplateRow, job_id: JobId, tick: Millis | None) -> NewJob:
+    laid = row.laid
+    job = job_from(template.to_template(), job_id, bytes(laid.payload).decode(), laid.options)
+    about = {"kind": "schedule", "schedule_id": row.id, "schedule": row.name}
+    if tick is None:
+        trigger = msgspec.json.encode(about | {"manual": True}).decode()
+        return msgspec.structs.replace(job, schedule_id=row.id, trigger=trigger)
+    return msgspec.structs.replace(
+        job,
+        schedule_id=row.id,
+        fire_time=tick,
+        due=tick + jitter(row.id, tick, row.jitter_ms) + (job.delay_ms or 0),
+        delay_ms=None,
+        trigger=msgspec.json.encode(about | {"fire_time": tick}).decode(),
+    )
+
+
+def _fire(tx: Tx, row: ScheduleRow, volley: Volley, now: Millis) -> tuple[int, int]:
+    """Settle the ticks, then make the jobs; how many there are, and how many ticks were skipped."""
+    judged, skipped = volley.judged, [] if volley.judged.skipped is None else [volley.judged.skipped]
+    fresh = [job for job in volley.jobs if not _has_fired(tx, job)]
+    # A tick that fired while the clock was ahead, and has come again.
+    skipped += _left_out(SkipReason.FIRED_BEFORE, volley.jobs, fresh)
+    earlier = [found["id"] for found in tx.rows(sql.open_jobs_of_schedule, schedule_id=row.id)] if fresh else []
+    jobs = _without_overlap(Overlap(row.overlap), fresh, bool(earlier))
+    skipped += _left_out(SkipReason.OVERLAP, fresh, jobs)
+    is_first = tx.run(
+        sql.settle_ticks,
+        id=row.id,
+        seen=row.last_fire_time,
+        settled_until=judged.settled_until,
+        next_trigger_at=judged.next,
+        fires=len(jobs),
+        now=now,
+    )
+    if not is_first:
+        return 0, 0
+    if volley.is_reset:
+        _tell(tx, "alert.schedule_clock", row, now, settled_until=str(row.settled_until))
+    for skip in skipped:
+        values = {"reason": skip.reason.value, "ticks": skip.ticks, "last_fire_time": skip.newest}
+        tx.run(sql.count_skips, schedule_id=row.id, **values)
+        _tell(tx, "schedule.skipped", row, now, **{name: str(value) for name, value in values.items()})
+    if jobs and row.overlap == Overlap.SUPERSEDE:
+        jobs = [_in_place_of(tx, earlier, jobs[0], now)]
+    enqueue(tx, jobs, now)
+    for job in jobs:
+        _tell(tx, "schedule.fired", row, now, job_id=job.id, fire_time=str(job.fire_time))
+    return len(jobs), sum(skip.ticks for skip in skipped)
+
+
+def _has_fired(tx: Tx, job: NewJob) -> bool:
+    return tx.value(sql.job_of_tick, schedule_id=job.schedule_id, fire_time=job.fire_time) is not None
+
+
+def _without_overlap(overlap: Overlap, jobs: list[NewJob], is_busy: bool) -> list[NewJob]:
+    """Of several ticks at once, the first keeps the others out, or the last takes the place of those before it."""
+    match overlap:
+        case Overlap.ALLOW:
+            return jobs
+        case Overlap.SKIP:
+            return [] if is_busy else jobs[:1]
+        case Overlap.SUPERSEDE:
+            return jobs[-1:]
+
+
+def _left_out(reason: SkipReason, all_of: list[NewJob], kept: list[NewJob]) -> list[Skipped]:
+    rest = [job.fire_time for job in all_of if job not in kept]
+    return [Skipped(reason, len(rest), rest[-1] or 0)] if rest else []
+
+
+def _in_place_of(tx: Tx, earlier: list[JobId], job: NewJob, now: Millis) -> NewJob:
+    """Earlier jobs that wait end; those that run are asked to stop, and the new one waits for their end."""
+    running = [
+        job_id
+        for job_id in earlier
+        if not end_waiting(tx, job_id, StateName.SUPERSEDED, "a newer tick of its schedule came", now)
+    ]
+    for job_id in running:
+        tx.changes.stops |= bool(tx.run(sql.request_stop, job_id=job_id, now=now))
+    return msgspec.structs.replace(job, after=tuple(Dependency(job_id, Needs.ENDED) for job_id in running))
+
+
+def _tell(tx: Tx, event: str, row: ScheduleRow, now: Millis, **about: str) -> None:
+    publish(tx, event, {"schedule": row.name, "schedule_id": row.id} | about, now)

@@ -1,0 +1,141 @@
+"""What each machine is like, as its probe last said; what the claim and `why` go by.
+
+A row changes when a verdict does, and not because time passes.
+"""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import Struct
+
+from holdfast.core.errors import NotFound
+from holdfast.core.job import Millis
+from holdfast.core.limits import shown
+from holdfast.core.machine import Judged, Simulation, simulated
+from holdfast.store.engine import Tx
+from holdfast.store.scripts.events import heard_by, publish
+from holdfast.store.statements import sql
+
+EVENTS = ("machine.idle", "machine.busy", "machine.charging", "machine.discharging")
+
+
+class Machine(Struct, frozen=True, kw_only=True):
+    """A machine as its probe sees it: both verdicts, each in words too, who told, and since when it is so.
+
+    `simulation` is what somebody wants it to look like.
+    """
+
+    node: str
+    is_idle: bool
+    idle: str
+    is_charging: bool
+    charging: str
+    source: str
+    updated_at: Millis
+    simulation: Simulation | None = None
+
+    @property
+    def judged(self) -> Judged:
+        """The verdicts alone."""
+        return Judged(**{name: getattr(self, name) for name in Judged.__struct_fields__})
+
+
+class MachineRow(Struct, frozen=True):
+    """A row of `machines`."""
+
+    node: str
+    is_idle: int
+    is_charging: int
+    detail: str
+    source: str
+    updated_at: Millis
+
+    def to_machine(self) -> Machine:
+        """The machine that this row describes."""
+        detail = msgspec.json.decode(self.detail, type=Detail)
+        return Machine(
+            node=self.node,
+            is_idle=bool(self.is_idle),
+            idle=detail.idle,
+            is_charging=bool(self.is_charging),
+            charging=detail.charging,
+            source=self.source,
+            updated_at=self.updated_at,
+            simulation=detail.simulation,
+        )
+
+
+class Detail(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What the column `detail` holds: a sentence about each verdict, and the simulation."""
+
+    idle: str = ""
+    charging: str = ""
+    simulation: Simulation | None = None
+
+
+class Probed(Struct, frozen=True):
+    """What a probe has to know: how its machine is stored, and whether anybody waits for a change."""
+
+    machine: Machine | None
+    is_watched: bool
+
+
+def list_machines(tx: Tx) -> list[Machine]:
+    """Every machine that a probe looks at, and how it is."""
+    return [row.to_machine() for row in tx.all(sql.list_machines, MachineRow)]
+
+
+def probed(tx: Tx, node: str) -> Probed:
+    """What is stored of a machine; whether a job waits for it, or somebody for an event of it."""
+    row = tx.one(sql.machine_of_node, MachineRow, node=node)
+    is_watched = tx.value(sql.any_gated) is not None or any(heard_by(tx, name, {"node": node}) for name in EVENTS)
+    return Probed(None if row is None else row.to_machine(), is_watched)
+
+
+def note_machine(tx: Tx, node: str, judged: Judged, simulation: Simulation | None, now: Millis) -> bool:
+    """Store what a probe found. False if the simulation that it went by is another one by now: then it looks again."""
+    row = tx.one(sql.machine_of_node, MachineRow, node=node)
+    before = None if row is None else row.to_machine()
+    if (None if before is None else before.simulation) != simulation:
+        return False
+    _store(tx, node, before, judged, simulation, now)
+    return True
+
+
+def simulate(tx: Tx, node: str, simulation: Simulation | None, now: Millis) -> Machine:
+    """Have a machine look idle, charging or on battery, or none of that any more. Its jobs go by it at once."""
+    row = tx.one(sql.machine_of_node, MachineRow, node=node)
+    if row is None:
+        known = ", ".join(machine.node for machine in list_machines(tx)) or "none"
+        raise NotFound(f"there is no machine {shown(node)} that anybody looks at; known are: {known}")
+    before = row.to_machine()
+    wanted = simulation or None
+    judged = simulated(before.judged, before.simulation or Simulation(), wanted or Simulation())
+    _store(tx, node, before, judged, wanted, now)
+    # The probe looks again, for what is not simulated.
+    tx.changes.unknown = True
+    stored = tx.one(sql.machine_of_node, MachineRow, node=node)
+    assert stored is not None
+    return stored.to_machine()
+
+
+def _store(
+    tx: Tx, node: str, before: Machine | None, judged: Judged, simulation: Simulation | None, now: Millis
+) -> None:
+    detail = Detail(idle=judged.idle, charging=judged.charging, simulation=simulation)
+    tx.run(
+        sql.put_machine,
+        node=node,
+        is_idle=int(judged.is_idle),
+        is_charging=int(judged.is_charging),
+        detail=msgspec.json.encode(detail).decode(),
+        source=judged.source,
+        now=now,
+    )
+    was_idle, was_charging = (False, False) if before is None else (before.is_idle, before.is_charging)
+    if (judged.is_idle and not was_idle) or (judged.is_charging and not was_charging):
+        tx.changes.ready.update(found["queue"] for found in tx.rows(sql.gated_queues))
+    if before is None or judged.is_idle != was_idle:
+        publish(tx, "machine.idle" if judged.is_idle else "machine.busy", {"node": node}, now)
+    if before is None or judged.is_charging != was_charging:
+        publish(tx, "machine.charging" if judged.is_charging else "machine.discharging", {"node": node}, now)

@@ -1,0 +1,28 @@
+"""Schedules that stop by themselves: each with a reason, and an event for whoever waits for it."""
+
+from __future__ import annotations
+
+from holdfast.core.job import Millis
+from holdfast.store.engine import Tx
+from holdfast.store.scripts.events import publish
+from holdfast.store.statements import sql
+
+LONGEST_REASON = 1_000
+
+
+def disable_schedule(tx: Tx, schedule_id: str, name: str, reason: str, now: Millis) -> None:
+    """Fire no more until somebody resumes it."""
+    if tx.run(sql.disable_schedule, id=schedule_id, reason=reason[:LONGEST_REASON], now=now):
+        _tell(tx, schedule_id, name, reason, now)
+
+
+def disable_schedules_of(tx: Tx, template_id: str, reason: str, now: Millis) -> None:
+    """Disable every schedule of a template."""
+    stopped = tx.rows(sql.disable_schedules_of_template, template_id=template_id, reason=reason, now=now)
+    for row in sorted(stopped, key=lambda row: str(row["id"])):
+        _tell(tx, row["id"], row["name"], reason, now)
+
+
+def _tell(tx: Tx, schedule_id: str, name: str, reason: str, now: Millis) -> None:
+    about = {"schedule": name, "schedule_id": schedule_id, "reason": reason[:LONGEST_REASON]}
+    publish(tx, "schedule.disabled", about, now)

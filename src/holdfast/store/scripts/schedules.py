@@ -1,0 +1,229 @@
+"""Schedules: make, change, show, pause, resume and delete them. What fires is decided elsewhere (`firing`).
+
+A schedule settles its ticks one after the other: none at or before `settled_until` ever fires. A new one, one that is
+resumed and one that gets another cron expression or time zone begin with the present moment: what to do about missed
+ticks (`misfire`) is about times in which no daemon was there. While a schedule is paused, no tick is missed.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from holdfast.core.cron import UTC, parse
+from holdfast.core.errors import Conflict, InvalidPayload, NotFound
+from holdfast.core.job import Millis
+from holdfast.core.limits import check_int, check_label, check_name, check_payload
+from holdfast.core.schedule import MAX_JITTER, Misfire, Overlap
+from holdfast.store.engine import Tx
+from holdfast.store.scripts.schedule_rows import (
+    Laid,
+    NewSchedule,
+    Origin,
+    Schedule,
+    ScheduleChanges,
+    ScheduleRow,
+    Skips,
+    schedule_row,
+    usable_template,
+)
+from holdfast.store.statements import sql
+
+PAUSED = "paused"
+
+
+class Preview(Struct, frozen=True):
+    """What a cron expression means, and its next ticks."""
+
+    words: str
+    fires: list[Millis]
+
+
+def put_schedule(tx: Tx, schedule: NewSchedule, now: Millis, repeated: bool = False) -> Schedule:
+    """Store a new schedule, whose name nobody else has. Its first tick is the next one."""
+    known = tx.one(sql.schedule_by_id, ScheduleRow, id=schedule.id)
+    if known is not None:
+        if repeated:
+            return find_schedule(tx, schedule.id)
+        raise Conflict(f"the id {schedule.id} is that of schedule {known.name!r}; make another one")
+    _refuse_taken_name(tx, schedule.name)
+    values = _values(schedule, usable_template(tx, schedule.template).id)
+    cron = parse(schedule.cron, schedule.timezone)
+    tx.run(
+        sql.insert_schedule, id=schedule.id, last_fire_time=now, next_trigger_at=cron.next_after(now), now=now, **values
+    )
+    tx.changes.due = True
+    return find_schedule(tx, schedule.id)
+
+
+def declare_schedule(tx: Tx, schedule: NewSchedule, now: Millis) -> Schedule:
+    """Store a schedule that stands in a program's code, or bring the one of that name up to date. Twice is harmless.
+
+    One that a person has made is left alone: Conflict. One that a person has paused stays paused.
+    """
+    known = tx.one(sql.schedule_by_name, ScheduleRow, name=schedule.name)
+    schedule = msgspec.structs.replace(schedule, origin=Origin.CODE)
+    if known is None:
+        return put_schedule(tx, schedule, now)
+    if known.origin != Origin.CODE:
+        raise Conflict(f"there is a schedule {schedule.name!r} that no code declared; rename one of the two")
+    return _replace(tx, known, schedule, now)
+
+
+def edit_schedule(tx: Tx, ref: str, changes: ScheduleChanges, now: Millis) -> Schedule:
+    """Change a schedule; what is not given stays as it is, and so does every job that exists.
+
+    Another cron expression or time zone begins with the next tick from now on.
+    """
+    row = schedule_row(tx, ref)
+    if changes.name is not None and changes.name != row.name:
+        _refuse_taken_name(tx, changes.name)
+    laid = row.laid
+    given = {field: getattr(changes, field) for field in changes.__struct_fields__}
+    as_it_is: dict[str, Any] = {
+        "name": row.name,
+        "template": row.template_id,
+        "cron": row.cron_expression,
+        "timezone": row.timezone,
+        "payload": bytes(laid.payload).decode(),
+        "options": laid.options,
+        "misfire": Misfire(row.misfire),
+        "overlap": Overlap(row.overlap),
+        "jitter_ms": row.jitter_ms,
+        "origin": Origin(row.origin),
+        "owner": row.owner,
+    }
+    wanted = as_it_is | {field: value for field, value in given.items() if value is not None}
+    return _replace(tx, row, NewSchedule(id=row.id, **wanted), now)
+
+
+def find_schedule(tx: Tx, ref: str) -> Schedule:
+    """The schedule with this name, or the one with this id, or NotFound."""
+    row = schedule_row(tx, ref)
+    return row.to_schedule(_skips(tx, row.id)[row.id])
+
+
+def list_schedules(tx: Tx, limit: int = 1_000) -> list[Schedule]:
+    """Schedules by name."""
+    skips = _skips(tx, None)
+    return [row.to_schedule(skips[row.id]) for row in tx.all(sql.list_schedules, ScheduleRow, limit=limit)]
+
+
+def pause_schedule(tx: Tx, ref: str, now: Millis, reason: str | None = None) -> Schedule:
+    """Let a schedule fire no more until it is resumed; while it is paused, no tick is missed. Twice is harmless."""
+    row = schedule_row(tx, ref)
+    tx.run(sql.disable_schedule, id=row.id, reason=reason or PAUSED, now=now)
+    return find_schedule(tx, row.id)
+
+
+def resume_schedule(tx: Tx, ref: str, now: Millis) -> Schedule:
+    """Let a schedule fire again, from its next tick on. One that is not paused stays as it is."""
+    row = schedule_row(tx, ref)
+    if not row.enabled:
+        usable_template(tx, row.template_id)
+        # Ticks that fired while the clock was ahead do not fire again.
+        settled = max(now, row.settled_until)
+        tx.run(
+            sql.enable_schedule,
+            id=row.id,
+            last_fire_time=settled,
+            next_trigger_at=row.cron().next_after(settled),
+            now=now,
+        )
+        tx.changes.due = True
+    return find_schedule(tx, row.id)
+
+
+def delete_schedule(tx: Tx, ref: str, now: Millis, repeated: bool = False) -> bool:
+    """Forget a schedule; the jobs that it made stay, and a template that was made for it alone is archived.
+
+    False: a repeat found it gone already.
+    """
+    try:
+        row = schedule_row(tx, ref)
+    except NotFound:
+        if repeated:
+            return False
+        raise
+    tx.run(sql.delete_schedule, id=row.id)
+    tx.run(sql.archive_own_template, id=row.id, now=now)
+    return True
+
+
+def preview_schedule(tx: Tx, ref: str, now: Millis, count: int = 5) -> Preview:
+    """When a schedule would fire next, if nobody pauses it."""
+    row = schedule_row(tx, ref)
+    cron = row.cron()
+    return Preview(cron.words, cron.upcoming(max(now, row.settled_until), count))
+
+
+def preview_cron(tx: Tx, expression: str, now: Millis, timezone: str = UTC, count: int = 5) -> Preview:
+    """What a cron expression means in words, and its next ticks, without a schedule."""
+    cron = parse(expression, timezone)
+    return Preview(cron.words, cron.upcoming(now, count))
+
+
+def _replace(tx: Tx, row: ScheduleRow, wanted: NewSchedule, now: Millis) -> Schedule:
+    # One that stands still because its template was archived can be changed all the same.
+    kept = wanted.template == row.template_id
+    values = _values(wanted, row.template_id if kept else usable_template(tx, wanted.template).id)
+    settled, next_fire = row.last_fire_time, row.next_trigger_at
+    if (wanted.cron, wanted.timezone) != (row.cron_expression, row.timezone):
+        settled = max(now, row.settled_until)
+        next_fire = parse(wanted.cron, wanted.timezone).next_after(settled) if row.enabled else None
+    tx.run(sql.edit_schedule, id=row.id, last_fire_time=settled, next_trigger_at=next_fire, now=now, **values)
+    tx.changes.due = True
+    return find_schedule(tx, row.id)
+
+
+def _values(wanted: NewSchedule, template_id: str) -> dict[str, Any]:
+    """The columns of what was asked for, or a refusal."""
+    check_name("schedule", wanted.name)
+    check_int("jitter_ms", wanted.jitter_ms, 0, MAX_JITTER)
+    if wanted.owner is not None:
+        check_label("owner", wanted.owner)
+    parse(wanted.cron, wanted.timezone)
+    laid = Laid(_checked_payload(wanted.payload), wanted.options)
+    return {
+        "template_id": template_id,
+        "name": wanted.name,
+        "cron_expression": wanted.cron,
+        "timezone": wanted.timezone,
+        "param_overrides": msgspec.json.encode(laid).decode(),
+        "misfire": Misfire(wanted.misfire).value,
+        "overlap": Overlap(wanted.overlap).value,
+        "jitter_ms": wanted.jitter_ms,
+        "origin": Origin(wanted.origin).value,
+        "owner": wanted.owner,
+    }
+
+
+def _checked_payload(text: str) -> msgspec.Raw:
+    try:
+        encoded = text.encode()
+        check_payload(encoded, "the payload")
+        msgspec.json.decode(encoded, type=dict[str, msgspec.Raw])
+    except InvalidPayload:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise InvalidPayload(f"the payload is not a JSON object: {error}") from None
+    return msgspec.Raw(encoded)
+
+
+def _refuse_taken_name(tx: Tx, name: str) -> None:
+    if tx.one(sql.schedule_by_name, ScheduleRow, name=name) is not None:
+        raise Conflict(f"there is a schedule {name!r} already; choose another name, or edit that one")
+
+
+class _SkipsRow(Skips, frozen=True):
+    schedule_id: str = ""
+
+
+def _skips(tx: Tx, schedule_id: str | None) -> defaultdict[str, list[Skips]]:
+    found: defaultdict[str, list[Skips]] = defaultdict(list)
+    for row in tx.all(sql.list_skips, _SkipsRow, schedule_id=schedule_id):
+        found[row.schedule_id].append(Skips(row.reason, row.ticks, row.last_fire_time))
+    return found

@@ -1,0 +1,31 @@
+"""Bring events to who waits for them: jobs that go on, webhooks that are delivered to."""
+
+from __future__ import annotations
+
+from holdfast.core.job import Millis
+from holdfast.store.engine import Tx
+from holdfast.store.scripts.deliveries import deliver
+from holdfast.store.scripts.endings import count_down
+from holdfast.store.scripts.events import EventRow, heard_by, waiting
+from holdfast.store.statements import sql
+
+BATCH = 100
+
+
+def spread(tx: Tx, now: Millis, limit: int = BATCH) -> int:
+    """Take the oldest event that has not reached everybody a step further; how many were reached, 0: there is none."""
+    row = tx.one(sql.spreading_event, EventRow)
+    if row is None:
+        return 0
+    event = row.to_event()
+    heard = heard_by(tx, event.name, event.attributes)
+    found = waiting(tx, heard.keys, row.upto_number, limit)
+    for item in found:
+        # Of a job that has ended meanwhile the conditions come true as well, or they would be found again and again.
+        satisfied = tx.run(sql.satisfy_event, job_id=item.job_id, event_id=event.id, now=now)
+        if item.state == "SCHEDULED":
+            count_down(tx, item.job_id, satisfied, now)
+    if len(found) < limit:
+        deliver(tx, event, heard.webhooks, now)
+        tx.run(sql.end_spreading, id=event.id)
+    return max(1, len(found))

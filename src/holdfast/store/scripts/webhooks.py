@@ -1,0 +1,297 @@
+"""Webhooks: who is told about which events. The secret goes to who creates one, and signs here."""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import Struct
+
+from holdfast.core.errors import Conflict, InvalidInput, NotFound
+from holdfast.core.event import check_pattern, shape_of
+from holdfast.core.job import Millis, RunId
+from holdfast.core.webhook import (
+    MOST_PATTERNS,
+    ROTATION_MS,
+    WEBHOOK,
+    WEBHOOK_QUEUE,
+    Delivery,
+    body_of,
+    check_secret,
+    headers_of,
+    name_for,
+    read_url,
+)
+from holdfast.store.engine import Tx
+from holdfast.store.scripts.cancel import cancel_job
+from holdfast.store.scripts.events import register_pattern
+from holdfast.store.statements import sql
+
+PAUSED = "paused"
+
+
+class NewWebhook(Struct, frozen=True, kw_only=True):
+    """A webhook to be stored. Without a name it is called like its host; without a secret one is made."""
+
+    id: str
+    url: str
+    patterns: tuple[str, ...]
+    name: str | None = None
+    secret: str | None = None
+    timeout_ms: Millis | None = None
+
+
+class WebhookChanges(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What is to be different about a webhook; None leaves it as it is."""
+
+    name: str | None = None
+    url: str | None = None
+    patterns: tuple[str, ...] | None = None
+    secret: str | None = None
+    timeout_ms: Millis | None = None
+
+
+class Webhook(Struct, frozen=True, kw_only=True):
+    """A webhook as it stands in the store, without its secret.
+
+    Until `rotating_until` deliveries are signed with the secret before as well.
+    """
+
+    id: str
+    name: str
+    url: str
+    patterns: tuple[str, ...]
+    is_enabled: bool
+    disabled_reason: str | None
+    timeout_ms: Millis | None
+    rotating_until: Millis | None
+    created_at: Millis
+    updated_at: Millis
+
+
+class CreatedWebhook(Struct, frozen=True):
+    """A webhook that has just been stored, and its secret, which is not shown again.
+
+    A repeat of the call learns the secret only if it sends the same one.
+    """
+
+    webhook: Webhook
+    secret: str | None
+
+
+class Outgoing(Struct, frozen=True):
+    """One try at a delivery, ready to be sent: where it goes, and what, signed."""
+
+    url: str
+    headers: dict[str, str]
+    body: str
+    timeout_ms: Millis | None
+
+
+class OpenRun(Struct, frozen=True):
+    """The open run of a delivery."""
+
+    params_snapshot: str
+    attempt: int
+
+
+class WebhookRow(Struct, frozen=True):
+    """A row of `webhooks`."""
+
+    id: str
+    name: str
+    url: str
+    secret: str
+    previous_secret: str | None
+    previous_until: Millis | None
+    patterns: str
+    is_enabled: int
+    disabled_reason: str | None
+    timeout_ms: Millis | None
+    created_at: Millis
+    updated_at: Millis
+
+    @property
+    def wanted(self) -> tuple[str, ...]:
+        """The patterns."""
+        return msgspec.json.decode(self.patterns, type=tuple[str, ...])
+
+    def to_webhook(self) -> Webhook:
+        """The webhook that this row describes."""
+        return Webhook(
+            id=self.id,
+            name=self.name,
+            url=self.url,
+            patterns=self.wanted,
+            is_enabled=bool(self.is_enabled),
+            disabled_reason=self.disabled_reason,
+            timeout_ms=self.timeout_ms,
+            rotating_until=self.previous_until,
+            created_at=self.created_at,
+            updated_at=self.updated_at,
+        )
+
+
+def put_webhook(tx: Tx, webhook: NewWebhook, now: Millis, repeated: bool = False) -> CreatedWebhook:
+    """Store a webhook: events that match one of its patterns are sent to its URL from now on."""
+    read_url(webhook.url)
+    patterns = _checked(webhook.patterns)
+    known = tx.one(sql.webhook_by_id, WebhookRow, id=webhook.id)
+    if known is not None and not repeated:
+        raise Conflict(
+            f"there is a webhook {webhook.id} already; if this is a repeat, say so, otherwise make another id"
+        )
+    if known is not None:
+        return CreatedWebhook(known.to_webhook(), known.secret if webhook.secret == known.secret else None)
+    secret = make_secret() if webhook.secret is None else check_secret(webhook.secret)
+    tx.run(
+        sql.insert_webhook,
+        id=webhook.id,
+        name=_free_name(tx, webhook.url) if webhook.name is None else _unused(tx, webhook.name),
+        url=webhook.url,
+        secret=secret,
+        patterns=msgspec.json.encode(patterns).decode(),
+        timeout_ms=webhook.timeout_ms,
+        now=now,
+    )
+    _listen(tx, webhook.id, patterns)
+    return CreatedWebhook(find_webhook(tx, webhook.id), secret)
+
+
+def edit_webhook(tx: Tx, ref: str, changes: WebhookChanges, now: Millis) -> Webhook:
+    """Change a webhook. After a new secret, the one before signs beside it for a day."""
+    row = find_row(tx, ref)
+    patterns = row.wanted if changes.patterns is None else _checked(changes.patterns)
+    if changes.url is not None:
+        read_url(changes.url)
+    secret, previous, until = row.secret, row.previous_secret, row.previous_until
+    if changes.secret is not None and check_secret(changes.secret) != secret:
+        secret, previous, until = changes.secret, secret, now + ROTATION_MS
+    tx.run(
+        sql.edit_webhook,
+        id=row.id,
+        name=row.name if changes.name in (None, row.name) else _unused(tx, changes.name or ""),
+        url=row.url if changes.url is None else changes.url,
+        secret=secret,
+        previous_secret=previous,
+        previous_until=until,
+        patterns=msgspec.json.encode(patterns).decode(),
+        timeout_ms=row.timeout_ms if changes.timeout_ms is None else changes.timeout_ms,
+        now=now,
+    )
+    if row.is_enabled:
+        _listen(tx, row.id, patterns)
+    return find_webhook(tx, row.id)
+
+
+def find_webhook(tx: Tx, ref: str) -> Webhook:
+    """The webhook with this name or id, or NotFound."""
+    return find_row(tx, ref).to_webhook()
+
+
+def list_webhooks(tx: Tx, limit: int = 1_000) -> list[Webhook]:
+    """Webhooks by name."""
+    return [row.to_webhook() for row in tx.all(sql.list_webhooks, WebhookRow, limit=limit)]
+
+
+def pause_webhook(tx: Tx, ref: str, now: Millis, reason: str | None = None) -> Webhook:
+    """Send nothing to a webhook. Events that come meanwhile pass it by; what is on its way fails, and is listed."""
+    return _disable(tx, find_row(tx, ref), reason or PAUSED, now)
+
+
+def resume_webhook(tx: Tx, ref: str, now: Millis) -> Webhook:
+    """Send events to a webhook again."""
+    row = find_row(tx, ref)
+    if not row.is_enabled:
+        tx.run(sql.set_webhook_enabled, id=row.id, is_enabled=1, reason=None, now=now)
+        _listen(tx, row.id, row.wanted)
+    return find_webhook(tx, row.id)
+
+
+def delete_webhook(tx: Tx, ref: str, now: Millis) -> Webhook:
+    """Remove a webhook with the list of its deliveries; those on their way are cancelled."""
+    row = find_row(tx, ref)
+    for job in tx.rows(sql.live_deliveries, webhook_id=row.id):
+        cancel_job(tx, job["id"], now, f"webhook {row.name} was deleted")
+    tx.run(sql.delete_patterns_of_webhook, webhook_id=row.id)
+    tx.run(sql.delete_webhook, id=row.id)
+    return row.to_webhook()
+
+
+def request_of_run(tx: Tx, run_id: RunId, now: Millis) -> Outgoing:
+    """What the open run of a delivery is to send, and where to; the secrets that sign it stay here."""
+    delivery, attempt, row = _of_run(tx, run_id)
+    if not row.is_enabled:
+        raise Conflict(f"webhook {row.name!r} is disabled ({row.disabled_reason})")
+    secrets = [row.secret]
+    if row.previous_secret is not None and now < (row.previous_until or 0):
+        secrets.append(row.previous_secret)
+    body = body_of(delivery, attempt)
+    return Outgoing(row.url, headers_of(delivery, secrets, body, now), body.decode(), row.timeout_ms)
+
+
+def note_gone(tx: Tx, run_id: RunId, now: Millis) -> Webhook:
+    """The receiver told the run of a delivery that it is gone for good: send nothing more to it."""
+    _, _, row = _of_run(tx, run_id)
+    return _disable(tx, row, "its receiver answered 410 Gone", now) if row.is_enabled else row.to_webhook()
+
+
+def make_secret() -> str:
+    """A secret that nobody can guess."""
+    from secrets import token_urlsafe  # Few callers need it.
+
+    return f"whsec_{token_urlsafe(32)}"
+
+
+def find_row(tx: Tx, ref: str) -> WebhookRow:
+    """The row of the webhook with this name or id, or NotFound."""
+    found = tx.one(sql.webhook_by_name, WebhookRow, name=ref) or tx.one(sql.webhook_by_id, WebhookRow, id=ref)
+    if found is None:
+        raise NotFound(f"there is no webhook {ref!r}")
+    return found
+
+
+def _of_run(tx: Tx, run_id: RunId) -> tuple[Delivery, int, WebhookRow]:
+    run = tx.one(sql.payload_of_open_run, OpenRun, run_id=run_id, task=WEBHOOK, queue=WEBHOOK_QUEUE)
+    if run is None:
+        raise NotFound(f"run {run_id!r} is not the open run of a delivery")
+    try:
+        delivery = msgspec.json.decode(run.params_snapshot, type=Delivery)
+    except msgspec.MsgspecError:
+        raise NotFound(f"the job of run {run_id!r} is no delivery of ours") from None
+    row = tx.one(sql.webhook_by_id, WebhookRow, id=delivery.webhook_id)
+    if row is None:
+        raise NotFound(f"there is no webhook {delivery.webhook_id!r} any more")
+    return delivery, run.attempt, row
+
+
+def _disable(tx: Tx, row: WebhookRow, reason: str, now: Millis) -> Webhook:
+    tx.run(sql.set_webhook_enabled, id=row.id, is_enabled=0, reason=reason, now=now)
+    # What nobody else waits for need not be stored meanwhile.
+    tx.run(sql.delete_patterns_of_webhook, webhook_id=row.id)
+    return find_webhook(tx, row.id)
+
+
+def _listen(tx: Tx, webhook_id: str, patterns: tuple[str, ...]) -> None:
+    tx.run(sql.delete_patterns_of_webhook, webhook_id=webhook_id)
+    for pattern in patterns:
+        register_pattern(tx, shape_of(pattern, ()), webhook_id)
+
+
+def _checked(patterns: tuple[str, ...]) -> tuple[str, ...]:
+    if not patterns or len(patterns) > MOST_PATTERNS:
+        raise InvalidInput(f"a webhook needs 1 to {MOST_PATTERNS} patterns of events, such as job.run.failed or job.*")
+    return tuple(sorted({check_pattern("pattern", pattern) for pattern in patterns}))
+
+
+def _free_name(tx: Tx, url: str) -> str:
+    base = name = name_for(url)
+    number = 1
+    while tx.one(sql.webhook_by_name, WebhookRow, name=name) is not None:
+        number += 1
+        name = f"{base}-{number}"
+    return name
+
+
+def _unused(tx: Tx, name: str) -> str:
+    if tx.one(sql.webhook_by_name, WebhookRow, name=name) is not None:
+        raise Conflict(f"there is a webhook {name!r} already; give this one another name, or change that one")
+    return name

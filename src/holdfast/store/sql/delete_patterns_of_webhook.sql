@@ -1,0 +1,1 @@
+DELETE FROM event_patterns WHERE webhook_id = :webhook_id

@@ -1,0 +1,1 @@
+DELETE FROM watches WHERE id = :id

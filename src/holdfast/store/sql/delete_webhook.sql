@@ -1,0 +1,2 @@
+-- Its deliveries go with it.
+DELETE FROM webhooks WHERE id = :id

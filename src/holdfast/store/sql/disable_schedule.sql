@@ -1,0 +1,2 @@
+UPDATE schedules SET enabled = 0, disabled_reason = :reason, next_trigger_at = NULL, updated_at = :now
+WHERE id = :id AND enabled = 1

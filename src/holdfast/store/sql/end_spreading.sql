@@ -1,0 +1,1 @@
+UPDATE events SET is_spreading = 0 WHERE id = :id

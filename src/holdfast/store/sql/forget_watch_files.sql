@@ -1,0 +1,1 @@
+DELETE FROM watch_files WHERE watch_id = :watch_id

@@ -1,0 +1,1 @@
+SELECT group_id FROM jobs WHERE id = :id

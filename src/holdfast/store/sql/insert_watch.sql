@@ -1,0 +1,7 @@
+INSERT INTO watches (
+  id, name, node, origin, kind, path, globs, ignores, gitignore, job_type, queue, payload, subject, tenant, priority,
+  debounce_ms, max_wait_ms, max_jobs, initial, created_at, updated_at
+) VALUES (
+  :id, :name, :node, :origin, :kind, :path, :globs, :ignores, :gitignore, :job_type, :queue, :payload, :subject,
+  :tenant, :priority, :debounce_ms, :max_wait_ms, :max_jobs, :initial, :now, :now
+)

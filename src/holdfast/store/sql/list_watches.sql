@@ -1,0 +1,1 @@
+SELECT * FROM watches WHERE name > :after ORDER BY name LIMIT :limit

@@ -1,0 +1,1 @@
+SELECT * FROM webhooks ORDER BY name LIMIT :limit

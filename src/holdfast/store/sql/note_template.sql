@@ -1,1 +1,0 @@
-UPDATE jobs SET template_id = :template_id WHERE id = :id

@@ -1,0 +1,1 @@
+UPDATE watches SET problem = :problem WHERE id = :id

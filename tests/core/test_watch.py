@@ -1,0 +1,145 @@
+"""What a change is, when it is time to look, how much is too much, and what the rules of a watch may say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from holdfast.core.errors import InvalidInput
+from holdfast.core.glob import check_glob, matcher
+from holdfast.core.limits import MAX_SUBJECT
+from holdfast.core.planning import about_change, filled, job_of, subject_of
+from holdfast.core.watch import (
+    WINDOW_S,
+    Budget,
+    Burst,
+    Change,
+    FileChange,
+    NewWatch,
+    Seen,
+    check_watch,
+    differences,
+    speakable,
+)
+
+
+def watch(**fields: Any) -> NewWatch:
+    return NewWatch(**{"id": "w1", "name": "src", "path": "/home/me/src", "task": "index"} | fields)
+
+
+@pytest.mark.parametrize(
+    ("glob", "path", "is_meant"),
+    [
+        ("*.py", "a.py", True),
+        ("*.py", "deep/down/a.py", True),
+        ("*.py", "a.pyc", False),
+        ("**/*.py", "a.py", True),
+        ("**/*.py", "deep/down/a.py", True),
+        ("src/*.py", "src/a.py", True),
+        ("src/*.py", "src/deep/a.py", False),
+        ("src/*.py", "other/src/a.py", False),
+        ("src/**", "src/deep/a", True),
+        ("src/**", "src", False),
+        ("src/**/test_*.py", "src/test_a.py", True),
+        ("src/**/test_*.py", "src/x/y/test_a.py", True),
+        ("?.txt", "a.txt", True),
+        ("?.txt", "ab.txt", False),
+        ("[a-c].txt", "b.txt", True),
+        ("[!a-c].txt", "b.txt", False),
+        ("a+b(c).txt", "a+b(c).txt", True),
+        ("**", "any/thing", True),
+        ("name\nwith", "name\nwith", True),
+    ],
+)
+def test_a_glob_means_what_people_expect(glob: str, path: str, is_meant: bool) -> None:
+    assert matcher([glob])(path) is is_meant
+
+
+def test_without_globs_everything_is_meant_and_with_several_any_of_them() -> None:
+    assert matcher([])("any/thing")
+    assert matcher(["*.py", "*.md"])("a.md")
+
+
+@pytest.mark.parametrize("glob", ["", "/abs", "../up", "a/../b", "folder/", "[z-a]", "a\x00b"])
+def test_a_glob_that_cannot_work_is_refused(glob: str) -> None:
+    with pytest.raises(InvalidInput, match="glob"):
+        check_glob(glob)
+
+
+def test_what_differs_is_added_modified_or_deleted() -> None:
+    known = {"same": "1", "changed": "1", "gone": "1"}
+    seen = [Seen("new", "1"), Seen("same", "1"), Seen("gone", None), Seen("changed", "2"), Seen("never", None)]
+    assert differences(known, seen) == [
+        FileChange("changed", "2", Change.MODIFIED),
+        FileChange("gone", None, Change.DELETED),
+        FileChange("new", "1", Change.ADDED),
+    ]
+
+
+def test_a_look_waits_until_it_is_quiet() -> None:
+    assert Burst(10.0, 10.4).due(50, 1_000) == pytest.approx(10.45)
+
+
+def test_a_constant_stream_gets_through() -> None:
+    assert Burst(10.0, 99.0).due(50, 1_000) == 11.0
+
+
+def test_too_many_jobs_within_the_window_are_bulk_and_later_ones_are_not() -> None:
+    budget = Budget()
+    assert not budget.is_bulk(100, 100, 0.0)
+    budget.note(100, 0.0)
+    assert budget.is_bulk(1, 100, WINDOW_S - 0.1)
+    assert not budget.is_bulk(100, 100, WINDOW_S)
+
+
+def test_a_template_is_filled_with_values_as_they_are_or_as_text() -> None:
+    template = {"n": "{paths_changed}", "text": "{{{relative}}} of {watch}", "list": ["{bulk}", 7]}
+    assert filled(template, {"paths_changed": 3, "relative": "a.py", "watch": "w", "bulk": True}) == {
+        "n": 3,
+        "text": "{a.py} of w",
+        "list": [True, 7],
+    }
+
+
+def test_the_job_of_a_change_says_where_and_what() -> None:
+    about = about_change(watch(), FileChange("deep/a.py", "1", Change.ADDED))
+    job = job_of(watch(), about, "j1")
+    assert job.payload == '{"path":"/home/me/src/deep/a.py","relative":"deep/a.py","change":"added"}'
+    assert (job.subject, job.tenant) == ("watch::src::deep/a.py", "watch::src")
+    assert job.trigger == '{"kind":"watch","watch":"src","path":"/home/me/src/deep/a.py","change":"added"}'
+
+
+def test_a_subject_that_would_be_too_long_is_cut_and_stays_its_own() -> None:
+    long, other = ("x" * 2_000 + end for end in "ab")
+    subjects = {subject_of("watch::{relative}", {"relative": text}) for text in (long, other)}
+    assert len(subjects) == 2
+    assert all(len(subject) == MAX_SUBJECT for subject in subjects)
+
+
+def test_a_name_that_is_not_text_can_be_said() -> None:
+    assert speakable(b"a\xff\n.py".decode("utf-8", "surrogateescape")) == "a\\xff\\x0a.py"
+
+
+@pytest.mark.parametrize(
+    ("fields", "says"),
+    [
+        ({"path": "src"}, "path 'src' is not valid: give an absolute path"),
+        ({"path": "/a/../b"}, "give an absolute path without"),
+        ({"path": "/a/"}, "give an absolute path without"),
+        ({"path": "/"}, "watch a folder, not the whole disk"),
+        ({"globs": ("/x",)}, "glob '/x' is not valid"),
+        ({"kind": "git", "globs": ("*.py",)}, "a watch of a git repository has no globs"),
+        ({"subject": "a::{nobody}"}, "names 'nobody'; a folder watch knows bulk, change"),
+        ({"subject": "a::{"}, "has a brace that names nothing"),
+        ({"kind": "git", "subject": "{relative}"}, "names 'relative'; a git watch knows"),
+        ({"payload": "[]"}, "use a JSON object"),
+        ({"payload": '{"a": {"b": ["{nobody}"]}}'}, "names 'nobody'"),
+        ({"max_jobs": 0}, "max_jobs 0 is not valid"),
+        ({"name": "a b"}, "watch 'a b' is not a valid name"),
+        ({"kind": "tree"}, "use 'folder' or 'git'"),
+    ],
+)
+def test_a_watch_that_cannot_work_is_refused(fields: dict[str, Any], says: str) -> None:
+    with pytest.raises(InvalidInput, match=says):
+        check_watch(watch(**fields))

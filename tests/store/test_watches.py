@@ -1,0 +1,284 @@
+"""Watches as they are stored, and the jobs that changes become: both in one transaction, each change once."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from holdfast.core.errors import Conflict, InvalidInput, NotFound
+from holdfast.core.git import GitEvent, Move
+from holdfast.core.requests import NewJob
+from holdfast.core.watch import NewWatch, Seen
+from holdfast.store.engine import Engine, Tx
+from holdfast.store.machine import node_name
+from holdfast.store.scripts.enqueue import enqueue
+from holdfast.store.scripts.plans import (
+    Planned,
+    files_behind,
+    files_below,
+    note_problem,
+    note_scanned,
+    plan,
+    plan_moves,
+    take_in,
+    tell,
+    where_it_stood,
+)
+from holdfast.store.scripts.watches import (
+    Watch,
+    add_watch,
+    find_watch,
+    list_watches,
+    pause_watch,
+    remove_watch,
+    resume_watch,
+    settle_file_watches,
+    watches_of_node,
+)
+from tests.store.acts import NOW, select, write
+
+
+def new(name: str = "src", watch_id: str = "w1", **fields: Any) -> NewWatch:
+    return NewWatch(id=watch_id, name=name, **{"path": "/src", "task": "index"} | fields)
+
+
+def add(engine: Engine, *args: Any, replace: bool = False, **fields: Any) -> Watch:
+    return write(engine, add_watch, new(*args, **fields), NOW, replace=replace)
+
+
+def planned(engine: Engine, *seen: tuple[str, str | None], revision: int = 1, **options: Any) -> Planned:
+    return write(engine, plan, "w1", revision, [Seen(*item) for item in seen], NOW, **options)
+
+
+def jobs(engine: Engine) -> list[dict[str, Any]]:
+    return select(engine, "SELECT * FROM jobs ORDER BY number")
+
+
+def test_a_watch_is_found_by_its_name_and_by_its_id(engine: Engine) -> None:
+    stored = add(engine, globs=("*.py",), ignores=("x/",), debounce_ms=5, queue="code")
+    assert (stored.globs, stored.ignores, stored.debounce_ms, stored.queue) == (["*.py"], ["x/"], 5, "code")
+    assert engine.query(find_watch, "src") == engine.query(find_watch, "w1") == stored
+    assert engine.query(list_watches) == [stored]
+
+
+def test_a_repeat_is_the_same_watch_and_another_one_of_the_name_is_refused(engine: Engine) -> None:
+    assert add(engine) == add(engine)
+    with pytest.raises(Conflict, match="there is a watch 'src' already, of /src"):
+        add(engine, watch_id="w2", path="/other")
+    with pytest.raises(Conflict, match="the id w1 is that of watch 'src'"):
+        add(engine, "other")
+
+
+def test_replacing_keeps_what_was_seen_unless_it_is_about_another_folder(engine: Engine) -> None:
+    add(engine)
+    planned(engine, ("a.py", "1"))
+    again = add(engine, watch_id="w2", replace=True, task="other")
+    assert (again.id, again.task, again.files) == ("w1", "other", 1)
+    assert add(engine, watch_id="w3", replace=True, path="/elsewhere").files == 0
+
+
+def test_what_does_not_fit_is_refused(engine: Engine) -> None:
+    with pytest.raises(InvalidInput, match="give an absolute path"):
+        add(engine, path="src")
+    with pytest.raises(NotFound, match="there is no watch 'src'"):
+        engine.query(find_watch, "src")
+
+
+def test_removing_forgets_what_was_seen_and_keeps_the_jobs(engine: Engine) -> None:
+    add(engine)
+    planned(engine, ("a.py", "1"))
+    assert write(engine, remove_watch, "src").files == 1
+    assert engine.query(files_behind, "w1", "", 10) == []
+    assert len(jobs(engine)) == 1
+
+
+def test_watches_tell_the_planner_of_this_process(engine: Engine) -> None:
+    heard = []
+    leave = engine.listen(lambda changes: heard.append(changes.watches))
+    add(engine)
+    leave()
+    assert True in heard
+
+
+def test_a_change_becomes_a_job_with_a_generation_and_its_cause(engine: Engine) -> None:
+    add(engine)
+    assert planned(engine, ("a.py", "1")) == Planned(1, 1)
+    assert planned(engine, ("a.py", "2")) == Planned(1, 1)
+    assert planned(engine, ("a.py", None)) == Planned(1, 1)
+    rows = jobs(engine)
+    assert [json.loads(row["payload"])["change"] for row in rows] == ["added", "modified", "deleted"]
+    assert [(row["state"], row["generation"]) for row in rows] == [("SUPERSEDED", 1), ("SUPERSEDED", 2), ("QUEUED", 3)]
+    assert json.loads(rows[0]["trigger"]) == {"kind": "watch", "watch": "src", "path": "/src/a.py", "change": "added"}
+
+
+def test_what_was_taken_in_already_makes_no_second_job(engine: Engine) -> None:
+    add(engine)
+    planned(engine, ("a.py", "1"))
+    assert planned(engine, ("a.py", "1"), ("never", None)) == Planned()
+    assert len(jobs(engine)) == 1
+
+
+def test_if_the_jobs_cannot_be_stored_nothing_is_remembered(engine: Engine) -> None:
+    add(engine)
+
+    def interrupted(tx: Tx) -> None:
+        plan(tx, "w1", 1, [Seen("a.py", "1")], NOW)
+        raise Conflict("the plug was pulled")
+
+    with pytest.raises(Conflict):
+        write(engine, interrupted)
+    assert engine.query(files_behind, "w1", "", 10) == []
+    assert planned(engine, ("a.py", "1")) == Planned(1, 1)
+
+
+def test_a_first_look_remembers_and_makes_jobs_only_where_that_is_wanted(engine: Engine) -> None:
+    add(engine)
+    assert planned(engine, ("a.py", "1"), is_first=True) == Planned()
+    assert engine.query(find_watch, "src").files == 1
+    add(engine, watch_id="w2", replace=True, initial=True)
+    assert planned(engine, ("b.py", "1"), revision=2, is_first=True) == Planned(1, 1)
+
+
+def test_a_look_for_rules_of_before_changes_nothing(engine: Engine) -> None:
+    add(engine)
+    add(engine, watch_id="w2", replace=True, globs=("*.md",))
+    assert planned(engine, ("a.py", "1")) == Planned()
+    write(engine, note_scanned, "w1", 1, NOW)
+    assert engine.query(find_watch, "src").scanned_at is None
+
+
+def test_a_paused_watch_plans_nothing_until_it_is_resumed(engine: Engine) -> None:
+    add(engine)
+    assert not write(engine, pause_watch, "src", NOW).enabled
+    assert planned(engine, ("a.py", "1"), revision=2) == Planned()
+    assert write(engine, resume_watch, "src", NOW).enabled
+    assert planned(engine, ("a.py", "1"), revision=3) == Planned(1, 1)
+
+
+def test_a_watch_without_a_task_makes_no_jobs_but_wakes_those_who_wait(engine: Engine) -> None:
+    add(engine, task=None)
+    assert planned(engine, ("b.py", "1")) == Planned(1, 0)
+    assert select(engine, "SELECT * FROM events") == []
+    wish = NewJob(id="j1", task="t", wait_for_event="file:changed", event_attributes={"path": "/src/a.py"})
+    write(engine, enqueue, [wish], NOW)
+    planned(engine, ("a.py", "1"))
+    [event] = select(engine, "SELECT * FROM events")
+    assert json.loads(event["attributes"]) == {"watch": "src", "path": "/src/a.py", "change": "added"}
+
+
+def test_much_at_once_is_one_job_even_if_a_crash_comes_between(engine: Engine) -> None:
+    add(engine)
+    for start in (0, 500):
+        seen = [Seen(f"{number}.py", "1") for number in range(start, start + 500)]
+        assert write(engine, take_in, "w1", 1, seen, NOW) == Planned(500)
+    assert jobs(engine) == []
+    assert write(engine, tell, "w1", NOW) == Planned(0, 1)
+    assert write(engine, tell, "w1", NOW) == Planned()
+    [job] = jobs(engine)
+    assert json.loads(job["payload"]) == {
+        "path": "/src",
+        "relative": "",
+        "change": "modified",
+        "bulk": True,
+        "paths_changed": 1_000,
+    }
+    found = engine.query(find_watch, "src")
+    assert (found.files, found.changes, found.jobs) == (1_000, 1_000, 1)
+
+
+def test_what_is_in_a_folder_is_found_and_nothing_beside_it(engine: Engine) -> None:
+    add(engine)
+    planned(engine, ("a", "1"), ("a/b", "1"), ("a/c/d", "1"), ("a-b", "1"), ("ab/c", "1"))
+    assert [known.path for known in engine.query(files_below, "w1", "a", 10)] == ["a/b", "a/c/d"]
+
+
+def test_a_move_of_a_repository_is_a_job_once(engine: Engine) -> None:
+    add(engine, kind="git")
+    move = Move(GitEvent.COMMIT, "old", "new", "main")
+    args = ("w1", 1, None, "there", [move], NOW)
+    assert write(engine, plan_moves, *args) == Planned(1, 1)
+    assert write(engine, plan_moves, *args) == Planned()
+    assert engine.query(where_it_stood, "w1") == "there"
+    [job] = jobs(engine)
+    assert json.loads(job["payload"]) == {
+        "path": "/src",
+        "repo": "src",
+        "event": "commit",
+        "branch": "main",
+        "head": "new",
+        "old_head": "old",
+    }
+    assert job["subject_key"] == "watch::src::main"
+
+
+def test_a_commit_lets_go_of_what_waits_for_it(engine: Engine) -> None:
+    add(engine, kind="git", task=None)
+    write(engine, enqueue, [NewJob(id="j1", task="t", wait_for_event="git:commit")], NOW)
+    write(engine, plan_moves, "w1", 1, None, "there", [Move(GitEvent.COMMIT, "old", "new", "main")], NOW)
+    [event] = select(engine, "SELECT * FROM events")
+    assert event["name"] == "git:commit"
+    assert json.loads(event["attributes"]) == {
+        "watch": "src",
+        "repo": "src",
+        "path": "/src",
+        "branch": "main",
+        "head": "new",
+        "old_head": "old",
+    }
+
+
+def test_more_moves_than_there_may_be_jobs_are_told_as_one(engine: Engine) -> None:
+    add(engine, kind="git", max_jobs=2)
+    moves = [Move(GitEvent.COMMIT, str(number), str(number + 1), "main") for number in range(3)]
+    assert write(engine, plan_moves, "w1", 1, None, "there", moves, NOW) == Planned(3, 1)
+    payload = json.loads(jobs(engine)[0]["payload"])
+    assert (payload["old_head"], payload["head"], payload["bulk"], payload["moves"]) == ("0", "3", True, 3)
+
+
+def test_a_problem_is_shown_until_it_is_over(engine: Engine) -> None:
+    add(engine)
+    write(engine, note_problem, "w1", "the folder is not there")
+    assert engine.query(find_watch, "src").problem == "the folder is not there"
+    write(engine, note_problem, "w1", None)
+    assert engine.query(find_watch, "src").problem is None
+
+
+def settle(engine: Engine, *watches: NewWatch, node: str = "here") -> list[str]:
+    return write(engine, settle_file_watches, list(watches), node, NOW)
+
+
+def test_watches_of_the_settings_come_stay_change_and_go_with_them(engine: Engine) -> None:
+    settle(engine, new(), new("docs", "w2"))
+    write(engine, pause_watch, "docs", NOW)
+    before = engine.query(watches_of_node, "here")
+    settle(engine, new("src", "w3"), new("docs", "w4"))
+    assert engine.query(watches_of_node, "here") == before
+    settle(engine, new("src", "w5", task="other"))
+    [left] = engine.query(watches_of_node, "here")
+    assert (left.id, left.task, left.origin) == ("w1", "other", "file")
+
+
+def test_watches_of_the_settings_are_changed_there_alone(engine: Engine) -> None:
+    settle(engine, new(), node=node_name())
+    with pytest.raises(Conflict, match="comes from the daemon's settings"):
+        write(engine, remove_watch, "src")
+    with pytest.raises(Conflict, match="comes from the daemon's settings"):
+        add(engine, watch_id="w2", replace=True)
+
+
+def test_a_watch_belongs_to_one_machine(engine: Engine) -> None:
+    settle(engine, new(), node="there")
+    assert engine.query(watches_of_node, "here") == []
+    assert settle(engine, new("src", "w2")) == ["the watch 'src' belongs to node 'there'; give yours another name"]
+    with pytest.raises(Conflict, match="belongs to node 'there'"):
+        add(engine, watch_id="w3", replace=True)
+    assert [watch.node for watch in engine.query(list_watches)] == ["there"]
+
+
+def test_a_watch_that_was_added_by_hand_is_not_taken_over(engine: Engine) -> None:
+    add(engine)
+    assert settle(engine, new("src", "w2"), node=node_name()) == [
+        "there is a watch 'src' that was added by hand; remove it, or rename yours"
+    ]
