@@ -8,10 +8,12 @@ from pathlib import Path
 
 from holdfast.core.job import Millis, SessionId
 from holdfast.runtime.clock import Clock
+from holdfast.runtime.cron import Cron
 from holdfast.runtime.janitor import Janitor
 from holdfast.runtime.judge import LEASE_S, Judge
 from holdfast.runtime.loop import Loop
 from holdfast.runtime.node import boot_id, node_name
+from holdfast.runtime.probe import Probe, Probing
 from holdfast.runtime.promoter import Promoter
 from holdfast.runtime.recovery import Recovery
 from holdfast.runtime.session import lock_folder
@@ -36,16 +38,27 @@ class Upkeep:
         *,
         lease: float = LEASE_S,
         own_locks: Path | None = None,
+        probing: Probing | None = None,
     ) -> None:
         self._engine = engine
         self._clock = clock
         self._home = asyncio.get_running_loop()
         self._promoter = Promoter(engine, clock)
+        self._cron = Cron(engine, clock)
         # A SQLite file and its lock files are on one machine; those of a PostgreSQL server's clients may not be.
         locks = lock_folder(engine) if engine.dialect is Dialect.SQLITE else None
         judge = Judge(boot_id(), node_name(), locks=locks, lease=lease)
         self._recovery = Recovery(engine, clock, judge, own, own_locks)
-        self._loops: list[Loop] = [self._promoter, self._recovery, Janitor(engine, clock, keep_ms)]
+        probing = probing or Probing()
+        self._probe = Probe(engine, clock, probing)
+        self._simulated = probing.simulated
+        self._loops: list[Loop] = [
+            self._promoter,
+            self._cron,
+            self._recovery,
+            Janitor(engine, clock, keep_ms),
+            self._probe,
+        ]
         self._leave: list[Callable[[], None]] = []
 
     def rename(self, own: SessionId) -> None:
@@ -56,9 +69,19 @@ class Upkeep:
         """Look once, now."""
         await self._recovery.tick()
 
+    async def look_around(self) -> bool:
+        """See now how the machine is, if anybody waits for that; whether that was news."""
+        before = self._probe.stored
+        await self._probe.tick()
+        return self._probe.stored != before
+
+    def leave(self) -> None:
+        """Give back what was taken without a start."""
+        self._probe.leave()
+
     async def promote(self) -> int:
         """Move everything forward whose time has come, now; how many jobs that were."""
-        moved = 0
+        moved = await self._cron.fire_due()
         while True:
             ticked = await self._engine.write(tick, self._clock.now())
             moved += ticked.promoted + ticked.expired
@@ -68,10 +91,13 @@ class Upkeep:
     async def start(self) -> None:
         """Settle what a dead predecessor left, then let every loop run."""
         await self.settle_the_dead()
+        await self.look_around()
         self._leave = [
             await asyncio.to_thread(self._engine.listen, self._heed),
             self._clock.on_change(self._wake_from_outside),
         ]
+        if self._simulated is not None:
+            self._leave.append(self._simulated.on_change(self._probe.nudge))
         for loop in self._loops:
             loop.start()
 
@@ -85,6 +111,9 @@ class Upkeep:
     def _heed(self, changes: Changes) -> None:
         if changes.due or changes.unknown:
             self._home.call_soon_threadsafe(self._promoter.wake)
+            self._home.call_soon_threadsafe(self._cron.wake)
+        if changes.ready or changes.unknown:
+            self._probe.nudge()
 
     def _wake_from_outside(self) -> None:
         self._home.call_soon_threadsafe(self._wake_all)

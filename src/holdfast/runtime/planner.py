@@ -1,0 +1,106 @@
+"""The planner: keeps one loop for each watch of this machine, and passes on to them what the watcher hears."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from holdfast.core.watch import NewWatch, WatchKind
+from holdfast.runtime.clock import Clock
+from holdfast.runtime.loop import Loop
+from holdfast.runtime.watched import PlannerOptions, Watched
+from holdfast.store.engine import Changes, Engine
+from holdfast.store.machine import node_name
+from holdfast.store.scripts.watches import WatchRow, settle_file_watches, watches_of_node
+
+if TYPE_CHECKING:
+    from holdfast.runtime.watcher import Watcher
+
+log = logging.getLogger("holdfast.planner")
+
+
+class Planner(Loop):
+    """Follows the rules in the store. While there are none it loads nothing and looks up twice a minute."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        clock: Clock,
+        *,
+        options: PlannerOptions = PlannerOptions(),  # noqa: B008  # it is frozen
+        of_file: Sequence[NewWatch] = (),
+        node: str | None = None,
+    ) -> None:
+        super().__init__(clock)
+        self._engine = engine
+        self._options = options
+        self._of_file = of_file
+        self._node = node or node_name()
+        self._home = asyncio.get_running_loop()
+        self._leave: Callable[[], None] | None = None
+        self._watched: dict[str, Watched] = {}
+        self._watcher: Watcher | None = None
+
+    async def tick(self) -> float | None:
+        if self._leave is None:
+            self._leave = await asyncio.to_thread(self._engine.listen, self._heed)
+        rows = {row.id: row for row in await self._engine.read(watches_of_node, self._node) if row.enabled}
+        for old in list(self._watched.values()):
+            row = rows.get(old.row.id)
+            if row is None or row.revision != old.row.revision:
+                await old.stop()
+                del self._watched[old.row.id]
+        for row in rows.values():
+            if row.id not in self._watched:
+                self._watched[row.id] = self._begin(row)
+        if not rows:
+            await self._close_watcher()
+        return self._options.reconcile
+
+    async def settle_file(self) -> None:
+        """Make the watches that come from the settings those that stand there now."""
+        for trouble in await self._engine.write(settle_file_watches, self._of_file, self._node, self.clock.now()):
+            log.warning("%s", trouble, extra={"event": "watch_refused"})
+
+    async def stop(self) -> None:
+        await super().stop()
+        if self._leave is not None:
+            self._leave()
+            self._leave = None
+        await asyncio.gather(*(watched.stop() for watched in self._watched.values()))
+        self._watched.clear()
+        await self._close_watcher()
+
+    def look_at_everything(self) -> None:
+        """Something may have been missed."""
+        for watched in self._watched.values():
+            watched.look_at_everything()
+
+    def _begin(self, row: WatchRow) -> Watched:
+        # Imported by those who watch something: a daemon without watches stays as small as it was.
+        from holdfast.runtime.watched_folder import WatchedFolder
+        from holdfast.runtime.watched_repository import WatchedRepository
+        from holdfast.runtime.watcher import Watcher
+
+        if self._options.watcher and self._watcher is None:
+            self._watcher = Watcher(self._hear, self.look_at_everything)
+        kind = WatchedRepository if row.kind == WatchKind.GIT else WatchedFolder
+        watched = kind(self._engine, self.clock, row, self._watcher, self._options)
+        watched.start()
+        return watched
+
+    async def _close_watcher(self) -> None:
+        if self._watcher is not None:
+            watcher, self._watcher = self._watcher, None
+            await watcher.close()
+
+    def _hear(self, paths: set[str]) -> None:
+        for watched in self._watched.values():
+            watched.hear(paths)
+
+    def _heed(self, changes: Changes) -> None:
+        """Called from any thread."""
+        if changes.watches:
+            self._home.call_soon_threadsafe(self.wake)

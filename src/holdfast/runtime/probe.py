@@ -1,0 +1,207 @@
+"""Looks at the machine for those who wait until it is idle or charging, and hardly at all if nobody does."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Protocol
+
+import msgspec
+from msgspec import Struct
+
+from holdfast.core.job import Millis
+from holdfast.core.machine import Judged, Memory, Reading, Rules, Seen, Simulation, judge
+from holdfast.runtime.clock import Clock
+from holdfast.runtime.idleness import HidIdleTime, Logind, XPrintIdle
+from holdfast.runtime.load import CpuLoad
+from holdfast.runtime.loop import Loop
+from holdfast.runtime.node import node_name
+from holdfast.runtime.power import PsutilPower, SysfsPower
+from holdfast.runtime.simulated import SimulatedMachine
+from holdfast.store.engine import Engine
+from holdfast.store.locks import LifeLock
+from holdfast.store.scripts.machines import Machine, note_machine, probed
+
+EVERY_S = 10.0
+# How often to look if nobody waits, and for how long to go on after the last one who did.
+SELDOM_S = 60.0
+LINGER_S = 60.0
+# Commits come in thousands; whether one of them brought a job that waits is asked once a second at most.
+BREATH_S = 1.0
+# A sentence that grows old, such as the charge of a battery, is not worth a write more often.
+REFRESH_MS: Millis = 300_000
+
+log = logging.getLogger("holdfast.probe")
+
+
+class Source(Protocol):
+    """Tells one part of a reading, or None. It is asked if none before it told, and seldom unless it `is_cheap`."""
+
+    @property
+    def tells(self) -> str:
+        """The part of `Seen` that it can tell."""
+
+    @property
+    def is_cheap(self) -> bool:
+        """Whether a look is the reading of a few files, and starts no program."""
+
+    def look(self) -> Any:
+        """What it sees now."""
+
+
+class Probing(Struct, frozen=True, kw_only=True):
+    """How a process looks at its machine. `is_eager`: from its start on, and not only once somebody waits."""
+
+    rules: Rules = Rules()
+    every: float = EVERY_S
+    sources: tuple[Source, ...] | None = None
+    simulated: SimulatedMachine | None = None
+    is_eager: bool = False
+
+
+class Probe(Loop):
+    """One process for each machine and database looks, and stores what changes; the others wait for its place."""
+
+    def __init__(self, engine: Engine, clock: Clock, probing: Probing) -> None:
+        super().__init__(clock)
+        self._engine = engine
+        self._probing = probing
+        self._sources = system_sources() if probing.sources is None else probing.sources
+        self._node = node_name()
+        self._home = asyncio.get_running_loop()
+        self._place: LifeLock | None = None
+        self._memory = Memory()
+        self._looked_at: float | None = None
+        self._watched_at: float | None = None
+        self._was_full = False
+        self._went_by: Simulation = Simulation()
+        self._is_nudged = False
+        self._ticked_at = -BREATH_S
+        self.stored = 0
+
+    async def tick(self) -> float | None:
+        self._is_nudged, self._ticked_at = False, self._home.time()
+        if not self._has_place():
+            return self._probing.every
+        while True:
+            known = await self._engine.read(probed, self._node)
+            stored = None if known.machine is None else known.machine.simulation
+            is_full = self._is_full(known.is_watched)
+            simulation = self._simulation(stored)
+            wait = self._wait(is_full, simulation, is_known=known.machine is not None)
+            if wait > 0:
+                return wait
+            judged = await self._look(simulation, is_full)
+            if not self._is_news(known.machine, judged):
+                break
+            if await self._engine.write(note_machine, self._node, judged, stored, self.clock.now()):
+                self.stored += 1
+                break
+        return self._wait(is_full, simulation, is_known=True)
+
+    async def stop(self) -> None:
+        await super().stop()
+        self.leave()
+
+    def leave(self) -> None:
+        """Let another process have the place."""
+        if self._place is not None:
+            self._place.release()
+            self._place = None
+
+    def nudge(self) -> None:
+        """Somebody may wait for the machine now, or it may be simulated otherwise. Called from any thread."""
+        if not self._is_nudged:
+            self._is_nudged = True
+            with suppress(RuntimeError):  # The event loop has come to its end.
+                self._home.call_soon_threadsafe(self._heed_nudge)
+
+    def _heed_nudge(self) -> None:
+        self._home.call_later(max(0.0, self._ticked_at + BREATH_S - self._home.time()), self.wake)
+
+    def _has_place(self) -> bool:
+        """Two who look would each correct the other: one has just begun to watch the load, one has for hours."""
+        if self._place is None:
+            with suppress(BlockingIOError):
+                self._place = LifeLock(place_of(self._engine, self._node))
+        return self._place is not None
+
+    def _is_full(self, is_watched: bool) -> bool:
+        now = self.clock.monotonic()
+        if is_watched:
+            self._watched_at = now
+        return self._watched_at is not None and now - self._watched_at < LINGER_S
+
+    def _simulation(self, stored: Simulation | None) -> Simulation:
+        own = self._probing.simulated
+        values = msgspec.structs.asdict(stored or Simulation())
+        if own is not None:
+            values |= {
+                name: value for name, value in msgspec.structs.asdict(own.simulation).items() if value is not None
+            }
+        return Simulation(**values)
+
+    def _wait(self, is_full: bool, simulation: Simulation, *, is_known: bool) -> float:
+        """How long to wait with a look; nothing if what it goes by has changed."""
+        now = self.clock.monotonic()
+        if self._looked_at is None:
+            if is_full or is_known or self._probing.is_eager:
+                return 0.0
+            # A program that never has such a job, and soon ends, need not look at all.
+            self._looked_at, self._went_by = now, simulation
+            return SELDOM_S
+        if is_full != self._was_full or simulation != self._went_by:
+            return 0.0
+        return max(0.0, self._looked_at + (self._probing.every if is_full else SELDOM_S) - now)
+
+    async def _look(self, simulation: Simulation, is_full: bool) -> Judged:
+        self._was_full, self._went_by = is_full, simulation
+        seen = await asyncio.to_thread(gather, self._sources, simulation.seen, is_full)
+        self._looked_at = self.clock.monotonic()
+        reading = Reading(seen, self._looked_at, self.clock.now(), is_full)
+        judged, self._memory = judge(reading, self._memory, self._probing.rules)
+        return judged
+
+    def _is_news(self, known: Machine | None, judged: Judged) -> bool:
+        if known is None:
+            return True
+        verdicts = ("is_idle", "idle", "is_charging", "source")
+        if any(getattr(known, name) != getattr(judged, name) for name in verdicts):
+            return True
+        return known.charging != judged.charging and abs(self.clock.now() - known.updated_at) >= REFRESH_MS
+
+
+def place_of(engine: Engine, node: str) -> Path:
+    """The lock of whoever looks at this machine for this database; the folder may be one for several of them."""
+    database = str(getattr(engine, "where", None) or getattr(engine, "path", ""))
+    return engine.locks / "probes" / hashlib.blake2b(f"{node}\0{database}".encode(), digest_size=8).hexdigest()
+
+
+def system_sources() -> tuple[Source, ...]:
+    """What this system can tell, the best first."""
+    if sys.platform == "darwin":
+        return (HidIdleTime(), CpuLoad(), PsutilPower())
+    return (Logind(), XPrintIdle(), CpuLoad(), SysfsPower(), PsutilPower())
+
+
+def gather(sources: Sequence[Source], before: Seen, is_full: bool) -> Seen:
+    """What is known already, and what the sources add; the load matters only where nothing tells of input."""
+    parts = {part: getattr(before, part) for part in Seen.__struct_fields__}
+    for source in sources:
+        is_needed = parts[source.tells] is None and not (source.tells == "load" and parts["input"] is not None)
+        if is_needed and (is_full or source.is_cheap):
+            parts[source.tells] = _asked(source)
+    return Seen(**parts)
+
+
+def _asked(source: Source) -> Any:
+    try:
+        return source.look()
+    except Exception:
+        log.exception("%s cannot tell", type(source).__name__)
+        return None

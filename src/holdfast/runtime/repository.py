@@ -1,0 +1,177 @@
+"""Reads where a git repository stands from its files, without running git: HEAD, its branch, and its journal."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from holdfast.core.git import Entry, Move, Standing, moved_without_journal, moves_of, parse_entry
+from holdfast.runtime.tree import FolderGone
+
+TAIL = 120
+LONGEST_JOURNAL = 64 << 20
+
+
+class Memory(Struct, frozen=True):
+    """Where a repository stood, and up to where its journal was read; `tail` is what stood before that place."""
+
+    head: str
+    branch: str
+    end: int
+    tail: str
+
+    def encoded(self) -> str:
+        """As it is stored."""
+        return msgspec.json.encode(self, order="sorted").decode()
+
+    @classmethod
+    def decode(cls, text: str) -> Memory:
+        """From what was stored."""
+        return msgspec.json.decode(text, type=cls)
+
+
+class Looked(Struct, frozen=True):
+    """What a look at a repository found."""
+
+    memory: Memory
+    moves: list[Move]
+
+
+class Repository:
+    """A repository, a worktree of one, or a bare one."""
+
+    def __init__(self, root: str) -> None:
+        self.root = root
+
+    def folders(self) -> set[str]:
+        """The folders in which something changes when HEAD moves."""
+        git, shared = self._places()
+        branch = self._branch(git)
+        found = {git, git / "logs", shared, shared / "refs" / "heads"}
+        if branch:
+            found.add((shared / "refs" / "heads" / branch).parent)
+        return {str(folder) for folder in found if folder.is_dir()}
+
+    def look(self, known: Memory | None) -> Looked:
+        """Where it stands, and what happened since it was known to stand elsewhere. A rebase that goes on waits."""
+        git, shared = self._places()
+        is_rebasing = (git / "rebase-merge").exists() or (git / "rebase-apply" / "rebasing").exists()
+        standing = self._standing(git, shared)
+        journal = git / "logs" / "HEAD"
+        if known is None:
+            return Looked(_memory(standing, *_end(journal)), [])
+        entries, begin = _entries(journal, known)
+        if entries is None:
+            moves = [] if is_rebasing else moved_without_journal(Standing(known.head, known.branch), standing)
+            return Looked(known if is_rebasing else _memory(standing, *_end(journal)), moves)
+        told = moves_of(entries, standing, begin, is_rebasing=is_rebasing)
+        if not entries and begin == 0 and not is_rebasing:
+            # Nothing is written down here, so what one sees must do.
+            told.moves.extend(moved_without_journal(Standing(known.head, known.branch), standing))
+        now = Standing(known.head, known.branch) if is_rebasing else standing
+        return Looked(_memory(now, told.end, _tail(journal, told.end)), told.moves)
+
+    def _places(self) -> tuple[Path, Path]:
+        """The folder with HEAD, and the one with the branches: the same, but for a worktree."""
+        root = Path(self.root)
+        if not root.is_dir():
+            raise FolderGone("the repository is not there")
+        git = root / ".git"
+        try:
+            if git.is_file():
+                text = git.read_text("utf-8", "surrogateescape").strip()
+                git = root / text.removeprefix("gitdir:").strip()
+            elif not git.is_dir():
+                git = root  # Perhaps a bare one.
+            if not (git / "HEAD").is_file():
+                raise FolderGone("this is not a git repository")
+            common = git / "commondir"
+            shared = git / common.read_text("utf-8", "surrogateescape").strip() if common.is_file() else git
+        except OSError as error:
+            raise FolderGone(f"the repository cannot be looked at: {error.strerror}") from None
+        return Path(os.path.normpath(git)), Path(os.path.normpath(shared))
+
+    def _branch(self, git: Path) -> str:
+        try:
+            text = (git / "HEAD").read_text("utf-8", "surrogateescape").strip()
+        except OSError as error:
+            raise FolderGone(f"the repository cannot be looked at: {error.strerror}") from None
+        return text.removeprefix("ref: refs/heads/") if text.startswith("ref: refs/heads/") else ""
+
+    def _standing(self, git: Path, shared: Path) -> Standing:
+        branch = self._branch(git)
+        if branch == ".invalid":
+            raise FolderGone("this repository keeps its references as reftable, which cannot be read yet")
+        if not branch:
+            return Standing(_line(git / "HEAD"), "")
+        name = f"refs/heads/{branch}"
+        return Standing(_line(shared / name) or _packed(shared / "packed-refs", name), branch)
+
+
+def _memory(standing: Standing, end: int, tail: str) -> Memory:
+    return Memory(standing.head, standing.branch.encode("utf-8", "replace").decode(), end, tail)
+
+
+def _line(path: Path) -> str:
+    try:
+        return path.read_text("ascii", "replace").strip()
+    except OSError:
+        return ""
+
+
+def _packed(path: Path, name: str) -> str:
+    for line in _line(path).splitlines():
+        commit, _, called = line.partition(" ")
+        if called == name:
+            return commit
+    return ""
+
+
+def _end(journal: Path) -> tuple[int, str]:
+    """The end of the last whole line, and what stands before it."""
+    try:
+        data = journal.read_bytes()
+    except OSError:
+        return 0, ""
+    end = data.rfind(b"\n") + 1
+    return end, data[max(0, end - TAIL) : end].decode("latin-1")
+
+
+def _tail(journal: Path, end: int) -> str:
+    begin = max(0, end - TAIL)
+    return _read(journal, begin)[: end - begin].decode("latin-1")
+
+
+def _entries(journal: Path, known: Memory) -> tuple[list[Entry] | None, int]:
+    """The whole lines behind what is known, and where they begin; None if that place cannot be found any more."""
+    tail = known.tail.encode("latin-1")
+    begin = known.end - len(tail)
+    data = _read(journal, begin)
+    if not data.startswith(tail):
+        # git rewrites the journal when it throws away old entries.
+        data, begin = _read(journal, 0), 0
+        place = data.rfind(tail)
+        if place < 0:
+            return None, 0
+        data, begin = data[place:], place
+    entries, place = [], begin + len(tail)
+    for line in data[len(tail) :].splitlines(keepends=True):
+        if not line.endswith(b"\n"):
+            break
+        place += len(line)
+        entry = parse_entry(line.decode("utf-8", "surrogateescape"), place)
+        if entry is not None:
+            entries.append(entry)
+    return entries, begin + len(tail)
+
+
+def _read(journal: Path, begin: int) -> bytes:
+    try:
+        with journal.open("rb") as file:
+            file.seek(begin)
+            return file.read(LONGEST_JOURNAL)
+    except OSError:
+        return b""

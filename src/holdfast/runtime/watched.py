@@ -1,0 +1,145 @@
+"""What every watch does, whatever it watches: wait until it is quiet, look; and look at everything now and then."""
+
+from __future__ import annotations
+
+import logging
+from abc import abstractmethod
+
+from msgspec import Struct
+
+from holdfast.core.watch import DEBOUNCE_MS, MAX_WAIT_MS, RECONCILE_S, Burst
+from holdfast.runtime.clock import Clock
+from holdfast.runtime.loop import Loop
+from holdfast.runtime.tree import FolderGone
+from holdfast.runtime.watcher import Watcher
+from holdfast.store.engine import Engine
+from holdfast.store.scripts.plans import note_problem
+from holdfast.store.scripts.watches import WatchRow
+
+LONGEST_SHARE = 20  # looking at everything takes at most one part in so many of the time
+
+log = logging.getLogger("holdfast.planner")
+
+
+class Stopped(Exception):
+    """The watch is being stopped in the midst of a long look."""
+
+
+class PlannerOptions(Struct, frozen=True):
+    """What the settings say about all watches. Without the watcher, changes are found by looking alone."""
+
+    reconcile: float = RECONCILE_S
+    debounce_ms: int = DEBOUNCE_MS
+    max_wait_ms: int = MAX_WAIT_MS
+    watcher: bool = True
+
+
+class Watched(Loop):
+    """One watch at work."""
+
+    def __init__(
+        self, engine: Engine, clock: Clock, row: WatchRow, watcher: Watcher | None, options: PlannerOptions
+    ) -> None:
+        super().__init__(clock)
+        self.row = row
+        self._engine = engine
+        self._watcher = watcher
+        self._options = options
+        self._debounce_ms = options.debounce_ms if row.debounce_ms is None else row.debounce_ms
+        self._max_wait_ms = options.max_wait_ms if row.max_wait_ms is None else row.max_wait_ms
+        self._paths: set[str] = set()
+        self._burst: Burst | None = None
+        self._next_round = clock.monotonic()
+        self._problem = row.problem
+
+    @property
+    def name(self) -> str:
+        return f"watch {self.row.name}"
+
+    @abstractmethod
+    def cares_for(self, path: str) -> bool:
+        """Whether a path that changed may matter to it."""
+
+    @abstractmethod
+    async def look(self, paths: set[str]) -> None:
+        """Plan for what happened at these paths."""
+
+    @abstractmethod
+    async def reconcile(self) -> None:
+        """Compare everything with what is remembered, and plan for the differences."""
+
+    async def tick(self) -> float | None:
+        now = self.clock.monotonic()
+        try:
+            if now >= self._next_round:
+                await self._round()
+            elif self._burst is not None and now >= self._due(self._burst):
+                await self._look()
+        except Stopped:
+            return None
+        due = self._next_round if self._burst is None else min(self._next_round, self._due(self._burst))
+        return max(0.0, due - self.clock.monotonic())
+
+    async def stop(self) -> None:
+        await super().stop()
+        if self._watcher is not None:
+            self._watcher.leave(self.row.id)
+
+    def hear(self, paths: set[str]) -> None:
+        """These paths changed."""
+        mine = {path for path in paths if self.cares_for(path)}
+        if not mine:
+            return
+        now = self.clock.monotonic()
+        self._paths |= mine
+        if self._burst is None:
+            self._burst = Burst(now, now)
+        else:
+            self._burst.last = now
+        self.wake()
+
+    def look_at_everything(self) -> None:
+        """Something may have been missed."""
+        self._next_round = self.clock.monotonic()
+        self.wake()
+
+    def _due(self, burst: Burst) -> float:
+        return burst.due(self._debounce_ms, self._max_wait_ms)
+
+    async def _look(self) -> None:
+        paths, burst = self._paths, self._burst
+        self._paths, self._burst = set(), None
+        try:
+            await self.look(paths)
+        except FolderGone:
+            self.look_at_everything()
+        except BaseException:
+            self._paths |= paths
+            self._burst = burst
+            raise
+
+    async def _round(self) -> None:
+        began = self.clock.monotonic()
+        self._paths, self._burst = set(), None
+        try:
+            await self.reconcile()
+        except FolderGone as error:
+            await self.say(str(error))
+        took = self.clock.monotonic() - began
+        self._next_round = began + took + max(self._options.reconcile, took * LONGEST_SHARE)
+
+    async def say(self, problem: str | None) -> None:
+        """Let people know what keeps the watch from seeing, or that nothing does any more."""
+        if problem == self._problem:
+            return
+        extra = {"event": "watch_problem" if problem else "watch_well", "watch": self.row.name}
+        log.log(
+            logging.WARNING if problem else logging.INFO,
+            "watch %s of %s: %s",
+            self.row.name,
+            self.row.path,
+            problem or "all is well again",
+            extra=extra,
+        )
+        await self._engine.write(note_problem, self.row.id, problem)
+        self._problem = problem

@@ -1,0 +1,171 @@
+"""A folder that is watched: what changed there becomes jobs, one for each file, or one for all if they are many."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterable
+
+import msgspec
+
+from holdfast.core.watch import Budget, Change, FileChange, Seen, differences, speakable
+from holdfast.runtime.clock import Clock
+from holdfast.runtime.ignoring import GITIGNORE
+from holdfast.runtime.tree import Scan, Tree, fingerprint
+from holdfast.runtime.watched import PlannerOptions, Stopped, Watched
+from holdfast.runtime.watcher import Watcher
+from holdfast.store.engine import Engine
+from holdfast.store.scripts.plans import (
+    Known,
+    files_at,
+    files_behind,
+    files_below,
+    note_scanned,
+    plan,
+    take_in,
+    tell,
+)
+from holdfast.store.scripts.watches import WatchRow
+
+SLICE = 2_000  # entries of the disk in one go
+PAGE = 10_000  # rows that are read in one go
+BATCH = 500  # rows that are written in one go
+ROUNDS = 5
+
+
+class WatchedFolder(Watched):
+    """Compares paths that changed, and now and then all, with what the store remembers of them."""
+
+    def __init__(
+        self, engine: Engine, clock: Clock, row: WatchRow, watcher: Watcher | None, options: PlannerOptions
+    ) -> None:
+        super().__init__(engine, clock, row, watcher, options)
+        globs, ignores = (msgspec.json.decode(text, type=list[str]) for text in (row.globs, row.ignores))
+        self._tree = Tree(row.path, globs, ignores, bool(row.gitignore))
+        self._budget = Budget()
+        self._is_first = row.scanned_at is None
+        self._untold = row.untold > 0
+
+    def cares_for(self, path: str) -> bool:
+        relative = self._tree.relative(path)
+        return relative is not None and not (relative == ".git" or "/.git/" in f"/{relative}/")
+
+    async def reconcile(self) -> None:
+        self._tree.ignoring.forget()
+        found = await self._walk("")
+        known = await self._known()
+        seen = [Seen(path, mark) for path, mark in found.files.items()]
+        seen += [Seen(path, None) for path in known if path not in found.files and found.knows(path)]
+        await self._plan(known, seen, is_first=self._is_first)
+        if self._is_first:
+            await self._engine.write(note_scanned, self.row.id, self.row.revision, self.clock.now())
+            self._is_first = False
+        await self.say(self._trouble(found))
+
+    async def look(self, paths: set[str]) -> None:
+        if any(os.path.basename(path) == GITIGNORE for path in paths):
+            self.look_at_everything()
+            return
+        await asyncio.to_thread(self._tree.check)
+        found, folders, gone = await asyncio.to_thread(self._sort, paths)
+        walks = [await self._walk(folder) for folder in folders]
+        for walk in walks:
+            found |= walk.files
+        known = {item.path: item.fingerprint for item in await self._known_at([*found, *gone])}
+        for path in (*gone, *map(speakable, folders)):
+            below = await self._engine.read(files_below, self.row.id, path, PAGE)
+            known |= {item.path: item.fingerprint for item in below if all(walk.knows(item.path) for walk in walks)}
+            if len(below) == PAGE:
+                self.look_at_everything()
+        # The folder may have gone while we looked; then nothing was deleted in it.
+        await asyncio.to_thread(self._tree.check)
+        seen = [Seen(path, found.get(path)) for path in found.keys() | known.keys()]
+        await self._plan(known, seen)
+
+    def _sort(self, paths: Iterable[str]) -> tuple[dict[str, str], list[str], list[str]]:
+        """Files with their marks, folders, and what is not there any more."""
+        files: dict[str, str] = {}
+        folders, gone = [], []
+        for path in paths:
+            relative = self._tree.relative(path)
+            if not relative or self._tree.goes_through_a_link(relative):
+                continue
+            if os.path.isdir(path) and not os.path.islink(path):
+                if not self._tree.ignoring.ignores_path(relative, True):
+                    folders.append(relative)
+            elif (mark := fingerprint(path)) is None:
+                gone.append(speakable(relative))
+            elif self._tree.wants(relative):
+                files[speakable(relative)] = mark
+        return files, folders, gone
+
+    async def _walk(self, start: str) -> Scan:
+        """Everything below a folder, with all of its folders watched before the last look at them."""
+        scan = await self._scan(start)
+        for _ in range(ROUNDS):
+            if self._watcher is None or not await self._watcher.cover(self.row.id, scan.folders, only=not start):
+                break
+            scan = await self._scan(start)
+        return scan
+
+    async def _scan(self, start: str) -> Scan:
+        scan = Scan(self._tree, start)
+        while not await asyncio.to_thread(scan.step, SLICE):
+            if self._stopping:
+                raise Stopped
+        return scan
+
+    async def _known(self) -> dict[str, str]:
+        known: dict[str, str] = {}
+        last = ""
+        while page := await self._engine.read(files_behind, self.row.id, last, PAGE):
+            known |= {item.path: item.fingerprint for item in page}
+            last = page[-1].path
+        return known
+
+    async def _known_at(self, paths: list[str]) -> list[Known]:
+        found: list[Known] = []
+        for start in range(0, len(paths), PAGE):
+            found += await self._engine.read(files_at, self.row.id, paths[start : start + PAGE])
+        return found
+
+    async def _plan(self, known: dict[str, str], seen: list[Seen], *, is_first: bool = False) -> None:
+        if self._untold:
+            await self._tell()
+        changes = differences(known, seen)
+        if is_first and not self.row.initial:
+            quiet = [change for change in changes if change.change is not Change.MODIFIED]
+            await self._single(quiet, is_first=True)
+            changes = [change for change in changes if change.change is Change.MODIFIED]
+        if self._budget.is_bulk(len(changes), self.row.max_jobs, self.clock.monotonic()):
+            self._untold = True
+            for batch in _batches(changes):
+                await self._engine.write(take_in, self.row.id, self.row.revision, batch, self.clock.now())
+            await self._tell()
+        else:
+            await self._single(changes)
+
+    async def _single(self, changes: list[FileChange], *, is_first: bool = False) -> None:
+        for batch in _batches(changes):
+            row = self.row
+            done = await self._engine.write(plan, row.id, row.revision, batch, self.clock.now(), is_first=is_first)
+            self._budget.note(done.jobs, self.clock.monotonic())
+
+    async def _tell(self) -> None:
+        """The job for what was taken in, perhaps by a daemon that died before it could make one."""
+        await self._engine.write(tell, self.row.id, self.clock.now())
+        self._untold = False
+
+    def _trouble(self, found: Scan) -> str | None:
+        if found.unreadable:
+            first, count = found.unreadable[0], len(found.unreadable)
+            more = f" and {count - 1} more" if count > 1 else ""
+            return f"{first or 'the folder'}{more} cannot be read; what was in there counts as unchanged"
+        if self._watcher is not None and self._watcher.trouble is not None:
+            return f"changes are only found every {self._options.reconcile:g} s: {self._watcher.trouble}"
+        return None
+
+
+def _batches(changes: list[FileChange]) -> Iterable[list[Seen]]:
+    seen = [Seen(change.path, change.fingerprint) for change in changes]
+    return (seen[start : start + BATCH] for start in range(0, len(seen), BATCH))

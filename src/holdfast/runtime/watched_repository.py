@@ -1,0 +1,44 @@
+"""A git repository that is watched: each commit, switch, merge and rebase becomes a job and an event."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+
+from holdfast.core.git import GitEvent, Move
+from holdfast.runtime.repository import Memory, Repository
+from holdfast.runtime.watched import Watched
+from holdfast.store.scripts.plans import note_scanned, plan_moves, where_it_stood
+
+ROUNDS = 5
+
+
+class WatchedRepository(Watched):
+    """Looks at HEAD and its journal when something changes beside them."""
+
+    _folders: frozenset[str] = frozenset()
+
+    def cares_for(self, path: str) -> bool:
+        return os.path.dirname(path) in self._folders
+
+    async def look(self, paths: set[str]) -> None:
+        await self.reconcile()
+
+    async def reconcile(self) -> None:
+        repository = Repository(self.row.path)
+        for _ in range(ROUNDS):
+            self._folders = frozenset(await asyncio.to_thread(repository.folders))
+            if self._watcher is None or not await self._watcher.cover(self.row.id, self._folders, only=True):
+                break
+        text = await self._engine.read(where_it_stood, self.row.id)
+        known = None if text is None else Memory.decode(text)
+        looked = await asyncio.to_thread(repository.look, known)
+        moves = looked.moves
+        if known is None and self.row.initial and looked.memory.head:
+            moves = [Move(GitEvent.BRANCH, "", looked.memory.head, looked.memory.branch)]
+        new = looked.memory.encoded()
+        if new != text or moves:
+            await self._engine.write(plan_moves, self.row.id, self.row.revision, text, new, moves, self.clock.now())
+        if self.row.scanned_at is None and known is None:
+            await self._engine.write(note_scanned, self.row.id, self.row.revision, self.clock.now())
+        await self.say(None)

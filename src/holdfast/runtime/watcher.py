@@ -1,0 +1,169 @@
+"""Is told by the system of changes in folders: one watcher for all that is watched here.
+
+Every folder is named to the system by itself. Left to walk a tree alone, it would follow links out of it, and watch
+what is ignored as well.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import threading
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from watchfiles._rust_notify import RustNotify
+
+STEP_MS = 30
+GATHER_MS = 30
+LOOK_UP_MS = 5_000
+DELETED = 3
+TRIES = 5
+RECOVERY_S = 1.0
+
+log = logging.getLogger("holdfast.planner")
+
+
+class Watcher:
+    """Tells `heard` which paths changed, and calls `lost` when it may have missed some. Lives on one event loop."""
+
+    def __init__(self, heard: Callable[[set[str]], None], lost: Callable[[], None]) -> None:
+        self._heard = heard
+        self._lost = lost
+        self._home = asyncio.get_running_loop()
+        self._folders: dict[str, set[str]] = {}
+        self._covered: set[str] = set()
+        self._pump: _Pump | None = None
+        self._lock = asyncio.Lock()
+        self._is_closed = False
+        self.trouble: str | None = None
+
+    async def cover(self, owner: str, folders: Iterable[str], *, only: bool = False) -> bool:
+        """Watch these folders too, for somebody; with `only`, no others for him. Whether any of them is new.
+
+        What happens in a new folder before this returns may be missed, so look again.
+        """
+        wanted = set(folders)
+        self._folders[owner] = wanted if only else self._folders.get(owner, set()) | wanted
+        async with self._lock:
+            if self._is_closed or wanted <= self._covered:
+                return False
+            await self._renew()
+            return True
+
+    def leave(self, owner: str) -> None:
+        """Somebody watches nothing any more."""
+        self._folders.pop(owner, None)
+
+    async def close(self) -> None:
+        """Watch nothing any more."""
+        async with self._lock:
+            self._is_closed = True
+            pump, self._pump = self._pump, None
+            if pump is not None:
+                await asyncio.to_thread(pump.stop)
+
+    async def _renew(self) -> None:
+        """The system's watcher takes no more folders once it runs, so there is another one, and then none missing."""
+        wanted = set().union(*self._folders.values())
+        old, self._pump, self._covered = self._pump, None, wanted
+        try:
+            notify = await asyncio.to_thread(_notify, wanted)
+        except Exception as error:
+            # Too many folders for the system, say: then only looking by ourselves is left.
+            if self.trouble is None:
+                log.warning("changes are only found by looking: %s", error, extra={"event": "watcher_failed"})
+            self.trouble = str(error)
+        else:
+            self.trouble = None
+            self._pump = _Pump(notify, self._tell, self._fail)
+        if old is not None:
+            await asyncio.to_thread(old.stop)
+
+    def _tell(self, found: set[tuple[int, str]]) -> None:
+        """Called from the pump's thread."""
+        self._home.call_soon_threadsafe(self._take, found)
+
+    def _fail(self, pump: _Pump, error: Exception) -> None:
+        """Called from the pump's thread."""
+        self._home.call_soon_threadsafe(self._recover, pump, error)
+
+    def _take(self, found: set[tuple[int, str]]) -> None:
+        for change, path in found:
+            if change == DELETED and path in self._covered:
+                # A folder that comes back under the same name is another one for the system.
+                self._covered = {
+                    folder for folder in self._covered if folder != path and not folder.startswith(f"{path}/")
+                }
+        if not self._is_closed:
+            self._heard({path for _, path in found})
+
+    def _recover(self, pump: _Pump, error: Exception) -> None:
+        """It stumbled, over a name that is not UTF-8 for one. What it knew is lost with it."""
+        if pump is not self._pump or self._is_closed:
+            return
+        log.info("the watcher begins again: %s", error, extra={"event": "watcher_restarted"})
+        self._covered = set()
+        self._home.call_later(RECOVERY_S, self._lost)
+
+
+class _Pump:
+    """A thread that waits for the system's watcher."""
+
+    def __init__(
+        self,
+        notify: RustNotify,
+        tell: Callable[[set[tuple[int, str]]], None],
+        fail: Callable[[_Pump, Exception], None],
+    ) -> None:
+        self._notify = notify
+        self._tell = tell
+        self._fail = fail
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._work, name="holdfast-watcher", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Tell what has come so far, and nothing more."""
+        self._stopping.set()
+        self._thread.join()
+
+    def _work(self) -> None:
+        try:
+            while not self._stopping.is_set():
+                self._pass_on(self._notify.watch(GATHER_MS, STEP_MS, LOOK_UP_MS, self._stopping))
+            self._pass_on(self._notify.watch(1, 1, 1, None))
+        except Exception as error:
+            self._fail(self, error)
+        finally:
+            self._notify.close()
+
+    def _pass_on(self, found: set[tuple[int, str]] | str) -> None:
+        if isinstance(found, set) and found:
+            try:
+                self._tell(found)
+            except RuntimeError:
+                self._stopping.set()  # The event loop is gone, and everybody with it.
+
+
+def _notify(folders: set[str]) -> RustNotify:
+    from watchfiles._rust_notify import RustNotify
+
+    for _ in range(TRIES):
+        there = sorted(folder for folder in folders if _is_speakable(folder) and os.path.isdir(folder))
+        try:
+            return RustNotify(there, False, False, 0, False, True)
+        except FileNotFoundError:
+            continue  # One of them went away in the meantime.
+    raise OSError("folders come and go too fast")
+
+
+def _is_speakable(path: str) -> bool:
+    """Whether the system's watcher can take the name; others are found by looking."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,0 +1,269 @@
+"""Who looks at the machine, how often, and what comes of it. The clock stands still unless a test moves it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+from holdfast.core.machine import NOT_LOOKED, InputSeen, LoadSeen, Simulation
+from holdfast.runtime.clock import ManualClock
+from holdfast.runtime.node import node_name
+from holdfast.runtime.probe import LINGER_S, SELDOM_S, Probe, Probing, Source
+from holdfast.runtime.simulated import SimulatedMachine
+from holdfast.store.scripts import sessions
+from holdfast.store.scripts.machines import Machine, list_machines, simulate
+from holdfast.store.scripts.sessions import NewSession
+from holdfast.store.sqlite.engine import SqliteEngine
+from tests.store.acts import claim_some, execute, open_session, put_one, write
+
+EVERY_S = 10.0
+
+
+class Told:
+    """A source that tells what the test wants, and counts who asks."""
+
+    def __init__(self, tells: str, says: Any, *, is_cheap: bool) -> None:
+        self.tells, self.says, self.is_cheap, self.looks = tells, says, is_cheap, 0
+
+    def look(self) -> Any:
+        self.looks += 1
+        return self.says
+
+
+class Broken:
+    """A source that fails."""
+
+    tells: ClassVar[str] = "input"
+    is_cheap: ClassVar[bool] = True
+
+    def look(self) -> Any:
+        raise OSError("no such device")
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture
+def engine(tmp_path: Path, clock: ManualClock) -> Iterator[SqliteEngine]:
+    made = SqliteEngine(tmp_path / "work.db", durability="normal", now=clock.now)
+    open_session(made, now=clock.now())
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def keyboard() -> Told:
+    return Told("input", InputSeen("keyboard", 600_000), is_cheap=False)
+
+
+def run(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    asyncio.run(work())
+
+
+@asynccontextmanager
+async def probe(engine: SqliteEngine, clock: ManualClock, *sources: Source, **how: Any) -> AsyncIterator[Probe]:
+    made = Probe(engine, clock, Probing(every=EVERY_S, sources=sources, **how))
+    yield made
+    await made.stop()
+
+
+def machine(engine: SqliteEngine) -> Machine:
+    [found] = engine.query(list_machines)
+    return found
+
+
+def wait_for_machine(engine: SqliteEngine, clock: ManualClock, job_id: str = "j1") -> None:
+    put_one(engine, job_id, wait_for_idle=True, now=clock.now())
+
+
+def test_a_program_that_nobody_waits_in_does_not_look_at_its_start(
+    engine: SqliteEngine, clock: ManualClock, keyboard: Told
+) -> None:
+    async def work() -> None:
+        async with probe(engine, clock, keyboard) as here:
+            assert await here.tick() == SELDOM_S
+            assert engine.query(list_machines) == []
+            clock.advance(SELDOM_S)
+            assert await here.tick() == SELDOM_S
+            assert machine(engine).idle == NOT_LOOKED
+
+    run(work)
+    assert keyboard.looks == 0, "a program would have been started for nobody"
+
+
+def test_a_daemon_has_looked_before_it_is_ready(engine: SqliteEngine, clock: ManualClock, keyboard: Told) -> None:
+    async def work() -> None:
+        async with probe(engine, clock, keyboard, is_eager=True) as here:
+            await here.tick()
+
+    run(work)
+    assert machine(engine).idle == NOT_LOOKED
+    assert machine(engine).charging == "no battery found"
+
+
+def test_a_job_that_waits_has_everybody_asked_at_once_and_then_every_ten_seconds(
+    engine: SqliteEngine, clock: ManualClock, keyboard: Told
+) -> None:
+    async def work() -> None:
+        async with probe(engine, clock, keyboard) as here:
+            await here.tick()
+            wait_for_machine(engine, clock)
+            assert await here.tick() == EVERY_S
+            assert machine(engine).is_idle
+            clock.advance(EVERY_S / 2)
+            assert await here.tick() == EVERY_S / 2
+            clock.advance(EVERY_S / 2)
+            await here.tick()
+
+    run(work)
+    assert keyboard.looks == 2
+
+
+def test_only_a_change_is_written(engine: SqliteEngine, clock: ManualClock, keyboard: Told) -> None:
+    async def work() -> None:
+        wait_for_machine(engine, clock)
+        async with probe(engine, clock, keyboard) as here:
+            for _ in range(5):
+                await here.tick()
+                clock.advance(EVERY_S)
+            assert here.stored == 1
+            keyboard.says = InputSeen("keyboard", 0)
+            await here.tick()
+            assert here.stored == 2
+
+    run(work)
+    assert not machine(engine).is_idle
+
+
+def test_when_the_last_job_is_gone_nobody_calls_the_machine_idle_any_more(
+    engine: SqliteEngine, clock: ManualClock, keyboard: Told
+) -> None:
+    """Somebody may use it again by the time the next such job comes."""
+
+    async def work() -> None:
+        wait_for_machine(engine, clock)
+        async with probe(engine, clock, keyboard) as here:
+            await here.tick()
+            execute(engine, "DELETE FROM jobs")
+            clock.advance(LINGER_S)
+            assert await here.tick() == SELDOM_S
+            assert (machine(engine).is_idle, machine(engine).idle) == (False, NOT_LOOKED)
+
+    run(work)
+
+
+def test_the_word_of_a_life_before_this_one_does_not_stand(
+    engine: SqliteEngine, clock: ManualClock, keyboard: Told
+) -> None:
+    async def work() -> None:
+        wait_for_machine(engine, clock)
+        async with probe(engine, clock, keyboard) as before:
+            await before.tick()
+        assert machine(engine).is_idle
+        execute(engine, "DELETE FROM jobs")
+        async with probe(engine, clock, keyboard) as here:
+            await here.tick()
+        assert not machine(engine).is_idle
+
+    run(work)
+
+
+def test_one_looks_for_each_machine_and_another_takes_its_place(
+    engine: SqliteEngine, clock: ManualClock, keyboard: Told
+) -> None:
+    async def work() -> None:
+        wait_for_machine(engine, clock)
+        async with probe(engine, clock, Told("input", InputSeen("other", 0), is_cheap=True)) as second:
+            async with probe(engine, clock, keyboard) as first:
+                await first.tick()
+                assert await second.tick() == EVERY_S
+                assert machine(engine).source == "keyboard"
+            await second.tick()
+            assert machine(engine).source == "other"
+
+    run(work)
+
+
+def test_a_simulation_is_gone_by_in_front_of_every_source(
+    engine: SqliteEngine, clock: ManualClock, keyboard: Told
+) -> None:
+    async def work() -> None:
+        wait_for_machine(engine, clock)
+        keyboard.says = InputSeen("keyboard", 0)
+        async with probe(engine, clock, keyboard) as here:
+            await here.tick()
+            write(engine, simulate, node_name(), Simulation(idle=True), clock.now())
+            await here.tick()
+            assert machine(engine).idle == "idle (simulated)"
+            assert keyboard.looks == 1
+            write(engine, simulate, node_name(), None, clock.now())
+            await here.tick()
+            assert machine(engine).source == "keyboard"
+
+    run(work)
+
+
+def test_a_simulated_machine_changes_while_it_is_looked_at(engine: SqliteEngine, clock: ManualClock) -> None:
+    simulated = SimulatedMachine(idle=False, charging=False, battery=15)
+
+    async def work() -> None:
+        wait_for_machine(engine, clock)
+        async with probe(engine, clock, simulated=simulated) as here:
+            await here.tick()
+            assert (machine(engine).is_idle, machine(engine).charging) == (False, "discharging, 15 % (simulated)")
+            simulated.set(idle=True)
+            await here.tick()
+            assert (machine(engine).is_idle, machine(engine).is_charging) == (True, False)
+
+    run(work)
+
+
+def test_a_nudge_from_another_thread_makes_it_look(engine: SqliteEngine, clock: ManualClock, keyboard: Told) -> None:
+    async def work() -> None:
+        async with probe(engine, clock, keyboard) as here:
+            here.start()
+            wait_for_machine(engine, clock)
+            async with asyncio.timeout(30):
+                while not engine.query(list_machines):
+                    await asyncio.to_thread(here.nudge)
+                    await asyncio.sleep(0.01)
+
+    run(work)
+    assert machine(engine).is_idle
+
+
+def test_a_source_that_fails_tells_nothing(engine: SqliteEngine, clock: ManualClock, keyboard: Told) -> None:
+    async def work() -> None:
+        wait_for_machine(engine, clock)
+        async with probe(engine, clock, Broken(), keyboard) as here:
+            await here.tick()
+
+    run(work)
+    assert machine(engine).source == "keyboard"
+
+
+def test_where_nothing_tells_of_input_five_minutes_of_low_load_let_the_job_run(
+    engine: SqliteEngine, clock: ManualClock
+) -> None:
+    load = Told("load", LoadSeen("load", 0.1), is_cheap=True)
+
+    async def work() -> None:
+        here_session = NewSession("here", "embedded", node_name(), "boot", 4711, None)
+        write(engine, sessions.open_session, here_session, None, clock.now())
+        wait_for_machine(engine, clock)
+        async with probe(engine, clock, load) as here:
+            for _ in range(30):
+                await here.tick()
+                assert claim_some(engine, session="here", now=clock.now()) == []
+                clock.advance(EVERY_S)
+            await here.tick()
+            assert [run.job_id for run in claim_some(engine, session="here", now=clock.now())] == ["j1"]
+
+    run(work)
