@@ -53,6 +53,25 @@ def test_a_group_can_be_made_twice_with_one_id(caller: Caller) -> None:
     assert caller.post(f"/v1/groups/{group['group_id']}/cancel", {"limit": 10}).json["cancelled"] == 1
 
 
+def test_a_group_is_made_with_its_jobs_in_one_call(caller: Caller) -> None:
+    path, ids = f"/v1/groups/{new_id()}", [new_id(), new_id()]
+    jobs = [
+        {"id": ids[0], "task": "t"},
+        {"id": ids[1], "task": "t", "payload": {"x": {"$holdfast": "previous"}}, "after": [{"job_id": ids[0]}]},
+    ]
+    body = {"name": "release", "mode": "parallel", "on_failure": "stop", "jobs": jobs}
+    made = caller.put(path, body)
+    assert (made.status, [one["state"] for one in made.json]) == (201, ["QUEUED", "SCHEDULED"])
+    assert (caller.put(path, body).status, caller.put(path, body | {"repeated": True}).json) == (409, made.json)
+    assert caller.get("/v1/groups/release/head").json["is_live"] is True
+    assert [one["id"] for one in caller.get(f"{path}/jobs?limit=1").json["jobs"]] == ids[:1]
+    assert [one["id"] for one in caller.get(f"/v1/jobs/{ids[1]}/predecessors").json] == ids[:1]
+    assert caller.post(f"{path}/cancel", {"limit": 10}).json["cancelled"] == 2
+    assert [one["state"] for one in caller.post(f"{path}/retry").json] == ["QUEUED", "SCHEDULED"]
+    view = caller.get("/v1/groups/release").json
+    assert (view["status"], view["progress"], view["counts"]) == ("OPEN", 0, {"QUEUED": 1, "SCHEDULED": 1})
+
+
 def test_a_queue_is_paused_resumed_and_limited(caller: Caller) -> None:
     caller.enqueue()
     caller.post("/v1/queues/default/pause", {"reason": "spring cleaning"})

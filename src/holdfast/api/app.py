@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from holdfast.api.answers import RETRY_SOON, Answer, Stream, answer, problem, problem_of
+from holdfast.api.callers import give_trigger
 from holdfast.api.description import describe
 from holdfast.api.files import Files
 from holdfast.api.hub import Hub
@@ -22,12 +23,15 @@ from holdfast.api.observed import Nobody, Observer, give_trace, record
 from holdfast.api.reading import MAX_BODY, read_request, resolve_dependencies
 from holdfast.api.refusals import Gone
 from holdfast.api.routing import Endpoint, Router
+from holdfast.api.targets import refuse_target
+from holdfast.core.addresses import AddressPolicy
 from holdfast.core.errors import Conflict, HoldfastError, StoreError
 from holdfast.observe import trace
 from holdfast.runtime.clock import Clock
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.enqueue import enqueue
 from holdfast.store.scripts.exchange import exchange
+from holdfast.store.scripts.group_jobs import enqueue_group
 from holdfast.store.scripts.retention import known_jobs
 from holdfast.wire.call import Call
 from holdfast.wire.calls import CALLS, Hello
@@ -57,6 +61,7 @@ class Backend(Struct, frozen=True):
     max_body: int = MAX_BODY
     observer: Observer = Nobody()
     status: Callable[[], DaemonStatus] | None = None
+    targets: AddressPolicy = AddressPolicy()
 
 
 class Api:
@@ -129,7 +134,7 @@ def make_app(backend: Backend) -> Api:
 
 
 def _endpoint(call: Call, backend: Backend, readers: ThreadPoolExecutor) -> Endpoint:
-    if call.script is enqueue:
+    if call.script in (enqueue, enqueue_group):
         return _enqueue(call, backend)
     if call.script is exchange:
         return _exchange(call, backend)
@@ -140,6 +145,8 @@ def _endpoint(call: Call, backend: Backend, readers: ThreadPoolExecutor) -> Endp
         if refusal is not None:
             return refusal
         wanted = await read_request(call, incoming, engine, backend.max_body)
+        refuse_target(call.script, wanted, backend.targets)
+        give_trigger(call.script, wanted, incoming)
         args, named = call.arguments(wanted, backend.clock.now())
         if call.is_procedure:
             result: Any = await asyncio.to_thread(call.script, engine, *args, **named)
@@ -163,8 +170,10 @@ def _enqueue(call: Call, backend: Backend) -> Endpoint:
         wanted: Any = await read_request(call, incoming, engine, backend.max_body)
         await resolve_dependencies(wanted.jobs, engine)
         give_trace(wanted.jobs)
+        give_trigger(call.script, wanted, incoming)
+        args, named = call.arguments(wanted, backend.clock.now())
         try:
-            stored = await engine.write(enqueue, wanted.jobs, backend.clock.now(), wanted.repeated)
+            stored = await engine.write(call.script, *args, **named)
         except StoreError as error:
             await _refuse_known_ids([job.id for job in wanted.jobs], engine, error)
             raise

@@ -11,18 +11,25 @@ from typing import Any
 import msgspec
 
 from holdfast.core.errors import InvalidInput, InvalidPayload
+from holdfast.core.event import check_pattern
 from holdfast.core.limits import check_payload
 from holdfast.core.requests import NewJob, Report
 from holdfast.core.settle import Completed
+from holdfast.store.scripts.declaring import declare_schedules, schedule_task
 from holdfast.store.scripts.enqueue import enqueue
+from holdfast.store.scripts.events import emit
 from holdfast.store.scripts.exchange import exchange
 from holdfast.store.scripts.finish import finish
+from holdfast.store.scripts.group_jobs import enqueue_group
 from holdfast.store.scripts.progress import save_checkpoint
 from holdfast.store.scripts.reorder import edit_payload
-from holdfast.store.scripts.templates import enqueue_from_template, put_template
+from holdfast.store.scripts.schedules import edit_schedule, put_schedule
+from holdfast.store.scripts.templates import edit_template, enqueue_from_template, put_template
+from holdfast.store.scripts.watches import add_watch
 from holdfast.wire.extras import exchange_wait
 
 _QUOTE = ord('"')
+_NOT_BY_CALLERS = ("template_id", "schedule_id", "fire_time")
 
 
 def complete(script: Callable[..., Any], wanted: Any) -> None:
@@ -66,8 +73,12 @@ def _jobs(wanted: Any) -> None:
         # Nobody else has seen it yet, and it is not worth a copy.
         msgspec.structs.force_setattr(job, "payload", payload_text(job.payload))
         _check_together(job)
-        if job.trigger is not None:
-            check_json("the trigger", job.trigger)
+        _check_trigger(job)
+        for field in _NOT_BY_CALLERS:
+            if getattr(job, field) is not None:
+                raise InvalidInput(
+                    f"{field} is not for callers: a job of a template or schedule is made by its own call"
+                )
 
 
 def _check_together(job: Any) -> None:
@@ -75,6 +86,19 @@ def _check_together(job: Any) -> None:
         raise InvalidInput("a job has either due or delay_ms, not both")
     if job.generation is not None and job.subject is None:
         raise InvalidInput(f"generation {job.generation} has no subject; give the subject as well")
+    _check_event(job)
+
+
+def _check_event(options: Any) -> None:
+    if options.wait_for_event is not None:
+        check_pattern("wait_for_event", options.wait_for_event)
+    elif options.event_attributes:
+        raise InvalidInput("event_attributes belong to an event; give wait_for_event as well")
+
+
+def _check_trigger(wanted: Any) -> None:
+    if wanted.trigger is not None:
+        check_json("the trigger", wanted.trigger)
 
 
 def _payload(wanted: Any) -> None:
@@ -85,10 +109,45 @@ def _job_of_template(wanted: Any) -> None:
     _payload(wanted)
     if wanted.overrides.due is not None and wanted.overrides.delay_ms is not None:
         raise InvalidInput("a job has either due or delay_ms, not both")
+    if wanted.overrides.wait_for_event is not None:
+        check_pattern("wait_for_event", wanted.overrides.wait_for_event)
+    _check_trigger(wanted)
 
 
 def _template(wanted: Any) -> None:
+    _check_event(wanted.template.options)
     msgspec.structs.force_setattr(wanted.template, "payload", payload_text(wanted.template.payload))
+
+
+def _schedule(wanted: Any) -> None:
+    msgspec.structs.force_setattr(wanted.schedule, "payload", payload_text(wanted.schedule.payload))
+
+
+def _watch(wanted: Any) -> None:
+    msgspec.structs.force_setattr(wanted.watch, "payload", payload_text(wanted.watch.payload))
+
+
+def _own_template(wanted: Any) -> None:
+    _template(wanted)
+    _schedule(wanted)
+
+
+def _declared(wanted: Any) -> None:
+    for one in wanted.declared:
+        _own_template(one)
+
+
+def _changed_template(wanted: Any) -> None:
+    _changed_payload(wanted)
+    if wanted.changes.options is not None:
+        _check_event(wanted.changes.options)
+
+
+def _changed_payload(wanted: Any) -> None:
+    given = wanted.changes.payload
+    if given is not None:
+        text = payload_text(msgspec.Raw(msgspec.json.encode(given)))
+        msgspec.structs.force_setattr(wanted.changes, "payload", text)
 
 
 def _reports(wanted: Any) -> None:
@@ -106,11 +165,19 @@ def _checkpoint(wanted: Any) -> None:
 
 _STEPS: dict[Callable[..., Any], Callable[[Any], None]] = {
     enqueue: _jobs,
+    enqueue_group: _jobs,
     edit_payload: _payload,
     put_template: _template,
     enqueue_from_template: _job_of_template,
+    put_schedule: _schedule,
+    add_watch: _watch,
+    schedule_task: _own_template,
+    declare_schedules: _declared,
+    edit_template: _changed_template,
+    edit_schedule: _changed_payload,
     exchange: _reports,
     exchange_wait: _reports,
     finish: _reports,
     save_checkpoint: _checkpoint,
+    emit: _check_trigger,
 }

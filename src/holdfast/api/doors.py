@@ -17,6 +17,7 @@ import msgspec
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from holdfast.api.answers import PROBLEM, TITLES, Answer, problem
+from holdfast.api.callers import PEER
 from holdfast.api.incoming import AsgiApp, Receive, Scope, Send
 from holdfast.core.errors import InvalidInput
 from holdfast.wire.problem import Problem
@@ -148,10 +149,15 @@ class UnixDoor(BoundedDoor):
     """HTTP on the unix socket; a peer of another user is turned away before a byte is read."""
 
     def connection_made(self, transport: Any) -> None:
-        if peer_user(transport.get_extra_info("socket")) in (os.getuid(), 0):
+        self._peer = peer_user(transport.get_extra_info("socket"))
+        if self._peer in (os.getuid(), 0):
             super().connection_made(transport)
         else:
             transport.abort()
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self.scope[PEER] = self._peer  # type: ignore[literal-required]
 
     def connection_lost(self, exc: Exception | None) -> None:
         if self.transport is not None:

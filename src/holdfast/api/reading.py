@@ -22,7 +22,7 @@ from holdfast.wire.rules import RULES, rule_of
 
 MAX_BODY = 16 * MAX_PAYLOAD
 
-_AT = re.compile(r" - at `\$([^`]*)`$")
+_AT = re.compile(r" - at (?:`key` in )?`\$([^`]*)`$")
 _STEP = re.compile(r"\.(\w+)|\[(\d+)\]")
 _UNREADABLE = (msgspec.MsgspecError, RecursionError, ValueError)
 

@@ -288,6 +288,9 @@ def _is_repeatable(call: Call, values: dict[str, Any]) -> bool:
     if call.name == "exchange":
         # Jobs may have been handed out that nobody knows of here: the worker asks again, and lists what it holds.
         return False
+    if call.name == "retry_group":
+        # What was made anew may have failed again meanwhile.
+        return False
     if call.name == "bulk":
         return values.get("action") != "retry"
     return call.name != "retry_job" or values.get("new_id") is not None

@@ -15,9 +15,14 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 import msgspec
 from msgspec import Meta, Raw, Struct
 
+from holdfast.core.cron import LONGEST_EXPRESSION
+from holdfast.core.event import LONGEST_VALUE, MOST_ATTRIBUTES
+from holdfast.core.glob import LONGEST_GLOB
 from holdfast.core.job import StateName
 from holdfast.core.limits import MAX_INT, MAX_NAME, MAX_PAYLOAD, MAX_PRIORITY, MAX_SUBJECT
+from holdfast.core.schedule import MAX_JITTER
 from holdfast.core.timing import FAR_FUTURE, LONGEST
+from holdfast.core.webhook import LONGEST_TIMEOUT_MS, MOST_PATTERNS
 
 MOST_ITEMS = 10_000
 LONGEST_REASON = 1_000
@@ -36,13 +41,14 @@ _UUID = r"^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}" + _END
 class Rule(Struct, frozen=True):
     """What a value may be: for msgspec, and in words. `kind` takes the place of the type that the shape has.
 
-    Where the shape has a list of such values, there are at most `most` of them.
+    Where the shape has a list of such values, there are at most `most` of them. `keys` is for the names in an object.
     """
 
     says: str
     meta: Meta | None = None
     kind: Any = None
     most: int = MOST_ITEMS
+    keys: Meta | None = None
 
 
 def _text(says: str, longest: int, pattern: str, shortest: int = 1) -> Rule:
@@ -66,6 +72,15 @@ NAME = _text(f"1 to {MAX_NAME} letters, digits and _ . : / -", MAX_NAME, f"^{_NA
 SCOPE = _text(f"* or 1 to {MAX_NAME} letters, digits and _ . : / -", MAX_NAME, rf"^(\*|{_NAME}){_END}")
 LABEL = _label()
 ID = LABEL
+PATTERN = _text(
+    "the name of an event, or the beginning of one with * behind", MAX_NAME + 1, rf"^(({_NAME})?\*|{_NAME}){_END}"
+)
+ATTRIBUTES = Rule(
+    f"at most {MOST_ATTRIBUTES} names, each with a text of at most {LONGEST_VALUE} characters",
+    Meta(pattern=r"^[^\x00-\x1f\x7f]*" + _END, max_length=LONGEST_VALUE),
+    most=MOST_ATTRIBUTES,
+    keys=NAME.meta,
+)
 TEXT = _text(f"at most {LONGEST_TEXT} characters, none of them NUL", LONGEST_TEXT, r"^[^\x00]*$", 0)
 DOCUMENT = _text(f"JSON of at most {MAX_PAYLOAD} bytes", MAX_PAYLOAD, r"^[^\x00]*$", 0)
 REASON = _text(f"1 to {LONGEST_REASON} characters, none of them NUL", LONGEST_REASON, r"^[^\x00]+$")
@@ -91,15 +106,26 @@ PAYLOAD = Rule(
     ],
 )
 
+# Beside None there is no place for text that is not read yet.
+CHANGED_PAYLOAD = Rule(
+    PAYLOAD.says, kind=Annotated[str, Meta(pattern=r"^[^\x00]*$", max_length=MAX_PAYLOAD)] | dict[str, Raw]
+)
+
 RULES: Mapping[str, Rule] = {
     # Ids that the caller makes; a repeat of the call carries the same.
     "NewJob.id": UUID,
     "NewTemplate.id": UUID,
+    "NewSchedule.id": UUID,
+    "run_schedule_now.id": UUID,
+    "NewWebhook.id": UUID,
+    "NewWatch.id": UUID,
     "NewReservation.id": UUID,
     "NewSession.id": UUID,
     "Offer.worker_id": UUID,
     "create_group.group_id": UUID,
+    "enqueue_group.group_id": UUID,
     "enqueue_from_template.id": UUID,
+    "emit.id": UUID,
     "retry_job.new_id": UUID,
     # What exists, by its id. Embedded programs may make ids of another kind.
     "job_id": JOB_REF,
@@ -116,8 +142,32 @@ RULES: Mapping[str, Rule] = {
     "group_id": ID,
     "reservation_id": ID,
     "find_template.ref": LABEL,
+    "edit_template.ref": LABEL,
     "archive_template.ref": LABEL,
+    "find_schedule.ref": LABEL,
+    "edit_schedule.ref": LABEL,
+    "delete_schedule.ref": LABEL,
+    "pause_schedule.ref": LABEL,
+    "resume_schedule.ref": LABEL,
+    "run_schedule_now.ref": LABEL,
+    "preview_schedule.ref": LABEL,
+    "NewSchedule.template": LABEL,
+    "ScheduleChanges.template": LABEL,
     "enqueue_from_template.ref": LABEL,
+    "find_watch.ref": LABEL,
+    "remove_watch.ref": LABEL,
+    "pause_watch.ref": LABEL,
+    "resume_watch.ref": LABEL,
+    "find_webhook.ref": LABEL,
+    "edit_webhook.ref": LABEL,
+    "delete_webhook.ref": LABEL,
+    "pause_webhook.ref": LABEL,
+    "resume_webhook.ref": LABEL,
+    "send_test.ref": LABEL,
+    "list_deliveries.ref": LABEL,
+    "redeliver.ref": LABEL,
+    "delivery_id": ID,
+    "event_id": ID,
     # Names and labels.
     "task": NAME,
     "tasks": NAME,
@@ -125,8 +175,19 @@ RULES: Mapping[str, Rule] = {
     "queues": SCOPE,
     "QueueSlots.queue": SCOPE,
     "NewTemplate.name": NAME,
+    "NewSchedule.owner": LABEL,
+    "owners": LABEL,
+    "schedule_id": ID,
+    "cron": _label(LONGEST_EXPRESSION),
+    "expression": _label(LONGEST_EXPRESSION),
+    "timezone": LABEL,
     "Offer.name": LABEL,
     "create_group.name": LABEL,
+    "enqueue_group.name": LABEL,
+    "list_events.name": PATTERN,
+    "wait_for_event": PATTERN,
+    "attributes": ATTRIBUTES,
+    "event_attributes": ATTRIBUTES,
     "name": NAME,
     "scope": SCOPE,
     "tag": LABEL,
@@ -146,14 +207,22 @@ RULES: Mapping[str, Rule] = {
     "Skipped.reason": TEXT,
     "Yielded.reason": TEXT,
     "Progress.text": TEXT,
+    "NewWatch.path": _text(
+        f"an absolute path of at most {LONGEST_PATH} characters", LONGEST_PATH, "^/[^\\x00-\\x1f\\x7f]+" + _END
+    ),
+    "globs": _label(LONGEST_GLOB),
+    "ignores": _label(LONGEST_GLOB),
     "lock_path": _label(LONGEST_PATH),
     "log_path": _label(LONGEST_PATH),
+    "NewWatch.kind": _one_of(Literal["folder", "git"]),
     "NewSession.kind": _one_of(Literal["worker", "embedded"]),
     "close_session.status": _one_of(Literal["success", "error", "unknown"]),
     "state": STATES,
     "states": STATES,
     # JSON.
     "payload": PAYLOAD,
+    "ScheduleChanges.payload": CHANGED_PAYLOAD,
+    "TemplateChanges.payload": CHANGED_PAYLOAD,
     "result": DOCUMENT,
     "data": DOCUMENT,
     "artifacts": DOCUMENT,
@@ -165,6 +234,11 @@ RULES: Mapping[str, Rule] = {
     "deadline": MOMENT,
     "created_after": MOMENT,
     "pid_started_at": MOMENT,
+    "NewWebhook.timeout_ms": _number(1, LONGEST_TIMEOUT_MS),
+    "WebhookChanges.timeout_ms": _number(1, LONGEST_TIMEOUT_MS),
+    "debounce_ms": DURATION,
+    "max_wait_ms": DURATION,
+    "max_jobs": _number(1, 10_000),
     "delay_ms": DURATION,
     "ttl_ms": DURATION,
     "timeout_ms": DURATION,
@@ -179,8 +253,11 @@ RULES: Mapping[str, Rule] = {
     "fraction": _number(0, 1),
     "concurrency": _number(0, 1_000_000),
     "slots": _number(0, MOST_SLOTS),
+    "battery": _number(0, 100),
     "exit_code": _number(-(2**31), 2**31 - 1),
     "pid": _number(0, 2**31 - 1),
+    "jitter_ms": _number(0, MAX_JITTER),
+    "count": _number(1, 100),
     "limit": _number(1, 1_000),
     "bulk.limit": _number(1, 10_000),
     "cancel_tag.limit": _number(1, 10_000),
@@ -193,6 +270,11 @@ RULES: Mapping[str, Rule] = {
     "wait.timeout_ms": _number(0, LONGEST_WAIT_MS),
     "exchange_wait.timeout_ms": _number(0, LONGEST_WAIT_MS),
     "artifact.name": _label(1_000),
+    "patterns": Rule(
+        "names of events, or beginnings of names with * behind",
+        Meta(pattern=rf"^({_NAME})?\*?{_END}", min_length=1, max_length=MAX_NAME),
+        most=MOST_PATTERNS,
+    ),
 }
 
 
@@ -224,6 +306,9 @@ def _constrained(hint: Any, rule: Rule | None) -> Any:
     if origin in (Union, types.UnionType):
         inner = [_constrained(arg, rule) for arg in args]
         return Union[tuple(dict.fromkeys(_flat(inner)))]  # noqa: UP007  # built, not written
+    if origin is dict and rule is not None and rule.keys is not None:
+        named: Any = Annotated[args[0], rule.keys]
+        return Annotated[origin[named, _constrained(args[1], rule)], Meta(max_length=rule.most)]
     if origin is not None and args and not (isinstance(hint, type) and issubclass(hint, Enum)):
         items = tuple(arg if arg is Ellipsis else _constrained(arg, rule) for arg in args)
         most = MOST_ITEMS if rule is None else rule.most

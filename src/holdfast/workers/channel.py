@@ -13,6 +13,8 @@ from msgspec import Struct
 
 from holdfast.core.requests import Claimed
 from holdfast.core.settle import Outcome
+from holdfast.store.scripts.events import Emitted
+from holdfast.store.scripts.predecessors import Predecessor
 from holdfast.workers.isolation import TaskPlace
 from holdfast.workers.launching import End
 from holdfast.workers.raising import StopReason
@@ -42,6 +44,20 @@ class Kept(Struct, frozen=True, tag=True):
     error: str | None = None
 
 
+class Told(Struct, frozen=True, tag=True):
+    """What the job came after."""
+
+    number: int
+    predecessors: list[Predecessor]
+
+
+class Stored(Struct, frozen=True, tag=True):
+    """An event is durable."""
+
+    number: int
+    event: Emitted
+
+
 class Noted(Struct, frozen=True, tag=True):
     """How far the run is."""
 
@@ -54,6 +70,20 @@ class Saved(Struct, frozen=True, tag=True):
 
     number: int
     data: str
+
+
+class Asked(Struct, frozen=True, tag=True):
+    """What did the job come after? Answered with `Told`, or with `Kept` and an error."""
+
+    number: int
+
+
+class Happened(Struct, frozen=True, tag=True):
+    """An event to store; answered with `Stored`, or with `Kept` and an error."""
+
+    number: int
+    name: str
+    attributes: dict[str, str]
 
 
 class Said(Struct, frozen=True, tag=True):
@@ -70,8 +100,8 @@ class Ended(Struct, frozen=True, tag=True):
     traceback: str | None = None
 
 
-ToChild: TypeAlias = Start | Stop | Kept
-FromChild: TypeAlias = Noted | Saved | Said | Ended
+ToChild: TypeAlias = Start | Stop | Kept | Told | Stored
+FromChild: TypeAlias = Noted | Saved | Asked | Happened | Said | Ended
 
 to_child = msgspec.json.Decoder(ToChild)
 from_child = msgspec.json.Decoder(FromChild)

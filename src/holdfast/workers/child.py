@@ -29,7 +29,21 @@ from holdfast.core.settle import Broke, Completed, Outcome
 from holdfast.observe import trace
 from holdfast.store.files import JobFiles
 from holdfast.wire.problem import error_of
-from holdfast.workers.channel import Ended, FromChild, Kept, Noted, Said, Saved, Start, Stop, to_child
+from holdfast.workers.channel import (
+    Asked,
+    Ended,
+    FromChild,
+    Happened,
+    Kept,
+    Noted,
+    Said,
+    Saved,
+    Start,
+    Stop,
+    Stored,
+    Told,
+    to_child,
+)
 from holdfast.workers.context import Context
 from holdfast.workers.files import RunFiles
 from holdfast.workers.isolation import ModulePlace, TaskPlace, loading
@@ -46,17 +60,24 @@ class ChildContext(Context):
     def __init__(self, start: Start, send: Callable[[FromChild], None]) -> None:
         run = start.claimed
         files = RunFiles(JobFiles(Path(start.files)), run.job_id, run.run_id)
-        super().__init__(run, self._ask_to_keep, lambda fraction, text: send(Noted(fraction, text)), lambda: files)
+        super().__init__(
+            run,
+            lambda data: self._ask(lambda number: Saved(number, data)),
+            lambda fraction, text: send(Noted(fraction, text)),
+            lambda: files,
+            look_back=lambda: self._ask(Asked),
+            tell=lambda name, attributes: self._ask(lambda number: Happened(number, name, attributes)),
+        )
         self._send = send
         self._lock = threading.Lock()
-        self._asked: dict[int, Future[None]] = {}
+        self._asked: dict[int, Future[Any]] = {}
         self._numbers = count(1)
         self._has_worker = True
         self._cancel: Callable[[], object] = lambda: None
         self._silent = logging.Logger("holdfast.child")
         self._silent.disabled = True
 
-    def heed(self, word: Stop | Kept) -> None:
+    def heed(self, word: Stop | Kept | Told | Stored) -> None:
         """The worker says something. Called from the thread that listens."""
         match word:
             case Stop(reason=reason):
@@ -64,9 +85,12 @@ class ChildContext(Context):
                 self._stop_reason = reason
                 if not asked_before:
                     self._cancel()
+            case Told(number=number, predecessors=found):
+                self._answered(number).set_result(found)
+            case Stored(number=number, event=event):
+                self._answered(number).set_result(event)
             case Kept(number=number, code=code, error=error):
-                with self._lock:
-                    future = self._asked.pop(number)
+                future = self._answered(number)
                 if code is None:
                     future.set_result(None)
                 else:
@@ -78,7 +102,7 @@ class ChildContext(Context):
             self._has_worker = False
             waiting, self._asked = self._asked, {}
         for future in waiting.values():
-            future.set_exception(StoreUnavailable("the worker of this process is gone; the checkpoint may be lost"))
+            future.set_exception(StoreUnavailable("the worker of this process is gone; a checkpoint may be lost"))
         self.heed(Stop(StopReason.SHUTDOWN))
 
     def on_stop(self, cancel: Callable[[], object]) -> None:
@@ -87,14 +111,19 @@ class ChildContext(Context):
         if self._stop_reason is not None:
             cancel()
 
-    def _ask_to_keep(self, data: str) -> Future[None]:
-        future: Future[None] = Future()
+    def _answered(self, number: int) -> Future[Any]:
+        with self._lock:
+            return self._asked.pop(number)
+
+    def _ask(self, question: Callable[[int], FromChild]) -> Future[Any]:
+        """Say something that the worker answers."""
+        future: Future[Any] = Future()
         with self._lock:
             if not self._has_worker:
-                raise StoreUnavailable("the worker of this process is gone; the checkpoint is not kept")
+                raise StoreUnavailable("the worker of this process is gone; it keeps and knows nothing any more")
             number = next(self._numbers)
             self._asked[number] = future
-        self._send(Saved(number, data))
+        self._send(question(number))
         return future
 
     def _logger(self) -> logging.Logger:

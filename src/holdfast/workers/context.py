@@ -14,9 +14,12 @@ from typing import Any, Protocol
 import msgspec
 
 from holdfast.core.errors import InvalidInput, InvalidPayload
+from holdfast.core.event import joined_attributes
 from holdfast.core.job import Millis
-from holdfast.core.limits import check_payload, shown
+from holdfast.core.limits import check_name, check_payload, shown
 from holdfast.core.requests import Claimed
+from holdfast.store.scripts.events import Emitted
+from holdfast.store.scripts.predecessors import Predecessor
 from holdfast.workers.files import RunFiles
 from holdfast.workers.raising import Stopped, StopReason, storable, traceback_of
 
@@ -69,7 +72,7 @@ class Context:
     """The first argument of a task that asks for it.
 
     `job` and `attempt` say what is running, `log` records what it does, `progress` and `checkpoint` tell how far it is,
-    `cancelled` and `should_yield` say whether it is asked to stop, `enqueue` starts child jobs.
+    `cancelled` and `should_yield` say whether it is asked to stop, `enqueue` starts child jobs, `emit` tells events.
 
     >>> from holdfast import Context, Holdfast
     >>> hf = Holdfast("work.db")
@@ -93,6 +96,8 @@ class Context:
         note: Callable[[float, str | None], None],
         files: Callable[[], RunFiles] | None = None,
         now: Callable[[], Millis] = lambda: time.time_ns() // 1_000_000,
+        look_back: Callable[[], Future[list[Predecessor]]] | None = None,
+        tell: Callable[[str, dict[str, str]], Future[Emitted]] | None = None,
     ) -> None:
         self._claimed = claimed
         self._save = save
@@ -100,6 +105,8 @@ class Context:
         self._make_files = files
         self._files: RunFiles | None = None
         self._now = now
+        self._look_back = look_back
+        self._tell = tell
         self._stop_reason: StopReason | None = None
 
     @property
@@ -145,6 +152,30 @@ class Context:
         """The awaitable twin of `checkpoint`."""
         await asyncio.wrap_future(self._save(_encoded(data)))
 
+    def predecessors(self) -> list[Predecessor]:
+        """The jobs that this one came after, as they ended: the one before it in a chain, and those of `after=`.
+
+        The one before it in a chain is the first; then come the others in the order in which they were enqueued.
+        """
+        return self._ask_for_predecessors().result()
+
+    async def apredecessors(self) -> list[Predecessor]:
+        """The awaitable twin of `predecessors`."""
+        return await asyncio.wrap_future(self._ask_for_predecessors())
+
+    def results(self) -> list[Any]:
+        """What the predecessors returned, in the same order; None for one that has no result."""
+        return [one.result for one in self.predecessors()]
+
+    async def aresults(self) -> list[Any]:
+        """The awaitable twin of `results`."""
+        return [one.result for one in await self.apredecessors()]
+
+    def _ask_for_predecessors(self) -> Future[list[Predecessor]]:
+        if self._look_back is None:
+            raise InvalidInput("there is no database here to ask for predecessors")
+        return self._look_back()
+
     def artifact(self, name: str) -> Path:
         """Where to write a file that is kept with the job: `ctx.artifact("report.html").write_text(…)`."""
         return self._files_of_run.artifact(name)
@@ -182,6 +213,22 @@ class Context:
     def _close_files(self) -> tuple[str | None, str | None]:
         """The run has ended: the artifacts it made, and where its log is."""
         return (None, None) if self._files is None else self._files.close()
+
+    def emit(self, name: str, /, *, attributes: Mapping[str, object] | None = None, **more: object) -> Emitted:
+        """Say that something happened: `ctx.emit("report:ready", day="Monday")`. Durable when it returns.
+
+        As `hf.emit`; the event shows this run as what triggered it. A run that is tried again may say it again.
+        """
+        return self._emit(check_name("event", name), joined_attributes(attributes, more)).result()
+
+    async def aemit(self, name: str, /, *, attributes: Mapping[str, object] | None = None, **more: object) -> Emitted:
+        """The awaitable twin of `emit`."""
+        return await asyncio.wrap_future(self._emit(check_name("event", name), joined_attributes(attributes, more)))
+
+    def _emit(self, name: str, attributes: dict[str, str]) -> Future[Emitted]:
+        if self._tell is None:
+            raise InvalidInput("there is no database here to keep an event in")
+        return self._tell(name, attributes)
 
     def enqueue(self, task: Child, /, *args: Any, **kwargs: Any) -> Any:
         """Start a child job, which knows this job as its parent and shares its trace."""

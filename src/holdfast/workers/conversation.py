@@ -7,10 +7,28 @@ import time
 from concurrent.futures import Future
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 from holdfast.core.errors import HoldfastError
 from holdfast.core.requests import Claimed
-from holdfast.workers.channel import Ear, Ended, FromChild, Kept, Mouth, Noted, Said, Saved, Start, Stop
+from holdfast.store.scripts.events import Emitted
+from holdfast.store.scripts.predecessors import Predecessor
+from holdfast.workers.channel import (
+    Asked,
+    Ear,
+    Ended,
+    FromChild,
+    Happened,
+    Kept,
+    Mouth,
+    Noted,
+    Said,
+    Saved,
+    Start,
+    Stop,
+    Stored,
+    Told,
+)
 from holdfast.workers.context import Context
 from holdfast.workers.isolation import TaskPlace
 from holdfast.workers.launching import pipe
@@ -59,10 +77,26 @@ class Conversation:
                 self._context.log.log(level, "%s", text)
             case Saved(number=number, data=data):
                 self._context._save(data).add_done_callback(lambda kept: self._answer(number, kept))
+            case Happened(number=number, name=name, attributes=attributes):
+                self._context._emit(name, attributes).add_done_callback(lambda event: self._stored(number, event))
+            case Asked(number=number):
+                self._context._ask_for_predecessors().add_done_callback(lambda found: self._tell(number, found))
             case Ended():
                 self.ended, self._ended_at = word, time.monotonic()
 
-    def _answer(self, number: int, kept: Future[None]) -> None:
+    def _stored(self, number: int, event: Future[Emitted]) -> None:
+        if event.exception() is None:
+            self._mouth.say(Stored(number, event.result()))
+        else:
+            self._answer(number, event)
+
+    def _tell(self, number: int, found: Future[list[Predecessor]]) -> None:
+        if found.exception() is None:
+            self._mouth.say(Told(number, found.result()))
+        else:
+            self._answer(number, found)
+
+    def _answer(self, number: int, kept: Future[Any]) -> None:
         error = kept.exception()
         if error is None:
             self._mouth.say(Kept(number))

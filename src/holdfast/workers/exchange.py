@@ -14,11 +14,14 @@ from holdfast.core.errors import HoldfastError, InvalidInput
 from holdfast.core.job import RunId, SessionId, StateName
 from holdfast.core.requests import ANY_QUEUE, Claimed, ClaimRequest, QueueSlots, Report
 from holdfast.core.settle import Broke
+from holdfast.core.trigger import by_run
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.loop import Loop
-from holdfast.store.engine import Changes, Engine
+from holdfast.store.engine import Changes, Engine, new_uuid
 from holdfast.store.files import JobFiles
+from holdfast.store.scripts.events import Emitted, emit
 from holdfast.store.scripts.exchange import exchange
+from holdfast.store.scripts.predecessors import Predecessor, predecessors
 from holdfast.store.scripts.progress import Progress, save_checkpoint
 from holdfast.store.scripts.sessions import close_session
 from holdfast.workers.context import Context
@@ -259,7 +262,14 @@ class Exchange(Loop):
             # Asked for by what uses it: a daemon may have to be asked in turn where its files are.
             return RunFiles(JobFiles(self._engine.files), claimed.job_id, claimed.run_id, self._log_limits)
 
-        return Context(claimed, save, note, files, self.clock.now)
+        def look_back() -> Future[list[Predecessor]]:
+            return self._engine.submit(predecessors, claimed.job_id)
+
+        def tell(name: str, attributes: dict[str, str]) -> Future[Emitted]:
+            cause = by_run(claimed.job_id, claimed.run_id)
+            return self._engine.submit(emit, new_uuid(), name, attributes, self.clock.now(), cause)
+
+        return Context(claimed, save, note, files, self.clock.now, look_back, tell)
 
     def _send_notes(self) -> None:
         with self._lock:

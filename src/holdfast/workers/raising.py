@@ -42,6 +42,8 @@ class TaskError(Exception):
 class Transient(TaskError):
     """It may work next time: retry as the policy says. Any exception that is not listed otherwise means the same.
 
+    `wait` is how long somebody asked to be left alone, in seconds or as a timedelta: a retry comes no sooner.
+
     >>> raise Transient("the index is being rebuilt", code="ERR_INDEX_BUSY")
     Traceback (most recent call last):
     holdfast.workers.raising.Transient: the index is being rebuilt
@@ -49,6 +51,10 @@ class Transient(TaskError):
 
     kind = FailureKind.TRANSIENT
     default_code = "ERR_TRANSIENT"
+
+    def __init__(self, message: str = "", *, code: str | None = None, wait: float | timedelta = 0) -> None:
+        super().__init__(message, code=code)
+        self.wait_ms = _delay_ms("wait", wait)
 
 
 class Permanent(TaskError):
@@ -84,13 +90,8 @@ class Snooze(Exception):
     """
 
     def __init__(self, delay: float | timedelta) -> None:
-        seconds = delay.total_seconds() if isinstance(delay, timedelta) else delay
-        if seconds < 0:
-            raise ValueError(f"a snooze cannot end in the past ({seconds} s)")
-        if not seconds <= LONGEST / 1000:
-            raise ValueError(f"a snooze of {seconds} s is too long: use up to 100 years")
-        super().__init__(f"{seconds:g} s")
-        self.delay_ms = round(seconds * 1000)
+        self.delay_ms = _delay_ms("snooze", delay)
+        super().__init__(f"{self.delay_ms / 1000:g} s")
 
 
 class Skip(Exception):
@@ -159,9 +160,18 @@ def raised(error: BaseException, permanent: tuple[type[BaseException], ...]) -> 
         case Skip():
             return Skipped(_message(error))
         case TaskError():
-            return Broke(Failure(error.kind, _code(error.code), _message(error)))
+            return Broke(Failure(error.kind, _code(error.code), _message(error), getattr(error, "wait_ms", 0)))
         case _:
             return Broke(Failure(_kind(error, permanent), _code(type(error).__qualname__), _message(error)))
+
+
+def _delay_ms(what: str, delay: float | timedelta) -> int:
+    seconds = delay.total_seconds() if isinstance(delay, timedelta) else delay
+    if seconds < 0:
+        raise ValueError(f"a {what} cannot end in the past ({seconds} s)")
+    if not seconds <= LONGEST / 1000:
+        raise ValueError(f"a {what} of {seconds} s is too long: use up to 100 years")
+    return round(seconds * 1000)
 
 
 def _kind(error: BaseException, permanent: tuple[type[BaseException], ...]) -> FailureKind:

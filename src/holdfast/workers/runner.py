@@ -20,7 +20,9 @@ from holdfast.core.settle import Broke, Completed, Outcome
 from holdfast.core.timing import run_budget
 from holdfast.observe.trace import RunNamed, using
 from holdfast.runtime.clock import Clock
+from holdfast.runtime.current import inside
 from holdfast.workers.context import Context
+from holdfast.workers.previous import aarguments_of, arguments_of
 from holdfast.workers.raising import StopReason, ended_by, outranks, stopped
 from holdfast.workers.spec import TaskSpec
 from holdfast.workers.subprocesses import Subprocesses
@@ -226,8 +228,9 @@ class Runner:
 
     async def _run_coroutine(self, run: ActiveRun) -> None:
         try:
-            with using(run.span):
-                outcome = Completed(run.spec.schema.encode_result(await self._start(run)))
+            with using(run.span), inside(run.claimed):
+                arguments = await aarguments_of(run.spec.schema, run.context)
+                outcome = Completed(run.spec.schema.encode_result(await self._start(run, arguments)))
         except BaseException as error:
             ended = self._outcome(run, error)
         else:
@@ -240,8 +243,9 @@ class Runner:
 
     def _run_function(self, run: ActiveRun) -> None:
         try:
-            with using(run.span):
-                outcome = Completed(run.spec.schema.encode_result(self._start(run)))
+            with using(run.span), inside(run.claimed):
+                arguments = arguments_of(run.spec.schema, run.context)
+                outcome = Completed(run.spec.schema.encode_result(self._start(run, arguments)))
         except BaseException as error:
             ended = self._outcome(run, error)
         else:
@@ -256,8 +260,7 @@ class Runner:
             # The worker has stopped without this function, which took no notice; its result still counts.
             self._flush()
 
-    def _start(self, run: ActiveRun) -> Any:
-        arguments = run.spec.schema.decode(run.claimed.payload)
+    def _start(self, run: ActiveRun, arguments: dict[str, Any]) -> Any:
         if run.spec.wants_context:
             return run.spec.function(run.context, **arguments)
         return run.spec.function(**arguments)

@@ -10,6 +10,7 @@ from typing import Any, get_args, get_type_hints
 import msgspec
 
 from holdfast.core.errors import InvalidInput, InvalidPayload
+from holdfast.core.filling import MARK, PREVIOUS
 from holdfast.core.limits import MAX_PAYLOAD, check_payload, shown
 from holdfast.workers.context import Context
 
@@ -48,6 +49,8 @@ class PayloadSchema:
     def encode(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
         """The payload as JSON, and the arguments by name; InvalidPayload if they do not fit."""
         arguments = self._bind(args, kwargs)
+        if any(value is PREVIOUS for value in arguments.values()):
+            return self._encode_with_gaps(arguments)
         try:
             encoded = msgspec.json.encode(arguments)
         except Exception as error:
@@ -59,6 +62,26 @@ class PayloadSchema:
             self._decoder.decode(encoded)
             if self._rest is not Any:
                 self._read_rest(msgspec.json.decode(encoded))
+        except msgspec.ValidationError as error:
+            raise InvalidPayload(f"the payload does not fit task {self._task!r}: {error}") from None
+        return encoded.decode(), arguments
+
+    def _encode_with_gaps(self, arguments: dict[str, Any]) -> tuple[str, Mapping[str, Any]]:
+        """What is known now is checked as ever; what the job before returns is checked when the run starts."""
+        later = {name for name, value in arguments.items() if value is PREVIOUS}
+        known = {name: value for name, value in arguments.items() if name not in later}
+        try:
+            encoded = msgspec.json.encode({**known, **dict.fromkeys(later, MARK)})
+        except Exception as error:
+            raise self._not_json(known, error) from None
+        check_payload(encoded, f"the payload of task {self._task!r}", MAX_PAYLOAD)
+        self._refuse_nan(known)
+        unchecked = [(name, Any) for name in later if name in self._names]
+        shape = msgspec.defstruct(f"{self._task} payload", unchecked, bases=(self._shape,), kw_only=True)
+        try:
+            values = msgspec.json.decode(encoded)
+            msgspec.json.decode(encoded, type=shape)
+            self._read_rest({name: value for name, value in values.items() if name not in later})
         except msgspec.ValidationError as error:
             raise InvalidPayload(f"the payload does not fit task {self._task!r}: {error}") from None
         return encoded.decode(), arguments
@@ -146,12 +169,13 @@ def check_arguments(payload: object) -> Mapping[str, Any]:
 
 def encode_payload(task: str, arguments: Mapping[str, Any]) -> str:
     """The payload of a task whose hints are not known here: any JSON object goes."""
+    known = {name: MARK if value is PREVIOUS else value for name, value in arguments.items()}
     try:
-        encoded = msgspec.json.encode(arguments)
+        encoded = msgspec.json.encode(known)
     except Exception as error:
         raise InvalidPayload(f"the payload of task {task!r} is not JSON: {error}") from None
     check_payload(encoded, f"the payload of task {task!r}")
-    if b"null" in encoded and _has_nan(arguments):
+    if b"null" in encoded and _has_nan(known):
         raise InvalidPayload(f"the payload of task {task!r} holds a number that JSON cannot write (nan or infinity)")
     return encoded.decode()
 

@@ -23,6 +23,7 @@ from holdfast.workers.context import Context
 from holdfast.workers.conversation import Conversation
 from holdfast.workers.exits import broke, crashed, exit_code
 from holdfast.workers.launching import Gated, Program, why_not_started
+from holdfast.workers.previous import complete
 from holdfast.workers.raising import StopReason, outranks, raised, stopped
 from holdfast.workers.spec import TaskSpec
 from holdfast.workers.threads import Threads
@@ -98,7 +99,8 @@ class ProcessRun:
     def _run(self) -> Outcome:
         assert self._spec.program is not None
         files = self._context._files_of_run
-        program = self._spec.program(self._spec.schema.decode(self.claimed.payload), self.claimed, files)
+        self.claimed, arguments = complete(self._spec.schema, self._context)
+        program = self._spec.program(arguments, self.claimed, files)
         self._grace_s = program.grace_s
         files.open_log()
         with ExitStack() as stack:
