@@ -3,9 +3,13 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from holdfast.client.calls import Call
+    from holdfast.client.group_handle import GroupHandle
     from holdfast.client.handle import JobHandle
     from holdfast.client.holdfast import Holdfast
+    from holdfast.client.receiving import verify_webhook
     from holdfast.client.retry import Retry
+    from holdfast.client.schedule_handle import ScheduleHandle
     from holdfast.client.task import Task
     from holdfast.core.errors import (
         Busy,
@@ -28,16 +32,23 @@ if TYPE_CHECKING:
         StoreFull,
         StoreUnavailable,
     )
+    from holdfast.core.event import Event
+    from holdfast.core.filling import PREVIOUS
     from holdfast.core.job import Job, StateName
     from holdfast.core.run import Run, RunStatus
+    from holdfast.store.scripts.watches import Watch
     from holdfast.workers.context import Context
     from holdfast.workers.raising import Infra, Permanent, Skip, Snooze, Transient
 
 __all__ = [
+    "PREVIOUS",
     "Busy",
+    "Call",
     "Conflict",
     "Context",
     "Elsewhere",
+    "Event",
+    "GroupHandle",
     "Holdfast",
     "HoldfastError",
     "Infra",
@@ -55,6 +66,7 @@ __all__ = [
     "Retry",
     "Run",
     "RunStatus",
+    "ScheduleHandle",
     "SchemaMismatch",
     "Skip",
     "Snooze",
@@ -67,14 +79,20 @@ __all__ = [
     "StoreUnavailable",
     "Task",
     "Transient",
+    "Watch",
+    "verify_webhook",
 ]
 
 
 # Each is imported when it is first used: a program that needs one of them need not wait for all.
 _MODULES = {
+    "holdfast.client.calls": ("Call",),
+    "holdfast.client.group_handle": ("GroupHandle",),
     "holdfast.client.handle": ("JobHandle",),
     "holdfast.client.holdfast": ("Holdfast",),
+    "holdfast.client.receiving": ("verify_webhook",),
     "holdfast.client.retry": ("Retry",),
+    "holdfast.client.schedule_handle": ("ScheduleHandle",),
     "holdfast.client.task": ("Task",),
     "holdfast.core.errors": (
         "Busy",
@@ -97,6 +115,8 @@ _MODULES = {
         "StoreFull",
         "StoreUnavailable",
     ),
+    "holdfast.core.event": ("Event",),
+    "holdfast.core.filling": ("PREVIOUS",),
     "holdfast.core.job": (
         "Job",
         "StateName",
@@ -105,6 +125,7 @@ _MODULES = {
         "Run",
         "RunStatus",
     ),
+    "holdfast.store.scripts.watches": ("Watch",),
     "holdfast.workers.context": ("Context",),
     "holdfast.workers.raising": (
         "Infra",

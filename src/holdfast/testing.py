@@ -1,9 +1,9 @@
-"""Helpers for tests of programs that use Holdfast: a clock to move by hand, jobs that run at once, assertions.
+"""Helpers for tests of programs that use Holdfast: a clock and a machine to command, jobs that run at once, assertions.
 
 >>> from holdfast import Holdfast
->>> from holdfast.testing import ManualClock, assert_enqueued, assert_not_enqueued, drain, inline
+>>> from holdfast.testing import ManualClock, SimulatedMachine, assert_enqueued, assert_not_enqueued, drain, inline
 >>> clock = ManualClock()
->>> hf = Holdfast("work.db", clock=clock)
+>>> hf = Holdfast("work.db", clock=clock, machine=SimulatedMachine(idle=True))
 >>> @hf.task
 ... def greet(name: str) -> str:
 ...     return f"Hello {name}"
@@ -16,6 +16,10 @@
 >>> clock.advance(60)
 >>> drain(hf)
 1
+>>> from holdfast.testing import assert_emitted
+>>> made = hf.emit("order:packed", order=7)
+>>> assert_emitted(hf, "order:*", order=7)[0].name
+'order:packed'
 >>> with inline(hf):
 ...     greet.enqueue(name="Grace").result()
 'Hello Grace'
@@ -33,11 +37,21 @@ import msgspec
 from holdfast.client.holdfast import Holdfast
 from holdfast.client.task import Enqueuing
 from holdfast.core.errors import InvalidInput
+from holdfast.core.event import Event, check_attributes
 from holdfast.core.job import Job
 from holdfast.core.limits import shown
 from holdfast.runtime.clock import ManualClock
+from holdfast.runtime.simulated import SimulatedMachine
 
-__all__ = ["ManualClock", "assert_enqueued", "assert_not_enqueued", "drain", "inline"]
+__all__ = [
+    "ManualClock",
+    "SimulatedMachine",
+    "assert_emitted",
+    "assert_enqueued",
+    "assert_not_enqueued",
+    "drain",
+    "inline",
+]
 
 
 @contextmanager
@@ -94,6 +108,29 @@ def assert_enqueued(
 def assert_not_enqueued(hf: Holdfast, task: Enqueuing[Any, Any] | str, /, **arguments: Any) -> None:
     """Fail if a job of `task` is there whose payload holds these arguments."""
     assert_enqueued(hf, task, count=0, **arguments)
+
+
+def assert_emitted(hf: Holdfast, name: str, /, *, count: int | None = None, **attributes: Any) -> list[Event]:
+    """Fail unless such an event was emitted; returns those that were. The name may end in `*`.
+
+    `count` asks for exactly so many; what else they have than these attributes does not matter.
+    """
+    wanted = check_attributes(attributes)
+    there: list[Event] = []
+    cursor = None
+    while True:
+        page = hf.events(name, limit=1_000, cursor=cursor)
+        there += [view.event for view in page.events]
+        cursor = page.cursor
+        if cursor is None:
+            break
+    found = [event for event in there if event.attributes.items() >= wanted.items()]
+    if not found if count is None else len(found) != count:
+        expected = "an event" if count is None else f"{count} events"
+        given = " with " + ", ".join(f"{key}={value!r}" for key, value in wanted.items()) if wanted else ""
+        said = "".join(f"\n  {event.name} {event.attributes}" for event in there) or " none"
+        raise AssertionError(f"expected {expected} {name!r}{given}, found {len(found)}; these were emitted:{said}")
+    return found
 
 
 def _difference(

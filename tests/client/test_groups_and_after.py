@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from holdfast import Holdfast, InvalidInput, JobCancelled, JobHandle, NotFound, Retry, StateName, Task
+from holdfast import GroupHandle, Holdfast, InvalidInput, JobCancelled, JobHandle, NotFound, Retry, StateName, Task
 from holdfast.core.group import GroupStatus
 from holdfast.store.scripts.cancel import Cancelling
 from holdfast.testing import ManualClock
@@ -122,7 +122,7 @@ def test_a_parallel_group_runs_together_and_is_judged_as_one(hf: Holdfast) -> No
         gate.open()
         for handle in handles:
             handle.wait(timeout=WAIT)
-    view = hf.group(group.id).view()
+    view = hf.find_group(group.id).view()
     assert (view.status, view.group.name) == (GroupStatus.COMPLETED, "release")
     assert view.members == {handle.id: DONE for handle in handles}
     assert {job.id for job in hf.jobs(group=group).jobs} == view.members.keys()
@@ -193,11 +193,12 @@ def test_a_wrong_group_is_refused(hf: Holdfast, settings: dict[str, Any], messag
 
 @on_sqlite
 def test_a_group_that_does_not_exist_is_said_to(hf: Holdfast) -> None:
-    for call in (hf.group("nowhere").view, hf.group("nowhere").cancel):
+    nowhere = GroupHandle(hf._access, "nowhere")
+    for call in (lambda: hf.find_group("nowhere"), nowhere.view, nowhere.cancel, nowhere.retry, nowhere.wait):
         with pytest.raises(NotFound, match="there is no group 'nowhere'"):
             call()
     with pytest.raises(InvalidInput, match="5 is not a job or group"):
-        hf.group(5)  # type: ignore[arg-type]
+        hf.find_group(5)  # type: ignore[arg-type]
 
 
 @on_sqlite

@@ -22,7 +22,7 @@ def test_nothing_is_touched_before_the_first_use(tmp_path: Path) -> None:
         return x
 
     task.options(delay=5)
-    hf.group("an id")
+    hf.call("double", {"x": 1})
     assert (task(1), hf.is_running, repr(hf)) == (1, False, f"<Holdfast {tmp_path / 'work.db'}>")
     hf.stop()
     hf.close()

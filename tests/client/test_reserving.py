@@ -8,8 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from holdfast import Busy, Holdfast, InvalidInput, StateName
+from holdfast import Busy, Conflict, Holdfast, InvalidInput, JobFailed, StateName
 from holdfast.runtime.processes import RUN_VARIABLE
+from holdfast.testing import ManualClock
 from tests.client.acts import WAIT, Gate, on_sqlite
 
 
@@ -106,6 +107,49 @@ def test_a_run_in_the_scope_cannot_reserve_it(hf: Holdfast, monkeypatch: pytest.
             pass
     with hf.reserve("other"):
         pass
+
+
+def test_a_function_or_coroutine_in_the_scope_cannot_reserve_it(hf: Holdfast) -> None:
+    @hf.task(queue="build")
+    def function(scope: str) -> str:
+        with hf.reserve(scope, wait=0) as held:
+            return held.scope
+
+    @hf.task(queue="build")
+    async def coroutine(scope: str) -> str:
+        async with hf.reserve(scope, wait=0) as held:
+            return held.scope
+
+    with hf:
+        for task in (function, coroutine):
+            for scope in ("build", "*"):
+                with pytest.raises(JobFailed, match="which the reservation would wait for"):
+                    task.enqueue(scope).result(WAIT)
+            assert task.enqueue("other").result(WAIT) == "other"
+    with hf.reserve("build", wait=0):
+        pass
+
+
+def test_whoever_has_a_reservation_knows_when_it_is_over(make_holdfast: Callable[..., Holdfast]) -> None:
+    clock = ManualClock()
+    hf = make_holdfast(clock=clock)
+    with hf.reserve("build", ttl=60) as held:
+        held.check()
+        assert held.is_held
+        clock.advance(60)
+        assert not held.is_held
+        with pytest.raises(Conflict, match="the reservation of 'build' is over"):
+            held.check()
+    with hf.reserve("build") as held:
+        pass
+    assert not held.is_held
+
+
+def test_whoever_waits_too_long_is_told_who_has_it(hf: Holdfast) -> None:
+    with hf.reserve("build", reserved_by="ada"):
+        with pytest.raises(Busy, match=r"'\*' is reserved by ada \('build'\); wait longer"), hf.reserve(wait=0.05):
+            raise AssertionError("it is taken")
+        assert [held.reserved_by for held in hf.reservations()] == ["ada"]
 
 
 def test_the_figures_tell_who_works_on_what(hf: Holdfast) -> None:

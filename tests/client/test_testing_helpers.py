@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from holdfast import Context, Holdfast, InvalidInput, JobFailed, Retry, StateName, Task
-from holdfast.testing import ManualClock, assert_enqueued, assert_not_enqueued, drain, inline
+from holdfast.testing import ManualClock, assert_emitted, assert_enqueued, assert_not_enqueued, drain, inline
 from tests.client.acts import WAIT, on_sqlite
 
 START = datetime(2030, 1, 1, tzinfo=UTC)
@@ -231,3 +231,15 @@ def test_a_failed_assertion_says_what_is_there(
     with pytest.raises(AssertionError) as raised:
         check(hf, double)
     assert str(raised.value) == message
+
+
+@on_sqlite
+def test_an_event_that_was_emitted_is_found_and_another_is_told_apart(hf: Holdfast) -> None:
+    hf.emit("order:packed", order=7, by="ada")
+    hf.emit("order:packed", order=8)
+    assert [event.attributes["order"] for event in assert_emitted(hf, "order:*", count=2)] == ["8", "7"]
+    assert_emitted(hf, "order:packed", count=1, order=7)
+    with pytest.raises(AssertionError, match="expected an event 'order:sent', found 0; these were emitted: none"):
+        assert_emitted(hf, "order:sent")
+    with pytest.raises(AssertionError, match=r"expected 1 events 'order:\*' with order='9', found 0"):
+        assert_emitted(hf, "order:*", count=1, order=9)

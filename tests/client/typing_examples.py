@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import assert_type
 
 from holdfast import Context, Holdfast, Job, JobHandle, Run, StateName
-from holdfast.client.operations import GroupHandle
+from holdfast.client.group_handle import GroupHandle
 from holdfast.store.scripts.look import Page
 
 hf = Holdfast("work.db")

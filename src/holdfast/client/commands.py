@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from holdfast.client.calls import Call
 from holdfast.client.durations import Duration, to_millis
 from holdfast.client.handle import JobHandle
 from holdfast.client.options import make_options
@@ -39,7 +40,7 @@ class Commands:
         of the worker. Asked to stop, it has `grace` seconds after SIGTERM. `memory_mb` bounds the address space of each
         process and `cpu` the seconds of CPU time. The other options are those of `Task.options`.
         """
-        arguments = _arguments(argv, cwd, env, grace, memory_mb, cpu)
+        arguments = command_arguments(argv, cwd, env, grace, memory_mb, cpu)
         return self._commands(options).enqueue(**arguments)
 
     async def acommand(
@@ -53,8 +54,22 @@ class Commands:
         **options: Any,
     ) -> JobHandle[dict[str, int]]:
         """The awaitable twin of `command`."""
-        arguments = _arguments(argv, cwd, env, grace, memory_mb, cpu)
+        arguments = command_arguments(argv, cwd, env, grace, memory_mb, cpu)
         return await self._commands(options).aenqueue(**arguments)
+
+    def command_call(
+        self,
+        *argv: str | Path,
+        cwd: str | Path | None = None,
+        env: Mapping[str, str] | None = None,
+        grace: Duration | None = None,
+        memory_mb: int | None = None,
+        cpu: int | None = None,
+        **options: Any,
+    ) -> Call[dict[str, int]]:
+        """A command for `hf.group` and `hf.chain`, with the arguments of `command`. Nothing is stored yet."""
+        arguments = command_arguments(argv, cwd, env, grace, memory_mb, cpu)
+        return self._commands(options).call(**arguments)
 
     def _commands(self, options: Mapping[str, Any]) -> Enqueuing[..., dict[str, int]]:
         return Enqueuing(self._access, SPEC, make_options(options))
@@ -69,7 +84,7 @@ def _check_env(env: Mapping[str, str]) -> dict[str, str]:
     return dict(env)
 
 
-def _arguments(
+def command_arguments(
     argv: tuple[str | Path, ...],
     cwd: str | Path | None,
     env: Mapping[str, str] | None,
@@ -77,6 +92,7 @@ def _arguments(
     memory_mb: int | None,
     cpu: int | None,
 ) -> dict[str, Any]:
+    """The payload of a command, checked."""
     for word in argv:
         if not isinstance(word, str | os.PathLike):
             raise InvalidInput(f"{shown(word)} is not an argument of a command: give text, each argument by itself")

@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 
+from holdfast.client.crons import Declarations
 from holdfast.client.kept import Kept, OrphanWatch
 from holdfast.client.signals import join
 from holdfast.client.store_access import StoreAccess
@@ -22,7 +23,9 @@ from holdfast.runtime.heartbeat import BEAT_S, Heartbeat
 from holdfast.runtime.judge import BEATS
 from holdfast.runtime.loop import Loop
 from holdfast.runtime.node import node_name
+from holdfast.runtime.probe import Probing
 from holdfast.runtime.session import Session
+from holdfast.runtime.simulated import SimulatedMachine
 from holdfast.runtime.upkeep import Upkeep
 from holdfast.store.scripts.sessions import Offer
 from holdfast.wire.remote import RemoteEngine
@@ -43,7 +46,7 @@ class Shift:
     """One session of this process with all of its loops, from start to orderly stop. Lives on one event loop.
 
     `kept`: somebody keeps this process, which may then end itself to be replaced. `is_guest`: it is there for other
-    things too.
+    things too. `machine` stands for the one that this runs on.
     """
 
     def __init__(
@@ -56,10 +59,13 @@ class Shift:
         log_limits: LogLimits = USUAL,
         kept: Kept | None = None,
         is_guest: bool = False,
+        machine: SimulatedMachine | None = None,
+        declarations: Declarations | None = None,
     ) -> None:
         engine, clock = access.engine, access.clock
         session_id = access.new_id()
         self._access = access
+        self._declarations = declarations
         self._slots = dict(slots)
         self._specs = specs
         self._worker_id = access.new_id()
@@ -70,7 +76,8 @@ class Shift:
         self.exchange = Exchange(
             engine, clock, session_id, self._worker_id, specs, slots, log_limits, SHARE if is_worker else None
         )
-        self._upkeep = None if is_worker else Upkeep(engine, clock, session_id, keep_ms)
+        probing = Probing(simulated=machine)
+        self._upkeep = None if is_worker else Upkeep(engine, clock, session_id, keep_ms, probing=probing)
         self._heartbeat = Heartbeat(engine, clock, session_id, on_lost, self._beat_s)
         self._watches: list[Loop] = []
         if kept is not None and isinstance(engine, RemoteEngine):
@@ -97,6 +104,7 @@ class Shift:
         """Open, settle what a dead predecessor left, and let every loop run."""
         try:
             await self.open()
+            await self._declare()
             if self._upkeep is not None:
                 await self._upkeep.start()
             self._leave = [
@@ -109,6 +117,11 @@ class Shift:
         for loop in (self.exchange, *self._watches):
             loop.start()
 
+    async def _declare(self, *, again: bool = True) -> None:
+        """Have the schedules that stand in the code stored."""
+        if self._declarations is not None:
+            await self._declarations.store(self._access, again=again)
+
     async def _listen(self) -> Callable[[], None]:
         engine = self._access.engine
         if isinstance(engine, RemoteEngine):
@@ -117,19 +130,21 @@ class Shift:
 
     async def drain(self) -> int:
         """Work until nothing is ready any more; how many runs there were."""
+        await self._declare(again=False)
         if self._upkeep is not None:
             await self._upkeep.settle_the_dead()
         # Somebody who waits for a job that he enqueues inside a run must not wait for that run to end first.
         leave = await asyncio.to_thread(self._access.engine.listen, self.exchange.heed)
         try:
             await self._let_time_pass()
+            await self._look_around()
             runs = 0
             while True:
                 runs += await self.exchange.exchange_once()
                 if not self.exchange.is_idle:
                     await self.exchange.woken()
                     await self._let_time_pass()
-                elif not await self._let_time_pass():
+                elif not await self._let_time_pass() and not await self._look_around():
                     return runs
         finally:
             leave()
@@ -137,6 +152,10 @@ class Shift:
     async def _let_time_pass(self) -> int:
         """Move forward what is due by the clock; how many jobs that were."""
         return 0 if self._upkeep is None else await self._upkeep.promote()
+
+    async def _look_around(self) -> bool:
+        """See how the machine is, if a job waits for that; whether that was news."""
+        return self._upkeep is not None and await self._upkeep.look_around()
 
     async def stop(self, short: float, grace: float) -> None:
         """Claim no more, let short work end, ask the rest to stop, and give back what they leave."""
@@ -166,6 +185,8 @@ class Shift:
         """Let go of the session, unless a function still runs that took no notice of being asked to stop."""
         await asyncio.to_thread(self.exchange.close)
         await self._heartbeat.stop()
+        if self._upkeep is not None:
+            self._upkeep.leave()
         try:
             closed = await self._session.close()
         except HoldfastError as error:

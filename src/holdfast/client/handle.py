@@ -16,8 +16,9 @@ from holdfast.core.job import Done, Failed, Job, StateName
 from holdfast.core.limits import shown
 from holdfast.core.requests import Enqueued
 from holdfast.core.run import Run
-from holdfast.store.scripts import cancel, look, reorder, retry, why
+from holdfast.store.scripts import cancel, conditions, look, reorder, retry, why
 from holdfast.store.scripts.cancel import Cancelling
+from holdfast.store.scripts.conditions import Condition
 from holdfast.store.scripts.why import Why
 
 if TYPE_CHECKING:
@@ -118,6 +119,14 @@ class JobHandle(Outputs, Generic[R]):
     async def awhy(self) -> Why:
         """The awaitable twin of `why`."""
         return await self._access.aread(why.why, self.id, self._access.now())
+
+    def conditions(self) -> list[Condition]:
+        """What the job waits for or has waited for: times, events, other jobs, the machine; which of it came true."""
+        return self._access.read(conditions.conditions_of, self.id, self._access.now())
+
+    async def aconditions(self) -> list[Condition]:
+        """The awaitable twin of `conditions`."""
+        return await self._access.aread(conditions.conditions_of, self.id, self._access.now())
 
     def wait(self, timeout: Duration | None = None) -> StateName:
         """Wait until the job has ended, and say how. Raises StillRunning after `timeout` seconds."""

@@ -8,7 +8,7 @@ import inspect
 import sys
 import threading
 import weakref
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from datetime import timedelta
 from pathlib import Path
 from queue import SimpleQueue
@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, TypeVar, overload
 
 from holdfast.client.commands import Commands
+from holdfast.client.crons import Crons, Declarations
 from holdfast.client.database import make_engine, name_of
 from holdfast.client.durations import Duration, to_millis
 from holdfast.client.embedded import EngineRoom, Shift, drain
@@ -24,14 +25,19 @@ from holdfast.client.kept import Kept
 from holdfast.client.operations import Operations
 from holdfast.client.options import Options, check_bool, make_options
 from holdfast.client.retry import Retry
+from holdfast.client.schedules import Schedules
 from holdfast.client.signals import heeding_signals, wait_for
 from holdfast.client.store_access import StoreAccess
 from holdfast.client.task import Task, TaskDecorator
+from holdfast.client.watches import Watches
+from holdfast.client.webhooks import Webhooks, make_policy
 from holdfast.core.errors import InvalidInput
 from holdfast.core.limits import check_int, check_name, shown
 from holdfast.core.requests import ANY_QUEUE, COMMAND
+from holdfast.core.webhook import WEBHOOK, WEBHOOK_QUEUE
 from holdfast.runtime.clock import Clock, SystemClock
-from holdfast.store.engine import Ids, new_uuid
+from holdfast.runtime.simulated import SimulatedMachine
+from holdfast.store.engine import Engine, Ids, new_uuid
 from holdfast.store.forks import forget_after_fork
 from holdfast.wire.remote import RemoteEngine
 from holdfast.workers import command
@@ -41,6 +47,7 @@ from holdfast.workers.isolation import refuse_while_loading
 from holdfast.workers.runner import is_coroutines_thread
 from holdfast.workers.schema import PayloadSchema
 from holdfast.workers.spec import TaskSpec, wants_context
+from holdfast.workers.webhook import Deliverer
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -49,7 +56,7 @@ SHORT_WORK_S = 5.0
 GRACE_S = 5.0
 
 
-class Holdfast(Operations, Commands):
+class Holdfast(Operations, Commands, Schedules, Crons, Webhooks, Watches):
     """A durable queue in a SQLite file or a PostgreSQL database, embedded in this program.
 
     >>> from holdfast import Holdfast
@@ -66,7 +73,8 @@ class Holdfast(Operations, Commands):
     queue run at once here: a number, or one for each queue by name. A queue is served here if a task of this program
     has it (`@hf.task(queue=…)`), or if `concurrency` names it; `"*"` names all others. `durability="normal"` trades the
     last moments before a power loss for speed; `keep` is how long ended jobs are remembered. `commands` says whether
-    what `hf.command` queues runs here too, from the queue `default` and those named.
+    what `hf.command` queues runs here too, from the queue `default` and those named. `machine` is what tests put in
+    place of the machine that this runs on, for jobs that wait until it is idle or charging.
     """
 
     def __init__(
@@ -80,6 +88,8 @@ class Holdfast(Operations, Commands):
         clock: Clock | None = None,
         ids: Ids = new_uuid,
         commands: bool | None = None,
+        webhook_allow: Iterable[str] | None = None,
+        machine: SimulatedMachine | None = None,
     ) -> None:
         if durability not in ("full", "normal"):
             raise InvalidInput(f"durability {shown(durability)} is not valid: use 'full' or 'normal'")
@@ -90,9 +100,14 @@ class Holdfast(Operations, Commands):
         self._name = name_of(engine, schema)
         self._access = StoreAccess(engine, clock, ids)
         self._specs: dict[str, TaskSpec] = {}
+        self._declarations = Declarations(sys._getframe(1).f_globals)
         # Behind a daemon, commands have a worker of their own.
         offers_commands = not isinstance(engine, RemoteEngine) if commands is None else check_bool("commands", commands)
         self._built_in = {COMMAND: command.SPEC} if offers_commands else {}
+        if not isinstance(engine, RemoteEngine):
+            self._targets = make_policy(webhook_allow)
+            self._built_in[WEBHOOK] = Deliverer(engine, clock, self._targets).spec
+        self._machine = None if machine is None else _check_machine(machine, engine)
         self._kept: Kept | None = None
         self._is_for_jobs = False
         self._room: EngineRoom | None = None
@@ -151,7 +166,9 @@ class Holdfast(Operations, Commands):
         asked to stop before it is killed.
         """
         chosen = make_options(options)
-        isolated = Isolated.of(sys._getframe(1).f_globals, subprocess, memory_mb, cpu, grace)
+        module = sys._getframe(1).f_globals
+        isolated = Isolated.of(module, subprocess, memory_mb, cpu, grace)
+        self._declarations.claim(module)
         for once in ("generation", "at", "deadline", "idempotency_key", "after", "after_ended", "group"):
             if getattr(chosen, once) is not None:
                 raise InvalidInput(f"{once!r} belongs to one job, not to a task; use task.options({once}=…)")
@@ -169,7 +186,7 @@ class Holdfast(Operations, Commands):
             # What a session offers is settled when it begins; a job of this task would wait for ever.
             raise InvalidInput("this Holdfast runs already: define its tasks before it starts, or stop it first")
         called = check_name("task", function.__name__.strip("<>") if name is None else name)
-        if called in self._specs or called == COMMAND:
+        if called in self._specs or called in (COMMAND, WEBHOOK):
             raise InvalidInput(f"there is a task {called!r} already; give this one another name=")
         with_context = wants_context(function)
         spec = TaskSpec(
@@ -193,6 +210,7 @@ class Holdfast(Operations, Commands):
         if twice:
             raise InvalidInput(f"{who} both have a task {twice[0]!r}; give one of them another name=")
         self._specs |= other._specs
+        self._declarations.adopt(other._declarations, who)
 
     def start(self) -> None:
         """Begin to run jobs in the background of this program."""
@@ -319,12 +337,16 @@ class Holdfast(Operations, Commands):
             self._log_limits,
             self._kept,
             is_guest=not self._is_for_jobs,
+            machine=self._machine,
+            declarations=self._declarations,
         )
 
     def _slots(self) -> dict[str, int]:
         queues = {spec.queue for spec in self._specs.values()}
         if isinstance(self._concurrency, int) or ANY_QUEUE not in self._concurrency:
             queues |= {spec.queue for spec in self._built_in.values()}
+        if WEBHOOK in self._built_in:
+            queues.add(WEBHOOK_QUEUE)
         if isinstance(self._concurrency, int):
             return dict.fromkeys(sorted(queues), self._concurrency)
         return {queue: self._concurrency.get(queue, DEFAULT_SLOTS) for queue in sorted(queues | set(self._concurrency))}
@@ -350,7 +372,17 @@ def _check_clock(clock: Clock) -> Clock:
     return clock
 
 
+def _check_machine(machine: SimulatedMachine, engine: Engine) -> SimulatedMachine:
+    if not isinstance(machine, SimulatedMachine):
+        raise InvalidInput(f"machine {shown(machine)} is not valid: give a SimulatedMachine(…) of holdfast.testing")
+    if isinstance(engine, RemoteEngine):
+        raise InvalidInput("the machine of a daemon is not this program's to simulate: use `holdfast simulate`")
+    return machine
+
+
 def _check_function(function: Callable[..., Any]) -> None:
+    if isinstance(function, Task):
+        raise InvalidInput(f"{function!r} is a task already; other decorators, such as @hf.cron, stand above @hf.task")
     if not inspect.isroutine(function):
         raise InvalidInput(f"{shown(function)} is not a function; use @hf.task on a function or coroutine")
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):

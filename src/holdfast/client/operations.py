@@ -7,78 +7,34 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from holdfast.client.calls import Call
 from holdfast.client.durations import to_moment
+from holdfast.client.events import Events
+from holdfast.client.groups import Groups
 from holdfast.client.handle import JobHandle
-from holdfast.client.options import HasId, JobRef, Prepared, check_bool, check_priority, id_of, make_options
+from holdfast.client.options import JobRef, Prepared, check_bool, check_priority, id_of, make_options
 from holdfast.client.overview import Overview
-from holdfast.client.store_access import StoreAccess
 from holdfast.core.errors import InvalidInput
-from holdfast.core.group import GroupMode, OnFailure
 from holdfast.core.job import Job, StateName
 from holdfast.core.limits import MAX_INT, MAX_SUBJECT, check_int, check_label, check_name, shown
 from holdfast.core.requests import Enqueued, JobFilter, NewJob
-from holdfast.store.scripts import bulk, cancel, doctor, enqueue, groups, look, queues, sessions
+from holdfast.store.scripts import bulk, cancel, doctor, enqueue, look, queues, sessions
 from holdfast.store.scripts.bulk import BulkAction, BulkResult
 from holdfast.store.scripts.cancel import Cancelling
 from holdfast.store.scripts.doctor import Violation
-from holdfast.store.scripts.groups import GroupView
 from holdfast.store.scripts.look import Page
 from holdfast.store.scripts.queues import Queue
 from holdfast.store.scripts.sessions import SessionRow
-
-if TYPE_CHECKING:
-    from holdfast.workers.schema import PayloadSchema
 
 MOST_PER_PAGE = 1_000
 MOST_PER_ACTION = 10_000
 LONGEST_REASON = 1_000
 
 
-class GroupHandle:
-    """A group that jobs join by `task.options(group=…)`.
-
-    >>> from holdfast import Holdfast
-    >>> hf = Holdfast("work.db")
-    >>> @hf.task
-    ... def step(number: int) -> None: ...
-    >>> release = hf.create_group("release", mode="sequential")
-    >>> jobs = [step.options(group=release).enqueue(number=number) for number in range(3)]
-    >>> hf.drain()
-    3
-    >>> release.view().status
-    <GroupStatus.COMPLETED: 'COMPLETED'>
-    """
-
-    def __init__(self, access: StoreAccess, group_id: str) -> None:
-        self._access = access
-        self.id = group_id
-
-    def __repr__(self) -> str:
-        return f"<GroupHandle {self.id}>"
-
-    def view(self) -> GroupView:
-        """The group, how it stands, and the last link of each member."""
-        return self._access.read(groups.view_group, self.id)
-
-    async def aview(self) -> GroupView:
-        """The awaitable twin of `view`."""
-        return await self._access.aread(groups.view_group, self.id)
-
-    def cancel(self) -> Cancelling:
-        """Cancel every member that has not ended."""
-        return self._access.write(cancel.cancel_group, self.id, self._access.now(), MOST_PER_ACTION)
-
-    async def acancel(self) -> Cancelling:
-        """The awaitable twin of `cancel`."""
-        return await self._access.awrite(cancel.cancel_group, self.id, self._access.now(), MOST_PER_ACTION)
-
-
-class Operations(Overview):
+class Operations(Groups, Events, Overview):
     """The part of `Holdfast` that looks at jobs and moves them, whoever runs them."""
-
-    _access: StoreAccess
 
     def job(self, ref: JobRef | int) -> JobHandle[Any]:
         """The handle of a job by its id or number, or of another handle's job."""
@@ -100,11 +56,15 @@ class Operations(Overview):
 
         return await asyncio.to_thread(partial(self.enqueue, task, payload, **options))
 
+    def call(self, task: str, payload: Mapping[str, Any] | None = None, **options: Any) -> Call[Any]:
+        """A task that need not be known here, with its arguments, for `group` and `chain`. Nothing is stored yet."""
+        return Call(self._access.engine, self._new_job(task, payload, options))
+
     def jobs(self, *, limit: int = 50, cursor: str | None = None, **filters: Any) -> Page:
         """A page of jobs, newest first.
 
-        Filters: `state` (one or several), `queue`, `task`, `tag`, `group`, `subject_prefix`, `created_after`,
-        `error_text`, and `without_system=True` to leave out the daemon's own jobs, such as its canaries.
+        Filters: `state` (one or several), `queue`, `task`, `tag`, `group`, `schedule`, `subject_prefix`,
+        `created_after`, `error_text`, and `without_system=True` to leave out the daemon's own jobs.
         """
         return self._access.read(look.list_jobs, *_page(filters, limit, cursor))
 
@@ -143,20 +103,6 @@ class Operations(Overview):
         """The awaitable twin of `bulk`."""
         wanted, options = make_filter(filters), _bulk_options(limit, dry_run, priority)
         return await self._access.awrite(bulk.bulk, _action(action), wanted, self._access.now(), **options)
-
-    def create_group(self, name: str | None = None, *, mode: str = "parallel", on_failure: str = "stop") -> GroupHandle:
-        """A group for jobs that belong together; a sequential one runs its members one after the other."""
-        return GroupHandle(self._access, self._access.write(*self._group(name, mode, on_failure)))
-
-    async def acreate_group(
-        self, name: str | None = None, *, mode: str = "parallel", on_failure: str = "stop"
-    ) -> GroupHandle:
-        """The awaitable twin of `create_group`."""
-        return GroupHandle(self._access, await self._access.awrite(*self._group(name, mode, on_failure)))
-
-    def group(self, ref: HasId | str) -> GroupHandle:
-        """The handle of a group by its id."""
-        return GroupHandle(self._access, id_of(ref))
 
     def pause(self, queue: str, reason: str | None = None) -> None:
         """Start nothing new from a queue. What runs goes on."""
@@ -219,28 +165,9 @@ class Operations(Overview):
             text = encode_payload(task, arguments)
         return Prepared(task, make_options(options)).job(self._access.new_id(), text, arguments)
 
-    def _group(self, name: str | None, mode: str, on_failure: str) -> tuple[Any, ...]:
-        if mode not in tuple(GroupMode):
-            raise InvalidInput(f"mode {shown(mode)} is not valid: use 'parallel' or 'sequential'")
-        if on_failure not in tuple(OnFailure):
-            raise InvalidInput(f"on_failure {shown(on_failure)} is not valid: use 'stop', 'continue' or 'skip'")
-        label = None if name is None else check_label("name", name)
-        return (
-            groups.create_group,
-            self._access.new_id(),
-            label,
-            GroupMode(mode),
-            OnFailure(on_failure),
-            self._access.now(),
-        )
-
     def _handle(self, job: Job) -> JobHandle[Any]:
         answer = Enqueued(job.id, job.state.name, job.generation)
         return JobHandle(self._access, answer, self._schema_of(job.task))
-
-    def _schema_of(self, task: str) -> PayloadSchema | None:
-        """How the payload and result of a task are read, where it is known."""
-        return None
 
 
 def make_filter(filters: Mapping[str, Any]) -> JobFilter:
@@ -275,6 +202,7 @@ _FILTERS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "task": ("task", _task_name),
     "tag": ("tag", partial(check_label, "tag")),
     "group": ("group_id", id_of),
+    "schedule": ("schedule_id", id_of),
     "subject_prefix": ("subject_prefix", partial(check_label, "subject_prefix", longest=MAX_SUBJECT)),
     "created_after": ("created_after", partial(to_moment, "created_after")),
     "error_text": ("error_text", partial(check_label, "error_text")),

@@ -10,9 +10,12 @@ from typing import Any, Protocol, TypeAlias
 import msgspec
 from msgspec import Struct
 
+from holdfast.client.caller import what_triggers
 from holdfast.client.durations import Duration, to_millis, to_moment
 from holdfast.client.retry import Retry
 from holdfast.core.errors import InvalidInput
+from holdfast.core.event import check_attributes, check_pattern
+from holdfast.core.filling import PREVIOUS
 from holdfast.core.group import Needs
 from holdfast.core.limits import MAX_PRIORITY, MAX_SUBJECT, check_int, check_label, check_name, shown
 from holdfast.core.requests import Dependency, NewJob
@@ -57,15 +60,21 @@ class Options(Struct, frozen=True, kw_only=True):
     after_ended: JobRef | Iterable[JobRef] | None = None
     idempotency_key: str | None = None
     trace_id: str | None = None
+    when_idle: bool | None = None
+    when_charging: bool | None = None
+    on_event: str | None = None
+    where: Mapping[str, object] | None = None
 
     def over(self, other: Options) -> Options:
-        """These options laid over `other`; `at` and `delay` take each other's place."""
+        """These options laid over `other`; `at` and `delay` exclude each other, and `where` goes with its event."""
         values = {
             field: ours if (ours := getattr(self, field)) is not None else getattr(other, field)
             for field in self.__struct_fields__
         }
         if self.at is not None or self.delay is not None:
             values |= {"at": self.at, "delay": self.delay}
+        if self.on_event is not None:
+            values["where"] = self.where
         return Options(**values)
 
 
@@ -80,6 +89,8 @@ class Prepared:
             raise InvalidInput("give either delay or at, not both")
         if options.generation is not None and options.subject is None:
             raise InvalidInput(f"generation {shown(options.generation)} has no subject; give the subject as well")
+        if options.where is not None and options.on_event is None:
+            raise InvalidInput(f"where {shown(options.where)} says what an event must have; give on_event as well")
         self.subject = None if options.subject is None else _check_template(options.subject)
         self.tenant = options.tenant
         self.idempotency_key = options.idempotency_key
@@ -99,9 +110,13 @@ class Prepared:
             "timeout_ms": None if options.timeout is None else to_millis("timeout", options.timeout),
             "policy": retry.policy,
             "tag": None if options.tag is None else check_label("tag", options.tag),
-            "stop_older": False if options.stop_older is None else check_bool("stop_older", options.stop_older),
+            "stop_older": _flag("stop_older", options.stop_older),
             "group_id": None if options.group is None else id_of(options.group),
             "after": (*_after(options.after, Needs.DONE), *_after(options.after_ended, Needs.ENDED)),
+            "wait_for_idle": _flag("when_idle", options.when_idle),
+            "require_charging": _flag("when_charging", options.when_charging),
+            "wait_for_event": None if options.on_event is None else check_pattern("on_event", options.on_event),
+            "event_attributes": {} if options.where is None else check_attributes(options.where),
         }
         self.trace_id = None if options.trace_id is None else check_label("trace_id", options.trace_id)
         if options.generation is not None:
@@ -115,6 +130,8 @@ class Prepared:
         trace_id = self.trace_id
         if trace_id is None and "parent_job_id" not in more:
             trace_id = trace.current_id()
+        if "trigger" not in more:
+            more["trigger"] = what_triggers()
         return NewJob(
             id=job_id,
             payload=payload,
@@ -136,6 +153,8 @@ def fill(template: str, arguments: Mapping[str, Any]) -> str:
             return match.group()[0]
         if name not in arguments:
             raise _unknown_field(template, name)
+        if arguments[name] is PREVIOUS:
+            raise InvalidInput(f"subject {shown(template)} names {name!r}, which is PREVIOUS and not known yet")
         return str(msgspec.to_builtins(arguments[name], enc_hook=str))
 
     return _FIELD.sub(replace, template)
@@ -188,6 +207,10 @@ def check_bool(what: str, value: object) -> bool:
     if not isinstance(value, bool):
         raise InvalidInput(f"{what} {shown(value)} is not valid: use True or False")
     return value
+
+
+def _flag(what: str, value: bool | None) -> bool:
+    return False if value is None else check_bool(what, value)
 
 
 def make_options(options: Mapping[str, Any]) -> Options:

@@ -10,9 +10,13 @@ from typing import TYPE_CHECKING
 
 from holdfast.client.durations import Duration
 from holdfast.client.store_access import StoreAccess
+from holdfast.core.job import Millis
 from holdfast.core.limits import check_int, check_label
-from holdfast.store.scripts import groups, reserve, stats, workers
+from holdfast.core.machine import Simulation
+from holdfast.store.machine import node_name
+from holdfast.store.scripts import groups, machines, reserve, stats, workers
 from holdfast.store.scripts.groups import GroupPage
+from holdfast.store.scripts.machines import Machine
 from holdfast.store.scripts.reserve import EVERYTHING, Reservation
 from holdfast.store.scripts.stats import Stats
 from holdfast.store.scripts.workers import Worker
@@ -43,6 +47,45 @@ class Overview:
     async def aworkers(self) -> list[Worker]:
         """The awaitable twin of `workers`."""
         return await self._access.aread(workers.list_workers)
+
+    def machines(self) -> list[Machine]:
+        """Every machine that somebody looks at: whether it is idle and charging, and who tells."""
+        return self._access.read(machines.list_machines)
+
+    async def amachines(self) -> list[Machine]:
+        """The awaitable twin of `machines`."""
+        return await self._access.aread(machines.list_machines)
+
+    def simulate(
+        self,
+        node: str | None = None,
+        *,
+        idle: bool | None = None,
+        charging: bool | None = None,
+        battery: int | None = None,
+    ) -> Machine:
+        """Have a machine, by default this one, look as you say, until you say otherwise; None is as it really is.
+
+        For trying out jobs that wait until the machine is idle or charging; `hf.simulate()` ends it.
+        """
+        return self._access.write(machines.simulate, *self._simulation(node, idle, charging, battery))
+
+    async def asimulate(
+        self,
+        node: str | None = None,
+        *,
+        idle: bool | None = None,
+        charging: bool | None = None,
+        battery: int | None = None,
+    ) -> Machine:
+        """The awaitable twin of `simulate`."""
+        return await self._access.awrite(machines.simulate, *self._simulation(node, idle, charging, battery))
+
+    def _simulation(
+        self, node: str | None, idle: bool | None, charging: bool | None, battery: int | None
+    ) -> tuple[str, Simulation, Millis]:
+        which = node_name() if node is None else check_label("node", node)
+        return which, Simulation(idle=idle, charging=charging, battery=battery), self._access.now()
 
     def groups(self, *, limit: int = 50, cursor: str | None = None) -> GroupPage:
         """A page of groups, newest first."""

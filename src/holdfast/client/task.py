@@ -7,6 +7,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, over
 
 import msgspec
 
+from holdfast.client.calls import Call, check_gaps
 from holdfast.client.handle import JobHandle
 from holdfast.client.options import Options, Prepared, check_fields, make_options
 from holdfast.client.retry import Retry
@@ -14,6 +15,7 @@ from holdfast.client.store_access import StoreAccess
 from holdfast.core.errors import InvalidInput
 from holdfast.core.limits import shown
 from holdfast.core.requests import Claimed, Enqueued, NewJob
+from holdfast.core.trigger import by_parent
 from holdfast.store.scripts.enqueue import enqueue
 from holdfast.workers.context import Context
 from holdfast.workers.isolation import refuse_while_loading
@@ -49,7 +51,8 @@ class Enqueuing(Generic[P, R]):
         """The same task with these options laid over its own.
 
         `queue, priority, delay, at, ttl, deadline, timeout, retry, tag, tenant, subject, generation, stop_older, group,
-        after, after_ended, idempotency_key, trace_id`; durations in seconds or as timedelta.
+        after, after_ended, idempotency_key, trace_id, when_idle, when_charging, on_event, where`; durations in seconds
+        or as timedelta. `on_event="git:*", where={"branch": "main"}` waits for such an event, emitted from now on.
         """
         chosen = make_options(options)
         if isinstance(chosen.retry, Retry) and set(chosen.retry.permanent) - set(self._spec.permanent):
@@ -60,11 +63,15 @@ class Enqueuing(Generic[P, R]):
 
     def enqueue(self, /, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R]:
         """Store a job that calls the task with these arguments. Durable when it returns."""
-        return self._enqueue([self._job(args, kwargs)])[0]
+        return self._enqueue([_complete(self._job(args, kwargs))])[0]
 
     async def aenqueue(self, /, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R]:
         """The awaitable twin of `enqueue`."""
-        return (await self._aenqueue([self._job(args, kwargs)]))[0]
+        return (await self._aenqueue([_complete(self._job(args, kwargs))]))[0]
+
+    def call(self, /, *args: P.args, **kwargs: P.kwargs) -> Call[R]:
+        """The task with these arguments, for `hf.group` and `hf.chain`. Nothing is stored yet."""
+        return Call(self._access.engine, self._job(args, kwargs))
 
     def enqueue_many(self, payloads: Iterable[Mapping[str, Any]]) -> list[JobHandle[R]]:
         """Store many jobs in one transaction: all of them, or none if one does not fit."""
@@ -98,7 +105,7 @@ class Enqueuing(Generic[P, R]):
     def _jobs(self, payloads: Iterable[Mapping[str, Any]]) -> list[NewJob]:
         if not isinstance(payloads, Iterable) or isinstance(payloads, str | bytes | Mapping):
             raise InvalidInput(f"{shown(payloads)} is not a list of payloads: give one dictionary for each job")
-        jobs = [self._job((), check_arguments(payload)) for payload in payloads]
+        jobs = [_complete(self._job((), check_arguments(payload))) for payload in payloads]
         if len(jobs) > MOST_AT_ONCE:
             raise InvalidInput(f"{len(jobs)} jobs at once are too many; enqueue at most {MOST_AT_ONCE} in one call")
         return jobs
@@ -113,9 +120,16 @@ class Enqueuing(Generic[P, R]):
             arguments = self._spec.schema.with_defaults(arguments)
         if parent is None:
             return prepared.job(self._access.new_id(), payload, arguments)
-        trigger = msgspec.json.encode({"kind": "parent", "job_id": parent.job_id, "run_id": parent.run_id}).decode()
+        trigger = by_parent(parent.job_id, parent.run_id)
         job = prepared.job(self._access.new_id(), payload, arguments, parent_job_id=parent.job_id, trigger=trigger)
         return job if job.trace_id else msgspec.structs.replace(job, trace_id=parent.trace_id)
+
+
+def _complete(job: NewJob) -> NewJob:
+    """Alone, it can wait for the result of another job only if it comes after one."""
+    if not (job.after or job.group_id):
+        check_gaps(job)
+    return job
 
 
 class Task(Enqueuing[P, R]):

@@ -31,12 +31,7 @@ class Waiters:
 
     def wait(self, job_id: JobId, timeout: float | None) -> Job | None:
         """The job once it has ended, or None after `timeout` seconds. Blocks the calling thread only."""
-        from holdfast.workers.runner import is_coroutines_thread
-
-        if is_coroutines_thread():
-            raise InvalidInput(
-                "a coroutine task must `await` the job it waits for, or every coroutine here stands still"
-            )
+        refuse_to_block("the job")
         told = threading.Event()
         unattended: bool | None = None
         ids = {job_id}
@@ -109,6 +104,14 @@ class Waiters:
             ]
         for tell in concerned:
             tell()
+
+
+def refuse_to_block(what: str) -> None:
+    """A coroutine that waits in the way of a function would wait for ever, and everybody beside it too."""
+    from holdfast.workers.runner import is_coroutines_thread
+
+    if is_coroutines_thread():
+        raise InvalidInput(f"a coroutine task must `await` {what} it waits for, or every coroutine here stands still")
 
 
 def warn_if_unattended(found: Why) -> bool | None:

@@ -11,8 +11,11 @@ from msgspec import Struct, structs
 from holdfast.client.apps import load
 from holdfast.client.holdfast import Holdfast
 from holdfast.client.kept import ALONE_S, Kept
+from holdfast.core.addresses import AddressPolicy
 from holdfast.core.errors import InvalidInput
+from holdfast.core.job import Millis
 from holdfast.core.requests import SYSTEM_QUEUE
+from holdfast.core.webhook import TIMEOUT_MS, WEBHOOK, WEBHOOK_QUEUE
 from holdfast.runtime.canary import CANARY
 from holdfast.store.scripts.retention import BENCH
 from holdfast.wire.home import find_home
@@ -20,6 +23,7 @@ from holdfast.wire.peer import INSIDE_VARIABLES
 from holdfast.wire.places import Place, app_words, take
 from holdfast.wire.remote import RemoteEngine
 from holdfast.workers.files import USUAL, LogLimits
+from holdfast.workers.webhook import DELIVERIES, Deliverer
 
 log = logging.getLogger("holdfast.worker")
 
@@ -32,6 +36,8 @@ class Limits(Struct, frozen=True, kw_only=True):
     log: LogLimits = USUAL
     short: float = 5.0
     grace: float = 5.0
+    webhook_allow: tuple[str, ...] = ()
+    webhook_timeout_ms: Millis = TIMEOUT_MS
 
 
 USUAL_LIMITS = Limits()
@@ -51,7 +57,7 @@ def serve(
     os.environ[INSIDE_VARIABLES[0]] = "1"
     try:
         if is_system:
-            hf = system_app(limits.command_slots)
+            hf = system_app(limits)
         else:
             hf = merged([(name, load(name)) for name in apps])
             hf._concurrency = hf._concurrency if limits.concurrency is None else limits.concurrency
@@ -64,9 +70,13 @@ def serve(
             lock.release()
 
 
-def system_app(slots: int | None = None) -> Holdfast:
-    """What every daemon runs by itself: commands of any queue, and the canary."""
-    hf = Holdfast(concurrency={"*": slots or os.cpu_count() or 1, SYSTEM_QUEUE: 2}, commands=True)
+def system_app(limits: Limits = USUAL_LIMITS) -> Holdfast:
+    """What every daemon runs by itself: commands of any queue, the deliveries of webhooks, and the canary."""
+    slots = {"*": limits.command_slots or os.cpu_count() or 1, SYSTEM_QUEUE: 2, WEBHOOK_QUEUE: DELIVERIES}
+    hf = Holdfast(concurrency=slots, commands=True)
+    policy = AddressPolicy.of(limits.webhook_allow)
+    deliverer = Deliverer(hf._access.engine, hf._access.clock, policy, limits.webhook_timeout_ms)
+    hf._built_in[WEBHOOK] = deliverer.spec
 
     @hf.task(name=CANARY, queue=SYSTEM_QUEUE)
     async def canary() -> None:

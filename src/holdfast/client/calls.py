@@ -1,0 +1,120 @@
+"""Calls: a task with its arguments that is not enqueued yet, to be put together to groups and chains."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, TypeAlias, TypeVar
+
+import msgspec
+from msgspec import structs
+
+from holdfast.core.errors import InvalidInput
+from holdfast.core.filling import gaps
+from holdfast.core.group import GroupMode, Needs, OnFailure
+from holdfast.core.limits import shown
+from holdfast.core.requests import Dependency, NewJob
+from holdfast.store.engine import Engine, Ids
+
+R = TypeVar("R")
+
+MOST_MEMBERS = 10_000
+
+
+class Call(Generic[R]):
+    """A task with its arguments and options. Nothing is stored before it is given to `hf.group` or `hf.chain`.
+
+    >>> from holdfast import Holdfast
+    >>> hf = Holdfast("work.db")
+    >>> @hf.task
+    ... def double(x: int) -> int:
+    ...     return 2 * x
+    >>> double.options(priority=5).call(x=21)
+    <Call double>
+    """
+
+    def __init__(self, engine: Engine, job: NewJob) -> None:
+        self.engine = engine
+        self.job = job
+
+    def __repr__(self) -> str:
+        return f"<Call {self.job.task}>"
+
+
+Step: TypeAlias = Call[Any] | Sequence[Call[Any]]
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """The jobs of a group, in their order, and how the group holds them together."""
+
+    mode: GroupMode
+    jobs: list[NewJob]
+
+
+def plan_group(engine: Engine, new_id: Ids, calls: Sequence[Call[Any]], mode: GroupMode, group_id: str) -> Plan:
+    """A group of calls, side by side or one after the other."""
+    if not calls:
+        raise InvalidInput("a group needs at least one call; hf.create_group() makes one that jobs join later")
+    jobs = [_job(engine, new_id, call, group_id) for call in calls]
+    _check(jobs, mode is GroupMode.SEQUENTIAL)
+    return Plan(mode, jobs)
+
+
+def plan_chain(engine: Engine, new_id: Ids, steps: Sequence[Step], on_failure: OnFailure, group_id: str) -> Plan:
+    """A chain of calls. With lists in it, which run side by side, its members wait for each other by themselves."""
+    if all(isinstance(step, Call) for step in steps):
+        return plan_group(engine, new_id, [step for step in steps if isinstance(step, Call)], _SEQUENCE, group_id)
+    if on_failure is OnFailure.SKIP:
+        raise InvalidInput("on_failure 'skip' leaves out one member: it needs a chain of single calls, without lists")
+    needs = Needs.DONE if on_failure is OnFailure.STOP else Needs.ENDED
+    jobs: list[NewJob] = []
+    before: tuple[Dependency, ...] = ()
+    for step in steps:
+        calls = [step] if isinstance(step, Call) else _calls(step)
+        side_by_side = [_job(engine, new_id, call, group_id, before) for call in calls]
+        _check(side_by_side, is_chain=False)
+        jobs += side_by_side
+        before = tuple(Dependency(job.id, needs) for job in side_by_side)
+    return Plan(GroupMode.PARALLEL, _bounded(jobs))
+
+
+_SEQUENCE = GroupMode.SEQUENTIAL
+
+
+def _calls(step: object) -> list[Call[Any]]:
+    if not isinstance(step, list | tuple) or not step:
+        raise InvalidInput(f"{shown(step)} is not a step of a chain: give task.call(…), or a list of such calls")
+    return list(step)
+
+
+def _job(
+    engine: Engine, new_id: Callable[[], str], call: object, group_id: str, after: tuple[Dependency, ...] = ()
+) -> NewJob:
+    if not isinstance(call, Call):
+        raise InvalidInput(f"{shown(call)} is not a call: give task.call(…), which is not enqueued yet")
+    if call.engine is not engine:
+        raise InvalidInput(f"{call!r} belongs to another database; a group is in one")
+    if call.job.group_id is not None:
+        raise InvalidInput(f"{call!r} has a group already; leave out options(group=…)")
+    return structs.replace(call.job, id=new_id(), group_id=group_id, after=(*call.job.after, *after))
+
+
+def _check(jobs: list[NewJob], is_chain: bool) -> None:
+    _bounded(jobs)
+    for number, job in enumerate(jobs):
+        if not job.after and not (is_chain and number):
+            check_gaps(job)
+
+
+def check_gaps(job: NewJob) -> None:
+    """A job that comes after nothing has no result to be filled with."""
+    for name in gaps(job.payload):
+        raise InvalidInput(
+            f"argument {name!r} of task {job.task!r} is PREVIOUS, but no job comes before it; use it in a chain, or "
+            "with options(after=…)"
+        )
+
+
+def _bounded(jobs: list[NewJob]) -> list[NewJob]:
+    if len(jobs) > MOST_MEMBERS:
+        raise InvalidInput(f"{len(jobs)} jobs at once are too many; make a group of at most {MOST_MEMBERS} in one call")
+    return jobs

@@ -1,0 +1,70 @@
+"""Say that something happened, and look at what did.
+
+Every blocking call has an awaitable twin with the prefix `a`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from holdfast.client.caller import what_triggers
+from holdfast.client.store_access import StoreAccess
+from holdfast.core.event import check_pattern, joined_attributes
+from holdfast.core.limits import check_int, check_label, check_name
+from holdfast.store.scripts import events
+from holdfast.store.scripts.events import Emitted, EventPage, EventView
+
+MOST_PER_PAGE = 1_000
+
+
+class Events:
+    """The part of `Holdfast` that has to do with events."""
+
+    _access: StoreAccess
+
+    def emit(self, name: str, /, *, attributes: Mapping[str, object] | None = None, **more: object) -> Emitted:
+        """Say that something happened: `hf.emit("git:commit", branch="main")`. Durable when it returns.
+
+        Jobs that wait for it since before go on (`on_event=`), webhooks are told. `attributes` is for names that are no
+        words of Python. The answer tells how many jobs were `waiting`, as far as they were counted.
+        """
+        told = self._access.write(events.emit, *self._new_event(name, attributes, more))
+        self._access.enqueued()
+        return told
+
+    async def aemit(self, name: str, /, *, attributes: Mapping[str, object] | None = None, **more: object) -> Emitted:
+        """The awaitable twin of `emit`."""
+        told = await self._access.awrite(events.emit, *self._new_event(name, attributes, more))
+        await self._access.aenqueued()
+        return told
+
+    def events(self, name: str | None = None, *, limit: int = 50, cursor: str | None = None) -> EventPage:
+        """A page of events of the last day, newest first, each with what it triggered; `name` may end in `*`."""
+        return self._access.read(events.list_events, *_page(name, limit, cursor))
+
+    async def aevents(self, name: str | None = None, *, limit: int = 50, cursor: str | None = None) -> EventPage:
+        """The awaitable twin of `events`."""
+        return await self._access.aread(events.list_events, *_page(name, limit, cursor))
+
+    def event(self, event_id: str) -> EventView:
+        """An event by its id, with what it triggered."""
+        return self._access.read(events.find_event, check_label("event", event_id))
+
+    async def aevent(self, event_id: str) -> EventView:
+        """The awaitable twin of `event`."""
+        return await self._access.aread(events.find_event, check_label("event", event_id))
+
+    def _new_event(
+        self, name: str, attributes: Mapping[str, object] | None, more: Mapping[str, object]
+    ) -> tuple[Any, ...]:
+        named = (check_name("event", name), joined_attributes(attributes, more))
+        return (self._access.new_id(), *named, self._access.now(), what_triggers())
+
+
+def _page(name: str | None, limit: int, cursor: str | None) -> tuple[str | None, int, str | None]:
+    return (
+        None if name is None else check_pattern("name", name),
+        check_int("limit", limit, 1, MOST_PER_PAGE),
+        None if cursor is None else check_label("cursor", cursor),
+    )

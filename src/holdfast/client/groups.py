@@ -1,0 +1,125 @@
+"""Groups and chains: make them, find them, and hold them as one.
+
+Every blocking call has an awaitable twin with the prefix `a`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from holdfast.client.calls import Call, Plan, Step, plan_chain, plan_group
+from holdfast.client.group_handle import GroupHandle
+from holdfast.client.options import HasId, id_of
+from holdfast.client.store_access import StoreAccess
+from holdfast.core.errors import InvalidInput
+from holdfast.core.group import GroupMode, OnFailure
+from holdfast.core.limits import check_label, shown
+from holdfast.store.scripts import group_jobs, groups
+
+if TYPE_CHECKING:
+    from holdfast.workers.schema import PayloadSchema
+
+
+class Groups:
+    """The part of `Holdfast` that makes and finds groups."""
+
+    _access: StoreAccess
+
+    def group(
+        self, *calls: Call[Any], name: str | None = None, mode: str = "parallel", on_failure: str = "stop"
+    ) -> GroupHandle:
+        """Store a group and all its jobs in one transaction: `hf.group(resize.call(path="a.png"), …)`.
+
+        The jobs run side by side, or one after the other with `mode="sequential"`; then `on_failure` says what happens
+        behind one that fails: `"stop"`, `"continue"` or `"skip"`. At most 10 000 at once.
+        """
+        how, rule, group_id = _mode(mode), _rule(on_failure), self._access.new_id()
+        return self._store(name, rule, group_id, plan_group(*self._origin, calls, how, group_id))
+
+    async def agroup(
+        self, *calls: Call[Any], name: str | None = None, mode: str = "parallel", on_failure: str = "stop"
+    ) -> GroupHandle:
+        """The awaitable twin of `group`."""
+        how, rule, group_id = _mode(mode), _rule(on_failure), self._access.new_id()
+        return await self._astore(name, rule, group_id, plan_group(*self._origin, calls, how, group_id))
+
+    def chain(self, *steps: Step, name: str | None = None, on_failure: str = "stop") -> GroupHandle:
+        """Store jobs that run one after the other: `hf.chain(fetch.call(url=…), parse.call(page=PREVIOUS))`.
+
+        A list is a step of several jobs that run side by side: `hf.chain(a, [b, c], d)` runs d when b and c are done.
+        With `on_failure="stop"` a job that fails cancels those behind it, with `"continue"` they run all the same, and
+        with `"skip"` the next one alone is left out.
+        """
+        rule, group_id = _rule(on_failure), self._access.new_id()
+        return self._store(name, rule, group_id, plan_chain(*self._origin, steps, rule, group_id))
+
+    async def achain(self, *steps: Step, name: str | None = None, on_failure: str = "stop") -> GroupHandle:
+        """The awaitable twin of `chain`."""
+        rule, group_id = _rule(on_failure), self._access.new_id()
+        return await self._astore(name, rule, group_id, plan_chain(*self._origin, steps, rule, group_id))
+
+    def create_group(self, name: str | None = None, *, mode: str = "parallel", on_failure: str = "stop") -> GroupHandle:
+        """An empty group that jobs join by `task.options(group=…)`; a sequential one runs them one after the other."""
+        return self._group_handle(self._access.write(*self._new_group(name, mode, on_failure)))
+
+    async def acreate_group(
+        self, name: str | None = None, *, mode: str = "parallel", on_failure: str = "stop"
+    ) -> GroupHandle:
+        """The awaitable twin of `create_group`."""
+        return self._group_handle(await self._access.awrite(*self._new_group(name, mode, on_failure)))
+
+    def find_group(self, ref: HasId | str) -> GroupHandle:
+        """A group by its id or its name; of several with one name, the newest."""
+        return self._group_handle(self._access.read(groups.head_of_group, id_of(ref)).group.id)
+
+    async def afind_group(self, ref: HasId | str) -> GroupHandle:
+        """The awaitable twin of `find_group`."""
+        return self._group_handle((await self._access.aread(groups.head_of_group, id_of(ref))).group.id)
+
+    @property
+    def _origin(self) -> tuple[Any, Callable[[], str]]:
+        return self._access.engine, self._access.new_id
+
+    def _store(self, name: str | None, rule: OnFailure, group_id: str, plan: Plan) -> GroupHandle:
+        self._access.write(*self._storing(name, rule, group_id, plan))
+        self._access.enqueued()
+        return self._group_handle(group_id)
+
+    async def _astore(self, name: str | None, rule: OnFailure, group_id: str, plan: Plan) -> GroupHandle:
+        await self._access.awrite(*self._storing(name, rule, group_id, plan))
+        await self._access.aenqueued()
+        return self._group_handle(group_id)
+
+    def _storing(self, name: str | None, rule: OnFailure, group_id: str, plan: Plan) -> tuple[Any, ...]:
+        from holdfast.workers.isolation import refuse_while_loading
+
+        refuse_while_loading("enqueuing a group")
+        return (group_jobs.enqueue_group, group_id, _name(name), plan.mode, rule, plan.jobs, self._access.now())
+
+    def _new_group(self, name: str | None, mode: str, on_failure: str) -> tuple[Any, ...]:
+        settings = (_name(name), _mode(mode), _rule(on_failure))
+        return (groups.create_group, self._access.new_id(), *settings, self._access.now())
+
+    def _group_handle(self, group_id: str) -> GroupHandle:
+        return GroupHandle(self._access, group_id, self._schema_of)
+
+    def _schema_of(self, task: str) -> PayloadSchema | None:
+        """How the payload and result of a task are read, where it is known."""
+        return None
+
+
+def _name(name: str | None) -> str | None:
+    return None if name is None else check_label("name", name)
+
+
+def _mode(mode: str) -> GroupMode:
+    if mode not in tuple(GroupMode):
+        raise InvalidInput(f"mode {shown(mode)} is not valid: use 'parallel' or 'sequential'")
+    return GroupMode(mode)
+
+
+def _rule(on_failure: str) -> OnFailure:
+    if on_failure not in tuple(OnFailure):
+        raise InvalidInput(f"on_failure {shown(on_failure)} is not valid: use 'stop', 'continue' or 'skip'")
+    return OnFailure(on_failure)

@@ -1,0 +1,231 @@
+"""One schedule as a program holds it: to look at and to steer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, TypeVar
+
+import msgspec
+
+from holdfast.client.durations import Duration, to_millis
+from holdfast.client.handle import JobHandle
+from holdfast.client.operations import MOST_PER_PAGE
+from holdfast.client.options import Options, make_options
+from holdfast.client.templates import (
+    Payload,
+    Templates,
+    ahandle_of,
+    encoded,
+    handle_of,
+    laid_over,
+    stored_options,
+)
+from holdfast.core.cron import UTC, parse, zone_of
+from holdfast.core.errors import InvalidInput
+from holdfast.core.job import Millis
+from holdfast.core.limits import check_int, check_label, check_name, shown
+from holdfast.core.requests import JobFilter
+from holdfast.core.schedule import MAX_JITTER, Misfire, Overlap
+from holdfast.store.scripts import firing, look, schedules
+from holdfast.store.scripts.look import Page
+from holdfast.store.scripts.schedule_rows import Schedule, ScheduleChanges
+from holdfast.store.scripts.templates import ScheduleOptions
+
+MOST_SHOWN = 100
+
+E = TypeVar("E", bound=StrEnum)
+
+
+class ScheduleHandle:
+    """A schedule to look at and to steer.
+
+    >>> from holdfast import Holdfast
+    >>> hf = Holdfast("work.db")
+    >>> @hf.task
+    ... def clean(days: int) -> str:
+    ...     return f"nothing is older than {days} days"
+    >>> nightly = hf.create_schedule("nightly", cron="30 2 * * *", tz="Europe/Berlin", task=clean, payload={"days": 30})
+    >>> nightly.view().words
+    'At 02:30 every day, Europe/Berlin time'
+    >>> nightly.preview(1)[0].strftime("%H:%M %Z")[:5]
+    '02:30'
+    >>> job = nightly.run_now()
+    >>> hf.drain()
+    1
+    >>> job.result()
+    'nothing is older than 30 days'
+    """
+
+    def __init__(self, client: Templates, schedule: Schedule) -> None:
+        self._client = client
+        self._access = client._access
+        self.id = schedule.id
+        self.name = schedule.name
+
+    def __repr__(self) -> str:
+        return f"<ScheduleHandle {self.name}>"
+
+    def view(self) -> Schedule:
+        """The schedule as it is now: when it fires next, what it skipped and why, and whether it stands still."""
+        return self._access.read(schedules.find_schedule, self.id)
+
+    async def aview(self) -> Schedule:
+        """The awaitable twin of `view`."""
+        return await self._access.aread(schedules.find_schedule, self.id)
+
+    def edit(
+        self,
+        *,
+        name: str | None = None,
+        cron: str | None = None,
+        tz: str | None = None,
+        template: str | None = None,
+        payload: Payload | None = None,
+        misfire: str | None = None,
+        overlap: str | None = None,
+        jitter: Duration | None = None,
+        **options: Any,
+    ) -> Schedule:
+        """Change what is given. Jobs that exist keep what they have, and a new time counts from now on."""
+        changes = _changes(name, cron, tz, template, payload, misfire, overlap, jitter)
+        given = _given(self.name, options, payload)
+        if given is not None:
+            changes = msgspec.structs.replace(changes, options=laid_over(self.view().options, given))
+        return self._changed(self._access.write(schedules.edit_schedule, self.id, changes, self._access.now()))
+
+    async def aedit(
+        self,
+        *,
+        name: str | None = None,
+        cron: str | None = None,
+        tz: str | None = None,
+        template: str | None = None,
+        payload: Payload | None = None,
+        misfire: str | None = None,
+        overlap: str | None = None,
+        jitter: Duration | None = None,
+        **options: Any,
+    ) -> Schedule:
+        """The awaitable twin of `edit`."""
+        changes = _changes(name, cron, tz, template, payload, misfire, overlap, jitter)
+        given = _given(self.name, options, payload)
+        if given is not None:
+            changes = msgspec.structs.replace(changes, options=laid_over((await self.aview()).options, given))
+        return self._changed(await self._access.awrite(schedules.edit_schedule, self.id, changes, self._access.now()))
+
+    def pause(self, reason: str | None = None) -> Schedule:
+        """Fire no more until it is resumed. No tick is missed meanwhile."""
+        return self._access.write(schedules.pause_schedule, self.id, self._access.now(), _reason(reason))
+
+    async def apause(self, reason: str | None = None) -> Schedule:
+        """The awaitable twin of `pause`."""
+        return await self._access.awrite(schedules.pause_schedule, self.id, self._access.now(), _reason(reason))
+
+    def resume(self) -> Schedule:
+        """Fire again, from the next tick on."""
+        return self._access.write(schedules.resume_schedule, self.id, self._access.now())
+
+    async def aresume(self) -> Schedule:
+        """The awaitable twin of `resume`."""
+        return await self._access.awrite(schedules.resume_schedule, self.id, self._access.now())
+
+    def delete(self) -> None:
+        """Forget it. The jobs that it made stay; a template that was made for it alone is archived."""
+        self._access.write(schedules.delete_schedule, self.id, self._access.now())
+
+    async def adelete(self) -> None:
+        """The awaitable twin of `delete`."""
+        await self._access.awrite(schedules.delete_schedule, self.id, self._access.now())
+
+    def run_now(self) -> JobHandle[Any]:
+        """Make a job of it now, paused or not. That is no tick: neither waits for the other."""
+        answer = self._access.write(firing.run_schedule_now, self.id, self._access.new_id(), self._access.now())
+        self._access.enqueued()
+        return handle_of(self._client, answer)
+
+    async def arun_now(self) -> JobHandle[Any]:
+        """The awaitable twin of `run_now`."""
+        answer = await self._access.awrite(firing.run_schedule_now, self.id, self._access.new_id(), self._access.now())
+        await self._access.aenqueued()
+        return await ahandle_of(self._client, answer)
+
+    def preview(self, count: int = 5) -> list[datetime]:
+        """The next moments at which it would fire, in its time zone, whether it is paused or not."""
+        return _moments(self.view(), self._access.now(), count)
+
+    async def apreview(self, count: int = 5) -> list[datetime]:
+        """The awaitable twin of `preview`."""
+        return _moments(await self.aview(), self._access.now(), count)
+
+    def jobs(self, *, limit: int = 50, cursor: str | None = None) -> Page:
+        """A page of the jobs that it made, newest first."""
+        return self._access.read(look.list_jobs, *self._page(limit, cursor))
+
+    async def ajobs(self, *, limit: int = 50, cursor: str | None = None) -> Page:
+        """The awaitable twin of `jobs`."""
+        return await self._access.aread(look.list_jobs, *self._page(limit, cursor))
+
+    def _page(self, limit: int, cursor: str | None) -> tuple[JobFilter, int, str | None]:
+        below = None if cursor is None else check_label("cursor", cursor)
+        return JobFilter(schedule_id=self.id), check_int("limit", limit, 1, MOST_PER_PAGE), below
+
+    def _changed(self, schedule: Schedule) -> Schedule:
+        self.name = schedule.name
+        return schedule
+
+
+def _changes(
+    name: str | None,
+    cron: str | None,
+    tz: str | None,
+    template: str | None,
+    payload: Payload | None,
+    misfire: str | None,
+    overlap: str | None,
+    jitter: Duration | None,
+) -> ScheduleChanges:
+    if cron is not None:
+        parse(cron, tz or UTC)
+    return ScheduleChanges(
+        name=None if name is None else check_name("schedule", name),
+        template=None if template is None else check_label("template", template),
+        cron=cron,
+        timezone=None if tz is None else zone_of(tz).key,
+        payload=None if payload is None else encoded("schedule", payload, None)[0],
+        misfire=None if misfire is None else one_of("misfire", misfire, Misfire),
+        overlap=None if overlap is None else one_of("overlap", overlap, Overlap),
+        jitter_ms=None if jitter is None else to_jitter(jitter),
+    )
+
+
+def _given(name: str, options: Mapping[str, Any], payload: Payload | None) -> ScheduleOptions | None:
+    chosen: Options = make_options(options)
+    return stored_options(name, chosen, payload or {}, ScheduleOptions) if options else None
+
+
+def to_jitter(value: Duration) -> Millis:
+    """How much later a job may come."""
+    return check_int("jitter", to_millis("jitter", value), 0, MAX_JITTER)
+
+
+def one_of(what: str, value: str, kind: type[E]) -> E:
+    """One of the words of a kind, or InvalidInput that names them all."""
+    if value not in tuple(kind):
+        raise InvalidInput(f"{what} {shown(value)} is not valid: use {', '.join(map(repr, map(str, kind)))}")
+    return kind(value)
+
+
+def _moments(schedule: Schedule, now: Millis, count: int) -> list[datetime]:
+    return upcoming(schedule.cron, schedule.timezone, max(now, schedule.settled_until), count)
+
+
+def upcoming(expression: str, tz: str, after: Millis, count: int) -> list[datetime]:
+    """The next ticks after a moment, in their time zone."""
+    ticks = parse(expression, tz).upcoming(after, check_int("count", count, 1, MOST_SHOWN))
+    return [datetime.fromtimestamp(tick / 1000, zone_of(tz)) for tick in ticks]
+
+
+def _reason(reason: str | None) -> str | None:
+    return None if reason is None else check_label("reason", reason, 1_000)

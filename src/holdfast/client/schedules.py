@@ -1,0 +1,147 @@
+"""Schedules: jobs that are made by the clock. Every blocking call has an awaitable twin with the prefix `a`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from holdfast.client.durations import Duration
+from holdfast.client.options import make_options
+from holdfast.client.schedule_handle import ScheduleHandle, one_of, to_jitter, upcoming
+from holdfast.client.templates import (
+    Payload,
+    TaskRef,
+    Templates,
+    encoded,
+    new_template,
+    stored_options,
+    task_and_options,
+)
+from holdfast.core.cron import UTC, parse
+from holdfast.core.errors import InvalidInput
+from holdfast.core.filling import gaps
+from holdfast.core.limits import check_label, check_name
+from holdfast.core.schedule import Misfire, Overlap
+from holdfast.store.scripts import declaring, schedules
+from holdfast.store.scripts.schedule_rows import NewSchedule, Schedule
+from holdfast.store.scripts.templates import ScheduleOptions
+
+if TYPE_CHECKING:
+    from holdfast.workers.schema import PayloadSchema
+
+
+class Schedules(Templates):
+    """The part of `Holdfast` that keeps schedules."""
+
+    def create_schedule(
+        self,
+        name: str,
+        *,
+        cron: str,
+        tz: str = UTC,
+        template: str | None = None,
+        task: TaskRef | None = None,
+        payload: Payload | None = None,
+        misfire: str = Misfire.LATEST,
+        overlap: str = Overlap.SKIP,
+        jitter: Duration = 0,
+        **options: Any,
+    ) -> ScheduleHandle:
+        """Make jobs by the clock: `hf.create_schedule("nightly", cron="30 2 * * *", tz="Europe/Berlin", task=clean)`.
+
+        `cron` has five fields, or six with the seconds last. Jobs are made from a `template`, over which `payload` and
+        options are laid, or of a `task`, for which a template of the same name is made. `misfire` says what becomes of
+        ticks that nobody was there for: `"latest"`, `"skip"` or `"all"`; `overlap` what becomes of a tick while an
+        earlier job has not ended: `"skip"`, `"allow"` or `"supersede"`. With `jitter`, each job comes up to so much
+        later, always the same for one tick.
+        """
+        when = timing(name, cron, tz, misfire, overlap, jitter)
+        made = self._access.write(*self._scheduling(when, template, task, payload, options))
+        return ScheduleHandle(self, made)
+
+    async def acreate_schedule(
+        self,
+        name: str,
+        *,
+        cron: str,
+        tz: str = UTC,
+        template: str | None = None,
+        task: TaskRef | None = None,
+        payload: Payload | None = None,
+        misfire: str = Misfire.LATEST,
+        overlap: str = Overlap.SKIP,
+        jitter: Duration = 0,
+        **options: Any,
+    ) -> ScheduleHandle:
+        """The awaitable twin of `create_schedule`."""
+        when = timing(name, cron, tz, misfire, overlap, jitter)
+        made = await self._access.awrite(*self._scheduling(when, template, task, payload, options))
+        return ScheduleHandle(self, made)
+
+    def schedules(self) -> list[Schedule]:
+        """Every schedule, by name."""
+        return self._access.read(schedules.list_schedules)
+
+    async def aschedules(self) -> list[Schedule]:
+        """The awaitable twin of `schedules`."""
+        return await self._access.aread(schedules.list_schedules)
+
+    def schedule(self, name: str) -> ScheduleHandle:
+        """A schedule by its name, or by its id."""
+        return ScheduleHandle(self, self._access.read(schedules.find_schedule, check_label("schedule", name)))
+
+    async def aschedule(self, name: str) -> ScheduleHandle:
+        """The awaitable twin of `schedule`."""
+        return ScheduleHandle(self, await self._access.aread(schedules.find_schedule, check_label("schedule", name)))
+
+    def preview_cron(self, expression: str, tz: str = UTC, count: int = 5) -> list[datetime]:
+        """The next moments that a cron expression means, in its time zone; nothing is stored."""
+        return upcoming(expression, tz, self._access.now(), count)
+
+    def _scheduling(
+        self,
+        when: dict[str, Any],
+        template: str | None,
+        task: TaskRef | None,
+        payload: Payload | None,
+        options: Mapping[str, Any],
+    ) -> tuple[Any, ...]:
+        name, schedule_id = when["name"], self._access.new_id()
+        if (template is None) == (task is None):
+            raise InvalidInput(f"schedule {name!r} needs something to make jobs of: give either template= or task=")
+        if task is None:
+            text, arguments = encoded(name, payload, None)
+            laid = stored_options(name, make_options(options), arguments, ScheduleOptions)
+            made = NewSchedule(
+                id=schedule_id, template=check_label("template", template), payload=text, options=laid, **when
+            )
+            return (schedules.put_schedule, made, self._access.now())
+        called, chosen = task_and_options(task, options)
+        schema = self._schema_of(called) if isinstance(task, str) else task._spec.schema
+        text, arguments = encoded(called, payload, None) if schema is None else complete_payload(schema, payload)
+        own = new_template(schedule_id, name, called, text, arguments, chosen)
+        return (declaring.schedule_task, own, NewSchedule(id=schedule_id, template=name, **when), self._access.now())
+
+
+def timing(name: str, cron: str, tz: str, misfire: str, overlap: str, jitter: Duration) -> dict[str, Any]:
+    """The name of a schedule and when it fires, checked."""
+    parse(cron, tz)
+    return {
+        "name": check_name("schedule", name),
+        "cron": cron,
+        "timezone": tz,
+        "misfire": one_of("misfire", misfire, Misfire),
+        "overlap": one_of("overlap", overlap, Overlap),
+        "jitter_ms": to_jitter(jitter),
+    }
+
+
+def complete_payload(schema: PayloadSchema, payload: Payload | None) -> tuple[str, Payload]:
+    """A payload that fits the hints of its task, as JSON and by name: nobody adds to it later."""
+    from holdfast.workers.schema import check_arguments
+
+    text, arguments = schema.encode((), {} if payload is None else check_arguments(payload))
+    for name in gaps(text):
+        raise InvalidInput(f"argument {name!r} is PREVIOUS, but nothing comes before the job of a schedule")
+    return text, schema.with_defaults(arguments)
