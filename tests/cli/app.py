@@ -29,6 +29,16 @@ def hold(ctx: Context, until: str) -> None:
         time.sleep(0.01)
 
 
+@hf.task
+def announce(ctx: Context, name: str) -> str:
+    return ctx.emit(name).id
+
+
+@hf.task(subprocess=True)
+async def announce_alone(ctx: Context, name: str) -> str:
+    return (await ctx.aemit(name)).id
+
+
 @hf.task(retry=Retry(1, initial=0))
 def second_time(path: str) -> str:
     """Fails once."""

@@ -51,7 +51,7 @@ def test_a_group_is_found_by_its_name(sh: Shell) -> None:
     sh.ok("wait", job)
     view = sh.ok("group", "show", "release", "--json").json
     assert (view["group"]["id"], view["status"], list(view["members"].values())) == (group, "COMPLETED", ["DONE"])
-    assert sh.ok("group", "show", group).lines[0] == f"group    {group}"
+    assert sh.ok("group", "show", group).lines[0].split() == ["group", group]
     assert any("release" in line and "1 of 1" in line for line in sh.ok("group", "ls").lines)
     assert sh.ok("ls", "--group", "release", "-q").lines == [str(job)]
 
@@ -62,6 +62,22 @@ def test_a_group_is_cancelled_as_a_whole(sh: Shell) -> None:
         sh.number("enqueue", "double", '{"x": 1}', "--group", "doomed", "--delay", "1h")
     assert "this would cancel 2 jobs" in sh("group", "cancel", "doomed").err
     assert sh.ok("group", "cancel", "doomed", "--yes").out == "2 cancelled, 0 asked to stop\n"
+
+
+def test_a_group_is_waited_for_and_made_anew(sh: Shell, tmp_path: Path) -> None:
+    sh.ok("group", "create", "anew", "--sequential")
+    for path in (tmp_path / "one", tmp_path / "two"):
+        sh.ok("enqueue", "second_time", f'{{"path": "{path}"}}', "--group", "anew", "--retries", 0)
+    waited = sh("group", "wait", "anew")
+    assert (waited.code, waited.out.split()[0]) == (1, "CANCELLED")
+    assert "100% 1 cancelled, 1 failed" in sh.ok("group", "show", "anew").out
+    assert "this would retry 2 jobs" in sh("group", "retry", "anew").err
+    assert sh.ok("group", "retry", "anew", "--yes").out == "2 made anew\n"
+    assert sh("group", "wait", "anew").code == 1
+    sh.ok("group", "retry", "anew", "--yes")
+    view = sh.ok("group", "wait", "anew", "--json").json
+    assert (view["status"], view["counts"], view["progress"]) == ("COMPLETED", {"DONE": 2}, 1)
+    assert sh.ok("group", "retry", "anew").out == "nothing to retry\n"
 
 
 def test_a_group_nobody_knows_is_told(sh: Shell) -> None:

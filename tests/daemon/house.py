@@ -203,6 +203,20 @@ class House:
 
 
 @contextmanager
+def two_houses(side: Path, settings: str) -> Iterator[tuple[House, House]]:
+    """Two homes with the same settings."""
+    with short_folder() as folder:
+        pair = House(folder / "a", side), House(folder / "b", side)
+        for house in pair:
+            house.settings(settings)
+        try:
+            yield pair
+        finally:
+            for house in pair:
+                house.clear()
+
+
+@contextmanager
 def short_folder() -> Iterator[Path]:
     """A folder whose name leaves room for a socket's."""
     folder = Path(tempfile.mkdtemp(prefix="hf-"))

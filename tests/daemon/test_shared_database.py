@@ -17,21 +17,15 @@ from holdfast.store.postgres.engine import PostgresEngine
 from tests.chaos import checker
 from tests.chaos.journal import entries
 from tests.chaos.processes import PATIENCE_S, until
-from tests.daemon.house import House, is_alive, short_folder
+from tests.daemon.house import House, is_alive, two_houses
 
 
 @pytest.fixture
 def houses(side: Path, postgres_url: str, postgres_schema: str) -> Iterator[tuple[House, House]]:
     """Two homes with the same database in their settings, and a short lease."""
-    with short_folder() as folder:
-        pair = House(folder / "a", side), House(folder / "b", side)
-        for house in pair:
-            house.settings(f'[daemon]\nstore = "{postgres_url}"\nschema = "{postgres_schema}"\nlease = "600ms"\n')
-        try:
-            yield pair
-        finally:
-            for house in pair:
-                house.clear()
+    settings = f'[daemon]\nstore = "{postgres_url}"\nschema = "{postgres_schema}"\nlease = "600ms"\n'
+    with two_houses(side, settings) as pair:
+        yield pair
 
 
 @pytest.fixture

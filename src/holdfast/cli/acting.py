@@ -197,7 +197,7 @@ def _which(hf: Client, jobs: list[str] | None, wanted: dict[str, Any]) -> dict[s
             + (", not both" if jobs else "")
         )
     if "group" in wanted:
-        wanted["group"] = find_group(hf, wanted["group"])
+        wanted["group"] = find_group(hf, wanted["group"]).id
     if "state" in wanted:
         unknown = [name for name in wanted["state"] if name not in tuple(StateName)]
         if unknown:

@@ -23,6 +23,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "worker": "worker",
         "sessions": "sessions",
         "doctor": "doctor",
+        "simulate": "simulate",
     },
     "Jobs": {
         "run": "run",
@@ -36,6 +37,14 @@ SECTIONS: dict[str, dict[str, str]] = {
         "retry": "acting",
         "move": "acting",
         "group": "group",
+    },
+    "Time and events": {
+        "schedule": "schedule",
+        "template": "template",
+        "emit": "events",
+        "events": "events",
+        "watch": "watch",
+        "webhook": "webhook",
     },
     "Queues": {
         "queue": "queues",

@@ -42,6 +42,37 @@ def named_groups(context: click.Context, incomplete: str) -> list[str]:
     return sorted({name for name in names if name.startswith(incomplete)})
 
 
+def named_schedules(context: click.Context, incomplete: str) -> list[tuple[str, str]]:
+    """The names of the schedules, and what their expressions mean."""
+    found = _dicts(_ask(context, "GET", "/v1/schedules"))
+    return [(str(one["name"]), str(one["words"])) for one in found if str(one["name"]).startswith(incomplete)]
+
+
+def named_templates(context: click.Context, incomplete: str) -> list[str]:
+    """The names of the templates that are in use."""
+    found = _dicts(_ask(context, "GET", "/v1/templates"))
+    return [str(one["name"]) for one in found if str(one["name"]).startswith(incomplete)]
+
+
+def time_zones(context: click.Context, incomplete: str) -> list[str]:
+    """The time zones that this machine knows."""
+    from zoneinfo import available_timezones
+
+    return sorted(name for name in available_timezones() if name.lower().startswith(incomplete.lower()))
+
+
+def named_webhooks(context: click.Context, incomplete: str) -> list[str]:
+    """The names of the webhooks."""
+    found = _dicts(_ask(context, "GET", "/v1/webhooks"))
+    return [str(hook["name"]) for hook in found if str(hook["name"]).startswith(incomplete)]
+
+
+def named_watches(context: click.Context, incomplete: str) -> list[str]:
+    """The names of the watches."""
+    found = _dicts(_ask(context, "GET", "/v1/watches"))
+    return [str(watch["name"]) for watch in found if str(watch["name"]).startswith(incomplete)]
+
+
 def states(context: click.Context, incomplete: str) -> list[str]:
     """The nine states."""
     from holdfast.core.job import StateName

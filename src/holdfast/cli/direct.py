@@ -56,9 +56,11 @@ def direct(
     who = f"holdfast direct -- {command[0]}"[:200]
     reserving = hf.reserve(scope, wait=seconds("wait", wait), ttl=seconds("ttl", ttl) or 0, reserved_by=who)
     with Progress(f"waiting until nothing runs{where}"):
-        reservation = reserving.__enter__()
+        held = reserving.__enter__()
     try:
         code = _run(command)
+        if not held.is_held:
+            say("holdfast: the reservation had run out before the command ended; jobs may have run beside it")
     finally:
         try:
             reserving.__exit__(None, None, None)
@@ -66,7 +68,7 @@ def direct(
             # The command has ended all the same, and its exit code is what counts.
             say(f"holdfast: the reservation could not be given back, it ends with this process: {error}")
     if json:
-        show_json({"reservation": reservation, "exit_code": code})
+        show_json({"reservation": held.row, "exit_code": code})
     raise Ended(code)
 
 

@@ -31,6 +31,11 @@ def enqueue(
     subject: job_options.Subject = None,
     group: job_options.Group = None,
     after: job_options.After = None,
+    after_ended: job_options.AfterEnded = None,
+    when_idle: job_options.WhenIdle = False,
+    when_charging: job_options.WhenCharging = False,
+    on_event: job_options.OnEvent = None,
+    where: job_options.Where = None,
     key: Annotated[str | None, Option(metavar="KEY", help="An idempotency key: the same one twice is one job.")] = None,
     wait: Annotated[bool, Option("--wait", help="Wait for the result and print it.")] = False,
     home: HomeOption = None,
@@ -58,8 +63,13 @@ def enqueue(
         subject=subject,
         group=group,
         after=after,
+        after_ended=after_ended,
+        when_idle=when_idle,
+        when_charging=when_charging,
+        on_event=on_event,
+        where=where,
     )
-    handle = hf.enqueue(task, _object(payload), idempotency_key=key, **options)
+    handle = hf.enqueue(task, read_object(payload), idempotency_key=key, **options)
     if wait:
         from holdfast.cli.wait import print_result
 
@@ -70,7 +80,8 @@ def enqueue(
         print(handle.number)
 
 
-def _object(given: str) -> dict[str, Any]:
+def read_object(given: str) -> dict[str, Any]:
+    """The arguments of a job as they were typed, or as they come from standard input."""
     import msgspec
 
     text = sys.stdin.read() if given == "-" else given

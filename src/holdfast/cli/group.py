@@ -6,16 +6,21 @@ from typing import TYPE_CHECKING, Annotated
 
 from holdfast.cli.completion import named_groups
 from holdfast.cli.options import HomeOption, JsonOption, YesOption, client
-from holdfast.cli.output import paint, show_fields, show_json, show_table, state_text
+from holdfast.cli.output import bar, paint, show_fields, show_json, show_table, state_text
 from holdfast.cli.times import ago, when
 from holdfast.cli.words import Argument, Option, group_of
-from holdfast.core.errors import NotFound
+from holdfast.client.waiting import Countdown
+from holdfast.core.errors import NotFound, StillRunning
+from holdfast.core.group import GroupStatus
+from holdfast.core.job import TERMINAL, StateName
 from holdfast.core.limits import shown
 
 if TYPE_CHECKING:
+    from holdfast.client.group_handle import GroupHandle
     from holdfast.client.remote import Client
+    from holdfast.store.scripts.groups import GroupView
 
-PAGE = 200
+LOOK_S = 1.0
 
 
 GroupArgument = Annotated[str, Argument("GROUP", help="A group's id or name.", complete=named_groups)]
@@ -62,8 +67,8 @@ def list_(
         return
     rows = []
     for row in page.groups:
-        view = hf.group(row.id).view()
-        done = sum(state == "DONE" for state in view.members.values())
+        view = hf.find_group(row.id).view()
+        done = view.counts.get(StateName.DONE, 0)
         rows.append(
             [
                 row.id,
@@ -87,7 +92,8 @@ def show(group: GroupArgument, home: HomeOption = None, json: JsonOption = False
     from holdfast.cli.jobs_shown import detail, numbered, what
 
     hf = client(home)
-    view = hf.group(find_group(hf, group)).view()
+    handle = find_group(hf, group)
+    view = handle.view()
     if json:
         show_json(view)
         return
@@ -96,13 +102,14 @@ def show(group: GroupArgument, home: HomeOption = None, json: JsonOption = False
             ("group", view.group.id),
             ("name", view.group.name),
             ("status", paint(state_text(view.status))),
+            ("progress", _progress(view)),
             ("mode", f"{view.group.mode}, on failure: {view.group.on_failure}"),
             ("created", when(view.group.created_at)),
         ]
     )
     if view.members:
         print()
-        jobs = [hf.job(job_id).job for job_id in view.members]
+        jobs = handle.members()
         show_table(
             ["job", "state", "what", "detail"],
             [[str(job.number), state_text(job.state.name), what(job), numbered(detail(job), hf)] for job in jobs],
@@ -117,10 +124,9 @@ def cancel(group: GroupArgument, yes: YesOption = False, home: HomeOption = None
       holdfast group cancel release
     """
     from holdfast.cli.asking import confirm
-    from holdfast.core.job import TERMINAL
 
     hf = client(home)
-    handle = hf.group(find_group(hf, group))
+    handle = find_group(hf, group)
     live = sum(state not in TERMINAL for state in handle.view().members.values())
     confirm("Cancel", live, yes=yes)
     done = handle.cancel()
@@ -130,21 +136,79 @@ def cancel(group: GroupArgument, yes: YesOption = False, home: HomeOption = None
         print(f"{done.cancelled} cancelled, {done.requested} asked to stop")
 
 
+def retry(group: GroupArgument, yes: YesOption = False, home: HomeOption = None, json: JsonOption = False) -> None:
+    """Make every job of a group anew that has ended without being done.
+
+    They stay in the group, in their order, and take the places of the old ones. A sequential group must have ended.
+
+    \b
+    Examples:
+      holdfast group retry release
+    """
+    from holdfast.cli.asking import confirm
+    from holdfast.store.scripts.group_jobs import STAYS
+
+    hf = client(home)
+    handle = find_group(hf, group)
+    again = sum(state in TERMINAL and state not in STAYS for state in handle.view().members.values())
+    confirm("Retry", again, yes=yes)
+    made = handle.retry()
+    if json:
+        show_json([job.id for job in made])
+    else:
+        print(f"{len(made)} made anew" if made else "nothing to retry")
+
+
+def wait(
+    group: GroupArgument,
+    timeout: Annotated[str | None, Option(metavar="TIME", help="How long to wait at most: 90s, 2h.")] = None,
+    home: HomeOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Wait until every job of a group has ended.
+
+    The exit code is 0 if all are done, and 1 otherwise.
+
+    \b
+    Examples:
+      holdfast group wait release --timeout 1h && echo released
+    """
+    from holdfast.cli.failing import FAILED, Ended
+    from holdfast.cli.progress import Progress
+    from holdfast.cli.times import seconds
+
+    handle = find_group(client(home), group)
+    left = Countdown(seconds("timeout", timeout))
+    with Progress(f"waiting for {group}") as shown_progress:
+        while True:
+            try:
+                handle.wait(min(LOOK_S, left.seconds()))
+                break
+            except StillRunning:
+                if left.seconds() == 0:
+                    raise
+                shown_progress.at(handle.view().progress, 1)
+    view = handle.view()
+    show_json(view) if json else print(paint(f"{state_text(view.status)}  {_progress(view)}"))
+    if view.status is not GroupStatus.COMPLETED:
+        raise Ended(FAILED)
+
+
+def _progress(view: GroupView) -> str:
+    counted = ", ".join(f"{count} {state.lower()}" for state, count in sorted(view.counts.items()))
+    return f"▕{bar(view.progress)}▏{view.progress:4.0%} {counted}".rstrip()
+
+
 group = group_of(
     "group",
     "Make and look at groups: jobs that belong together.",
-    {"create": create, "ls": list_, "show": show, "cancel": cancel},
+    {"create": create, "ls": list_, "show": show, "wait": wait, "cancel": cancel, "retry": retry},
 )
 
 
-def find_group(hf: Client, ref: str) -> str:
-    """The id of a group by its id or its name; of several with one name, the newest."""
-    cursor = None
-    while True:
-        page = hf.groups(limit=PAGE, cursor=cursor)
-        for row in page.groups:
-            if ref in (row.id, row.name):
-                return row.id
-        cursor = page.cursor
-        if cursor is None:
-            raise NotFound(f"there is no group {shown(ref)}; make it with: holdfast group create {ref}")
+def find_group(hf: Client, ref: str) -> GroupHandle:
+    """A group by its id or its name; of several with one name, the newest."""
+    try:
+        return hf.find_group(ref)
+    except NotFound:
+        raise NotFound(f"there is no group {shown(ref)}; make it with: holdfast group create {ref}") from None

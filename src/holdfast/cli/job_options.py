@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from holdfast.cli.completion import jobs, queues
 from holdfast.cli.times import moment, seconds
 from holdfast.cli.words import Option
+from holdfast.core.errors import InvalidInput
+from holdfast.core.limits import shown
 
 if TYPE_CHECKING:
     from holdfast.client.remote import Client
@@ -27,6 +29,18 @@ Group = Annotated[str | None, Option(metavar="GROUP", help="The group it belongs
 After = Annotated[
     list[str] | None, Option(metavar="JOB", help="Only after this job is done. Repeatable.", complete=jobs)
 ]
+AfterEnded = Annotated[
+    list[str] | None,
+    Option(metavar="JOB", help="Only after this job has ended, whatever the outcome. Repeatable.", complete=jobs),
+]
+WhenIdle = Annotated[bool, Option("--when-idle", help="Only while nobody uses the machine.")]
+WhenCharging = Annotated[bool, Option("--when-charging", help="Only while the machine has mains power.")]
+OnEvent = Annotated[
+    str | None, Option(metavar="NAME", help="Only after this event, emitted from now on; git:* means any ending.")
+]
+Where = Annotated[
+    list[str] | None, Option(metavar="KEY=VALUE", help="What the event must have. Repeatable: one event has it all.")
+]
 
 
 def options(
@@ -44,12 +58,17 @@ def options(
     subject: str | None,
     group: str | None,
     after: list[str] | None,
+    after_ended: list[str] | None,
+    when_idle: bool,
+    when_charging: bool,
+    on_event: str | None,
+    where: list[str] | None,
 ) -> dict[str, Any]:
     """What was said about a job, as the SDK takes it."""
     if group is not None:
         from holdfast.cli.group import find_group
 
-        group = find_group(hf, group)
+        group = find_group(hf, group).id
     return {
         "queue": queue,
         "priority": priority,
@@ -64,4 +83,22 @@ def options(
         "subject": subject and subject.replace("{", "{{").replace("}", "}}"),
         "group": group,
         "after": [hf.job(job) for job in after] if after else None,
+        "after_ended": [hf.job(job) for job in after_ended] if after_ended else None,
+        "when_idle": when_idle or None,
+        "when_charging": when_charging or None,
+        "on_event": on_event,
+        "where": attributes("--where ", where) if where else None,
     }
+
+
+def attributes(said_by: str, given: list[str] | None) -> dict[str, str]:
+    """`KEY=VALUE` words as attributes of an event."""
+    found: dict[str, str] = {}
+    for word in given or ():
+        name, is_set, value = word.partition("=")
+        if not is_set:
+            raise InvalidInput(f"{said_by}{shown(word)} is not an attribute: write KEY=VALUE")
+        if name in found:
+            raise InvalidInput(f"{said_by}{shown(name)} is given twice; an event has one value for each name")
+        found[name] = value
+    return found

@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from holdfast.cli.output import bar
-from holdfast.cli.times import ago, length
+from holdfast.cli.times import ago, length, local
 from holdfast.core.errors import NotFound
 from holdfast.core.job import Job, Running, Scheduled, StateName
 from holdfast.core.requests import COMMAND
@@ -20,8 +20,13 @@ _UUID = re.compile(r"'?([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})'?")
 
 def what(job: Job) -> str:
     """The name of the task; for a command, its words."""
-    if job.task != COMMAND:
-        return job.task
+    return what_runs(job.task, job.payload)
+
+
+def what_runs(task: str, payload: str) -> str:
+    """The same for what is not a job yet."""
+    if task != COMMAND:
+        return task
     import shlex
 
     import msgspec
@@ -29,16 +34,17 @@ def what(job: Job) -> str:
     from holdfast.observe.redact import redacted
 
     try:
-        return shlex.join(redacted(msgspec.json.decode(job.payload)["argv"]))
+        return shlex.join(redacted(msgspec.json.decode(payload)["argv"]))
     except (msgspec.DecodeError, KeyError, TypeError):
-        return job.task
+        return task
 
 
 def detail(job: Job) -> str:
     """What is worth saying about it in its present state."""
     match job.state:
         case Scheduled(until=until, reason=reason):
-            said = ago(until) if until is not None else "waits for other jobs"
+            waits = "waits for other jobs" if job.wait_for_event is None else f"waits (event {job.wait_for_event})"
+            said = ago(until) if until is not None else waits
             return f"{said}: {reason}" if reason else said
         case Running(since=since, cancel_requested_at=asked):
             said = f"for {length(time.time() * 1000 - since)}"
@@ -72,6 +78,13 @@ def numbered(text: str, hf: Client | None = None) -> str:
         return str(NUMBERS.get(job_id, found[0]))
 
     return _UUID.sub(number, text)
+
+
+def triggered(trigger: str | None, hf: Client) -> str:
+    """What triggered a job, a run or an event, in words."""
+    from holdfast.core.trigger import words
+
+    return numbered(words(trigger, local), hf)
 
 
 def is_over(name: StateName) -> bool:

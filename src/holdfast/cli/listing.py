@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
+from holdfast.cli.completion import named_schedules
 from holdfast.cli.failing import say
 from holdfast.cli.group import find_group
-from holdfast.cli.jobs_shown import detail, filters, numbered, what
+from holdfast.cli.jobs_shown import detail, filters, numbered, triggered, what
 from holdfast.cli.options import (
     ErrorOption,
     GroupOption,
@@ -42,6 +43,10 @@ def ls(
     cursor: Annotated[
         str | None, Option(metavar="CURSOR", help="Go on where a page ended; --json prints its cursor.")
     ] = None,
+    schedule: Annotated[
+        str | None,
+        Option("--schedule", metavar="SCHEDULE", help="Only those of this schedule.", complete=named_schedules),
+    ] = None,
     everything: Annotated[bool, Option("--all", "-a", help="The daemon's own jobs too, such as canaries.")] = False,
     quiet: Annotated[bool, Option("--quiet", "-q", help="Print the numbers alone.")] = False,
     home: HomeOption = None,
@@ -56,7 +61,11 @@ def ls(
       holdfast cancel $(holdfast ls -q --queue build)
     """
     hf = client(home)
-    wanted = filters(state, queue, task, tag, group and find_group(hf, group), error)
+    wanted = filters(state, queue, task, tag, group and find_group(hf, group).id, error)
+    if schedule is not None:
+        from holdfast.store.scripts.schedules import find_schedule
+
+        wanted["schedule"] = hf.engine.query(find_schedule, schedule).id
     page = hf.jobs(
         limit=limit,
         cursor=cursor,
@@ -88,5 +97,5 @@ def _row(hf: Client, job: Job) -> list[str]:
         job.queue,
         ago(job.created_at),
         str(job.attempts),
-        numbered(detail(job), hf),
+        ", ".join(filter(None, [numbered(detail(job), hf), job.schedule_id and triggered(job.trigger, hf)])),
     ]

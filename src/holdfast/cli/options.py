@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import click
+
 from holdfast.cli.completion import jobs, queues, states, tasks
 from holdfast.cli.failing import speak_up
 from holdfast.cli.words import Argument, Option
@@ -50,6 +52,11 @@ def client(home: Path | None) -> Client:
 
 
 def choose(home: Path | None) -> None:
-    """Make this home the one that everything here means."""
+    """Make this home the one that everything here means, and this command the program that calls."""
+    from holdfast.client.caller import name_program
+
+    context = click.get_current_context(silent=True)
+    if context is not None:
+        name_program(context.command_path)
     if home is not None:
         os.environ[HOME] = str(home)

@@ -33,6 +33,11 @@ def run(
     subject: job_options.Subject = None,
     group: job_options.Group = None,
     after: job_options.After = None,
+    after_ended: job_options.AfterEnded = None,
+    when_idle: job_options.WhenIdle = False,
+    when_charging: job_options.WhenCharging = False,
+    on_event: job_options.OnEvent = None,
+    where: job_options.Where = None,
     env: Annotated[
         list[str] | None,
         Option("--env", "-e", metavar="NAME=VALUE", help="A variable for it; NAME alone takes it from here."),
@@ -62,6 +67,7 @@ def run(
       holdfast run -- make world
       holdfast run --wait --retries 3 -- ./deploy.sh staging
       holdfast run --at 02:00 --queue night -- sh -c 'du -s /home > usage.txt'
+      holdfast run --when-idle --when-charging --on-event git:commit --where branch=main -- make world
     """
     from holdfast.cli.command_client import CommandClient
 
@@ -82,6 +88,11 @@ def run(
         subject=subject,
         group=group,
         after=after,
+        after_ended=after_ended,
+        when_idle=when_idle,
+        when_charging=when_charging,
+        on_event=on_event,
+        where=where,
     )
     handle = hf.command(
         *command,
@@ -93,7 +104,7 @@ def run(
         **options,
     )
     if wait:
-        _wait(hf.job(handle.id), json=json)
+        wait_for_command(hf.job(handle.id), json=json)
     elif json:
         show_json(handle.job)
     else:
@@ -112,7 +123,8 @@ def _variables(given: list[str] | None) -> dict[str, str] | None:
     return found or None
 
 
-def _wait(handle: JobHandle[Any], *, json: bool) -> None:
+def wait_for_command(handle: JobHandle[Any], *, json: bool) -> None:
+    """Stream what a command says, and end with its exit code."""
     from holdfast.cli.logs import stream
 
     number = handle.number

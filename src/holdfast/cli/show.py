@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.cli.jobs_shown import detail, numbered, progress, what
+from holdfast.cli.jobs_shown import detail, numbered, progress, triggered, what
 from holdfast.cli.options import HomeOption, JobArgument, JsonOption, client
-from holdfast.cli.output import DIM, Coloured, clean, paint, show_fields, show_json, show_table, state_text
+from holdfast.cli.output import DIM, YELLOW, Coloured, clean, paint, show_fields, show_json, show_table, state_text
 from holdfast.cli.times import length, local, when
 from holdfast.core.job import Done, Failed, Job
 from holdfast.core.run import Run
+from holdfast.store.scripts.conditions import Condition, ConditionKind
 
 if TYPE_CHECKING:
     from holdfast.client.remote import Client
@@ -29,15 +30,20 @@ def show(job: JobArgument, home: HomeOption = None, json: JsonOption = False) ->
     handle = hf.job(job)
     found, runs = handle.job, handle.runs
     if json:
-        show_json({"job": found, "runs": runs})
+        show_json({"job": found, "runs": runs, "conditions": handle.conditions()})
         return
     if job.isdigit() and int(job) != found.number:
         print(f"job {job} was continued by a retry:")
     show_fields(_fields(hf, found, runs))
+    waited = handle.conditions()
+    if waited:
+        print()
+        show_table(["condition", "", "came true"], [_condition(hf, condition) for condition in waited])
     if runs:
         print()
         show_table(
-            ["run", "status", "started", "took", "error"], [_row(run, number) for number, run in enumerate(runs, 1)]
+            ["run", "status", "started", "took", "triggered by", "error"],
+            [_row(hf, run, number) for number, run in enumerate(runs, 1)],
         )
         if isinstance(found.state, Failed) and runs[-1].traceback:
             from holdfast.observe.redact import redacted_text
@@ -75,6 +81,7 @@ def _fields(hf: Client, job: Job, runs: list[Run]) -> list[tuple[str, str | None
         ("deadline", when(job.deadline)),
         ("retry of", job.retry_of and f"job {numbered(job.retry_of, hf)}"),
         ("child of", job.parent_job_id and f"job {numbered(job.parent_job_id, hf)}"),
+        ("trigger", triggered(job.trigger, hf)),
         ("artifacts", _artifacts(runs)),
         ("trace", job.trace_id),
     ]
@@ -89,9 +96,27 @@ def _artifacts(runs: list[Run]) -> str | None:
     return ", ".join(f"{item['name']} ({item['size']} bytes)" for item in msgspec.json.decode(named[-1]))
 
 
-def _row(run: Run, number: int) -> list[str]:
+def _condition(hf: Client, condition: Condition) -> list[str]:
+    match condition.kind:
+        case ConditionKind.TIME:
+            what = local(condition.at)
+        case ConditionKind.EVENT:
+            wanted = "".join(f" {name}={value}" for name, value in sorted(condition.attributes.items()))
+            what = f"{condition.event}{wanted}"
+        case ConditionKind.IDLE | ConditionKind.CHARGING:
+            what = "the machine"
+        case _:
+            what = f"job {numbered(condition.job_id or '', hf)}"
+    if not condition.is_met:
+        return [condition.kind, what, Coloured("not yet", YELLOW)]
+    by = f"by event {condition.event_name or ''} {condition.event_id}" if condition.event_id else ""
+    return [condition.kind, what, f"{local(condition.met_at) or 'yes'} {by}".rstrip()]
+
+
+def _row(hf: Client, run: Run, number: int) -> list[str]:
     from holdfast.observe.redact import redacted_text
 
     error = run.error or (f"exit code {run.exit_code}" if run.exit_code else "")
     took = length(run.duration_ms)
-    return [str(number), state_text(run.status or "RUNNING"), local(run.started_at), took, redacted_text(error)]
+    status = state_text(run.status or "RUNNING")
+    return [str(number), status, local(run.started_at), took, triggered(run.trigger, hf), redacted_text(error)]

@@ -11,6 +11,7 @@ from holdfast.cli.queues import is_in_use, show_queues
 from holdfast.cli.times import ago, length
 
 if TYPE_CHECKING:
+    from holdfast.store.scripts.machines import Machine
     from holdfast.store.scripts.reserve import Reservation
     from holdfast.store.scripts.stats import Stats
     from holdfast.store.scripts.workers import Worker
@@ -27,10 +28,13 @@ def status(home: HomeOption = None, json: JsonOption = False) -> None:
     """
     hf = client(home)
     daemon, stats, workers, reservations = hf.daemon(), hf.stats(), hf.workers(), hf.reservations()
+    machines = hf.machines()
     if json:
-        show_json({"daemon": daemon, "stats": stats, "workers": workers, "reservations": reservations})
+        show_json(
+            {"daemon": daemon, "stats": stats, "workers": workers, "reservations": reservations, "machines": machines}
+        )
         return
-    show_fields(_fields(daemon, stats, reservations))
+    show_fields(_fields(daemon, stats, reservations) + _machines(machines, daemon.node))
     print()
     show_table(
         ["worker", "pid", "state", "running", "restarts", "queues"],
@@ -56,6 +60,16 @@ def _fields(daemon: DaemonStatus, stats: Stats, reservations: list[Reservation])
     ]
 
 
+def _machines(machines: list[Machine], own: str) -> list[tuple[str, str | None]]:
+    """Whether each machine is idle and charging; the others are named."""
+    lines: list[tuple[str, str | None]] = []
+    for machine in machines:
+        where = "" if machine.node == own else f" (on {machine.node})"
+        lines.append(("idle", f"{'yes' if machine.is_idle else 'no'}, {machine.idle}{where}"))
+        lines.append(("charging", f"{'yes' if machine.is_charging else 'no'}, {machine.charging}{where}"))
+    return lines
+
+
 def _size(daemon: DaemonStatus) -> str:
     if daemon.dialect != "sqlite":
         return ""
@@ -69,6 +83,8 @@ def _size(daemon: DaemonStatus) -> str:
 
 def _reserved(held: Reservation) -> str:
     what = "everything" if held.scope == "*" else f"queue {held.scope}"
+    if held.status == "WAITING":
+        return f"{what} by {held.reserved_by}, once it is given back"
     granted = f"since {ago(held.granted_at)}" if held.granted_at is not None else "waits for what runs there"
     return f"{what} by {held.reserved_by}, {granted}, until {ago(held.expires_at)}"
 

@@ -55,9 +55,9 @@ class Argument:
 
 def command_of(name: str, function: Callable[..., None]) -> click.Command:
     """The command that calls a function with what was said."""
-    hints = get_type_hints(function, include_extras=True)
-    parameters = [_parameter(parameter, hints[parameter.name]) for parameter in _signature(function)]
-    has_rest = any(isinstance(said, Argument) and said.is_rest for hint in hints.values() for said in get_args(hint))
+    words = _words(function)
+    parameters = [_parameter(parameter, hint) for parameter, hint in words]
+    has_rest = any(isinstance(said, Argument) and said.is_rest for _, hint in words for said in get_args(hint))
 
     def call(**values: Any) -> None:
         function(**{key: _listed(value) for key, value in values.items()})
@@ -73,18 +73,45 @@ def command_of(name: str, function: Callable[..., None]) -> click.Command:
     )
 
 
-def group_of(name: str, help: str, functions: Mapping[str, Callable[..., None]]) -> click.Group:
-    """A command with commands of its own."""
+class Group(click.Group):
+    """A command with commands of its own, of which one may be meant where none is named."""
+
+    usual: str | None = None
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Take the words, with the usual command in front if they begin with its options."""
+        if self.usual and (not args or (args[0].startswith("-") and args[0] not in ctx.help_option_names)):
+            args = [self.usual, *args]
+        return super().parse_args(ctx, args)
+
+
+def group_of(
+    name: str, help: str, functions: Mapping[str, Callable[..., None]], *, usual: str | None = None
+) -> click.Group:
+    """A command with commands of its own; `usual` is the one that is meant where none is named."""
     commands = {word: command_of(word, function) for word, function in functions.items()}
-    return click.Group(name, commands, help=help, short_help=_summary(help), context_settings=SETTINGS)
+    made = Group(name, commands, help=help, short_help=_summary(help), context_settings=SETTINGS)
+    made.usual = usual
+    return made
 
 
 def _summary(text: str) -> str:
     return text.partition("\n")[0].removesuffix(".")
 
 
-def _signature(function: Callable[..., None]) -> list[inspect.Parameter]:
-    return list(inspect.signature(function).parameters.values())
+def _words(function: Callable[..., None]) -> list[tuple[inspect.Parameter, Any]]:
+    """The parameters with their hints. `**options: Unpack[Shared]` stands for the words that several commands share."""
+    hints = get_type_hints(function, include_extras=True)
+    found = []
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.kind is not parameter.VAR_KEYWORD:
+            found.append((parameter, hints[parameter.name]))
+            continue
+        [shared] = get_args(hints[parameter.name])
+        for name, hint in get_type_hints(shared, include_extras=True).items():
+            default = False if get_args(hint)[0] is bool else None
+            found.append((inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default), hint))
+    return found
 
 
 def _listed(value: Any) -> Any:

@@ -6,24 +6,30 @@ import asyncio
 import logging
 import os
 import signal
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 
 from holdfast.api.app import Backend, make_app
 from holdfast.api.hub import Hub
+from holdfast.core.addresses import AddressPolicy
 from holdfast.core.errors import Conflict, HoldfastError, StoreUnavailable
+from holdfast.core.machine import Rules
+from holdfast.core.watch import NewWatch
 from holdfast.daemon.instruments import Instruments
 from holdfast.daemon.meter import Sources
 from holdfast.daemon.presence import Presence
 from holdfast.daemon.server import Doors
-from holdfast.daemon.settings import Settings
+from holdfast.daemon.settings import MachineSettings, PlannerSettings, Settings
 from holdfast.daemon.settings_file import CONFIG
 from holdfast.daemon.supervisor import Supervisor
 from holdfast.runtime.clock import Clock, SystemClock
 from holdfast.runtime.judge import BEATS
 from holdfast.runtime.node import boot_id, node_name
+from holdfast.runtime.planner import Planner
+from holdfast.runtime.probe import Probing
 from holdfast.runtime.upkeep import Upkeep
+from holdfast.runtime.watched import PlannerOptions
 from holdfast.store.engine import Engine
 from holdfast.store.locks import LifeLock
 from holdfast.store.scripts.sessions import note_stop_request, running_sessions
@@ -50,12 +56,14 @@ class Daemon:
         settings: Settings,
         environment: dict[str, str] | None = None,
         clock: Clock | None = None,
+        watches: Sequence[NewWatch] = (),
     ) -> None:
         self.home = home
         self._engine = engine
         self._clock = clock or SystemClock()
         self._settings = settings
         self._environment = environment
+        self._watches = watches
         self._places = _places(settings.daemon.apps, settings.daemon.workers)
         self._missing: str | None = "the daemon is starting"
         self._is_stopping = False
@@ -96,10 +104,15 @@ class Daemon:
                 round(settings.keep * 1000),
                 lease=settings.lease,
                 own_locks=self._locks / "sessions",
+                probing=_probing(self._settings.machine),
             )
             presence.on_renewed(upkeep.rename)
             await upkeep.start()
             parts.push_async_callback(upkeep.stop)
+            planner = Planner(engine, self._clock, options=_planning(self._settings.planner), of_file=self._watches)
+            await planner.settle_file()
+            planner.start()
+            parts.push_async_callback(planner.stop)
             hub = Hub(engine)
             await hub.start()
             parts.callback(hub.stop)
@@ -120,6 +133,7 @@ class Daemon:
             max_body=api.max_body,
             observer=instruments.meter,
             status=self._status,
+            targets=AddressPolicy.of(self._settings.webhooks.allow),
         )
         app = make_app(backend)
         doors = self._doors = Doors(app, self.home, api)
@@ -203,6 +217,16 @@ def _places(apps: tuple[str, ...], workers: int) -> list[Place]:
     """One worker for commands and the system's own jobs, and as many as were asked for with the user's code."""
     with_code = [Place(f"app-{number}", app_words(apps)) for number in range(1, workers + 1)] if apps else []
     return [Place("system", ("--system",)), *with_code]
+
+
+def _probing(settings: MachineSettings) -> Probing:
+    rules = Rules(round(settings.idle_after * 1000), settings.idle_load)
+    return Probing(rules=rules, every=settings.probe_every, is_eager=True)
+
+
+def _planning(settings: PlannerSettings) -> PlannerOptions:
+    debounce, max_wait = round(settings.debounce * 1000), round(settings.max_wait * 1000)
+    return PlannerOptions(settings.reconcile, debounce, max_wait, settings.watcher)
 
 
 def take_lock(home: Home) -> LifeLock:

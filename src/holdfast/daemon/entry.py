@@ -13,7 +13,7 @@ from holdfast.client.worker import Limits, serve
 from holdfast.daemon.daemon import Daemon
 from holdfast.daemon.instruments import start_otlp
 from holdfast.daemon.settings import LogSettings, Settings
-from holdfast.daemon.settings_file import CONFIG, find_file, load
+from holdfast.daemon.settings_file import CONFIG, find_file, load, load_watches
 from holdfast.observe.logs import set_up
 from holdfast.runtime.clock import SystemClock
 from holdfast.store.engine import new_uuid
@@ -41,7 +41,8 @@ def run_daemon(
         environment[LOGS] = str(log_file.parent)
 
     async def live() -> None:
-        await Daemon(home, engine, settings=settings, environment=environment, clock=clock).run()
+        watches = load_watches(file)
+        await Daemon(home, engine, settings=settings, environment=environment, clock=clock, watches=watches).run()
 
     asyncio.run(live())
 
@@ -77,6 +78,8 @@ def limits_of(settings: Settings) -> Limits:
         log=LogLimits(settings.runs.log_segment, settings.runs.log_bytes),
         short=daemon.short,
         grace=daemon.grace,
+        webhook_allow=settings.webhooks.allow,
+        webhook_timeout_ms=round(settings.webhooks.timeout * 1000),
     )
 
 

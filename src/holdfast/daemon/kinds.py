@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
+from holdfast.core.addresses import AddressPolicy
 from holdfast.core.errors import InvalidInput
 from holdfast.core.limits import check_name
 
@@ -24,10 +25,13 @@ class Wrong(Exception):
 
 
 class Kind(Struct, frozen=True):
-    """What a setting can be: `allowed` says it to a person, `read` turns a value of the file into what it means."""
+    """What a setting can be: `allowed` says it to a person, `read` turns a value of the file into what it means.
+
+    `write` is for those that their type alone does not tell how to write."""
 
     allowed: str
     read: Callable[[Any], Any]
+    write: Callable[[Any], str] | None = None
 
 
 class Says(Struct, frozen=True):
@@ -47,6 +51,17 @@ def whole(low: int, high: int) -> Kind:
         return value
 
     return Kind(f"a whole number from {low} to {high}", read)
+
+
+def share() -> Kind:
+    """A part of a whole."""
+
+    def read(value: Any) -> float:
+        if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value <= 1:
+            raise Wrong
+        return float(value)
+
+    return Kind("a number above 0, up to 1", read, str)
 
 
 def one_of(*words: str) -> Kind:
@@ -103,6 +118,14 @@ def _words(value: Any) -> tuple[str, ...]:
     return tuple(_text(item) for item in value)
 
 
+def _hosts(value: Any) -> tuple[str, ...]:
+    try:
+        AddressPolicy.of(_words(value))
+    except InvalidInput:
+        raise Wrong from None
+    return _words(value)
+
+
 def _slots(value: Any) -> int | dict[str, int]:
     count = whole(1, 10_000).read
     if not isinstance(value, dict):
@@ -125,6 +148,7 @@ def _url(value: Any) -> str:
 
 TEXT = Kind("a text", _text)
 FLAG = Kind("true or false", _flag)
+HOSTS = Kind('a list of hosts, addresses and networks, such as ["intranet.example", "10.1.0.0/16"]', _hosts)
 WORDS = Kind('a list of texts, such as ["a", "b"]', _words)
 SLOTS = Kind("a whole number from 1 to 10000, or a table of such numbers by queue, such as { mail = 2 }", _slots)
 URL = Kind('an http:// or https:// address, such as "http://localhost:4318"', _url)

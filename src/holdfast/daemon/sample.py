@@ -9,6 +9,7 @@ import msgspec
 
 from holdfast.daemon.kinds import Says, in_bytes, in_time
 from holdfast.daemon.settings import Settings, described
+from holdfast.daemon.watch_tables import KEYS, MEANING
 
 WIDTH = 100
 
@@ -27,6 +28,9 @@ def sample(settings: Settings | None = None) -> str:
             mark = "# " if value == getattr(section.default, name) else ""
             lines += ["", *_commented(says.text), f"{mark}{name} = {written(says, value)}"]
         parts.append("\n".join(lines))
+    lines = ["# [[watch]]", *_commented(MEANING)]
+    # Further in, so that they do not look like settings of the section above.
+    parts.append("\n".join([*lines, *(f"#   {key} = {says.example}" for key, says in KEYS.items())]))
     return "\n\n".join(parts) + "\n"
 
 
@@ -34,6 +38,8 @@ def written(says: Says, value: Any) -> str:
     """A value as it stands in the file."""
     if value is None:
         return says.example or ""
+    if says.kind.write is not None:
+        return says.kind.write(value)
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float):

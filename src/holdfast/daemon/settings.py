@@ -6,7 +6,9 @@ from typing import Annotated, Literal, get_type_hints
 
 from msgspec import Struct
 
-from holdfast.daemon.kinds import FLAG, SLOTS, TEXT, URL, WORDS, Says, duration, one_of, size, whole
+from holdfast.core.watch import DEBOUNCE_MS, MAX_WAIT_MS, RECONCILE_S
+from holdfast.core.webhook import LONGEST_TIMEOUT_MS, TIMEOUT_MS
+from holdfast.daemon.kinds import FLAG, HOSTS, SLOTS, TEXT, URL, WORDS, Says, duration, one_of, share, size, whole
 
 YEAR_S = 365 * 86_400.0
 _MOMENTS = duration(0, 3_600, "0 seconds to an hour")
@@ -184,6 +186,69 @@ class SlaSettings(Struct, frozen=True, kw_only=True):
     queue_to_run: Annotated[float, Says("From ready to running while nothing else runs, on average.", _PROMISE)] = 0.200
 
 
+class WebhookSettings(Struct, frozen=True, kw_only=True):
+    """Where webhooks may lead, and how long their receivers may take."""
+
+    allow: Annotated[
+        tuple[str, ...],
+        Says(
+            "Hosts, addresses and networks that webhooks may be sent to besides the public network: "
+            '`["intranet.example", "10.1.0.0/16"]`.',
+            HOSTS,
+        ),
+    ] = ()
+    timeout: Annotated[
+        float,
+        Says(
+            "How long one delivery may take in all, for webhooks that say nothing else.",
+            duration(0.1, LONGEST_TIMEOUT_MS / 1000, "100 milliseconds to 5 minutes"),
+        ),
+    ] = TIMEOUT_MS / 1000
+
+
+class MachineSettings(Struct, frozen=True, kw_only=True):
+    """When this machine counts as idle, for jobs that wait for that."""
+
+    idle_after: Annotated[
+        float,
+        Says(
+            "How long nobody may have used it: no input, or, where nothing tells of input, a low load.",
+            duration(1, 86_400, "a second to a day"),
+        ),
+    ] = 300.0
+    idle_load: Annotated[
+        float,
+        Says("Where nothing tells of input: the share of its processors from which on it is not idle.", share()),
+    ] = 0.3
+    probe_every: Annotated[
+        float, Says("How often to look while a job waits for it.", duration(1, 60, "a second to a minute"))
+    ] = 10.0
+
+
+class PlannerSettings(Struct, frozen=True, kw_only=True):
+    """How watched folders and repositories are looked at; which ones stands in `[[watch]]`, or is added by hand."""
+
+    reconcile: Annotated[
+        float,
+        Says(
+            "How often everything is compared with the disk, to find what was not told.",
+            duration(0.1, 86_400, "100 milliseconds to a day"),
+        ),
+    ] = RECONCILE_S
+    debounce: Annotated[
+        float,
+        Says("How long it must be quiet before changes become jobs, for watches that say nothing else.", _MOMENTS),
+    ] = DEBOUNCE_MS / 1000
+    max_wait: Annotated[
+        float,
+        Says("How long changes wait at most while others keep coming, for watches that say nothing else.", _MOMENTS),
+    ] = MAX_WAIT_MS / 1000
+    watcher: Annotated[
+        bool,
+        Says("Whether the system tells of changes; without that, only comparing finds them. For network disks.", FLAG),
+    ] = True
+
+
 class Settings(Struct, frozen=True, kw_only=True):
     """Everything that can be set for a daemon, section by section."""
 
@@ -193,6 +258,9 @@ class Settings(Struct, frozen=True, kw_only=True):
     runs: RunSettings = RunSettings()
     observe: ObserveSettings = ObserveSettings()
     sla: SlaSettings = SlaSettings()
+    webhooks: WebhookSettings = WebhookSettings()
+    machine: MachineSettings = MachineSettings()
+    planner: PlannerSettings = PlannerSettings()
 
 
 def described(kind: type[Struct]) -> dict[str, Says]:

@@ -15,8 +15,10 @@ from msgspec import Struct
 
 from holdfast.core.errors import InvalidInput
 from holdfast.core.limits import shown
+from holdfast.core.watch import NewWatch
 from holdfast.daemon.kinds import Wrong
 from holdfast.daemon.settings import Settings, described
+from holdfast.daemon.watch_tables import watches_of
 from holdfast.wire.home import Home
 
 CONFIG = "HOLDFAST_CONFIG"
@@ -37,6 +39,7 @@ def load(file: Path | None = None, options: Mapping[str, Any] | None = None) -> 
     """
     folder = Path.cwd() if file is None else file.parent.absolute()
     given = {} if file is None else _read(file)
+    watches_of(given.pop("watch", []), file, folder)
     _refuse_unknown(given, _kinds(Settings), f"{file}: [", "]", "the sections are")
     sections: dict[str, Any] = {}
     for name, kind in _kinds(Settings).items():
@@ -46,6 +49,13 @@ def load(file: Path | None = None, options: Mapping[str, Any] | None = None) -> 
         read = {key: _value(kind, f"{file}: {name}.", key, value, name) for key, value in values.items()}
         sections[name] = kind(**_rooted(read, folder))
     return check(_with_options(Settings(**sections), options or {}))
+
+
+def load_watches(file: Path | None) -> list[NewWatch]:
+    """The watches of a file."""
+    if file is None:
+        return []
+    return watches_of(_read(file).get("watch", []), file, file.parent.absolute())
 
 
 def check(settings: Settings) -> Settings:

@@ -1,0 +1,198 @@
+"""`holdfast emit` and `holdfast events`: say that something happened, and look at what did."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated
+
+from holdfast.cli.failing import say
+from holdfast.cli.job_options import attributes as read_attributes
+from holdfast.cli.jobs_shown import triggered
+from holdfast.cli.options import HomeOption, JsonOption, client
+from holdfast.cli.output import DIM, clean, paint, show_fields, show_json, show_table, state_text
+from holdfast.cli.times import ago, local, when
+from holdfast.cli.words import Argument, Option, group_of
+
+if TYPE_CHECKING:
+    from holdfast.client.remote import Client
+    from holdfast.store.scripts.events import EventView
+
+LOOK_S = 1.0
+PAGE = 200
+MOST_SHOWN = 8
+
+
+def emit(
+    name: Annotated[str, Argument("NAME", help="What happened, such as git:commit.")],
+    about: Annotated[list[str] | None, Argument("[KEY=VALUE]...", help="What is known about it.")] = None,
+    home: HomeOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Say that something happened.
+
+    Jobs that wait for it go on, and webhooks are told.
+
+    \b
+    Examples:
+      holdfast emit git:commit branch=main author=ada
+    """
+    from holdfast.store.scripts.events import MOST_COUNTED
+
+    told = client(home).emit(name, attributes=read_attributes("", about))
+    if json:
+        show_json(told)
+        return
+    count = f"{MOST_COUNTED} jobs or more" if told.waiting >= MOST_COUNTED else _jobs(told.waiting)
+    print(f"event {told.id}: {count} waited for it")
+
+
+def list_(
+    name: Annotated[str | None, Option(metavar="PATTERN", help="Only this name; git:* means any ending.")] = None,
+    limit: Annotated[int, Option("--limit", "-n", metavar="N", min=1, max=1000, help="How many.")] = 20,
+    follow: Annotated[
+        bool, Option("--follow", "-f", help="The newest, and then each that comes, until Ctrl-C.")
+    ] = False,
+    home: HomeOption = None,
+    json: JsonOption = False,
+) -> None:
+    """List the events of the last day, newest first, with the jobs that each let go.
+
+    \b
+    Examples:
+      holdfast events ls
+      holdfast events ls --name 'git:*' -n 5
+      holdfast events --follow
+    """
+    hf = client(home)
+    if follow:
+        for view in _follow(hf, name, limit):
+            _tell(hf, view, json=json)
+        return
+    page = hf.events(name, limit=limit)
+    if json:
+        show_json(page)
+    elif not page.events:
+        say("no events fit" if name else "no events yet; try: holdfast emit hello")
+    else:
+        show_table(
+            ["event", "name", "attributes", "when", "triggered by", "let go"],
+            [
+                [
+                    view.event.id,
+                    view.event.name,
+                    _attributes(view),
+                    ago(view.event.emitted_at),
+                    triggered(view.event.trigger, hf),
+                    _reached(view),
+                ]
+                for view in page.events
+            ],
+        )
+
+
+def show(
+    event: Annotated[str, Argument("EVENT", help="An event's id.")],
+    home: HomeOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Show one event with everything that it triggered.
+
+    \b
+    Examples:
+      holdfast events show 0192f0c1-7c1a-7d3e-9f6b-3a1f2b4c5d6e
+    """
+    hf = client(home)
+    view = hf.event(event)
+    if json:
+        show_json(view)
+        return
+    found = view.event
+    show_fields(
+        [
+            ("event", found.id),
+            ("name", found.name),
+            ("attributes", _attributes(view)),
+            ("emitted", when(found.emitted_at)),
+            ("triggered by", triggered(found.trigger, hf)),
+        ]
+    )
+    rows = [[str(job.number), state_text(job.state), "waited for it"] for job in view.jobs]
+    rows += [[str(job.number), state_text(job.state), f"tells webhook {job.webhook}"] for job in view.deliveries]
+    if rows:
+        print()
+        show_table(["job", "state", "why"], rows)
+    else:
+        print("no job waited for it")
+    if view.more:
+        say("there are more; these are the first")
+
+
+events = group_of(
+    "events",
+    "Look at events: what happened, and what it triggered. Without a word behind it, `ls` is meant.",
+    {"ls": list_, "show": show},
+    usual="ls",
+)
+
+
+def _follow(hf: Client, name: str | None, limit: int) -> Iterator[EventView]:
+    """The newest in the order in which they came, then each that comes."""
+    told = threading.Event()
+    leave = hf.engine.listen(lambda changes: told.set())
+    try:
+        seen = hf.events(name, limit=limit).events
+        yield from reversed(seen)
+        known = {view.event.id for view in seen}
+        since = seen[0].event.emitted_at if seen else 0
+        while True:
+            told.wait(LOOK_S)
+            told.clear()
+            fresh = _since(hf, name, since, known)
+            yield from reversed(fresh)
+            known |= {view.event.id for view in fresh}
+            since = max([since, *(view.event.emitted_at for view in fresh)])
+    finally:
+        leave()
+
+
+def _since(hf: Client, name: str | None, since: int, known: set[str]) -> list[EventView]:
+    """Those that came at this moment or later and were not told yet, newest first."""
+    found: list[EventView] = []
+    cursor = None
+    while True:
+        page = hf.events(name, limit=PAGE, cursor=cursor)
+        fresh = [view for view in page.events if view.event.emitted_at >= since and view.event.id not in known]
+        found += fresh
+        cursor = page.cursor
+        if cursor is None or len(fresh) < len(page.events):
+            return found
+
+
+def _tell(hf: Client, view: EventView, *, json: bool) -> None:
+    if json:
+        import msgspec
+
+        print(msgspec.json.encode(view).decode(), flush=True)
+        return
+    parts = (view.event.name, _attributes(view), paint(triggered(view.event.trigger, hf), DIM), _reached(view))
+    print(f"{local(view.event.emitted_at)}  " + "  ".join(clean(part) for part in parts if part), flush=True)
+
+
+def _attributes(view: EventView) -> str:
+    return " ".join(f"{name}={value}" for name, value in sorted(view.event.attributes.items()))
+
+
+def _reached(view: EventView) -> str:
+    numbers = [str(job.number) for job in view.jobs]
+    said = []
+    if numbers:
+        more = len(numbers) > MOST_SHOWN or view.more
+        said.append(f"job{'s' if len(numbers) > 1 else ''} {', '.join(numbers[:MOST_SHOWN])}{' …' if more else ''}")
+    if view.deliveries:
+        said.append(f"{len(view.deliveries)} webhook{'s' if len(view.deliveries) > 1 else ''}")
+    return ", ".join(said)
+
+
+def _jobs(count: int) -> str:
+    return {0: "no job", 1: "one job"}.get(count, f"{count} jobs")

@@ -1,0 +1,10 @@
+"""The client that keeps watches too."""
+
+from __future__ import annotations
+
+from holdfast.client.remote import Client
+from holdfast.client.watches import Watches
+
+
+class WatchClient(Client, Watches):
+    """A daemon's client with the calls about watches."""

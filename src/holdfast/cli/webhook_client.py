@@ -1,0 +1,10 @@
+"""The client that keeps webhooks too."""
+
+from __future__ import annotations
+
+from holdfast.client.remote import Client
+from holdfast.client.webhooks import Webhooks
+
+
+class WebhookClient(Client, Webhooks):
+    """A daemon's client with the calls about webhooks."""

@@ -1,0 +1,98 @@
+"""Webhooks behind a daemon: its settings decide where they may lead, and no death loses a delivery."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from tests.chaos.processes import until
+from tests.cli.shell import Shell
+from tests.daemon.house import House
+from tests.workers.receiver import LOOPBACK, answering, hanging, receiving
+
+ALLOWED = f'[webhooks]\nallow = ["{LOOPBACK}"]\ntimeout = "60s"\n'
+SYSTEM = "system"
+
+
+def test_a_delivery_whose_worker_is_killed_is_delivered_again(house: House) -> None:
+    house.settings(ALLOWED)
+    house.up()
+    with receiving(hanging, answering(204)) as receiver:
+        hf = house.client()
+        secret = hf.add_webhook(receiver.url, on="job.run.*", name="ci").secret
+        assert secret is not None
+        job = hf.command("true")
+        first = receiver.next()
+        os.kill(house.worker(SYSTEM), signal.SIGKILL)
+        second = receiver.next()
+        assert first.event["attributes"]["job_id"] == job.id
+        assert first.headers["idempotency-key"] == second.headers["idempotency-key"]
+        assert (first.event["attempt"], second.event["attempt"]) == (1, 2)
+        assert second.is_signed_with(secret)
+        until(lambda: hf.deliveries("ci").deliveries[0].state == "DONE", "the delivery is done")
+
+
+@pytest.mark.long
+def test_a_delivery_outlives_its_daemon(house: House) -> None:
+    house.settings(ALLOWED)
+    daemon = house.up()
+    with receiving(hanging, answering(204)) as receiver:
+        house.client().add_webhook(receiver.url, on="job.run.*", name="ci")
+        house.client().command("true")
+        first = receiver.next()
+        os.kill(house.worker(SYSTEM), signal.SIGKILL)
+        daemon.kill()
+        house.up()
+        second = receiver.next()
+        assert first.headers["holdfast-delivery"] == second.headers["holdfast-delivery"]
+
+
+def test_the_settings_decide_what_a_webhook_may_be_created_for(house: House) -> None:
+    house.up()
+    new = {"id": str(uuid4()), "url": "http://127.0.0.1:1/", "patterns": ["x"]}
+    status, problem = house.ask("POST", "/v1/webhooks", {"webhook": new})
+    assert (status, problem["code"]) == (400, "ERR_INVALID_INPUT")
+    assert "allow it in the settings" in problem["detail"]
+    status, made = house.ask("POST", "/v1/webhooks", {"webhook": new | {"url": "https://hooks.example/"}})
+    assert (status, made["secret"][:6]) == (201, "whsec_")
+    status, problem = house.ask("PUT", "/v1/webhooks/hooks.example", {"changes": {"url": "http://localhost/"}})
+    assert status == 400
+    status, shown = house.ask("GET", "/v1/webhooks/hooks.example")
+    assert (status, "secret" in shown, shown["url"]) == (200, False, "https://hooks.example/")
+    assert house.ask("GET", "/v1/runs/nowhere/webhook")[0] == 404
+    assert house.ask("DELETE", "/v1/webhooks/hooks.example")[0] == 200
+    assert house.ask("GET", "/v1/webhooks") == (200, [])
+
+
+def test_the_command_line_keeps_webhooks(house: House, tmp_path: Path) -> None:
+    house.settings(ALLOWED)
+    house.up()
+    sh = Shell(house.home)
+    key = tmp_path / "key"
+    key.write_text("a-secret-of-ours\n")
+    with receiving(answering(500)) as receiver:
+        said = sh.ok("webhook", "add", receiver.url, "--on", "job.failed", "--name", "ci", "--secret-file", key)
+        assert said.out == "webhook ci is told about job.failed\n"
+        assert sh("webhook", "test", "ci").code == 1
+        assert receiver.next().is_signed_with("a-secret-of-ours")
+        assert "it answered 500" in sh.ok("webhook", "deliveries", "ci").out
+        receiver.behave(answering(204))
+        assert sh.ok("webhook", "test", "ci").out == "DONE\n"
+        listed = sh.ok("webhook", "deliveries", "ci", "--json").json["deliveries"]
+        done = next(delivery["id"] for delivery in listed if delivery["state"] == "DONE")
+        assert sh.ok("webhook", "redeliver", "ci", done).out == "1 sent again\n"
+        sh.ok("webhook", "edit", "ci", "--on", "job.*", "--timeout", "5s")
+        assert sh.ok("webhook", "ls", "--json").json[0]["patterns"] == ["job.*"]
+        assert "not shown again: whsec_" in sh.ok("webhook", "add", receiver.url, "--on", "x").out
+        sh.ok("webhook", "pause", "ci", "--reason", "moving")
+        assert "off: moving" in sh.ok("webhook", "show", "ci").out
+        sh.ok("webhook", "resume", "ci")
+        assert sh("webhook", "rm", "ci").code == 2
+        sh.ok("webhook", "rm", "ci", "--yes")
+        assert sh("webhook", "show", "ci").code == 1
+        assert sh("webhook", "add", "https://hooks.example/").code == 2
+        assert sh("webhook", "add", "nonsense", "--on", "x").code == 2
