@@ -12,7 +12,19 @@ from pathlib import Path
 
 import apsw
 
-from bench import claiming, command_line, draining, enqueuing, full_life, memory, pickup, recovering, through_daemon
+from bench import (
+    claiming,
+    command_line,
+    draining,
+    enqueuing,
+    full_life,
+    memory,
+    pickup,
+    recovering,
+    through_daemon,
+    waiting,
+    watching,
+)
 from bench.peers import comparing
 from bench.table import Place, Table
 from tests.postgres_server import running_postgres
@@ -22,10 +34,12 @@ MEASUREMENTS: dict[str, Callable[[Place], Table]] = {
     "drain": draining.measure,
     "enqueue": enqueuing.measure,
     "claim": claiming.measure,
+    "waiting": waiting.measure,
     "recover": recovering.measure,
     "pickup": pickup.measure,
     "memory": memory.measure,
     "daemon": through_daemon.measure,
+    "watch": watching.measure,
     "cli": command_line.measure,
     "peers": comparing.measure,
 }

@@ -58,6 +58,8 @@ def _claims(connection: Any, rows: list[dict[str, Any]], now: int) -> list[dict[
             "duration_ms": 0,
             "exit_code": None,
             "result": "null",
+            "artifacts": None,
+            "log_path": None,
         }
         for number, row in zip(numbers, rows, strict=True)
     ]
@@ -73,6 +75,7 @@ def _a_row_as_holdfast_writes_it(path: str) -> dict[str, Any]:
         def __init__(self, tx: Tx) -> None:
             self.changes = tx.changes
             self.value = tx.value
+            self.tally = tx.tally
 
         def run_many(self, statement: object, rows: list[dict[str, Any]]) -> None:
             kept.extend(rows)

@@ -5,12 +5,17 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from bench import raw
 from bench.__main__ import sections_to_keep
 from bench.peers.comparing import Outcome, report
 from bench.peers.environments import Unavailable
 from bench.peers.roster import HOLDFAST, PEERS
 from bench.peers.running import Figures, run
 from bench.table import Place
+from bench.watching import saves
+from holdfast import Holdfast, StateName
+from holdfast.wire.home import HOME
+from tests.daemon.house import short_folder
 
 
 def test_a_peer_that_cannot_take_part_is_named_with_the_reason() -> None:
@@ -29,3 +34,14 @@ def test_a_driver_that_does_not_start_says_why(tmp_path: Path) -> None:
 def test_a_partial_run_keeps_the_sections_that_it_did_not_measure() -> None:
     old = "# Benchmarks\n\n\n## Drain\n\nold drain\n\n\n## Claim\n\nold claim\n"
     assert sections_to_keep(old, ["# Benchmarks\n", "\n## Drain\n\nnew drain\n"]) == ["\n## Claim\n\nold claim\n"]
+
+
+def test_a_saved_file_is_timed_until_its_job_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(HOME, "")
+    with short_folder() as folder:
+        assert all(seconds > 0 for seconds in saves(Place(folder, ""), 2, 3))
+
+
+def test_the_raw_loop_writes_what_holdfast_writes_today(tmp_path: Path) -> None:
+    raw.full_life(str(tmp_path / "raw.db"), 4, 2)
+    assert Holdfast(tmp_path / "raw.db").counts()["default"][StateName.DONE] == 4

@@ -10,22 +10,31 @@ from msgspec import Struct
 from holdfast.core.group import GroupMode, OnFailure
 from holdfast.core.requests import Claimed, ClaimRequest, Dependency, NewJob, QueueSlots, Report
 from holdfast.core.retry import Failure, FailureKind, RetryMode, RetryPolicy
+from holdfast.core.schedule import Misfire, Overlap
 from holdfast.core.settle import Broke, Cancelled, Completed, Outcome, Snoozed
+from holdfast.core.webhook import WEBHOOK, WEBHOOK_QUEUE
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.cancel import cancel_job
 from holdfast.store.scripts.claim import claim
 from holdfast.store.scripts.clockwork import tick
 from holdfast.store.scripts.enqueue import enqueue
+from holdfast.store.scripts.events import emit
 from holdfast.store.scripts.exchange import exchange
 from holdfast.store.scripts.finish import finish
+from holdfast.store.scripts.firing import fire_due
 from holdfast.store.scripts.groups import create_group
 from holdfast.store.scripts.progress import Progress, note_start
 from holdfast.store.scripts.recover import recover
 from holdfast.store.scripts.reserve import NewReservation, reserve
+from holdfast.store.scripts.schedule_rows import NewSchedule
+from holdfast.store.scripts.schedules import put_schedule
 from holdfast.store.scripts.sessions import NewSession, close_session, open_session
+from holdfast.store.scripts.templates import NewTemplate, put_template
+from holdfast.store.scripts.webhooks import NewWebhook, put_webhook
 
 NOW = 1_700_000_000_000
 DAY = 86_400_000
+MINUTE = 60_000
 DOOMED = "doomed"
 SUBJECT = "editor::repo::file"
 
@@ -34,6 +43,8 @@ CHAIN = RetryPolicy(retries=1, mode=RetryMode.CHAIN)
 ONCE = RetryPolicy(infra=0)
 BROKE = Broke(Failure(FailureKind.TRANSIENT, "ERR_TEST", "it broke"))
 HOPELESS = Broke(Failure(FailureKind.PERMANENT, "ERR_TEST", "it never works"))
+
+QUEUES = (QueueSlots("default", 50), QueueSlots(WEBHOOK_QUEUE, 50))
 
 Act: TypeAlias = Callable[[Engine, dict[str, Claimed]], None]
 
@@ -63,7 +74,7 @@ def put(engine: Engine, *jobs: NewJob) -> None:
 
 def request(session: str) -> ClaimRequest:
     """A session asks for all there is."""
-    return ClaimRequest(session_id=session, slots=50, queues=(QueueSlots("default", 50),), tasks=("work",))
+    return ClaimRequest(session_id=session, slots=50, queues=QUEUES, tasks=("work", WEBHOOK))
 
 
 def begin(engine: Engine, session: str) -> None:
@@ -77,12 +88,14 @@ def take(engine: Engine, session: str, now: int = NOW) -> dict[str, Claimed]:
 
 
 def work_off(engine: Engine, session: str, now: int) -> None:
-    """Another session completes whatever is left, however long it has to wait."""
+    """Another session completes whatever is left, however long it has to wait; what it waits for comes true."""
     begin(engine, session)
+    engine.submit(emit, f"end-{session}", "siege:go", {"branch": "main"}, now).result()
     idle = False
     while not idle:
         now += DAY
-        engine.submit(tick, now).result()
+        while engine.submit(tick, now).result().more:
+            pass
         runs = take(engine, session, now).values()
         engine.submit(finish, [Report(run.run_id, run.job_id, Completed("1"), 5) for run in runs], now).result()
         idle = not runs
@@ -176,7 +189,69 @@ def act_recover(engine: Engine, runs: dict[str, Claimed]) -> None:
         pass
 
 
+def schedule(engine: Engine, name: str, overlap: Overlap, misfire: Misfire, template: str = "clean") -> None:
+    """Every minute."""
+    wanted = NewSchedule(
+        id=f"s-{name}", name=name, template=template, cron="* * * * *", overlap=overlap, misfire=misfire
+    )
+    engine.submit(put_schedule, wanted, NOW).result()
+
+
+def scheduled_world(engine: Engine) -> dict[str, Claimed]:
+    begin(engine, DOOMED)
+    for name in ("clean", "odd"):
+        engine.submit(put_template, NewTemplate(id=f"t-{name}", name=name, task="work"), NOW).result()
+    schedule(engine, "each", Overlap.ALLOW, Misfire.ALL)
+    schedule(engine, "newest", Overlap.SUPERSEDE, Misfire.LATEST)
+    schedule(engine, "alone", Overlap.SKIP, Misfire.ALL)
+    schedule(engine, "broken", Overlap.ALLOW, Misfire.ALL, "odd")
+    engine.submit(fire_due, NOW + MINUTE).result()
+    runs = take(engine, DOOMED, NOW + MINUTE)
+    engine.submit(put_template, NewTemplate(id="t-odd", name="odd", task="work", payload="[]"), NOW).result()
+    return runs
+
+
+def act_fire(engine: Engine, runs: dict[str, Claimed]) -> None:
+    engine.submit(fire_due, NOW + 4 * MINUTE).result()
+
+
+def listening_world(engine: Engine) -> dict[str, Claimed]:
+    waiting_world(engine)
+    for name in ("hook", "other-hook"):
+        wanted = NewWebhook(id=name, url=f"http://{name}.example", patterns=("siege:*",), secret="a-secret-of-ours")
+        engine.submit(put_webhook, wanted, NOW).result()
+    put(
+        engine,
+        job("listener", wait_for_event="siege:*"),
+        job("picky", wait_for_event="siege:go", event_attributes={"branch": "main"}, after=after("one")),
+        job("teller", wait_for_event="job.done", event_attributes={"job_id": "one"}),
+    )
+    return take(engine, DOOMED)
+
+
+def spreading_world(engine: Engine) -> dict[str, Claimed]:
+    runs = listening_world(engine)
+    engine.submit(emit, "event", "siege:go", {"branch": "main"}, NOW).result()
+    return runs
+
+
+def act_emit(engine: Engine, runs: dict[str, Claimed]) -> None:
+    engine.submit(emit, "event", "siege:go", {"branch": "main"}, NOW).result()
+
+
+def act_spread(engine: Engine, runs: dict[str, Claimed]) -> None:
+    engine.submit(tick, NOW).result()
+
+
+def act_finish_heard(engine: Engine, runs: dict[str, Claimed]) -> None:
+    engine.submit(finish, [Report(runs["one"].run_id, "one", Completed("1"), 5)], NOW + 1).result()
+
+
 SCENARIOS: dict[str, Scenario] = {
+    "emit": Scenario(listening_world, act_emit),
+    "spread": Scenario(spreading_world, act_spread),
+    "finish heard": Scenario(listening_world, act_finish_heard),
+    "fire": Scenario(scheduled_world, act_fire),
     "enqueue": Scenario(waiting_world, act_enqueue),
     "claim": Scenario(waiting_world, act_claim),
     "finish": Scenario(running_world, act_finish),

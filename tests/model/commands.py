@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 
 import msgspec
 
-from holdfast.core.errors import Busy, NotFound
-from holdfast.core.group import GroupMode, GroupStatus, OnFailure
+from holdfast.core.errors import NotFound
+from holdfast.core.group import GroupMode, OnFailure
 from holdfast.core.job import TERMINAL, WAITING
 from holdfast.core.job import StateName as S
 from holdfast.core.recovery import CRASH_CODE
@@ -15,19 +15,17 @@ from holdfast.core.requests import ClaimRequest, JobFilter, Report
 from holdfast.core.retry import Failure, FailureKind
 from holdfast.core.settle import Broke, Outcome, Yielded
 from holdfast.store.scripts.bulk import BulkAction
-from holdfast.store.scripts.reserve import NewReservation
+from tests.model import news, scopes
 from tests.model.lanes import set_priority
 from tests.model.model import Answer, Model
-from tests.model.records import Group, Held, Job, Session
-
-LIVE = WAITING | {S.RUNNING}
-
+from tests.model.news import LIVE
+from tests.model.records import Group, Job, Session
 
 # Sessions
 
 
-def open_session(model: Model, session: str, now: int) -> None:
-    model.sessions[session] = Session(now)
+def open_session(model: Model, session: str, node: str, now: int) -> None:
+    model.sessions[session] = Session(now, node=node)
 
 
 def beat(model: Model, session: str, now: int) -> bool:
@@ -37,11 +35,11 @@ def beat(model: Model, session: str, now: int) -> bool:
     return True
 
 
-def close_session(model: Model, session: str, status: str) -> bool:
+def close_session(model: Model, session: str, status: str, now: int) -> bool:
     if model.sessions[session].status != "running" or model.running_of(session):
         return False
     model.sessions[session].status = status
-    _end_reservations(model, lambda held: held.session == session)
+    scopes.end_of_session(model, session, now)
     return True
 
 
@@ -59,7 +57,7 @@ def recover(model: Model, session: str, rebooted: bool, now: int, limit: int) ->
         blame = not gone.orderly and not rebooted
         model.settle(job, _death(job, gone, rebooted), now, suspect=blame or job.suspect)
     if len(jobs) < limit:
-        close_session(model, session, "unknown")
+        close_session(model, session, "unknown", now)
     return min(len(jobs), limit), len(jobs) >= limit
 
 
@@ -100,19 +98,21 @@ def tick(model: Model, now: int, limit: int) -> bool:
     for job in sorted(stale, key=lambda job: job.expires or 0)[:limit]:
         if job.state in WAITING:
             model.end(job, S.SKIPPED_TTL, "time to live", now)
-    waiting = [job for job in model.find(S.SCHEDULED) if not job.waits and not job.behind]
+    waiting = [job for job in model.find(S.SCHEDULED) if not job.is_held]
     due = [job for job in waiting if job.due is not None and job.due <= now]
     for job in sorted(due, key=lambda job: job.due or 0)[:limit]:
         job.state, job.queued = S.QUEUED, now
-    _end_reservations(model, lambda held: held.expires <= now)
-    return max(len(late), len(stale), len(due)) >= limit
+    scopes.end_due(model, now)
+    reached = news.spread(model, now)
+    return max(len(late), len(stale), len(due)) >= limit or reached
 
 
 def next_moment(model: Model) -> int | None:
-    moments = [job.due for job in model.find(S.SCHEDULED) if not job.waits and not job.behind]
+    moments = [job.due for job in model.find(S.SCHEDULED) if not job.is_held]
     moments += [job.ask.deadline for job in model.find(*WAITING)]
     moments += [job.expires for job in model.find(S.QUEUED)]
-    moments += [held.expires for held in model.held.values() if held.status == "ACTIVE"]
+    moments += [held.expires for held in model.held.values() if held.status in ("ACTIVE", "WAITING")]
+    moments += [0 for event in model.events.values() if event.spreads]
     return min((moment for moment in moments if moment is not None), default=None)
 
 
@@ -128,6 +128,7 @@ def forget_old(model: Model, before: int, limit: int) -> int:
     if len(old) < limit:
         used = {job.ask.group_id for job in model.jobs.values()}
         model.groups = {name: kept for name, kept in model.groups.items() if name in used or kept.created >= before}
+    model.deliveries = {name: sent for name, sent in model.deliveries.items() if sent.job in model.jobs}
     return len(old)
 
 
@@ -136,16 +137,6 @@ def forget_old(model: Model, before: int, limit: int) -> int:
 
 def create_group(model: Model, name: str, mode: GroupMode, on_failure: OnFailure, now: int) -> None:
     model.groups[name] = Group(mode, on_failure, now)
-
-
-def group_status(model: Model, name: str) -> GroupStatus:
-    continued = {job.retry_of for job in model.jobs.values()}
-    states = {job.state for job in model.jobs.values() if job.ask.group_id == name and job.id not in continued}
-    if states & LIVE:
-        return GroupStatus.OPEN
-    if states <= {S.DONE}:
-        return GroupStatus.COMPLETED
-    return GroupStatus.CANCELLED if S.CANCELLED in states and S.DONE not in states else GroupStatus.PARTIAL
 
 
 def cancel(model: Model, jobs: Iterable[Job], why: str, now: int) -> tuple[int, int, int]:
@@ -196,6 +187,13 @@ def retry(model: Model, job_id: str, new_id: str, now: int, priority: int | None
         group_id=None,
         after=(),
         idempotency_key=None,
+        wait_for_idle=False,
+        require_charging=False,
+        wait_for_event=None,
+        event_attributes={},
+        template_id=None,
+        schedule_id=None,
+        fire_time=None,
     )
     return model.enqueue([ask], now)[0]
 
@@ -232,40 +230,3 @@ def bulk(
             case BulkAction.PRIORITY:
                 set_priority(model, job.id, priority or 0)
     return len(fits)
-
-
-# Queues and reservations
-
-
-def set_limit(model: Model, queue: str, limit: int | None) -> None:
-    model.limits[queue] = limit
-
-
-def reserve(model: Model, request: NewReservation, now: int) -> None:
-    if model.sessions[request.session_id].status != "running":
-        raise NotFound(request.session_id)
-    _end_reservations(model, lambda held: held.expires <= now)
-    for held in model.held.values():
-        if held.status == "ACTIVE" and (held.scope == request.scope or "*" in (held.scope, request.scope)):
-            raise Busy(held.scope)
-    expires = now + request.wait_ms + request.ttl_ms
-    model.held[request.id] = Held(request.scope, request.session_id, request.ttl_ms, expires)
-    grant(model, request.id, now)
-
-
-def grant(model: Model, reservation: str, now: int) -> None:
-    held = model.held[reservation]
-    busy = any(held.scope in ("*", job.ask.queue) for job in model.find(S.RUNNING))
-    if held.status == "ACTIVE" and held.granted is None and not busy:
-        held.granted, held.expires = now, now + held.ttl
-
-
-def release(model: Model, reservation: str, now: int) -> None:
-    if model.held[reservation].status == "ACTIVE":
-        model.held[reservation].status = "RELEASED"
-
-
-def _end_reservations(model: Model, which: Callable[[Held], bool]) -> None:
-    for held in model.held.values():
-        if held.status == "ACTIVE" and which(held):
-            held.status = "EXPIRED"

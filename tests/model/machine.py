@@ -5,11 +5,13 @@ from __future__ import annotations
 from hypothesis.stateful import precondition, rule
 
 from holdfast.store.scripts.queues import list_queues
+from tests.model.happenings import Happenings
+from tests.model.hours import Hours
 from tests.model.people import People
 from tests.model.work import Work
 
 
-class StoreMachine(Work, People):
+class StoreMachine(Work, People, Happenings, Hours):
     """The life of a store."""
 
     @precondition(lambda self: len(self.history) % 9 == 0)

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
+from msgspec import structs
+
 from holdfast.core.errors import NotFound
 from holdfast.core.group import GroupMode, Needs, OnFailure
 from holdfast.core.job import TERMINAL, WAITING
@@ -16,7 +18,21 @@ from holdfast.core.requests import ClaimRequest, NewJob, Report
 from holdfast.core.retry import FailureKind, RetryMode
 from holdfast.core.settle import Broke, Cancelled, Completed, Outcome, Outdated, Overdue, Skipped, Snoozed, Yielded
 from holdfast.store.scripts.claim import SUSPECT_PATIENCE_MS
-from tests.model.records import Group, Held, Job, Run, Seen, Session
+from tests.model import news
+from tests.model.records import (
+    Delivery,
+    Event,
+    Group,
+    Held,
+    Job,
+    Machine,
+    Run,
+    Schedule,
+    Seen,
+    Session,
+    Template,
+    Webhook,
+)
 
 Answer = tuple[str | None, S, int | None, bool]
 
@@ -35,7 +51,15 @@ class Model:
     newest: dict[tuple[str, str], int] = field(default_factory=dict)
     limits: dict[str, int | None] = field(default_factory=dict)
     paused: set[str] = field(default_factory=set)
+    events: dict[str, Event] = field(default_factory=dict)
+    patterns: set[tuple[str, frozenset[str]]] = field(default_factory=set)
+    machines: dict[str, Machine] = field(default_factory=dict)
+    webhooks: dict[str, Webhook] = field(default_factory=dict)
+    deliveries: dict[str, Delivery] = field(default_factory=dict)
+    templates: dict[str, Template] = field(default_factory=dict)
+    schedules: dict[str, Schedule] = field(default_factory=dict)
     numbers: int = 0
+    stillborn: list[Job] = field(default_factory=list)
     seen: Seen = field(default_factory=Seen)
 
     def find(self, *states: S) -> list[Job]:
@@ -62,7 +86,13 @@ class Model:
 
     def enqueue(self, asked: Iterable[NewJob], now: int) -> list[Answer]:
         places: dict[tuple[str, int], int] = {}
-        return [self._enqueue(ask, places, now) for ask in asked]
+        self.stillborn = []
+        answers = [self._enqueue(ask, places, now) for ask in asked]
+        for late in self.stillborn:
+            if late.state is S.SKIPPED_DEADLINE:
+                news.tell_ended(self, late, now)
+        news.tell_groups(self, self.stillborn, now)
+        return answers
 
     def _enqueue(self, ask: NewJob, places: dict[tuple[str, int], int], now: int) -> Answer:
         firsts = [job for job in self.jobs.values() if job.retry_of is None and job.ask.task == ask.task]
@@ -82,18 +112,20 @@ class Model:
                 job.state = S.SUPERSEDED
         self._depend(job)
         self._join(job)
+        self._listen(job)
         lane = (ask.queue, ask.priority)
         job.position = places[lane] = places[lane] + GAP if lane in places else self.end_of(*lane)
-        self._add(job)
+        self.add(job)
         if job.state is S.SCHEDULED and job.is_late(now):
             job.state = S.SKIPPED_DEADLINE
         if job.state is S.SCHEDULED:
-            self._start_if_free(job, now)
+            self.start_if_free(job, now)
         else:
-            self.end(job, job.state, job.why, now)
+            self.stillborn.append(job)
+            self.end(job, job.state, job.why, now, later=True)
         return job.id, job.state, job.generation, False
 
-    def _add(self, job: Job) -> None:
+    def add(self, job: Job) -> None:
         self.numbers += 1
         job.number = self.numbers
         self.jobs[job.id] = job
@@ -109,11 +141,17 @@ class Model:
     def _depend(self, job: Job) -> None:
         for wish in job.ask.after:
             parent = self.last(wish.job_id)
+            job.parents[parent.id] = Needs.DONE if job.parents.get(parent.id) is Needs.DONE else wish.needs
             if parent.state not in TERMINAL:
                 both = (wish.needs, job.waits.get(parent.id))
                 job.waits[parent.id] = Needs.DONE if Needs.DONE in both else Needs.ENDED
             elif wish.needs is Needs.DONE and parent.state is not S.DONE and job.state is S.SCHEDULED:
                 job.state, job.why = S.CANCELLED, "predecessor"
+
+    def _listen(self, job: Job) -> None:
+        job.unheard = job.ask.wait_for_event is not None
+        if job.ask.wait_for_event is not None:
+            self.patterns.add((job.ask.wait_for_event, frozenset(job.ask.event_attributes)))
 
     # Groups: nobody starts before all members before it have ended, whatever became of them.
 
@@ -146,22 +184,25 @@ class Model:
         job.left_out = on_failure is OnFailure.SKIP and job.state is S.SCHEDULED
         return False
 
-    def end(self, job: Job, state: S, why: str, now: int) -> None:
-        """A job ends, and whoever waits for it starts or is cancelled."""
+    def end(self, job: Job, state: S, why: str, now: int, *, later: bool = False) -> None:
+        """A job ends, and whoever waits for it starts or is cancelled. `later`: the caller tells of it."""
         job.state, job.ended, job.why = state, now, why
         job.run = job.session = job.stop = None
+        if not (later and state is S.SKIPPED_DEADLINE):
+            news.tell_ended(self, job, now)
+        news.tell_groups(self, [] if later else [job], now)
         for other in [other for other in self.find(S.SCHEDULED) if job.id in (*other.waits, other.behind)]:
             good = other.waits.pop(job.id, Needs.ENDED) is Needs.ENDED or state is S.DONE
             if other.behind == job.id:
                 other.behind = self._live_before(other)
                 good = self._may_follow(other, job) and good
             if good and other.state is S.SCHEDULED:
-                self._start_if_free(other, now)
+                self.start_if_free(other, now)
             elif other.state is S.SCHEDULED:
                 self.end(other, S.CANCELLED, "predecessor", now)
 
-    def _start_if_free(self, job: Job, now: int) -> None:
-        if not job.waits and job.behind is None and (job.due is None or job.due <= now):
+    def start_if_free(self, job: Job, now: int) -> None:
+        if not job.is_held and (job.due is None or job.due <= now):
             job.state, job.queued = S.QUEUED, now
 
     # Claim
@@ -172,7 +213,8 @@ class Model:
         if session is None or session.status != "running" or any(job.suspect for job in mine):
             return []
         free = {asked.queue: self._free(asked.queue, asked.slots) for asked in request.queues}
-        lane = [job for queue in free if free[queue] > 0 for job in self.ready(queue) if job.ask.task in request.tasks]
+        ready = [job for queue in free if free[queue] > 0 for job in self.ready(queue) if job.ask.task in request.tasks]
+        lane = [job for job in ready if self.suits(job, session.node)]
         suspects = sorted((job for job in lane if job.suspect), key=lambda job: (job.queued or 0, job.number))
         if suspects and mine and now - (suspects[0].queued or 0) > SUSPECT_PATIENCE_MS:
             return []
@@ -195,6 +237,11 @@ class Model:
         if reserved or queue in self.paused:
             return 0
         return slots if limit is None else min(slots, limit - running)
+
+    def suits(self, job: Job, node: str) -> bool:
+        """Whether a machine is what the job waits for; of one that nobody looked at, nothing is known."""
+        machine = self.machines.get(node, Machine(False, False))
+        return machine.idle >= job.ask.wait_for_idle and machine.charging >= job.ask.require_charging
 
     def _may_run(self, job: Job, now: int) -> bool:
         busy = job.subject is not None and any(other.subject == job.subject for other in self.find(S.RUNNING))
@@ -221,6 +268,11 @@ class Model:
         run.said = said(outcome)
         run.status = run.said[0]
         job.suspect = suspect
+        run_id = job.run or ""
+        self._follow(job, outcome, now)
+        news.tell_run(self, job, run_id, run.status, now)
+
+    def _follow(self, job: Job, outcome: Outcome, now: int) -> None:
         match outcome:
             case Completed():
                 self.end(job, S.DONE, "", now)
@@ -252,7 +304,7 @@ class Model:
             job.run = job.session = job.stop = None
             job.state, job.due = S.SCHEDULED, due
             if due is None:
-                self._start_if_free(job, now)
+                self.start_if_free(job, now)
 
     def _fail(self, job: Job, broke: Broke, now: int) -> None:
         policy, kind = job.ask.policy, broke.failure.kind
@@ -279,13 +331,15 @@ class Model:
     def _continue(self, job: Job, due: int | None, now: int) -> None:
         """The next link of a chain; whoever waited for the old one waits for it."""
         link = replace(job, id=self.seen.links.get(job.id, "?"), created=now, retry_of=job.id, due=due, queued=None)
-        link.waits, link.run, link.session, link.stop, link.state = {}, None, None, None, S.SCHEDULED
+        link.waits, link.parents, link.run, link.session, link.stop, link.state = {}, {}, None, None, None, S.SCHEDULED
+        link.came, link.ask = None, structs.replace(job.ask, wait_for_event=None)
         job.state, job.ended, job.run, job.session, job.stop = S.FAILED, now, None, None, None
-        self._add(link)
+        self.add(link)
         for other in self.jobs.values():
             other.behind = link.id if other.behind == job.id else other.behind
             if job.id in other.waits:
                 other.waits[link.id] = other.waits.pop(job.id)
+                other.parents[link.id] = other.parents.pop(job.id)
 
 
 def said(outcome: Outcome) -> tuple[str, ...]:

@@ -6,6 +6,8 @@ from collections import Counter
 from dataclasses import astuple
 from typing import Any
 
+from msgspec import json
+
 from holdfast.core.job import StateName as S
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.clockwork import next_moment
@@ -13,9 +15,10 @@ from holdfast.store.scripts.doctor import broken_invariants
 from holdfast.store.scripts.groups import view_group
 from holdfast.store.scripts.look import counts
 from holdfast.store.statements import Statement, pyformat
-from tests.model import commands
+from tests.model import commands, news
 from tests.model.model import Model
-from tests.model.records import Job, Seen
+from tests.model.news import WEBHOOK_QUEUE
+from tests.model.records import Delivery, Job, Schedule, Seen
 
 Things = dict[str, dict[Any, Any]]
 
@@ -30,10 +33,20 @@ QUEUED = statement("SELECT queue, id FROM jobs WHERE state = 'QUEUED' ORDER BY p
 RUNS = statement("SELECT * FROM job_runs")
 WAITS = statement("SELECT job_id, key, value FROM job_conditions WHERE satisfied_at IS NULL")
 SESSIONS = statement("SELECT id, status, stop_requested_at, last_heartbeat_at FROM sessions")
-HELD = statement("SELECT id, scope, session_id, ttl_ms, expires_at, status, granted_at FROM direct_reservations")
+HELD = statement(
+    "SELECT id, scope, session_id, ttl_ms, expires_at, status, granted_at, reserved_at FROM direct_reservations"
+)
 SUBJECTS = statement("SELECT job_type, subject_key, generation FROM subjects")
 QUEUES = statement("SELECT name, concurrency, paused_at FROM queues")
 GROUPS = statement("SELECT id FROM job_groups")
+EVENTS = statement("SELECT id, name, attributes, emitted_at, is_spreading FROM events")
+CAME = statement("SELECT job_id, satisfied_by FROM job_conditions WHERE key = 'event' AND satisfied_by IS NOT NULL")
+PATTERNS = statement("SELECT pattern, attributes FROM event_patterns WHERE webhook_id = ''")
+MACHINES = statement("SELECT node, is_idle, is_charging FROM machines")
+WEBHOOKS = statement("SELECT id, patterns, is_enabled FROM webhooks")
+DELIVERIES = statement("SELECT id, webhook_id, event_id, job_id FROM webhook_deliveries")
+SCHEDULES = statement("SELECT * FROM schedules")
+SKIPS = statement("SELECT schedule_id, reason, ticks, last_fire_time FROM schedule_skips")
 
 
 def in_store(tx: Tx) -> tuple[Things, Seen]:
@@ -46,6 +59,12 @@ def in_store(tx: Tx) -> tuple[Things, Seen]:
     waits: dict[str, set[tuple[str, str]]] = {}
     for row in tx.rows(WAITS):
         waits.setdefault(row["job_id"], set()).add((row["key"], row["value"]))
+    events = {row["id"]: row | {"about": json.decode(row["attributes"])} for row in tx.rows(EVENTS)}
+    payloads = {row["id"]: row["payload"] for row in jobs if row["queue"] == WEBHOOK_QUEUE}
+    deliveries = tx.rows(DELIVERIES)
+    skips: dict[str, dict[str, tuple[int, int]]] = {}
+    for row in tx.rows(SKIPS):
+        skips.setdefault(row["schedule_id"], {})[row["reason"]] = (row["ticks"], row["last_fire_time"])
     things: Things = {
         "job": {row["id"]: _stored(row, waits) for row in jobs},
         "ready": ready,
@@ -64,12 +83,46 @@ def in_store(tx: Tx) -> tuple[Things, Seen]:
         "group": {row["id"]: view_group(tx, row["id"]).status for row in tx.rows(GROUPS)},
         "count": {(count.queue, count.state): count.jobs for count in counts(tx)},
         "clock": {"next": next_moment(tx)},
+        "event": {
+            event_id: (row["name"], row["about"], row["emitted_at"], bool(row["is_spreading"]))
+            for event_id, row in events.items()
+        },
+        "came": {row["job_id"]: row["satisfied_by"] for row in tx.rows(CAME)},
+        "pattern": {(row["pattern"], frozenset(json.decode(row["attributes"]))): True for row in tx.rows(PATTERNS)},
+        "machine": {row["node"]: (bool(row["is_idle"]), bool(row["is_charging"])) for row in tx.rows(MACHINES)},
+        "webhook": {
+            row["id"]: (tuple(json.decode(row["patterns"])), bool(row["is_enabled"])) for row in tx.rows(WEBHOOKS)
+        },
+        "delivery": {
+            row["id"]: (row["webhook_id"], row["event_id"], row["job_id"], _sent(payloads[row["job_id"]]))
+            for row in deliveries
+        },
+        "schedule": {row["id"]: _timed(row, skips.get(row["id"], {})) for row in tx.rows(SCHEDULES)},
         "broken": {found.invariant: found.rows for found in broken_invariants(tx)},
     }
     return things, Seen(
         runs={row["id"]: row["run_id"] for row in jobs if row["run_id"]},
         links={row["retry_of"]: row["id"] for row in jobs if row["retry_of"]},
         times={row["id"]: row["scheduled_at"] for row in jobs},
+        ticks={(row["schedule_id"], row["fire_time"]): row["id"] for row in jobs if row["retry_of"] is None},
+        events={event_id: (row["name"], row["about"]) for event_id, row in events.items()},
+        deliveries={(row["webhook_id"], row["event_id"]): (row["id"], row["job_id"]) for row in deliveries},
+        payloads=payloads,
+    )
+
+
+def _sent(payload: str) -> dict[str, Any]:
+    """What a delivery says, without what only the store could choose."""
+    said: dict[str, Any] = json.decode(payload)
+    return {name: value for name, value in said.items() if name != "delivery_id"}
+
+
+def _timed(row: dict[str, Any], skips: dict[str, tuple[int, int]]) -> tuple[Any, ...]:
+    settled = row["created_at"] if row["last_fire_time"] is None else row["last_fire_time"]
+    return (
+        (row["name"], row["template_id"], row["cron_expression"], row["misfire"], row["overlap"], row["jitter_ms"]),
+        (bool(row["enabled"]), row["disabled_reason"], settled, row["next_trigger_at"]),
+        (row["fires"], row["last_triggered_at"], skips),
     )
 
 
@@ -91,6 +144,8 @@ def _stored(row: dict[str, Any], waits: dict[str, set[tuple[str, str]]]) -> dict
         "suspect": bool(row["is_suspect"]) if live else None,
         "owner": (row["run_id"], row["session_id"], row["stop_reason"]),
         "links": (row["retry_of"], row["group_id"], row["group_seq"]),
+        "wishes": (bool(row["wait_for_idle"]), bool(row["require_charging"]), row["wait_for_event"]),
+        "tick": (row["template_id"], row["schedule_id"], row["fire_time"]),
         "waits": waits.get(row["id"], set()) if live else None,
         "parked": row["error_code"] == "ERR_POISON",
         "reason": row["reason"],
@@ -111,9 +166,16 @@ def in_model(model: Model) -> Things:
         "subject": dict(model.newest),
         "limit": {queue: limit for queue, limit in model.limits.items() if limit is not None},
         "paused": dict.fromkeys(model.paused, True),
-        "group": {name: commands.group_status(model, name) for name in model.groups},
+        "group": {name: news.group_status(model, name) for name in model.groups},
         "count": dict(Counter((job.ask.queue, str(job.state)) for job in model.jobs.values())),
         "clock": {"next": commands.next_moment(model)},
+        "event": {name: (*astuple(event)[:3], event.spreads) for name, event in model.events.items()},
+        "came": {job.id: job.came for job in model.jobs.values() if job.came},
+        "pattern": dict.fromkeys(model.patterns, True),
+        "machine": {node: astuple(machine) for node, machine in model.machines.items()},
+        "webhook": {name: astuple(webhook) for name, webhook in model.webhooks.items()},
+        "delivery": {name: _modelled_delivery(sent) for name, sent in model.deliveries.items()},
+        "schedule": {name: _modelled_schedule(schedule) for name, schedule in model.schedules.items()},
         "broken": {},
     }
 
@@ -122,6 +184,8 @@ def _modelled(job: Job) -> dict[str, Any]:
     live = job.ended is None
     policy = job.ask.policy
     waits = {(f"after:{parent}", str(needs)) for parent, needs in job.waits.items()}
+    waits |= {(f"group:{job.behind}", "group")} if job.behind else set()
+    waits |= _unheard(job) if job.unheard else set()
     return {
         "state": job.state,
         "lane": (job.ask.queue, job.ask.priority, job.position),
@@ -138,10 +202,41 @@ def _modelled(job: Job) -> dict[str, Any]:
         "suspect": job.suspect if live else None,
         "owner": (job.run, job.session, job.stop),
         "links": (job.retry_of, job.ask.group_id, job.seq),
-        "waits": waits | ({(f"group:{job.behind}", "group")} if job.behind else set()) if live else None,
+        "wishes": (job.ask.wait_for_idle, job.ask.require_charging, job.ask.wait_for_event),
+        "tick": (job.ask.template_id, job.ask.schedule_id, job.ask.fire_time),
+        "waits": waits if live else None,
         "parked": job.why == "parked",
         "reason": job.why,
     }
+
+
+def _unheard(job: Job) -> set[tuple[str, str]]:
+    """One condition for the event, whose value holds all that it must be, and one for each attribute."""
+    wanted = job.ask.event_attributes
+    text = ",".join(f'"{name}":"{value}"' for name, value in sorted(wanted.items()))
+    event = f"{job.ask.wait_for_event}?{{{text}}}" if wanted else job.ask.wait_for_event or ""
+    return {("event", event), *((f"event.{name}", value) for name, value in wanted.items())}
+
+
+def _modelled_delivery(sent: Delivery) -> tuple[Any, ...]:
+    said = {
+        "webhook_id": sent.webhook,
+        "event_id": sent.event_id,
+        "event_name": sent.event.name,
+        "emitted_at": sent.event.at,
+        "attributes": sent.event.about,
+        "key": sent.key,
+    }
+    return (sent.webhook, sent.event_id, sent.job, said)
+
+
+def _modelled_schedule(schedule: Schedule) -> tuple[Any, ...]:
+    ask = schedule.ask
+    return (
+        (ask.name, ask.template, ask.cron, ask.misfire, ask.overlap, ask.jitter_ms),
+        (schedule.enabled, schedule.reason, schedule.settled, schedule.next),
+        (schedule.fires, schedule.fired, schedule.skips),
+    )
 
 
 def differences(store: Things, model: Things) -> list[str]:
@@ -156,9 +251,20 @@ def differences(store: Things, model: Things) -> list[str]:
                     for name in left
                     if not _agrees(name, left[name], right[name])
                 ]
-            elif left != right:
+            elif not _same(kind, left, right):
                 found.append(f"{kind} {key}: store {left!r}, model {right!r}")
     return sorted(found)
+
+
+def _same(kind: str, left: Any, right: Any) -> bool:
+    """Of what an event says about a job the model knows a part."""
+    if kind == "event" and left and right:
+        return bool(right[1].items() <= left[1].items()) and left[:1] + left[2:] == right[:1] + right[2:]
+    if kind == "delivery" and left and right:
+        known = right[3]["attributes"]
+        masked = left[3] | {"attributes": {name: left[3]["attributes"].get(name) for name in known}}
+        return bool(left[:3] == right[:3] and masked == right[3])
+    return bool(left == right)
 
 
 def _agrees(name: str, left: Any, right: Any) -> bool:

@@ -8,11 +8,11 @@ from hypothesis.stateful import precondition, rule
 from holdfast.core.job import WAITING
 from holdfast.core.requests import JobFilter
 from holdfast.store.engine import Tx
-from holdfast.store.scripts import cancel, queues, reorder, reserve, retry
+from holdfast.store.scripts import cancel, group_jobs, queues, reorder, reserve, retry
 from holdfast.store.scripts.bulk import BulkAction, BulkResult
 from holdfast.store.scripts.bulk import bulk as bulk_script
 from holdfast.store.scripts.reserve import EVERYTHING, NewReservation
-from tests.model import commands, lanes, wishes
+from tests.model import again, commands, lanes, scopes, wishes
 from tests.model.driver import Driver
 from tests.model.wishes import nth
 
@@ -67,6 +67,14 @@ class People(Driver):
         expected = self.expect(commands.retry, name, self.new_ids()[0], self.now)
         assert (answer.id, answer.state, answer.generation, answer.existing) == expected
 
+    @precondition(lambda self: self.model.groups)
+    @rule(n=nth)
+    def retry_group(self, n: int) -> None:
+        name = self.pick(list(self.model.groups), n)
+        answer = self.call(group_jobs.retry_group, name, self.now)
+        expected = self.expect(again.retry_group, name, self.now)
+        assert expected is None or [(one.id, one.state) for one in answer] == expected
+
     @rule(action=st.sampled_from(BulkAction), fields=fields, limit=wishes.limits, dry_run=st.booleans(), n=nth)
     def bulk(self, action: BulkAction, fields: dict[str, str], limit: int, dry_run: bool, n: int) -> None:
         wanted = JobFilter(**fields)  # type: ignore[arg-type]
@@ -112,7 +120,7 @@ class People(Driver):
         elif to in wishes.QUEUES:
             self.call(reorder.renormalise, to, n % 2 * 5)
             self.expect(lanes.renormalise, to, n % 2 * 5)
-        else:
+        elif self.model.jobs[name].ask.queue in wishes.QUEUES:
             self.call(reorder.edit_payload, name, to)
             self.expect(lanes.edit_payload, name, to)
 
@@ -130,17 +138,18 @@ class People(Driver):
                 self.expect(lambda model: model.paused.discard(queue))
             case None | int():
                 self.call(queues.set_limit, queue, limit)
-                self.expect(commands.set_limit, queue, limit)
+                self.expect(scopes.set_limit, queue, limit)
 
     @rule(n=nth, scope=wishes.queues | st.just(EVERYTHING), ttl=wishes.spans, how=st.sampled_from(("grant", "release")))
     def reserve(self, n: int, scope: str, ttl: int, how: str) -> None:
-        """Ask for a scope; or see what becomes of the last one, so that a queue is not reserved most of the time."""
-        names = list(self.model.held)
-        if names and self.model.held[names[-1]].status == "ACTIVE" and n > 1:
-            self.call(reserve.release if how == "release" else reserve.grant, names[-1], self.now)
-            self.expect(commands.release if how == "release" else commands.grant, names[-1], self.now)
+        """Ask for a scope; or see what becomes of one, so that a queue is not reserved most of the time."""
+        live = [name for name, held in self.model.held.items() if held.status in ("ACTIVE", "WAITING")]
+        if live and n > 3:
+            name = self.pick(live, n)
+            self.call(reserve.release if how == "release" else reserve.grant, name, self.now)
+            self.expect(scopes.release if how == "release" else scopes.grant, name, self.now)
         else:
             session = self.pick(list(self.model.sessions), n)
-            request = NewReservation(self.fresh("r"), scope, "me", session, ttl, ttl)
+            request = NewReservation(self.fresh("r"), scope, "me", session, ttl, ttl, n % 2 == 0)
             self.call(reserve.reserve, request, self.now)
-            self.expect(commands.reserve, request, self.now)
+            self.expect(scopes.reserve, request, self.now)

@@ -7,11 +7,16 @@ from dataclasses import dataclass, field
 from holdfast.core.group import GroupMode, Needs, OnFailure
 from holdfast.core.job import StateName as S
 from holdfast.core.requests import NewJob
+from holdfast.store.scripts.schedule_rows import NewSchedule
+from holdfast.store.scripts.templates import NewTemplate
 
 
 @dataclass
 class Job:
-    """A job. `waits` and `behind` name those that must end before it: its dependencies, and the member before it."""
+    """A job. `waits` and `behind` name those that must end before it: its dependencies, and the member before it.
+
+    `unheard`: the event that it waits for has not come; `came` is the one that did.
+    """
 
     ask: NewJob
     id: str
@@ -26,7 +31,10 @@ class Job:
     retry_of: str | None = None
     seq: int | None = None
     waits: dict[str, Needs] = field(default_factory=dict)
+    parents: dict[str, Needs] = field(default_factory=dict)  # what it was to come after, ended or not
     behind: str | None = None
+    unheard: bool = False
+    came: str | None = None
     attempts: int = 0
     transient: int = 0
     infra: int = 0
@@ -41,6 +49,11 @@ class Job:
     @property
     def subject(self) -> tuple[str, str] | None:
         return None if self.ask.subject is None else (self.ask.task, self.ask.subject)
+
+    @property
+    def is_held(self) -> bool:
+        """Whether something other than its time keeps it from being ready."""
+        return bool(self.waits) or self.behind is not None or self.unheard
 
     @property
     def rank(self) -> tuple[int, int, int, str]:
@@ -73,6 +86,7 @@ class Session:
     status: str = "running"
     orderly: bool = False
     lost: int | None = None
+    node: str = ""
 
 
 @dataclass
@@ -83,6 +97,7 @@ class Held:
     expires: int
     status: str = "ACTIVE"
     granted: int | None = None
+    since: int = 0
 
 
 @dataclass
@@ -93,7 +108,63 @@ class Group:
 
 
 @dataclass
+class Event:
+    name: str
+    about: dict[str, str]
+    at: int
+    upto: int  # the newest job at that moment
+    spreads: bool
+
+
+@dataclass
+class Machine:
+    idle: bool
+    charging: bool
+
+
+@dataclass
+class Webhook:
+    patterns: tuple[str, ...]
+    enabled: bool = True
+
+
+@dataclass
+class Delivery:
+    webhook: str
+    event_id: str
+    event: Event
+    key: str
+    job: str
+
+
+@dataclass
+class Template:
+    ask: NewTemplate
+    archived: bool = False
+
+
+@dataclass
+class Schedule:
+    """No tick at or before `settled` fires."""
+
+    ask: NewSchedule
+    settled: int
+    enabled: bool = True
+    reason: str | None = None
+    next: int | None = None
+    fired: int | None = None
+    fires: int = 0
+    skips: dict[str, tuple[int, int]] = field(default_factory=dict)
+
+
+@dataclass
 class Seen:
+    """What the store alone could choose: ids, and times within bounds."""
+
     runs: dict[str, str] = field(default_factory=dict)  # the open run of a job
     links: dict[str, str] = field(default_factory=dict)  # the job that continues a job
     times: dict[str, int | None] = field(default_factory=dict)  # when a job is due
+    ticks: dict[tuple[str, int], str] = field(default_factory=dict)  # the first job of a tick
+    events: dict[str, tuple[str, dict[str, str]]] = field(default_factory=dict)  # names and attributes
+    deliveries: dict[tuple[str, str], tuple[str, str]] = field(default_factory=dict)  # of a webhook and an event
+    payloads: dict[str, str] = field(default_factory=dict)

@@ -22,6 +22,12 @@ TAGS = ("red", "blue")
 SUBJECTS = ("a::b::c", "a::b::d")
 SPANS = (1, 900, 5_000, 31_000)
 
+NODES = ("laptop", "server")
+EVENTS = ("git:commit", "git:push", "job.done")
+PATTERNS = ("git:commit", "git:*", "job.done", "job.*", "*", "job.run.failed", "group.*", "machine.*", "schedule.*")
+ATTRIBUTES: tuple[dict[str, str], ...] = ({}, {"branch": "main"}, {"branch": "dev"}, {"branch": "main", "by": "me"})
+WANTED: tuple[dict[str, str], ...] = (*ATTRIBUTES, {"task": "index"}, {"queue": "default", "state": "DONE"})
+
 nth = st.integers(0, 15)
 queues = st.sampled_from(QUEUES)
 tags = st.sampled_from(TAGS)
@@ -73,6 +79,9 @@ OPTIONS: dict[str, st.SearchStrategy[Any]] = {
     "payload": payloads,
     "after": st.lists(st.tuples(nth, st.sampled_from(Needs)), min_size=1, max_size=2).map(tuple),
     "group": nth,
+    "wait_for_idle": st.just(True),
+    "require_charging": st.just(True),
+    "wait_for_event": st.sampled_from(PATTERNS),
 }
 NAMES = sorted(OPTIONS)
 
@@ -117,6 +126,11 @@ THEMES = (
     ("subject", "after"),
     ("idempotency_key", "policy"),
     ("ttl_ms", "queue"),
+    ("wait_for_event",),
+    ("wait_for_event", "after"),
+    ("wait_for_event", "group"),
+    ("wait_for_event", "wait_for_idle", "due"),
+    ("wait_for_idle", "require_charging"),
 )
 
 habits = st.builds(
@@ -138,6 +152,8 @@ def wishes(draw: st.DrawFn, usual: Habits) -> Wish:
     if "subject" in given:
         given["generation"] = draw(st.none() | st.integers(0, 4))
         given["stop_older"] = draw(st.booleans())
+    if "wait_for_event" in given:
+        given["event_attributes"] = draw(st.sampled_from(WANTED))
     if "delay_ms" in given:
         given.pop("due", None)
     apart = {name: given.pop(name) for name in ("due", "deadline", "after", "group") if name in given}

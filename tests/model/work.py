@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize, precondition, rule
 
 from holdfast.core.group import OnFailure
+from holdfast.core.job import WAITING
 from holdfast.core.requests import Claimed, ClaimRequest, Dependency, NewJob, QueueSlots, Report
 from holdfast.core.settle import Outcome
 from holdfast.store.scripts import clockwork, groups, retention, sessions
@@ -15,9 +16,11 @@ from holdfast.store.scripts.enqueue import enqueue
 from holdfast.store.scripts.exchange import exchange
 from holdfast.store.scripts.finish import finish
 from holdfast.store.scripts.recover import recover
-from tests.model import commands, wishes
+from holdfast.store.scripts.why import why
+from tests.model import commands, reasons, wishes
 from tests.model.driver import Driver
 from tests.model.model import Model
+from tests.model.news import WEBHOOK_QUEUE, WEBHOOK_TASK
 from tests.model.wishes import Habits, Wish, nth
 
 
@@ -34,7 +37,8 @@ slots = st.integers(0, 4)
 lanes = st.lists(st.tuples(wishes.queues, slots), min_size=1, max_size=2, unique_by=lambda lane: lane[0])
 offers = st.sampled_from((wishes.TASKS, wishes.TASKS, wishes.TASKS[:1], wishes.TASKS[1:], ()))
 deaths = st.sampled_from(("crash", "crash", "reboot", "orderly"))
-EVERYTHING = [(queue, 9) for queue in wishes.QUEUES]
+EVERYTHING = [(queue, 9) for queue in (*wishes.QUEUES, WEBHOOK_QUEUE)]
+ALL_TASKS = (*wishes.TASKS, WEBHOOK_TASK)
 
 
 class Work(Driver):
@@ -91,9 +95,12 @@ class Work(Driver):
         return [name for name, session in self.model.sessions.items() if session.status == "running"]
 
     def open_session(self) -> None:
+        """Every other one is on the other machine."""
         name = self.fresh("s")
-        self.call(sessions.open_session, sessions.NewSession(name, "worker", "n", "b", 1, None), None, self.now)
-        self.expect(commands.open_session, name, self.now)
+        node = wishes.NODES[len(self.model.sessions) % 2]
+        offer = sessions.Offer(name, "w", ALL_TASKS, ("*",), 9)
+        self.call(sessions.open_session, sessions.NewSession(name, "worker", node, "b", 1, None), offer, self.now)
+        self.expect(commands.open_session, name, node, self.now)
 
     @rule(n=nth, how=st.sampled_from(("open", "beat", "close")))
     def live(self, n: int, how: str) -> None:
@@ -106,13 +113,31 @@ class Work(Driver):
                 assert self.call(sessions.beat, name, self.now) == self.expect(commands.beat, name, self.now)
             case _:
                 closed = self.call(sessions.close_session, name, "success", self.now)
-                assert closed == self.expect(commands.close_session, name, "success")
+                assert closed == self.expect(commands.close_session, name, "success", self.now)
 
     @rule(n=nth, lanes=lanes, slots=slots, tasks=offers)
     def claim(self, n: int, lanes: list[tuple[str, int]], slots: int, tasks: tuple[str, ...]) -> None:
         """Sessions that have ended try as well, now and then."""
         known = self.alive if n > 1 and self.alive else list(self.model.sessions)
         self._claim(claim_request(self.pick(known, n), lanes, slots, tasks))
+
+    @rule()
+    def explain(self) -> None:
+        """Each wait has its reasons; if there is none, whoever asks next is handed something of what waits."""
+        self._tick_out()
+        for job in self.model.find(*WAITING):
+            told = {gate.gate for gate in self.place.engine.query(why, job.id, self.now).closed}
+            expected = reasons.closed_gates(self.model, job, self.now)
+            assert told == expected, f"job {job.id} is held by {told}, not {expected}"
+        free = reasons.could_run(self.model, self.now)
+        workers = [name for name in self.alive if not self.model.sessions[name].orderly]
+        everywhere = [claim_request(name, EVERYTHING, 9, ALL_TASKS) for name in workers]
+        taken = [run.job_id for request in everywhere for run in self._claim(request)]
+        assert not free or set(free) & set(taken), f"nothing holds {free}, but {taken} were handed out"
+
+    def _tick_out(self) -> None:
+        while self._tick(500):
+            pass
 
     def _claim(self, request: ClaimRequest) -> list[Claimed]:
         answer: list[Claimed] = self.call(claim, request, self.now)
@@ -133,7 +158,7 @@ class Work(Driver):
     @rule(asked=asked, n=nth, said=ends, cancels=st.booleans(), span=wishes.spans | st.just(0))
     def disturb(self, asked: list[Wish], n: int, said: list[Outcome], cancels: bool, span: int) -> None:
         """While jobs run, somebody cancels one, others come, and time passes."""
-        runs = self._claim(claim_request(self.pick(self.alive, n), EVERYTHING, len(said), wishes.TASKS))
+        runs = self._claim(claim_request(self.pick(self.alive, n), EVERYTHING, len(said), ALL_TASKS))
         if cancels and runs:
             self.call(cancel_job, runs[0].job_id, self.now)
             self.expect(commands.cancel_job, runs[0].job_id, self.now)
@@ -145,7 +170,7 @@ class Work(Driver):
         """A worker takes what it can and ends it, one after the other."""
         if not self.alive:
             self.open_session()
-        runs = self._claim(claim_request(self.pick(self.alive, n), EVERYTHING, len(said), wishes.TASKS))
+        runs = self._claim(claim_request(self.pick(self.alive, n), EVERYTHING, len(said), ALL_TASKS))
         self._finish_each(runs, said)
 
     def _finish_each(self, runs: list[Claimed], said: list[Outcome]) -> None:
@@ -173,7 +198,7 @@ class Work(Driver):
     def exchange(self, n: int, said: list[tuple[int, Outcome]], slots: int, lost: bool) -> None:
         """With `lost`, the answer before never arrived: the worker knows of no run but those it reports."""
         session = self.pick(self.alive, n)
-        request = claim_request(session, EVERYTHING, slots, wishes.TASKS)
+        request = claim_request(session, EVERYTHING, slots, ALL_TASKS)
         reports = [self._report(one, outcome) for one, outcome in said]
         holds = [report.run_id for report in reports] if lost else None
         self._exchange(reports, request, holds)
@@ -202,9 +227,9 @@ class Work(Driver):
         for turn in range(times):
             self.open_session()
             session = list(self.model.sessions)[-1]
-            self._claim(claim_request(session, EVERYTHING, slots, wishes.TASKS))
+            self._claim(claim_request(session, EVERYTHING, slots, ALL_TASKS))
             if turn % 2:
-                self._exchange([], claim_request(session, EVERYTHING, slots, wishes.TASKS), [])
+                self._exchange([], claim_request(session, EVERYTHING, slots, ALL_TASKS), [])
             while self._recover(session, False, 2):
                 pass
             self._let_time_pass(span, 500)
@@ -225,7 +250,7 @@ class Work(Driver):
         while self._tick(limit):
             pass
 
-    @rule(span=st.sampled_from((-40_000, -2_000, 1_000, 90_000_000)), ticks=st.booleans())
+    @rule(span=st.sampled_from((-40_000, -2_000, 1_000, 90_000_000, -180_000_000)), ticks=st.booleans())
     def set_the_clock(self, span: int, ticks: bool) -> None:
         """Somebody sets the wall clock, back or forward."""
         self.now += span
