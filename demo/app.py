@@ -69,6 +69,13 @@ def index_catalogue(path: str) -> str:
     return f"{path} is indexed"
 
 
+@hf.cron("* * * * *", payload={"shop": "online"})
+@hf.task(queue="office")
+def count_orders(shop: str) -> str:
+    """By the clock, every minute, as long as the daemon is up."""
+    return f"the {shop} shop has no new orders"
+
+
 @hf.task(queue="mail")
 def send_mail(to: str) -> str:
     """Its queue is paused in the demo."""

@@ -57,7 +57,7 @@ class Stage:
 
     def is_set(self) -> bool:
         """Whether every job has come to where it should be seen."""
-        return all(scene.is_there(scene.jobs()) for scene in self.scenes)
+        return all(scene.is_there(scene.jobs()) for scene in self.scenes) and bool(app.hf.schedules())
 
     def table(self) -> str:
         """A few jobs of each scene."""
@@ -70,6 +70,10 @@ class Stage:
             "  ".join(text.ljust(width) for text, width in zip(row, [*widths, 0], strict=True)).rstrip() for row in rows
         )
 
+    def schedules(self) -> str:
+        """What makes jobs by the clock, as it stands in the code."""
+        return "\n".join(f"schedule {schedule.name}: {schedule.words}" for schedule in app.hf.schedules())
+
     def commands(self) -> list[tuple[str, str]]:
         """What to try, with the numbers of the jobs that are there."""
         tags = ("demo-film", "demo-mail", "demo-copy", "demo-card")
@@ -80,6 +84,7 @@ class Stage:
             ("resume mail", "now it does"),
             (f"logs -f {copy}", "what a command says; Ctrl-C leaves"),
             (f"show {card}", "a failure, with its runs"),
+            ("schedule show count_orders", "its next ticks, and the jobs it made"),
             ("run --wait -- echo hello", "a command of your own"),
             (f"cancel {film}", "the film, and what waits for it"),
         ]

@@ -53,7 +53,7 @@ def scene(home: Path, *, say_home: bool) -> str:
     stage.set()
     until(stage.is_set, f"the jobs are not where they should be; see {home}/logs")
     program = os.path.relpath(Path(sys.executable).parent / "holdfast")
-    lines = [stage.table(), "", "Try next, here:", ""]
+    lines = [stage.table(), "", stage.schedules(), "", "Try next, here:", ""]
     if say_home:
         lines.append(f"  export {ENVIRONMENT}={home}")
     lines += [f"  {f'{program} {words}':<{WIDE}} {meaning}" for words, meaning in stage.commands()]

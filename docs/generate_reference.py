@@ -22,8 +22,9 @@ from reference_texts import CODES, OPTIONS, SETTINGS, TABLES
 
 import holdfast
 from holdfast import testing
-from holdfast.client.operations import GroupHandle
+from holdfast.client.group_handle import GroupHandle
 from holdfast.client.options import Options
+from holdfast.client.watches import WatchTest
 from holdfast.core import job as jobs
 from holdfast.core.errors import HoldfastError
 from holdfast.core.gates import Closed, Open
@@ -31,12 +32,17 @@ from holdfast.core.retry import RetryPolicy, Tries
 from holdfast.store.files import Artifact
 from holdfast.store.scripts.bulk import BulkResult
 from holdfast.store.scripts.cancel import Cancelling
+from holdfast.store.scripts.conditions import Condition
+from holdfast.store.scripts.deliveries import DeliveryPage, DeliveryView
 from holdfast.store.scripts.doctor import Violation
+from holdfast.store.scripts.events import Emitted, EventPage, EventView, Told, Triggered
 from holdfast.store.scripts.groups import Group, GroupPage, GroupView
 from holdfast.store.scripts.look import Page
 from holdfast.store.scripts.output import LogPart
 from holdfast.store.scripts.reserve import Reservation
 from holdfast.store.scripts.stats import QueueStats, Stats
+from holdfast.store.scripts.watches import Watch
+from holdfast.store.scripts.webhooks import CreatedWebhook, Webhook
 from holdfast.store.scripts.why import Why
 from holdfast.store.scripts.workers import Worker
 from holdfast.workers.context import JobInfo
@@ -78,6 +84,19 @@ ANSWERS: tuple[type[msgspec.Struct], ...] = (
     Violation,
     LogPart,
     Artifact,
+    Condition,
+    holdfast.Event,
+    Emitted,
+    EventView,
+    EventPage,
+    Triggered,
+    Told,
+    Webhook,
+    CreatedWebhook,
+    DeliveryView,
+    DeliveryPage,
+    Watch,
+    WatchTest,
     RetryPolicy,
     Tries,
 )
@@ -112,6 +131,8 @@ def api() -> str:
         *doc(holdfast.RunStatus),
         ", ".join(f"`{status.value}`" for status in holdfast.RunStatus) + ".",
         *(part for kind in ANSWERS for part in struct_section(kind)),
+        "## For receivers of webhooks",
+        *member("verify_webhook", holdfast.verify_webhook, "###"),
         "## holdfast.testing",
         *doc(testing),
         *(part for name in sorted(testing.__all__) for part in member(name, getattr(testing, name), "###")),
@@ -233,7 +254,8 @@ def member(name: str, value: Any, level: str, twin: str | None = None) -> list[s
     if isinstance(value, type):
         for inner, function in vars(value).items():
             if is_shown(inner, function) and doc(function):
-                parts += [f"`{call_of(function, inner)}`: {summary(function)}"]
+                called = inner if isinstance(function, property) else call_of(function, inner)
+                parts += [f"`{called}`: {summary(function)}"]
     return parts
 
 
@@ -251,7 +273,9 @@ def base_of(value: Any) -> str | None:
 
 def struct_section(kind: type[msgspec.Struct]) -> list[str]:
     """A struct and its fields."""
-    hints = kind.__annotations__
+    hints = {
+        name: hint for base in reversed(kind.__mro__) for name, hint in vars(base).get("__annotations__", {}).items()
+    }
     rows = [(f"`{name}`", f"`{plain(hints[name])}`") for name in kind.__struct_fields__]
     properties = [name for name, value in vars(kind).items() if isinstance(value, property) and is_shown(name, value)]
     more = [f"`{name}`: {summary(getattr(kind, name).fget)}" for name in properties]

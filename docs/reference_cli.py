@@ -11,16 +11,25 @@ from holdfast.cli.app import SECTIONS, load
 from holdfast.cli.bench import Figures
 from holdfast.cli.doctor import Finding
 from holdfast.cli.top_frame import Glance, Machine
+from holdfast.client.watches import WatchTest
 from holdfast.core.job import Job
 from holdfast.core.run import Run
 from holdfast.daemon.database import Compacted
 from holdfast.store.scripts.cancel import Cancelling
+from holdfast.store.scripts.conditions import Condition
+from holdfast.store.scripts.deliveries import DeliveryPage, DeliveryView
 from holdfast.store.scripts.doctor import Violation
+from holdfast.store.scripts.events import Emitted, EventPage, EventView
 from holdfast.store.scripts.groups import Group, GroupPage, GroupView
 from holdfast.store.scripts.look import Page
+from holdfast.store.scripts.machines import Machine as StoredMachine
 from holdfast.store.scripts.reserve import Reservation
+from holdfast.store.scripts.schedule_rows import Schedule
 from holdfast.store.scripts.sessions import SessionRow
 from holdfast.store.scripts.stats import QueueStats, Stats
+from holdfast.store.scripts.templates import Template
+from holdfast.store.scripts.watches import Watch
+from holdfast.store.scripts.webhooks import CreatedWebhook, Webhook
 from holdfast.store.scripts.why import Why
 from holdfast.store.scripts.workers import Worker
 from holdfast.store.sqlite.care import Size
@@ -56,6 +65,7 @@ INTRODUCTION = """\
 | 130 | Ctrl-C |
 | other | `run --wait` and `direct` end with the exit code of the command; 128 + n if signal n killed it |"""
 
+SHOWN: dict[str, object] = {"schedule": Schedule, "next": ["str"], "jobs": [Job]}
 # What `--json` prints. A list is a list of these; a dictionary is an object with these fields.
 JSON: dict[str, object] = {
     "up": {"pid": "int", "home": "str", "socket": "str", "log": "str"},
@@ -68,8 +78,11 @@ JSON: dict[str, object] = {
     "run": Job,
     "enqueue": Job,
     "ls": Page,
-    "show": {"job": Job, "runs": [Run]},
+    "show": {"job": Job, "runs": [Run], "conditions": [Condition]},
     "why": Why,
+    "emit": Emitted,
+    "events ls": EventPage,
+    "events show": EventView,
     "logs": "for each piece, in a line: `run_id`, `attempt`, `offset`, `end`, `eof` and `text`",
     "wait": [Job],
     "cancel": Cancelling,
@@ -79,6 +92,41 @@ JSON: dict[str, object] = {
     "group ls": GroupPage,
     "group show": GroupView,
     "group cancel": Cancelling,
+    "group wait": GroupView,
+    "group retry": "a list with the ids of the new jobs",
+    "template add": Template,
+    "template ls": [Template],
+    "template show": Template,
+    "template edit": Template,
+    "template archive": Template,
+    "template run": Job,
+    "schedule add": SHOWN,
+    "schedule ls": [Schedule],
+    "schedule show": SHOWN,
+    "schedule edit": SHOWN,
+    "schedule pause": Schedule,
+    "schedule resume": Schedule,
+    "schedule rm": Schedule,
+    "schedule run": Job,
+    "schedule next": {"words": "str", "next": ["str"]},
+    "watch add": Watch,
+    "watch ls": [Watch],
+    "watch show": Watch,
+    "watch rm": Watch,
+    "watch pause": Watch,
+    "watch resume": Watch,
+    "watch test": [WatchTest],
+    "webhook add": CreatedWebhook,
+    "webhook ls": [Webhook],
+    "webhook show": Webhook,
+    "webhook edit": Webhook,
+    "webhook rm": Webhook,
+    "webhook pause": Webhook,
+    "webhook resume": Webhook,
+    "webhook test": DeliveryView,
+    "webhook deliveries": DeliveryPage,
+    "webhook redeliver": [DeliveryView],
+    "simulate": StoredMachine,
     "queue": [QueueStats],
     "pause": [QueueStats],
     "resume": [QueueStats],

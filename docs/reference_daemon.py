@@ -6,12 +6,16 @@ from reference_format import table
 
 from holdfast.daemon.sample import written
 from holdfast.daemon.settings import Settings, described
+from holdfast.daemon.watch_tables import KEYS, MEANING
 from holdfast.observe.metrics import PREFIX, Metrics
 from holdfast.observe.sla import PROMISES
 
 VARIABLES = {
     "HOLDFAST_HOME": "The daemon's home folder, where `--home` is not given.",
     "HOLDFAST_CONFIG": "The file with the settings, where `--config` is not given.",
+    "HOLDFAST_WEBHOOK_ALLOW": (
+        "Programs without a daemon: hosts, addresses and networks that webhooks may be sent to, separated by commas."
+    ),
     "HOLDFAST_TOKEN": "The token for a daemon that is reached over TCP.",
 }
 LOG_FIELDS = {
@@ -47,6 +51,12 @@ def toml() -> list[str]:
             table(("setting", "default", "may be", "meaning"), rows),
         ]
     parts += [
+        "### `[[watch]]`",
+        f"{MEANING} See [Watch folders and repositories](../how-to/watch-folders.md).",
+        table(
+            ("setting", "such as", "may be", "meaning"),
+            [(f"`{key}`", f"`{says.example}`", says.kind.allowed, says.text) for key, says in KEYS.items()],
+        ),
         "## Environment variables",
         table(("variable", "meaning"), [(f"`{name}`", text) for name, text in VARIABLES.items()]),
     ]

@@ -21,9 +21,14 @@ SETTINGS = {
         "schema": "PostgreSQL only: the schema that holds the tables. It is made on first use.",
         "clock": "Where time comes from; `holdfast.testing.ManualClock` in tests. `None` means the machine's clock.",
         "ids": "Where ids come from: a function that returns a new one. UUIDv7 by default.",
+        "machine": "A `SimulatedMachine`, to try out what depends on the machine; by default the machine as it is.",
         "commands": (
             "Whether what `hf.command` queues runs here too, from the queue `default` and those that `concurrency` "
             "names. `None`: yes, unless a daemon runs it."
+        ),
+        "webhook_allow": (
+            "Hosts, addresses and networks that webhooks may be sent to besides the public network. `None`: what the "
+            "environment variable `HOLDFAST_WEBHOOK_ALLOW` lists, separated by commas. A daemon has a setting for it."
         ),
     },
     "Retry": {
@@ -71,6 +76,10 @@ OPTIONS = {
         "A second enqueue of the task with the same key returns the first job, for as long as that is kept."
     ),
     "trace_id": "Stored with the job and its runs; child jobs inherit it.",
+    "when_idle": "Whether the job starts only while nobody uses the machine.",
+    "when_charging": "Whether the job starts only while the machine has mains power.",
+    "on_event": "The job waits for an event of this name, emitted after its enqueue; `git:*` means any ending.",
+    "where": "What that event must have: attributes by name. All of them must be those of one event.",
 }
 
 CODES = {
@@ -92,12 +101,28 @@ CODES = {
     "ERR_REPORT_REFUSED": "The daemon did not take what the worker reported of the run; the message says why.",
     "ERR_STOPPED_ITSELF": "The task cancelled itself although nobody had asked it to stop.",
     "ERR_TIMEOUT": "The run took longer than its time-out.",
+    "ERR_WEBHOOK_ADDRESS": "The host of a webhook leads to an address that nothing may be sent to; nothing was sent.",
+    "ERR_WEBHOOK_ANSWER": "What the receiver of a webhook answered is not HTTP.",
+    "ERR_WEBHOOK_DISABLED": "The webhook was paused, disabled or deleted before the delivery was sent.",
+    "ERR_WEBHOOK_GONE": "The receiver answered 410 Gone; the webhook is disabled.",
+    "ERR_WEBHOOK_REDIRECT": "The receiver answered with a redirect, which is not followed.",
+    "ERR_WEBHOOK_STATUS": "The receiver answered with a status that is no success; the message has it.",
+    "ERR_WEBHOOK_TIMEOUT": "The receiver did not answer within the time-out.",
+    "ERR_WEBHOOK_TLS": "The receiver has no certificate that can be trusted, or speaks no TLS.",
+    "ERR_WEBHOOK_UNREACHABLE": "The host of the receiver has no address, or takes no connection.",
 }
 
 TABLES = {
     "jobs": "One row for each job. Its runs are in `job_runs`.",
     "job_runs": "One row for each try. `status` is NULL while the run is open; once written it never changes.",
-    "job_conditions": "What a SCHEDULED job waits for besides its time: `after:<job>` and `group:<job>`.",
+    "job_conditions": (
+        "What a SCHEDULED job waits for besides its time: `after:<job>`, `group:<job>`, `event`, `event.<attribute>`."
+    ),
+    "events": "What was emitted, kept for a day.",
+    "event_patterns": "Which events somebody waits for: jobs, and webhooks.",
+    "machines": "What the probe of each machine last saw: whether it is idle and charging.",
+    "watches": "Rules that turn changes of files and repositories into jobs.",
+    "watch_files": "The files that a watch knows, each with a fingerprint.",
     "job_groups": "Groups of jobs.",
     "subjects": "The newest generation of each task and subject. Kept when the jobs themselves are removed.",
     "queues": "Queues with settings of their own: a limit over all processes, or a pause.",
@@ -106,6 +131,9 @@ TABLES = {
     "workers": "What each living session offers to run.",
     "tenants": "Not used yet.",
     "job_templates": "Requests that are kept by name, to make jobs from. Archived, never deleted.",
-    "schedules": "Not used yet.",
+    "schedules": "When to make jobs from which template.",
+    "schedule_skips": "How many ticks of a schedule did not fire, by reason.",
+    "webhooks": "Who is told about which events over HTTP, and the secrets that sign it.",
+    "webhook_deliveries": "What was sent to a webhook: one row for each delivery; how it went is in its job.",
     "direct_reservations": "Who keeps a queue, or everything, free of new runs.",
 }

@@ -69,9 +69,15 @@ def test_up_leaves_jobs_of_every_kind(up: str) -> None:
     assert "\x1b" not in up
 
 
+def test_up_shows_a_schedule_that_fires(up: str, house: House) -> None:
+    assert "schedule count_orders: Every minute, UTC" in up
+    schedule = house.client().schedule("count_orders")
+    assert (schedule.view().enabled, schedule.view().template) == (True, "count_orders")
+
+
 def test_every_command_that_up_suggests_exists(up: str) -> None:
     suggested = re.findall(r"^  \S*holdfast (\w+)", up, re.MULTILINE)
-    assert {"top", "why", "logs", "show", "run", "cancel", "resume"} == set(suggested)
+    assert {"top", "why", "logs", "show", "schedule", "run", "cancel", "resume"} == set(suggested)
     for command in suggested:
         subprocess.run([sys.executable, "-m", "holdfast.cli", command, "--help"], capture_output=True, check=True)
 
