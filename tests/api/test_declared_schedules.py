@@ -41,5 +41,6 @@ def test_a_template_is_changed_in_parts(caller: Caller) -> None:
     changed = caller.put("/v1/templates/nightly", {"changes": {"payload": {"b": 2}, "queue": "late"}}).json
     assert (changed["payload"], changed["queue"], changed["task"]) == ('{"b":2}', "late", "report")
     assert changed["options"] == {"tag": "night"}
-    refused = caller.put("/v1/templates/nightly", {"changes": {"payload": "[]"}})
-    assert (refused.status, refused.code) == (400, "ERR_INVALID_PAYLOAD")
+    for bad in ("[]", "\x00", '{"a": "\x00"}'):
+        refused = caller.put("/v1/templates/nightly", {"changes": {"payload": bad}})
+        assert (refused.status, refused.code) == (400, "ERR_INVALID_PAYLOAD")

@@ -11,10 +11,12 @@ from typing import Any, TypeAlias
 from msgspec import Struct
 
 from holdfast.core.job import StateName
+from holdfast.core.requests import is_system_queue
 from holdfast.core.retry import POISON_DEATHS
 from holdfast.core.run import RunStatus
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.doctor import examine
+from tests.chaos import happened
 from tests.chaos.database import select
 from tests.chaos.journal import Entry, entries
 
@@ -73,7 +75,8 @@ def problems(engine: Engine, folder: Path) -> list[str]:
     """Everything that is wrong; empty if every promise was kept."""
     seen = Evidence(engine, folder)
     checks = (_overlaps, _cancelled, _journal_agrees)
-    return stored_problems(seen) + [problem for check in checks for problem in check(seen)]
+    found = stored_problems(seen) + [problem for check in checks for problem in check(seen)]
+    return found + happened.problems(engine, folder)
 
 
 def stored_problems(seen: Evidence) -> list[str]:
@@ -84,7 +87,7 @@ def stored_problems(seen: Evidence) -> list[str]:
 
 def summary(engine: Engine, folder: Path) -> str:
     """What there was, in numbers."""
-    return Evidence(engine, folder).summary()
+    return f"{Evidence(engine, folder).summary()}, {happened.summary(engine, folder)}"
 
 
 def _doctor(seen: Evidence) -> Iterator[str]:
@@ -132,15 +135,19 @@ def _overlaps(seen: Evidence) -> Iterator[str]:
     ends = {entry.about[0]: entry.at for entry in seen.said("end")}
     by_job: dict[str, list[Interval]] = defaultdict(list)
     by_subject: dict[tuple[str, str], list[Interval]] = defaultdict(list)
+    by_group: dict[str, list[Interval]] = defaultdict(list)
     for entry in seen.said("start"):
         run_id, job_id = entry.about
         interval = Interval(entry.at, ends.get(run_id, last_word[entry.life]), run_id)
         job = seen.jobs[job_id]
         by_job[seen.root(job_id)].append(interval)
+        if job["group_seq"] is not None:
+            by_group[job["group_id"]].append(interval)
         if job["subject_key"] is not None:
             by_subject[job["job_type"], job["subject_key"]].append(interval)
     yield from _overlapping("job", by_job.items())
     yield from _overlapping("subject", by_subject.items())
+    yield from _overlapping("sequential group", by_group.items())
 
 
 def _overlapping(what: str, groups: Iterable[tuple[object, list[Interval]]]) -> Iterator[str]:
@@ -171,7 +178,9 @@ def _journal_agrees(seen: Evidence) -> Iterator[str]:
     yield from (f"run {run_id} was started and is not in the store" for run_id in started if run_id not in seen.runs)
     ended = {entry.about[0] for entry in seen.said("end")}
     for run in seen.runs.values():
-        if run["status"] == RunStatus.COMPLETED and run["id"] not in ended:
+        # What the system runs for itself writes no journal.
+        is_ours = not is_system_queue(seen.jobs[run["job_id"]]["queue"])
+        if run["status"] == RunStatus.COMPLETED and run["id"] not in ended and is_ours:
             yield f"run {run['id']} is stored as completed and never came to its end"
 
 

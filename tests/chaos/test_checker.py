@@ -6,9 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.store.engine import Engine
+from holdfast.core.group import GroupMode, OnFailure
+from holdfast.core.schedule import Misfire
+from holdfast.store.engine import Engine, Tx
+from holdfast.store.scripts.events import emit
+from holdfast.store.scripts.firing import fire_due
+from holdfast.store.scripts.groups import create_group
+from holdfast.store.scripts.schedule_rows import NewSchedule
+from holdfast.store.scripts.schedules import put_schedule
+from holdfast.store.scripts.templates import NewTemplate, put_template
+from holdfast.store.scripts.webhooks import NewWebhook, put_webhook
 from tests.chaos.checker import problems
-from tests.chaos.database import select
+from tests.chaos.database import select, statement
 from tests.chaos.journal import Journal
 from tests.chaos.scenarios import NOW, job, put, work_off
 
@@ -73,3 +82,77 @@ def test_a_completed_run_that_never_ran_is_seen(engine: Engine, folder: Path) ->
     work_off(engine, "s", NOW)
     [problem] = problems(engine, folder)
     assert problem.endswith("is stored as completed and never came to its end")
+
+
+# Events, schedules, groups and webhooks
+
+
+def test_an_event_that_is_lost_is_seen(engine: Engine, folder: Path, journal: Journal) -> None:
+    journal.note("emitting", "siege:go", "main")
+    journal.note("emitted", "stray", "siege:go", "main")
+    assert problems(engine, folder) == ["event stray was acknowledged and is lost"]
+
+
+def test_an_event_that_is_under_way_is_seen(engine: Engine, folder: Path) -> None:
+    put(engine, job("a", wait_for_event="siege:go"))
+    emit_go(engine, "event")
+    assert "event event (siege:go) has not reached everybody" in problems(engine, folder)
+
+
+def test_an_event_that_did_not_reach_a_job_is_seen(engine: Engine, folder: Path, journal: Journal) -> None:
+    put(engine, job("a", wait_for_event="siege:go"))
+    journal.note("awaits", "a", "siege:go", "main")
+    assert "job a has not seen the event siege:go that it waited for" in problems(engine, folder)
+
+
+def test_an_event_that_a_later_one_stood_in_for_is_seen(engine: Engine, folder: Path, journal: Journal) -> None:
+    journal.note("awaits", "a", "siege:go", "main")
+    journal.note("emitting", "siege:go", "main")
+    emit_go(engine, "missed")
+    journal.note("emitted", "missed", "siege:go", "main")
+    put(engine, job("a", wait_for_event="siege:go"))
+    work_off(engine, "s", NOW + 1)
+    assert "event missed did not reach job a, which waited for it; end-s did" in problems(engine, folder)
+
+
+def test_a_tick_that_is_lost_is_seen(engine: Engine, folder: Path) -> None:
+    engine.submit(put_template, NewTemplate(id="t", name="t", task="work"), NOW).result()
+    wanted = NewSchedule(id="s", name="each", template="t", cron="* * * * * *", misfire=Misfire.ALL)
+    engine.submit(put_schedule, wanted, NOW).result()
+    engine.submit(fire_due, NOW + 3_000).result()
+    work_off(engine, "s", NOW + 3_000)
+    assert not any("each" in problem for problem in problems(engine, folder))
+    engine.submit(lose_ticks).result()
+    assert "of 4 ticks of each, 1 fired and 2 were skipped" in problems(engine, folder)
+
+
+def test_a_delivery_that_never_arrived_is_seen(engine: Engine, folder: Path, journal: Journal) -> None:
+    hook = NewWebhook(id="hook", url="http://hook.example", patterns=("siege:*",))
+    engine.submit(put_webhook, hook, NOW).result()
+    journal.note("emitting", "siege:go", "main")
+    emit_go(engine, "event")
+    journal.note("emitted", "event", "siege:go", "main")
+    work_off(engine, "s", NOW + 1)
+    assert "event event was never received" in problems(engine, folder)
+
+
+def test_two_members_of_a_sequence_at_once_are_seen(engine: Engine, folder: Path, journal: Journal) -> None:
+    engine.submit(create_group, "g", None, GroupMode.SEQUENTIAL, OnFailure.STOP, NOW).result()
+    put(engine, job("a", group_id="g"), job("b", group_id="g"))
+    journal.note("start", "first", "a")
+    Journal(folder).note("start", "second", "b")
+    journal.note("alive")
+    assert any("two runs of sequential group g" in problem for problem in problems(engine, folder))
+
+
+def emit_go(engine: Engine, event_id: str) -> None:
+    engine.submit(emit, event_id, "siege:go", {"branch": "main"}, NOW).result()
+
+
+def lose_ticks(tx: Tx) -> None:
+    """Settle a tick that did nothing."""
+    tx.run(
+        statement(
+            "UPDATE schedules SET last_fire_time = last_fire_time + 1000, next_trigger_at = next_trigger_at + 1000"
+        )
+    )

@@ -7,21 +7,26 @@ import random
 import signal
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
 
+from holdfast.runtime.clock import SystemClock
+from holdfast.store.scripts.webhooks import NewWebhook, put_webhook
 from tests.chaos import checker
 from tests.chaos.database import Database, select
-from tests.chaos.journal import entries
+from tests.chaos.journal import Journal, entries
 from tests.chaos.processes import until
 from tests.daemon.house import House, Process, short_folder
+from tests.workers.receiver import Receiver
 
 APP = Path(__file__).parent / "programs" / "siege_app.py"
 CLIENTS = 3
 PLACES = ("system", "app-1", "app-2")
 MOMENT_S = 0.6
+SECRET = "a-secret-of-the-siege"
+DAEMON = "[daemon]\n"
 LIVE = "SELECT count(*) AS jobs FROM jobs WHERE state IN ('SCHEDULED', 'QUEUED', 'RUNNING')"
 TWICE = "SELECT user_tag FROM jobs WHERE user_tag <> '' AND retry_of IS NULL GROUP BY user_tag HAVING count(*) > 1"
 
@@ -29,8 +34,9 @@ TWICE = "SELECT user_tag FROM jobs WHERE user_tag <> '' AND retry_of IS NULL GRO
 class Siege:
     """A daemon with workers and clients around it, and what happens to them, all by one seed."""
 
-    def __init__(self, house: House, database: Database, seed: int) -> None:
+    def __init__(self, house: House, database: Database, receiver: Receiver, seed: int) -> None:
         self.house = house
+        self.receiver = receiver
         self.database = database
         self.random = random.Random(seed)
         self.daemon: Process | None = None
@@ -39,8 +45,12 @@ class Siege:
         self.kills = 0
 
     def begin(self) -> None:
-        """Everybody comes."""
+        """Everybody comes, and somebody outside is told of events."""
         self.restore()
+        hook = NewWebhook(id="hook", url=self.receiver.url, patterns=("siege:*",), secret=SECRET)
+        engine = self.database.engine()
+        engine.submit(put_webhook, hook, SystemClock().now()).result()
+        engine.close()
         for _ in range(CLIENTS):
             seed = str(self.random.randrange(2**32))
             self.clients.append(self.house.python("-m", "tests.chaos.programs.siege_client", seed))
@@ -102,6 +112,10 @@ class Siege:
         until(lambda: select(engine, LIVE)[0]["jobs"] == 0, "all work is done")
         engine.close()
         assert self.helper is not None
+        journal = Journal(self.house.side)
+        for request in self.receiver.requests:
+            assert request.is_signed_with(SECRET)
+            journal.note("received", request.headers["idempotency-key"], request.event["id"])
         self.helper.send(signal.SIGTERM)
         self.helper.end_well()
         assert self.daemon is not None
@@ -115,16 +129,16 @@ def siege(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Siege]:
     print(f"seed {seed}")
     side = tmp_path / "side"
     side.mkdir()
-    with short_folder() as folder:
+    with short_folder() as folder, closing(Receiver()) as receiver:
         house = House(folder / "home", side)
         database = Database(str(house.home.database), "holdfast")
-        settings = '[daemon]\ndurability = "normal"\nshort = "1s"\ngrace = "1s"\n'
+        settings = f'{DAEMON}durability = "normal"\nshort = "1s"\ngrace = "1s"\n[webhooks]\nallow = ["127.0.0.1"]\n'
         if request.param == "postgres":
             database = Database(request.getfixturevalue("postgres_url"), request.getfixturevalue("postgres_schema"))
-            settings += f'store = "{database.target}"\nschema = "{database.schema}"\n'
+            settings = settings.replace(DAEMON, f'{DAEMON}store = "{database.target}"\nschema = "{database.schema}"\n')
         house.settings(settings)
         try:
-            yield Siege(house, database, seed)
+            yield Siege(house, database, receiver, seed)
         finally:
             house.clear()
 

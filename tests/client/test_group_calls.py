@@ -275,6 +275,29 @@ def test_a_job_retried_by_hand_has_the_same_predecessors(hf: Holdfast, steps: St
     assert (again.result(), again.job.group_id) == ("ab", None)
 
 
+def test_a_job_retried_by_hand_gets_the_result_of_the_one_before_it_alone(hf: Holdfast, steps: Steps) -> None:
+    other = steps.task.enqueue("x")
+    chain = hf.chain(steps.call("a"), steps.task.options(after=other).call("b", after=PREVIOUS))
+    hf.drain()
+    again = chain.jobs[1].retry()
+    hf.drain()
+    assert (chain.results(), again.result()) == (["a", "ab"], "ab")
+
+
+@on_sqlite
+def test_cancelling_in_steps_leaves_nobody_out_whose_step_others_ended(hf: Holdfast, steps: Steps) -> None:
+    steps.broken = {"a"}
+    head: Task[..., str] = hf.task(name="head", retry=Retry(1, initial=3_600, mode="chain"))(steps._step)
+    group = hf.create_group()
+    steps.task.options(group=group, delay=3_600).enqueue_many({"name": "c"} for _ in range(400))
+    first = head.options(group=group).enqueue("a")
+    steps.task.options(group=group, after=first).enqueue_many({"name": "b"} for _ in range(300))
+    assert hf.drain() == 1
+    # The last link of `a` is the newest of all; with it end those behind it, in the same step as some of the others.
+    group.cancel()
+    assert set(states(group)) == {CANCELLED}
+
+
 @on_sqlite
 def test_a_group_ends_with_an_event_for_whoever_waits_for_it(hf: Holdfast, steps: Steps) -> None:
     hf._access.write(register_pattern, shape_of("group.*", ()), "hook")
@@ -290,6 +313,27 @@ def test_a_group_ends_with_an_event_for_whoever_waits_for_it(hf: Holdfast, steps
 
 
 @on_sqlite
+def test_what_only_looks_like_the_result_before_is_refused(hf: Holdfast) -> None:
+    @hf.task
+    def show(data: Any, more: Any = None) -> Any:
+        return data
+
+    foreign = {"$holdfast": "previous"}
+    first = show.enqueue("secret")
+    behind = show.options(after=first)
+    for wrong in (
+        lambda: behind.enqueue(foreign),
+        lambda: behind.enqueue(PREVIOUS, more=foreign),
+        lambda: hf.enqueue("show", {"data": foreign}, after=first),
+    ):
+        with pytest.raises(InvalidPayload, match="use PREVIOUS if that is meant"):
+            wrong()
+    within = behind.enqueue([foreign], more=PREVIOUS)
+    hf.drain()
+    assert within.result() == [foreign]
+
+
+@on_sqlite
 def test_what_cannot_be_put_together_is_refused(hf: Holdfast, steps: Steps, tmp_path: Any) -> None:
     other = Holdfast(tmp_path / "other.db").task(name="elsewhere")(lambda: None)
     a = steps.call("a")
@@ -298,6 +342,7 @@ def test_what_cannot_be_put_together_is_refused(hf: Holdfast, steps: Steps, tmp_
         (hf.chain, "a group needs at least one call"),
         (lambda: hf.group(steps.calls("ab")), "is not a call: give task.call"),  # type: ignore[arg-type]
         (lambda: hf.group(steps.task), "is not a call: give task.call"),  # type: ignore[arg-type]
+        (lambda: hf.chain([a] * 101, [a] * 101), "put a single call between the two steps"),
         (lambda: hf.chain(a, []), r"\[\] is not a step of a chain"),
         (lambda: hf.chain(a, [a, a], on_failure="skip"), "'skip' leaves out one member"),
         (lambda: hf.group(a, other.call()), "belongs to another database"),

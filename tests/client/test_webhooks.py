@@ -354,3 +354,21 @@ def test_a_receiver_refuses_what_is_not_signed_as_it_should_be() -> None:
             verify_webhook(SECRET, other, body, now=moment)
     with pytest.raises(InvalidInput, match="not signed with this secret"):
         verify_webhook(SECRET, headers, body + b" ", now=1_000)
+
+
+def test_a_receiver_without_a_proper_secret_or_body_trusts_nothing() -> None:
+    import hashlib
+    import hmac
+
+    signature = "v1=" + hmac.new(b"", b"1000.{}", hashlib.sha256).hexdigest()
+    headers = {"Holdfast-Timestamp": "1000", "Holdfast-Signature": signature}
+    unreadable = headers | {"Holdfast-Signature": "v1=\udc80"}  # as some servers hand on what is no text
+    cases: list[tuple[Any, dict[str, str], Any, str]] = [
+        ("", headers, b"{}", "the secret is not valid"),
+        (None, headers, b"{}", "the secret is not valid"),
+        (SECRET, headers, "{}", "give the bytes"),
+        (SECRET, unreadable, b"{}", "not signed with this secret"),
+    ]
+    for secret, given, body, what in cases:
+        with pytest.raises(InvalidInput, match=what):
+            verify_webhook(secret, given, body, now=1_000)

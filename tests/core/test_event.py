@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 from holdfast.core.errors import InvalidInput
 from holdfast.core.event import (
+    LONGEST_ATTRIBUTE,
+    LONGEST_VALUE,
     MOST_ATTRIBUTES,
     check_attributes,
     check_pattern,
@@ -69,3 +71,17 @@ def test_bad_attributes_are_refused(values: object) -> None:
 def test_there_are_only_so_many_attributes() -> None:
     with pytest.raises(InvalidInput, match="at most"):
         check_attributes({f"a{number}": "1" for number in range(MOST_ATTRIBUTES + 1)})
+
+
+def test_a_key_is_short_enough_for_an_index_and_still_one_wish_only() -> None:
+    wanted = {f"n{number}": "\u6f22" * LONGEST_VALUE for number in range(MOST_ATTRIBUTES)}
+    shape = shape_of("a" * 200, wanted)
+    key, other = shape.key(wanted), shape.key(wanted | {"n7": "x"})
+    assert key != other
+    assert max(len(found.encode()) for found in (key, other) if found) < 2_000
+
+
+def test_the_name_of_an_attribute_is_not_long() -> None:
+    assert check_attributes({"n" * LONGEST_ATTRIBUTE: "x"})
+    with pytest.raises(InvalidInput, match="use at most 60 characters"):
+        check_attributes({"n" * (LONGEST_ATTRIBUTE + 1): "x"})

@@ -45,6 +45,12 @@ def test_a_late_tick_is_missed_where_they_are_skipped() -> None:
     assert late == Judged((), Skipped(SkipReason.MISSED, 1, NOON + MINUTE), NOON + MINUTE, NOON + 2 * MINUTE)
 
 
+@pytest.mark.parametrize("misfire", Misfire)
+def test_ticks_that_follow_closely_are_all_on_time_for_a_loop_that_is_a_little_late(misfire: Misfire) -> None:
+    judged = judge(EVERY_SECOND, misfire, NOON, NOON + 3_000)
+    assert judged == Judged((NOON + 1_000, NOON + 2_000, NOON + 3_000), None, NOON + 3_000, NOON + 4_000)
+
+
 def test_of_many_the_newest_fires() -> None:
     judged = judge(EVERY_MINUTE, Misfire.LATEST, NOON, NOON + 5 * MINUTE)
     assert judged.fires == (NOON + 5 * MINUTE,)

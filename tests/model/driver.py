@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from copy import deepcopy
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from hypothesis.stateful import RuleBasedStateMachine
@@ -90,8 +89,7 @@ class Driver(RuleBasedStateMachine):
     def expect(self, step: Callable[Concatenate[Model, P], T], *args: P.args, **kw: P.kwargs) -> T | None:
         """The model takes the same step; both must stand alike then. Its answer, or None where both refused."""
         answer = self.history[-1].answer
-        after = deepcopy(self.model)
-        after.seen = self.seen
+        after = self.model.copied(self.seen)
         expected: T | None = None
         refused: type[HoldfastError] | None = None
         try:

@@ -6,6 +6,7 @@ Ids of runs and of links, and the jitter of a retry, cannot be known beforehand:
 from __future__ import annotations
 
 from collections.abc import Iterable
+from copy import copy
 from dataclasses import dataclass, field, replace
 
 from msgspec import structs
@@ -32,6 +33,7 @@ from tests.model.records import (
     Session,
     Template,
     Webhook,
+    duplicate,
 )
 
 Answer = tuple[str | None, S, int | None, bool]
@@ -61,6 +63,17 @@ class Model:
     numbers: int = 0
     stillborn: list[Job] = field(default_factory=list)
     seen: Seen = field(default_factory=Seen)
+
+    def copied(self, seen: Seen) -> Model:
+        """One that can be changed while this one stays as it is. A deep copy would take most of a history's time."""
+        after = copy(self)
+        for name, value in vars(self).items():
+            if isinstance(value, dict):
+                setattr(after, name, {key: duplicate(record) for key, record in value.items()})
+            elif isinstance(value, set):
+                setattr(after, name, set(value))
+        after.seen = seen
+        return after
 
     def find(self, *states: S) -> list[Job]:
         return sorted((job for job in self.jobs.values() if job.state in states), key=lambda job: job.number)

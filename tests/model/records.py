@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from copy import copy
+from dataclasses import dataclass, field, is_dataclass
+from typing import TypeVar
 
 from holdfast.core.group import GroupMode, Needs, OnFailure
 from holdfast.core.job import StateName as S
 from holdfast.core.requests import NewJob
 from holdfast.store.scripts.schedule_rows import NewSchedule
 from holdfast.store.scripts.templates import NewTemplate
+
+T = TypeVar("T")
+
+
+def duplicate(record: T) -> T:
+    """A record that can be changed while the other stays as it is; what it refers to is never changed in place."""
+    if not is_dataclass(record):
+        return record
+    after = copy(record)
+    for name, value in vars(after).items():
+        if isinstance(value, dict):
+            setattr(after, name, dict(value))
+    return after
 
 
 @dataclass

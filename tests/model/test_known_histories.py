@@ -12,10 +12,12 @@ import pytest
 from holdfast.core.group import GroupMode, OnFailure
 from holdfast.core.job import StateName as S
 from holdfast.core.retry import Failure, FailureKind, RetryPolicy
+from holdfast.core.schedule import Misfire, Overlap
 from holdfast.core.settle import Broke, Completed, Outcome, Overdue, Yielded
 from holdfast.store.scripts.bulk import BulkAction
 from tests.model.machine import StoreMachine
 from tests.model.places import SqlitePlace
+from tests.model.timetable import DAY
 from tests.model.wishes import OUTCOMES, QUEUES, TASKS, Habits, Wish
 
 FAILED = Broke(Failure(FailureKind.PERMANENT, "ERR_TEST", "it never works"))
@@ -97,3 +99,44 @@ def test_of_two_generations_that_failed_the_newer_one_is_what_runs_again(state: 
     state.bulk(BulkAction.RETRY, {"states": (S.FAILED,)}, limit=9, dry_run=False, n=0)
     [job] = state.model.find(S.QUEUED)
     assert job.ask.payload == '{"x":2}'
+
+
+def test_a_job_that_came_too_late_is_told_of_like_any_other(state: StoreMachine) -> None:
+    state.enqueue([wish(wait_for_event="job.skipped_deadline")])
+    state.enqueue([Wish({"task": TASKS[0]}, deadline=-1)])
+    state.wait(span=1, limit=500)
+    assert states(state) == [S.QUEUED, S.SKIPPED_DEADLINE]
+
+
+def test_of_two_machines_one_idle_and_one_charging_neither_will_do(state: StoreMachine) -> None:
+    """Both gates once looked open, and nobody took the job."""
+    state.open_session()
+    state.look_at_machine("laptop", idle=True, charging=False)
+    state.look_at_machine("server", idle=False, charging=True)
+    state.enqueue([wish(wait_for_idle=True, require_charging=True)])
+    state.explain()
+    assert states(state) == [S.QUEUED]
+    state.look_at_machine("laptop", idle=True, charging=True)
+    state.explain()
+    assert states(state) == [S.RUNNING]
+
+
+def test_a_tick_that_fired_while_the_clock_was_ahead_does_not_fire_again(state: StoreMachine) -> None:
+    state.put_schedule(n=0, cron="30 2 * * *", misfire=Misfire.LATEST, overlap=Overlap.ALLOW, jitter=0)
+    state.set_the_clock(span=3 * DAY, ticks=False)
+    state.fire(limit=50)
+    state.set_the_clock(span=-3 * DAY, ticks=False)
+    state.fire(limit=50)
+    state.set_the_clock(span=3 * DAY, ticks=False)
+    state.fire(limit=50)
+    [schedule] = state.model.schedules.values()
+    assert (schedule.fires, set(schedule.skips)) == (1, {"missed", "fired before"})
+
+
+def test_an_event_goes_to_a_webhook_once_whatever_else_happens(state: StoreMachine) -> None:
+    state.listen(patterns=["git:*", "git:commit"], n=0)
+    state.emit(name="git:commit", about={"branch": "main"}, times=2)
+    state.wait(span=1, limit=500)
+    state.crash_and_restart()
+    state.wait(span=1, limit=500)
+    assert len(state.model.deliveries) == 1

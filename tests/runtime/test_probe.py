@@ -13,8 +13,9 @@ import pytest
 from holdfast.core.machine import NOT_LOOKED, InputSeen, LoadSeen, Simulation
 from holdfast.runtime.clock import ManualClock
 from holdfast.runtime.node import node_name
-from holdfast.runtime.probe import LINGER_S, SELDOM_S, Probe, Probing, Source
+from holdfast.runtime.probe import LINGER_S, SELDOM_S, Probe, Probing, Source, place_of
 from holdfast.runtime.simulated import SimulatedMachine
+from holdfast.store.postgres.engine import PostgresEngine
 from holdfast.store.scripts import sessions
 from holdfast.store.scripts.machines import Machine, list_machines, simulate
 from holdfast.store.scripts.sessions import NewSession
@@ -189,6 +190,15 @@ def test_one_looks_for_each_machine_and_another_takes_its_place(
             assert machine(engine).source == "other"
 
     run(work)
+
+
+def test_two_servers_of_one_host_are_two_databases_to_look_for() -> None:
+    first, second, again = (
+        PostgresEngine(f"postgresql://{login}@db.example:{port}/work", now=lambda: 0)
+        for login, port in (("ann", 5432), ("ann", 5433), ("ben", 5432))
+    )
+    assert place_of(first, "n") != place_of(second, "n")
+    assert place_of(first, "n") == place_of(again, "n")
 
 
 def test_a_simulation_is_gone_by_in_front_of_every_source(

@@ -13,6 +13,7 @@ from holdfast.store.scripts.doctor import Violation, broken_invariants, examine
 from holdfast.store.scripts.schedule_rows import NewSchedule
 from holdfast.store.scripts.schedules import put_schedule
 from holdfast.store.scripts.templates import NewTemplate, put_template
+from holdfast.store.scripts.webhooks import NewWebhook, put_webhook
 from holdfast.store.statements import statements
 from tests.store.acts import (
     FAILED,
@@ -50,6 +51,7 @@ def world(engine: Engine) -> None:
     )
     write(engine, put_template, NewTemplate(id="t", name="clean", task="t"), NOW)
     write(engine, put_schedule, NewSchedule(id="s", name="nightly", template="clean", cron="0 0 * * *"), NOW)
+    write(engine, put_webhook, NewWebhook(id="w", url="http://hook.example", patterns=("git:*",)), NOW)
 
 
 BREAKS: list[tuple[str, str, list[dict[str, Any]]]] = [
@@ -105,13 +107,19 @@ BREAKS: list[tuple[str, str, list[dict[str, Any]]]] = [
     ),
     (
         "waited_for_events_are_known",
-        "DELETE FROM event_patterns",
+        "DELETE FROM event_patterns WHERE webhook_id = ''",
         [{"job_id": "listening", "value": 'git:*?{"branch":"main"}'}],
     ),
     (
         "one_automatic_retry",
         "UPDATE jobs SET retry_of = 'failed' WHERE id IN ('ready', 'later')",
         [{"retry_of": "failed", "retries": 2}],
+    ),
+    (
+        "one_delivery_per_event",
+        "INSERT INTO webhook_deliveries (id, webhook_id, event_id, event_name, job_id, created_at)"
+        " VALUES ('d1', 'w', 'e', 'git:push', 'ready', 0), ('d2', 'w', 'e', 'git:push', 'later', 0)",
+        [{"webhook_id": "w", "event_id": "e", "deliveries": 2}],
     ),
     (
         "one_first_job_per_tick",
@@ -220,6 +228,11 @@ BREAKS: list[tuple[str, str, list[dict[str, Any]]]] = [
         "tries_within_attempts",
         "UPDATE jobs SET deaths = 1 WHERE id = 'done'",
         [{"id": "done", "infra_tries": 0, "deaths": 1}],
+    ),
+    (
+        "webhook_listens_unless_paused",
+        "DELETE FROM event_patterns WHERE webhook_id = 'w'",
+        [{"id": "w", "is_enabled": 1, "patterns": 0}],
     ),
     (
         "waiting_is_newest_generation",

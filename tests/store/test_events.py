@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from holdfast.core.errors import Conflict, InvalidInput, NotFound
+from holdfast.core.event import LONGEST_ATTRIBUTE, LONGEST_VALUE, MOST_ATTRIBUTES
 from holdfast.core.job import Cancelled, Millis, StateName
 from holdfast.core.requests import Dependency
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.cancel import cancel_job
+from holdfast.store.scripts.clockwork import tick
 from holdfast.store.scripts.events import Emitted, emit, find_event, forget_events, list_events
 from holdfast.store.scripts.spread import BATCH
 from holdfast.store.scripts.why import why
@@ -68,6 +72,24 @@ def test_all_attributes_are_matched_against_one_event(engine: Engine) -> None:
     say(engine, "git:commit", repo="r1", branch="other")
     assert state(engine, "a") is SCHEDULED
     say(engine, "git:push", repo="r1", branch="main", more="x")
+    assert state(engine, "a") is QUEUED
+
+
+def test_a_wish_of_any_allowed_size_can_be_stored_and_comes_true(engine: Engine) -> None:
+    chance = random.Random(1)
+    wanted = {
+        f"{number:02}{'n' * (LONGEST_ATTRIBUTE - 2)}": "".join(
+            chr(chance.randint(0x10000, 0x1FFFF)) for _ in range(LONGEST_VALUE)
+        )
+        for number in range(MOST_ATTRIBUTES)
+    }
+    put_one(engine, "a", wait_for_event=f"{'x' * 200}*", event_attributes=wanted)
+    write(engine, emit, "e1", "x" * 200, wanted | {next(iter(wanted)): "other"}, NOW)
+    let_time_pass(engine, NOW)
+    assert state(engine, "a") is SCHEDULED
+    assert "event" in [closed.gate for closed in engine.query(why, "a", NOW).closed]
+    write(engine, emit, "e2", "x" * 200, wanted, NOW)
+    let_time_pass(engine, NOW)
     assert state(engine, "a") is QUEUED
 
 
@@ -197,6 +219,17 @@ def test_why_names_the_event_and_its_attributes(engine: Engine) -> None:
     assert "branch=main" in closed.reason
     say(engine, "git:commit", branch="main")
     assert "event" not in [gate.gate for gate in engine.query(why, "a", NOW).closed]
+
+
+def test_several_events_are_brought_in_one_commit_oldest_first(engine: Engine) -> None:
+    for name in "abc":
+        put_one(engine, name, wait_for_event=name)
+    for name in "abc":
+        write(engine, emit, f"e-{name}", name, {}, NOW)
+    assert write(engine, tick, NOW, events=2).more
+    assert states(engine, "a", "b", "c") == [QUEUED, QUEUED, SCHEDULED]
+    write(engine, tick, NOW, events=5)
+    assert state(engine, "c") is QUEUED
 
 
 def test_what_jobs_do_is_an_event_for_who_waits_for_it_and_is_not_stored_for_nobody(engine: Engine) -> None:

@@ -11,7 +11,7 @@ from holdfast.core.retry import RetryMode, RetryPolicy
 from holdfast.core.schedule import MOST_AT_ONCE, MOST_COUNTED, Misfire, Overlap, jitter
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.cancel import cancel_job
-from holdfast.store.scripts.firing import Fired, next_fire, run_schedule_now
+from holdfast.store.scripts.firing import MOST_TICKS, Fired, next_fire, run_schedule_now
 from holdfast.store.scripts.schedule_rows import Skips
 from holdfast.store.scripts.schedules import pause_schedule, resume_schedule
 from holdfast.store.scripts.templates import JobOptions, ScheduleOptions
@@ -192,6 +192,14 @@ def test_few_schedules_at_a_time_are_fired_if_so_wished(engine: Engine) -> None:
         Fired(1, 0, (), more=False),
         Fired(0, 0, (), more=False),
     ]
+
+
+def test_after_a_long_absence_of_many_schedules_no_transaction_is_long(engine: Engine) -> None:
+    count = MOST_TICKS // MOST_COUNTED + 2
+    for number in range(count):
+        put(engine, f"s{number}", cron="* * * * * */30")
+    fired = [fire(engine, NOW + YEAR) for _ in range(3)]
+    assert [(item.jobs, item.more) for item in fired] == [(count - 2, True), (2, False), (0, False)]
 
 
 def test_whoever_waits_hears_what_fired_and_what_did_not(engine: Engine) -> None:

@@ -10,6 +10,7 @@ from holdfast.core.group import GroupMode, OnFailure
 from holdfast.core.job import StateName
 from holdfast.core.requests import Dependency, Enqueued
 from holdfast.store.engine import Engine
+from holdfast.store.scripts import group_jobs
 from holdfast.store.scripts.cancel import cancel_group, cancel_job
 from holdfast.store.scripts.events import emit, list_events, register_pattern
 from holdfast.store.scripts.group_jobs import enqueue_group, retry_group
@@ -82,6 +83,16 @@ def test_a_retried_member_speaks_for_the_old_one_and_keeps_its_place(engine: Eng
     assert view.counts == {D: 2, Q: 1}
     assert view.progress == pytest.approx(2 / 3)
     assert write(engine, retry_group, "g", NOW) == []
+
+
+def test_of_a_group_that_grew_everybody_is_made_anew(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(group_jobs, "MOST_MEMBERS", 4)
+    monkeypatch.setattr(group_jobs, "PAGE", 2)
+    make(engine, "abc")
+    put(engine, *(new_job(name, group_id="g") for name in "defg"))
+    run_all(engine, *"abdefg")
+    assert [len(write(engine, retry_group, "g", NOW)) for _ in range(3)] == [4, 2, 0]
+    assert list(engine.query(view_group, "g").members.values()) == [Q, Q, D, Q, Q, Q, Q]
 
 
 def test_a_cancelled_sequence_is_made_anew_in_order(engine: Engine) -> None:

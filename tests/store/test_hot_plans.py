@@ -220,7 +220,7 @@ PLANS = {
     "ended_in_queue": Plan(LANE | CLOCK | {"state": "DONE", "task": "t1"}, (STATE,)),
     "list_jobs_by_state": Plan(OPEN | {"state": "SCHEDULED", "queue": "q1"}, (STATE,), in_order=True),
     "list_jobs_ready": Plan(OPEN | {"queue": "q1"}, (POP,)),
-    "open_jobs_of_schedule": Plan({"schedule_id": "s1"}, ("idx_jobs_open_of_schedule",)),
+    "open_jobs_of_schedule": Plan({"schedule_id": "s1", "limit": 1}, ("idx_jobs_open_of_schedule",), in_order=True),
     "job_of_tick": Plan({"schedule_id": "s1", "fire_time": 5}, ("idx_jobs_once_per_tick",)),
     "job_by_id": Plan(ONE, (JOB,)),
     "run_by_id": Plan(ONE | {"id": "run of DONE6"}, (RUN,)),

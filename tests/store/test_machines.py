@@ -9,8 +9,8 @@ from holdfast.core.event import Shape
 from holdfast.core.machine import Judged, Simulation
 from holdfast.store.engine import Engine, Tx
 from holdfast.store.scripts.events import list_events, register_pattern
-from holdfast.store.scripts.machines import Machine, list_machines, note_machine, probed, simulate
-from tests.store.acts import NOW, claim_some, put_one, write
+from holdfast.store.scripts.machines import Machine, forget_machines, list_machines, note_machine, probed, simulate
+from tests.store.acts import NOW, claim_some, open_session, put_one, write
 
 BUSY = Judged(is_idle=False, idle="in use", is_charging=False, charging="discharging", source="test")
 IDLE = Judged(is_idle=True, idle="idle", is_charging=False, charging="discharging", source="test")
@@ -96,3 +96,12 @@ def test_a_machine_nobody_looks_at_cannot_be_simulated(engine: Engine) -> None:
     note(engine, BUSY)
     with pytest.raises(NotFound, match=r"'nowhere'.*here"):
         write(engine, simulate, "nowhere", Simulation(idle=True), NOW)
+
+
+def test_a_machine_is_forgotten_when_nobody_works_there_any_more(engine: Engine) -> None:
+    open_session(engine)
+    for node in ("node", "gone"):
+        note(engine, IDLE, node=node)
+    assert write(engine, forget_machines, NOW) == 0
+    assert write(engine, forget_machines, NOW + 1) == 1
+    assert [machine.node for machine in engine.query(list_machines)] == ["node"]

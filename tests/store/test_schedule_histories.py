@@ -77,7 +77,9 @@ class Model:
             return
         self.settled = due[0]
         on_time = [tick for tick in due if tick >= now - MISFIRE_GRACE]
-        kept = {Misfire.SKIP: on_time, Misfire.LATEST: due[:1], Misfire.ALL: due[:MOST_AT_ONCE]}[self.misfire]
+        kept = {Misfire.SKIP: on_time, Misfire.LATEST: on_time or due[:1], Misfire.ALL: due[:MOST_AT_ONCE]}[
+            self.misfire
+        ]
         self.skipped["too many" if self.misfire is Misfire.ALL else "missed"] += len(due) - len(kept)
         new = [tick for tick in reversed(kept) if tick not in self.fired]
         self.skipped["fired before"] += len(kept) - len(new)

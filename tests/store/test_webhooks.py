@@ -243,6 +243,23 @@ def test_a_receiver_that_is_gone_disables_its_webhook(engine: Engine) -> None:
     assert (gone.is_enabled, gone.disabled_reason) == (False, "its receiver answered 410 Gone")
 
 
+def test_a_receiver_that_is_gone_says_nothing_about_the_one_that_came_instead(engine: Engine) -> None:
+    create(engine, "x")
+    happen(engine, "x")
+    run = claim_delivery(engine)
+    write(engine, webhooks.edit_webhook, "ci", WebhookChanges(url="https://other.example/"), NOW)
+    assert write(engine, webhooks.note_gone, run.run_id, NOW, URL).is_enabled
+    assert not write(engine, webhooks.note_gone, run.run_id, NOW, "https://other.example/").is_enabled
+
+
+def test_what_holds_a_secret_does_not_show_it(engine: Engine) -> None:
+    made = create(engine, "x")
+    asked = NewWebhook(id="w", url=URL, patterns=("x",), secret=SECRET)
+    row = engine.query(webhooks.find_row, "ci")
+    assert row.secret == SECRET
+    assert SECRET not in repr([made, asked, row, WebhookChanges(secret=SECRET)])
+
+
 def test_a_test_goes_to_one_webhook_alone(engine: Engine) -> None:
     create(engine, "*", name="one")
     create(engine, "*", name="other")

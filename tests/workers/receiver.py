@@ -51,6 +51,7 @@ class Receiver:
         self._door = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._door.getsockname()[1]
         self.requests: list[Request] = []
+        self.said = 0
         self.arrivals: SimpleQueue[Request] = SimpleQueue()
         self.is_over = threading.Event()
         self._threads = [threading.Thread(target=self._serve, daemon=True)]
@@ -160,6 +161,16 @@ def dripping(before: bytes) -> Behaviour:
 
 def endless(receiver: Receiver, line: socket.socket) -> None:
     """Takes it, and then talks as fast as it can."""
-    line.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
-    while not receiver.is_over.is_set():
-        line.sendall(b"x" * 65_536)
+    flooding(b"HTTP/1.1 200 OK\r\n\r\n")(receiver, line)
+
+
+def flooding(before: bytes, flood: bytes = b"x" * 65_536) -> Behaviour:
+    """Begins like this, and then talks as fast as it can, without an end; `said` counts the bytes."""
+
+    def behave(receiver: Receiver, line: socket.socket) -> None:
+        line.sendall(before)
+        while not receiver.is_over.is_set():
+            line.sendall(flood)
+            receiver.said += len(flood)
+
+    return behave

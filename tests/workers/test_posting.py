@@ -20,6 +20,7 @@ from tests.workers.receiver import (
     answering,
     dripping,
     endless,
+    flooding,
     hanging,
     receiving,
     saying,
@@ -103,6 +104,18 @@ def test_of_an_endless_answer_the_beginning_is_read() -> None:
     with receiving(endless) as receiver:
         answer = post(receiver.url)
     assert (answer.status, len(answer.body)) == (200, MOST_READ)
+
+
+def test_an_answer_that_lies_about_its_length_is_not_read_without_a_bound() -> None:
+    with receiving(flooding(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\n")) as receiver:
+        assert post(receiver.url).status == 200
+    # What the system keeps between the two is a few MiB; a second of reading is hundreds.
+    assert receiver.said < 32 << 20
+
+
+def test_headers_without_an_end_are_a_failure() -> None:
+    with receiving(flooding(b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 1_000)) as receiver:
+        assert refused(receiver.url).code == "ERR_WEBHOOK_ANSWER"
 
 
 def test_a_redirect_is_not_followed() -> None:

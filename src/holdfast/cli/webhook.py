@@ -285,7 +285,8 @@ def _first_try(hf: WebhookClient, ref: str, sent: DeliveryView, patience_s: floa
 
     end = time.monotonic() + patience_s
     while True:
-        view = next(view for view in hf.deliveries(ref, limit=1_000).deliveries if view.id == sent.id)
+        recent = hf.deliveries(ref, limit=1_000).deliveries
+        view = next((view for view in recent if view.id == sent.id), sent)
         if view.finished_at is not None or view.error is not None or time.monotonic() >= end:
             return view
         time.sleep(0.05)

@@ -18,6 +18,7 @@ from holdfast.store.engine import Engine, Ids
 R = TypeVar("R")
 
 MOST_MEMBERS = 10_000
+MOST_DEPENDENCIES = 10_000  # in all: each job of a step waits for each of the step before
 
 
 class Call(Generic[R]):
@@ -68,8 +69,15 @@ def plan_chain(engine: Engine, new_id: Ids, steps: Sequence[Step], on_failure: O
     needs = Needs.DONE if on_failure is OnFailure.STOP else Needs.ENDED
     jobs: list[NewJob] = []
     before: tuple[Dependency, ...] = ()
+    dependencies = 0
     for step in steps:
         calls = [step] if isinstance(step, Call) else _calls(step)
+        dependencies += len(calls) * len(before)
+        if dependencies > MOST_DEPENDENCIES:
+            raise InvalidInput(
+                f"a step of {len(calls)} jobs behind one of {len(before)} is too much: each waits for each, and a "
+                f"chain may have {MOST_DEPENDENCIES} such pairs; put a single call between the two steps"
+            )
         side_by_side = [_job(engine, new_id, call, group_id, before) for call in calls]
         _check(side_by_side, is_chain=False)
         jobs += side_by_side

@@ -136,7 +136,7 @@ class GroupHandle:
         while True:
             step = self._access.write(cancel.cancel_group, self.id, self._access.now(), AT_ONCE)
             done = _sum(done, step)
-            if step.cancelled + step.requested < AT_ONCE:
+            if step.cancelled + step.requested + step.ended < AT_ONCE:
                 return done
 
     async def acancel(self) -> Cancelling:
@@ -145,7 +145,7 @@ class GroupHandle:
         while True:
             step = await self._access.awrite(cancel.cancel_group, self.id, self._access.now(), AT_ONCE)
             done = _sum(done, step)
-            if step.cancelled + step.requested < AT_ONCE:
+            if step.cancelled + step.requested + step.ended < AT_ONCE:
                 return done
 
     def retry(self) -> list[JobHandle[Any]]:

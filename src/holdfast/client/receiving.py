@@ -11,7 +11,7 @@ import msgspec
 
 from holdfast.core.errors import InvalidInput
 from holdfast.core.limits import shown
-from holdfast.core.webhook import SIGNATURE, TIMESTAMP, is_signed
+from holdfast.core.webhook import SIGNATURE, TIMESTAMP, check_secret, is_signed
 
 TOLERANCE = timedelta(minutes=5)
 
@@ -40,6 +40,11 @@ def verify_webhook(
     Traceback (most recent call last):
     holdfast.core.errors.InvalidInput: the delivery is not signed with this secret
     """
+    # With an empty secret, from a setting that is missing, anybody could sign.
+    check_secret(secret)
+    if not isinstance(body, bytes | bytearray | memoryview):
+        raise InvalidInput(f"body {shown(body)} is not valid: give the bytes of the request, as they came")
+    body = bytes(body)
     given = {str(name).lower(): str(value) for name, value in headers.items()}
     timestamp, signatures = given.get(TIMESTAMP.lower()), given.get(SIGNATURE.lower())
     if timestamp is None or signatures is None:
@@ -50,7 +55,7 @@ def verify_webhook(
         raise InvalidInput("the delivery is not signed with this secret")
     allowed = tolerance.total_seconds() if isinstance(tolerance, timedelta) else tolerance
     apart = abs((time.time() if now is None else now) - int(timestamp))
-    if apart > allowed:
+    if not apart <= allowed:
         raise InvalidInput(f"the delivery was sent {apart:.0f} s from now; {allowed:g} s are allowed")
     try:
         event = msgspec.json.decode(body)

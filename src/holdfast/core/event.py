@@ -6,6 +6,7 @@ one text, the *key*, so that an event finds what waits for it by looking up a fe
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Collection, Iterable, Mapping
 
 import msgspec
@@ -18,7 +19,11 @@ from holdfast.core.limits import MAX_NAME, check_label, check_name, shown
 ANY = "*"
 EVENT = "event"  # the condition "an event came"; each attribute that it must have is a condition beside it
 MOST_ATTRIBUTES = 32
+LONGEST_ATTRIBUTE = 60
 LONGEST_VALUE = 1_000
+# What is looked up stands in an index, and no database takes entries of any length.
+LONGEST_KEY_BYTES = 1_000
+LONGEST_SHOWN = 400
 
 
 class Event(Struct, frozen=True, kw_only=True):
@@ -50,8 +55,10 @@ class Shape(Struct, frozen=True):
             return self.pattern
         if any(name not in values for name in self.attributes):
             return None
-        wanted = {name: values[name] for name in self.attributes}
-        return f"{self.pattern}?{msgspec.json.encode(wanted, order='sorted').decode()}"
+        wanted = msgspec.json.encode({name: values[name] for name in self.attributes}, order="sorted")
+        if len(wanted) > LONGEST_KEY_BYTES:
+            return f"{self.pattern}?{hashlib.blake2b(wanted, digest_size=32).hexdigest()}"
+        return f"{self.pattern}?{wanted.decode()}"
 
 
 def shape_of(pattern: str, wanted: Iterable[str]) -> Shape:
@@ -62,6 +69,11 @@ def shape_of(pattern: str, wanted: Iterable[str]) -> Shape:
 def attribute_key(name: str) -> str:
     """The condition "the event has this attribute"."""
     return f"{EVENT}.{name}"
+
+
+def attribute_value(value: str) -> str:
+    """The text that such a condition shows to people; what is matched is the key of the whole wish."""
+    return value if len(value) <= LONGEST_SHOWN else f"{value[:LONGEST_SHOWN]}…"
 
 
 def patterns_for(name: str) -> list[str]:
@@ -101,7 +113,7 @@ def check_attributes(values: Mapping[str, object]) -> dict[str, str]:
         raise InvalidInput(
             f"the attributes {shown(values)} are not valid: use at most {MOST_ATTRIBUTES} names, each with a text"
         )
-    return {check_name("attribute", name): _text(name, value) for name, value in values.items()}
+    return {_name(name): _text(name, value) for name, value in values.items()}
 
 
 def joined_attributes(attributes: Mapping[str, object] | None, more: Mapping[str, object]) -> dict[str, str]:
@@ -111,6 +123,13 @@ def joined_attributes(attributes: Mapping[str, object] | None, more: Mapping[str
     if not isinstance(attributes, Mapping):
         raise InvalidInput(f"attributes {shown(attributes)} are not valid: give a dictionary of texts by name")
     return check_attributes({**attributes, **more})
+
+
+def _name(name: object) -> str:
+    found = check_name("attribute", name)
+    if len(found) > LONGEST_ATTRIBUTE:
+        raise InvalidInput(f"attribute {shown(name)} is too long: use at most {LONGEST_ATTRIBUTE} characters")
+    return found
 
 
 def _text(name: str, value: object) -> str:

@@ -100,11 +100,12 @@ def _newest_first(cron: Cron, after: Millis, now: Millis) -> list[Millis]:
 
 
 def _fires(misfire: Misfire, due: list[Millis], now: Millis) -> int:
-    """How many of these, the newest, fire."""
+    """How many of these, the newest, fire. Those on time do in any case: they were not missed."""
+    on_time = sum(now - tick <= MISFIRE_GRACE for tick in due)
     match misfire:
         case Misfire.SKIP:
-            return sum(now - tick <= MISFIRE_GRACE for tick in due)
+            return on_time
         case Misfire.LATEST:
-            return 1
+            return max(1, on_time)
         case Misfire.ALL:
             return MOST_AT_ONCE

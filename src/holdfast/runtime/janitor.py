@@ -10,6 +10,7 @@ from holdfast.runtime.loop import Loop
 from holdfast.store.engine import Engine
 from holdfast.store.files import JobFiles
 from holdfast.store.scripts.events import EVENTS_BATCH, KEEP_EVENTS_MS, forget_events
+from holdfast.store.scripts.machines import forget_machines
 from holdfast.store.scripts.retention import BATCH, KEEP_MS, forget_old, known_jobs
 
 ROUND_S = 3_600.0
@@ -26,9 +27,12 @@ class Janitor(Loop):
 
     async def tick(self) -> float | None:
         removed = await self._engine.write(forget_old, self.clock.now() - self._keep_ms)
-        gone = await self._engine.write(forget_events, self.clock.now() - min(self._keep_ms, KEEP_EVENTS_MS))
-        if removed >= BATCH or gone >= EVENTS_BATCH:
+        if removed >= BATCH:
             return BREATH_S
+        gone = await self._engine.write(forget_events, self.clock.now() - min(self._keep_ms, KEEP_EVENTS_MS))
+        if gone >= EVENTS_BATCH:
+            return BREATH_S
+        await self._engine.write(forget_machines, self.clock.now() - self._keep_ms)
         await self._sweep()
         return ROUND_S
 

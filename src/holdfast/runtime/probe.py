@@ -178,7 +178,7 @@ class Probe(Loop):
 
 def place_of(engine: Engine, node: str) -> Path:
     """The lock of whoever looks at this machine for this database; the folder may be one for several of them."""
-    database = str(getattr(engine, "where", None) or getattr(engine, "path", ""))
+    database = str(getattr(engine, "identity", None) or getattr(engine, "path", ""))
     return engine.locks / "probes" / hashlib.blake2b(f"{node}\0{database}".encode(), digest_size=8).hexdigest()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.loop import Loop
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.clockwork import next_moment, tick
+from holdfast.store.scripts.clockwork import EVENTS_AT_ONCE, next_moment, tick
 
 LONGEST_S = 60.0
 
@@ -26,4 +26,4 @@ class Promoter(Loop):
             if wait > 0:
                 # The wall clock may be set while we sleep, so no sleep is long.
                 return min(wait, LONGEST_S)
-            await self._engine.write(tick, self.clock.now())
+            await self._engine.write(tick, self.clock.now(), events=EVENTS_AT_ONCE)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from holdfast.core.job import Millis, SessionId
 from holdfast.runtime.clock import Clock
+from holdfast.runtime.clock_watch import ClockWatch
 from holdfast.runtime.cron import Cron
 from holdfast.runtime.janitor import Janitor
 from holdfast.runtime.judge import LEASE_S, Judge
@@ -18,7 +19,7 @@ from holdfast.runtime.promoter import Promoter
 from holdfast.runtime.recovery import Recovery
 from holdfast.runtime.session import lock_folder
 from holdfast.store.engine import Changes, Engine
-from holdfast.store.scripts.clockwork import tick
+from holdfast.store.scripts.clockwork import EVENTS_AT_ONCE, tick
 from holdfast.store.scripts.retention import KEEP_MS
 from holdfast.store.statements import Dialect
 
@@ -58,6 +59,7 @@ class Upkeep:
             self._recovery,
             Janitor(engine, clock, keep_ms),
             self._probe,
+            ClockWatch(clock, self._look_at_the_clock),
         ]
         self._leave: list[Callable[[], None]] = []
 
@@ -83,7 +85,7 @@ class Upkeep:
         """Move everything forward whose time has come, now; how many jobs that were."""
         moved = await self._cron.fire_due()
         while True:
-            ticked = await self._engine.write(tick, self._clock.now())
+            ticked = await self._engine.write(tick, self._clock.now(), events=EVENTS_AT_ONCE)
             moved += ticked.promoted + ticked.expired
             if not ticked.more:
                 return moved
@@ -110,10 +112,13 @@ class Upkeep:
 
     def _heed(self, changes: Changes) -> None:
         if changes.due or changes.unknown:
-            self._home.call_soon_threadsafe(self._promoter.wake)
-            self._home.call_soon_threadsafe(self._cron.wake)
+            self._home.call_soon_threadsafe(self._look_at_the_clock)
         if changes.ready or changes.unknown:
             self._probe.nudge()
+
+    def _look_at_the_clock(self) -> None:
+        self._promoter.wake()
+        self._cron.wake()
 
     def _wake_from_outside(self) -> None:
         self._home.call_soon_threadsafe(self._wake_all)

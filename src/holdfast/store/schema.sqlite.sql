@@ -173,7 +173,7 @@ CREATE INDEX idx_jobs_commands ON jobs (queue, lane, priority DESC, position, cr
   WHERE state = 'QUEUED' AND job_type = 'command';
 CREATE INDEX idx_jobs_gated ON jobs (queue, lane) WHERE state = 'QUEUED' AND lane > 0;
 CREATE INDEX idx_jobs_schedule ON jobs (schedule_id, number) WHERE schedule_id IS NOT NULL;
-CREATE INDEX idx_jobs_open_of_schedule ON jobs (schedule_id)
+CREATE INDEX idx_jobs_open_of_schedule ON jobs (schedule_id, number)
   WHERE schedule_id IS NOT NULL AND finished_at IS NULL;
 CREATE INDEX idx_jobs_group_live ON jobs (group_id) WHERE group_id IS NOT NULL AND finished_at IS NULL;
 

@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Meta, Raw, Struct
 
 from holdfast.core.cron import LONGEST_EXPRESSION
-from holdfast.core.event import LONGEST_VALUE, MOST_ATTRIBUTES
+from holdfast.core.event import LONGEST_ATTRIBUTE, LONGEST_VALUE, MOST_ATTRIBUTES
 from holdfast.core.glob import LONGEST_GLOB
 from holdfast.core.job import StateName
 from holdfast.core.limits import MAX_INT, MAX_NAME, MAX_PAYLOAD, MAX_PRIORITY, MAX_SUBJECT
@@ -76,10 +76,11 @@ PATTERN = _text(
     "the name of an event, or the beginning of one with * behind", MAX_NAME + 1, rf"^(({_NAME})?\*|{_NAME}){_END}"
 )
 ATTRIBUTES = Rule(
-    f"at most {MOST_ATTRIBUTES} names, each with a text of at most {LONGEST_VALUE} characters",
+    f"at most {MOST_ATTRIBUTES} names of at most {LONGEST_ATTRIBUTE} characters, "
+    f"each with a text of at most {LONGEST_VALUE} characters",
     Meta(pattern=r"^[^\x00-\x1f\x7f]*" + _END, max_length=LONGEST_VALUE),
     most=MOST_ATTRIBUTES,
-    keys=NAME.meta,
+    keys=Meta(pattern=f"^{_NAME}{_END}", min_length=1, max_length=LONGEST_ATTRIBUTE),
 )
 TEXT = _text(f"at most {LONGEST_TEXT} characters, none of them NUL", LONGEST_TEXT, r"^[^\x00]*$", 0)
 DOCUMENT = _text(f"JSON of at most {MAX_PAYLOAD} bytes", MAX_PAYLOAD, r"^[^\x00]*$", 0)
@@ -106,10 +107,9 @@ PAYLOAD = Rule(
     ],
 )
 
-# Beside None there is no place for text that is not read yet.
-CHANGED_PAYLOAD = Rule(
-    PAYLOAD.says, kind=Annotated[str, Meta(pattern=r"^[^\x00]*$", max_length=MAX_PAYLOAD)] | dict[str, Raw]
-)
+# Beside None there is no place for text that is not read yet. And no pattern: msgspec frees one that stands beside a dict
+# wrongly, and the process would crash when it ends.
+CHANGED_PAYLOAD = Rule(PAYLOAD.says, kind=Annotated[str, Meta(max_length=MAX_PAYLOAD)] | dict[str, Raw])
 
 RULES: Mapping[str, Rule] = {
     # Ids that the caller makes; a repeat of the call carries the same.

@@ -27,6 +27,7 @@ from holdfast.core.webhook import Target
 CONNECT_S = 5.0
 BODY_S = 1.0  # once the status is known, the rest is of little interest
 MOST_READ = 64 << 10
+MOST_HEARD = 1 << 20  # all of an answer, whatever it says about its length
 LOOK_S = 0.25
 
 Resolve: TypeAlias = Callable[[str, int], list[str]]
@@ -182,10 +183,13 @@ def _secured(line: socket.socket, target: Target, patience: Patience) -> socket.
 
 
 def _talk(line: socket.socket, post: Post, patience: Patience) -> Answer:
-    line.settimeout(patience.left())
+    left = memoryview(post.encoded())
     with suppress(BrokenPipeError, ConnectionResetError):
         # Who does not want to hear it all may have said so already.
-        line.sendall(post.encoded())
+        while left:
+            # Not `sendall`: over TLS that would have the whole time anew for each piece.
+            line.settimeout(patience.left())
+            left = left[line.send(left) :]
     answer = http.client.HTTPResponse(_Line(line, patience), method="POST")  # type: ignore[arg-type]
     answer.begin()
     patience.shorten(BODY_S)
@@ -198,7 +202,7 @@ def _talk(line: socket.socket, post: Post, patience: Patience) -> Answer:
 
 
 class _Line:
-    """A socket whose bytes all have to come within the patience, however slowly they drip."""
+    """A socket whose bytes all have to come within the patience, however slowly they drip, and are bounded as a whole."""
 
     def __init__(self, line: socket.socket, patience: Patience) -> None:
         self._raw = _Bounded(line, patience)
@@ -212,12 +216,18 @@ class _Bounded(io.RawIOBase):
     def __init__(self, line: socket.socket, patience: Patience) -> None:
         self._line = line
         self._patience = patience
+        self._heard = 0
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
+        if self._heard >= MOST_HEARD:
+            # A chunk of length -1 would be read to its end, which never comes.
+            raise PostFailed("ERR_WEBHOOK_ANSWER", f"what came back is longer than {MOST_HEARD} bytes")
         while True:
             self._line.settimeout(min(self._patience.left(), LOOK_S))
             with suppress(TimeoutError):
-                return self._line.recv_into(buffer)
+                count = self._line.recv_into(buffer)
+                self._heard += count
+                return count

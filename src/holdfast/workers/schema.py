@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, get_args, get_type_hints
 
 import msgspec
 
 from holdfast.core.errors import InvalidInput, InvalidPayload
-from holdfast.core.filling import MARK, PREVIOUS
+from holdfast.core.filling import MARK, PREVIOUS, gaps
 from holdfast.core.limits import MAX_PAYLOAD, check_payload, shown
 from holdfast.workers.context import Context
 
@@ -58,6 +58,8 @@ class PayloadSchema:
         check_payload(encoded, f"the payload of task {self._task!r}", MAX_PAYLOAD)
         if b"null" in encoded:
             self._refuse_nan(arguments)
+        if b"$holdfast" in encoded:
+            _refuse_marks(self._task, encoded, ())
         try:
             self._decoder.decode(encoded)
             if self._rest is not Any:
@@ -76,6 +78,7 @@ class PayloadSchema:
             raise self._not_json(known, error) from None
         check_payload(encoded, f"the payload of task {self._task!r}", MAX_PAYLOAD)
         self._refuse_nan(known)
+        _refuse_marks(self._task, encoded, later)
         unchecked = [(name, Any) for name in later if name in self._names]
         shape = msgspec.defstruct(f"{self._task} payload", unchecked, bases=(self._shape,), kw_only=True)
         try:
@@ -167,6 +170,16 @@ def check_arguments(payload: object) -> Mapping[str, Any]:
     return payload
 
 
+def _refuse_marks(task: str, encoded: bytes, meant: Collection[str]) -> None:
+    """What a program hands on from somewhere else must not be taken for PREVIOUS."""
+    for name in gaps(encoded.decode()):
+        if name not in meant:
+            raise InvalidPayload(
+                f"argument {name!r} of task {task!r} is {shown(MARK)}, which stands for the result of the job before; "
+                "use PREVIOUS if that is meant, and put it into another object if not"
+            )
+
+
 def encode_payload(task: str, arguments: Mapping[str, Any]) -> str:
     """The payload of a task whose hints are not known here: any JSON object goes."""
     known = {name: MARK if value is PREVIOUS else value for name, value in arguments.items()}
@@ -175,6 +188,8 @@ def encode_payload(task: str, arguments: Mapping[str, Any]) -> str:
     except Exception as error:
         raise InvalidPayload(f"the payload of task {task!r} is not JSON: {error}") from None
     check_payload(encoded, f"the payload of task {task!r}")
+    if b"$holdfast" in encoded:
+        _refuse_marks(task, encoded, [name for name, value in arguments.items() if value is PREVIOUS])
     if b"null" in encoded and _has_nan(known):
         raise InvalidPayload(f"the payload of task {task!r} holds a number that JSON cannot write (nan or infinity)")
     return encoded.decode()

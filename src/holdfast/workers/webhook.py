@@ -92,10 +92,10 @@ class Deliverer:
             answer = send(post, self._policy, patience, self._resolve or look_up)
         except PostFailed as failure:
             raise Transient(str(failure), code=failure.code) from None
-        self._judge(ctx, answer)
+        self._judge(ctx, request.url, answer)
         return {"status": answer.status}
 
-    def _judge(self, ctx: Context, answer: Answer) -> None:
+    def _judge(self, ctx: Context, url: str, answer: Answer) -> None:
         """Whether the receiver took it. Whatever else it says is tried again: receivers err, and get repaired."""
         status = answer.status
         if 200 <= status < 300:
@@ -104,8 +104,8 @@ class Deliverer:
         if answer.body:
             ctx.log.warning("%s: %s", said, answer.body[:LONGEST_EXCERPT].decode("utf-8", "replace"))
         if status == GONE_FOR_GOOD:
-            self._engine.run(note_gone, ctx.run_id, self._clock.now())
-            raise Permanent(f"{said}; the webhook is disabled", code=GONE)
+            self._engine.run(note_gone, ctx.run_id, self._clock.now(), url)
+            raise Permanent(f"{said}; nothing more is sent there", code=GONE)
         if 300 <= status < 400:
             raise Transient(f"{said}; redirects are not followed, give the final URL", code=REDIRECT)
         asked = answer.headers.get("retry-after") if status in ASK_FOR_PATIENCE else None

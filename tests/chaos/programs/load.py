@@ -16,6 +16,7 @@ from typing import TypeVar
 
 from holdfast import Context, Holdfast, JobHandle, Retry, Snooze, StateName, Transient
 from tests.chaos.journal import Journal
+from tests.chaos.programs.happenings import Happenings
 
 T = TypeVar("T")
 
@@ -127,6 +128,14 @@ def flood() -> None:
         acknowledged(handle)
 
 
+def chain() -> None:
+    group = hf.chain(plain.call(n=1), [plain.call(n=2), flaky.call(n=rng.randrange(9))], chained.call(n=3))
+    for job in group.members():
+        journal.note("acked", job.id)
+
+
+happenings = Happenings(hf, journal, rng)
+
 KINDS: tuple[Callable[[], object], ...] = (
     lambda: acknowledged(plain.enqueue(n=rng.randrange(9))),
     lambda: acknowledged(coroutine.enqueue(n=rng.randrange(99))),
@@ -140,7 +149,11 @@ KINDS: tuple[Callable[[], object], ...] = (
     cancel_one,
     depend,
     line_up,
+    chain,
     flood,
+    lambda: happenings.await_one(plain, n=rng.randrange(9)),
+    lambda: happenings.await_one(chained, n=rng.randrange(9)),
+    happenings.emit,
 )
 
 
@@ -165,7 +178,10 @@ def show_life() -> None:
 threading.Thread(target=show_life, daemon=True).start()
 hf.start()
 if purpose == "load":
+    happenings.put_schedules(plain, n=1)
     produce()
+happenings.pause_schedules()
+happenings.emit_all()
 while live_jobs():
     time.sleep(0.01)
 hf.close()

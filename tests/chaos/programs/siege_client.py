@@ -16,6 +16,7 @@ from typing import Any
 from holdfast import HoldfastError, JobHandle, StateName
 from tests.chaos.journal import Journal
 from tests.chaos.programs import siege_app as app
+from tests.chaos.programs.happenings import Happenings
 
 BACKLOG = 150
 LIVE = (StateName.SCHEDULED, StateName.QUEUED, StateName.RUNNING)
@@ -66,6 +67,26 @@ def flood() -> None:
         acked(handle)
 
 
+def chain() -> None:
+    group = app.hf.chain(
+        app.plain.call(n=1), [app.plain.call(n=2), app.flaky.call(n=rng.randrange(9))], app.chained.call(n=3)
+    )
+    for job in group.jobs:
+        acked(job)
+
+
+def insist(action: Callable[[], object]) -> None:
+    """Until it is acknowledged."""
+    while True:
+        try:
+            action()
+            return
+        except HoldfastError as error:
+            journal.note("refused", error.code)
+
+
+happenings = Happenings(app.hf, journal, rng)
+
 KINDS: tuple[Callable[[], object], ...] = (
     lambda: put(app.plain, n=rng.randrange(9)),
     lambda: put(app.coroutine, n=rng.randrange(99)),
@@ -80,7 +101,11 @@ KINDS: tuple[Callable[[], object], ...] = (
     cancel_one,
     depend,
     line_up,
+    chain,
     flood,
+    lambda: happenings.await_one(app.plain, n=rng.randrange(9)),
+    lambda: happenings.await_one(app.chained, n=rng.randrange(9)),
+    happenings.emit,
 )
 
 
@@ -88,6 +113,7 @@ def live_jobs() -> int:
     return sum(jobs for states in app.hf.counts().values() for state, jobs in states.items() if state in LIVE)
 
 
+insist(lambda: happenings.put_schedules(app.plain, n=1))
 while not (app.SIDE / "stop").exists():
     try:
         if live_jobs() > BACKLOG:
@@ -96,4 +122,6 @@ while not (app.SIDE / "stop").exists():
             rng.choice(KINDS)()
     except HoldfastError as error:
         journal.note("refused", error.code)
+insist(happenings.pause_schedules)
+happenings.emit_all()
 app.hf.close()

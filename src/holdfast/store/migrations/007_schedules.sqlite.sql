@@ -16,5 +16,5 @@ CREATE TABLE schedule_skips (
   PRIMARY KEY (schedule_id, reason)
 ) STRICT, WITHOUT ROWID;
 
-CREATE INDEX idx_jobs_open_of_schedule ON jobs (schedule_id)
+CREATE INDEX idx_jobs_open_of_schedule ON jobs (schedule_id, number)
   WHERE schedule_id IS NOT NULL AND finished_at IS NULL;

@@ -101,12 +101,17 @@ class PostgresEngine(AwaitableCalls):
         """A folder of this machine for this schema of this database, by whatever user and password it is reached."""
         if self._files is not None:
             return self._files
+        name = hashlib.blake2b(self.identity.encode(), digest_size=8).hexdigest()
+        return self.locks / f"files-{name}"
+
+    @property
+    def identity(self) -> str:
+        """The same for everybody who reaches this schema of this database, by whatever user and password."""
         parts: dict[str, Any] = {}
         with suppress(psycopg.Error):
             parts = psycopg.conninfo.conninfo_to_dict(self.url)
         place = [str(parts.get(part) or "") for part in ("host", "hostaddr", "port", "dbname")]
-        name = hashlib.blake2b("\0".join([*place, self.schema]).encode(), digest_size=8).hexdigest()
-        return self.locks / f"files-{name}"
+        return "\0".join([*place, self.schema])
 
     @property
     def is_open(self) -> bool:

@@ -12,6 +12,7 @@ from holdfast.store.scripts.spread import spread
 from holdfast.store.statements import sql
 
 BATCH = 500
+EVENTS_AT_ONCE = 50  # Each commit costs more than what an event does to those few who usually wait for it.
 
 
 class Ticked(Struct, frozen=True):
@@ -22,8 +23,8 @@ class Ticked(Struct, frozen=True):
     more: bool
 
 
-def tick(tx: Tx, now: Millis, limit: int = BATCH) -> Ticked:
-    """Move everything forward whose time has come, at most `limit` of each kind."""
+def tick(tx: Tx, now: Millis, limit: int = BATCH, events: int = 1) -> Ticked:
+    """Move everything forward whose time has come, at most `limit` of each kind, and so many events."""
     late = tx.rows(sql.expired_by_deadline, now=now, limit=limit)
     for row in late:
         end_waiting(tx, row["id"], StateName.SKIPPED_DEADLINE, "its deadline passed while it waited", now)
@@ -33,7 +34,7 @@ def tick(tx: Tx, now: Millis, limit: int = BATCH) -> Ticked:
     promoted = tx.rows(sql.promote_due, now=now, limit=limit)
     tx.changes.ready.update(row["queue"] for row in promoted)
     expire_due(tx, now)
-    reached = spread(tx, now)
+    reached = spread(tx, now, events=events)
     most = max(len(late), len(stale), len(promoted))
     return Ticked(len(promoted) + reached, len(late) + len(stale), most >= limit or reached > 0)
 

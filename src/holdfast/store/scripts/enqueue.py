@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct, structs
 
 from holdfast.core.errors import NotFound
-from holdfast.core.event import EVENT, attribute_key, shape_of
+from holdfast.core.event import EVENT, attribute_key, attribute_value, shape_of
 from holdfast.core.group import LEFT_OUT_CODE, GroupMode, Needs, OnFailure, Turn, dependency_turn, next_turn
 from holdfast.core.job import TERMINAL, Millis, StateName
 from holdfast.core.order import next_position
@@ -310,7 +310,7 @@ def _place_event(tx: Tx, job: NewJob, placing: Placing) -> None:
     assert key is not None
     placing.conditions.append(Condition(EVENT, key, None))
     placing.conditions += [
-        Condition(attribute_key(name), job.event_attributes[name], None) for name in shape.attributes
+        Condition(attribute_key(name), attribute_value(job.event_attributes[name]), None) for name in shape.attributes
     ]
 
 

@@ -36,6 +36,8 @@ from holdfast.store.statements import sql
 
 BATCH = 50
 MOST_JOBS = 500
+MOST_SUPERSEDED = 10_000
+MOST_TICKS = 5_000  # Each is looked at while everybody else waits to write.
 
 
 class Fired(Struct, frozen=True):
@@ -64,7 +66,7 @@ def fire_due(tx: Tx, now: Millis, limit: int = BATCH) -> Fired:
     jobs = skipped = 0
     troubles: list[str] = []
     for row in rows:
-        if jobs >= MOST_JOBS:
+        if jobs >= MOST_JOBS or jobs + skipped >= MOST_TICKS:
             return Fired(jobs, skipped, tuple(troubles), more=True)
         template = tx.one(sql.template_by_id, TemplateRow, id=row.template_id)
         assert template is not None
@@ -138,7 +140,7 @@ def _fire(tx: Tx, row: ScheduleRow, volley: Volley, now: Millis) -> tuple[int, i
     fresh = [job for job in volley.jobs if not _has_fired(tx, job)]
     # A tick that fired while the clock was ahead, and has come again.
     skipped += _left_out(SkipReason.FIRED_BEFORE, volley.jobs, fresh)
-    earlier = [found["id"] for found in tx.rows(sql.open_jobs_of_schedule, schedule_id=row.id)] if fresh else []
+    earlier = _earlier(tx, row) if fresh else []
     jobs = _without_overlap(Overlap(row.overlap), fresh, bool(earlier))
     skipped += _left_out(SkipReason.OVERLAP, fresh, jobs)
     is_first = tx.run(
@@ -168,6 +170,13 @@ def _fire(tx: Tx, row: ScheduleRow, volley: Volley, now: Millis) -> tuple[int, i
 
 def _has_fired(tx: Tx, job: NewJob) -> bool:
     return tx.value(sql.job_of_tick, schedule_id=job.schedule_id, fire_time=job.fire_time) is not None
+
+
+def _earlier(tx: Tx, row: ScheduleRow) -> list[JobId]:
+    """Jobs of the schedule that have not ended, as far as they matter: there may be a great many side by side."""
+    limit = {Overlap.ALLOW: 0, Overlap.SKIP: 1, Overlap.SUPERSEDE: MOST_SUPERSEDED}[Overlap(row.overlap)]
+    found = tx.rows(sql.open_jobs_of_schedule, schedule_id=row.id, limit=limit) if limit else []
+    return [job["id"] for job in found]
 
 
 def _without_overlap(overlap: Overlap, jobs: list[NewJob], is_busy: bool) -> list[NewJob]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct, structs
 
@@ -22,6 +22,7 @@ from holdfast.store.scripts.retry import made_anew
 from holdfast.store.statements import sql
 
 MOST_MEMBERS = 10_000
+PAGE = 1_000
 STAYS = (StateName.DONE, StateName.SUPERSEDED)
 
 
@@ -68,18 +69,23 @@ def retry_group(tx: Tx, group_id: str, now: Millis) -> list[Enqueued]:
     """Make every member anew, in the same group and order, that has ended without being done.
 
     Each new job continues the old one, so that the group and whoever holds the old one mean the new one. Those that are
-    done or superseded stay as they are. A sequential group must have ended first.
+    done or superseded stay as they are. A sequential group must have ended first. At most 10 000 at once: of a bigger
+    parallel group, another call makes the next ones.
     """
     group = look_up_group(tx, group_id)
     is_sequential = group.mode == GroupMode.SEQUENTIAL
     if is_sequential and tx.value(sql.group_is_live, group_id=group.id):
         raise Conflict(f"group {group.name or group.id} still goes on, in order; wait until it has ended, or cancel it")
-    batch, answers = Batch(tx, now), []
+    batch, answers = Batch(tx, now), list[Enqueued]()
     before: JobId | None = None
-    for member in tx.all(sql.group_members, MemberRow, group_id=group.id, above=0, limit=MOST_MEMBERS):
+    for member in _members(tx, group.id):
         state = StateName(member.state)
         if state in STAYS or state not in TERMINAL or not _is_newest(tx, member):
             continue
+        if len(answers) == MOST_MEMBERS:
+            if is_sequential:
+                raise InvalidInput(f"more than {MOST_MEMBERS} jobs of the group would be made anew; retry them by hand")
+            break
         placing = Placing(
             generation=member.generation,
             group_seq=member.group_seq,
@@ -92,6 +98,14 @@ def retry_group(tx: Tx, group_id: str, now: Millis) -> list[Enqueued]:
             before = again.id
     batch.close()
     return answers
+
+
+def _members(tx: Tx, group_id: str) -> Iterator[MemberRow]:
+    """All of them, however many have joined, in their order."""
+    above = 0
+    while page := tx.all(sql.group_members, MemberRow, group_id=group_id, above=above, limit=PAGE):
+        yield from page
+        above = page[-1].root
 
 
 def _is_newest(tx: Tx, member: JobRow) -> bool:

@@ -119,6 +119,11 @@ def simulate(tx: Tx, node: str, simulation: Simulation | None, now: Millis) -> M
     return stored.to_machine()
 
 
+def forget_machines(tx: Tx, before: Millis) -> int:
+    """Remove machines on which nobody works, and of which nothing was said since a moment; how many."""
+    return tx.run(sql.delete_gone_machines, before=before)
+
+
 def _store(
     tx: Tx, node: str, before: Machine | None, judged: Judged, simulation: Simulation | None, now: Millis
 ) -> None:

@@ -58,4 +58,7 @@ def _after(tx: Tx, job: JobRow, payload: str) -> tuple[Dependency, ...]:
     """It comes after the same jobs as before, so that their results are there; only those it needs are waited for."""
     waits = wants_previous(payload)
     before = predecessors(tx, job.id)
+    if waits:
+        # Outside of its group nothing stands before it: the one that it wants is then the only one it came after.
+        before = [one for one in before if one.is_previous] or before
     return tuple(Dependency(one.id, Needs.ENDED) for one in before if one.state in TERMINAL or waits)

@@ -12,8 +12,21 @@ from holdfast.store.statements import sql
 BATCH = 100
 
 
-def spread(tx: Tx, now: Millis, limit: int = BATCH) -> int:
-    """Take the oldest event that has not reached everybody a step further; how many were reached, 0: there is none."""
+def spread(tx: Tx, now: Millis, limit: int = BATCH, events: int = 1) -> int:
+    """Bring at most `events` of the oldest that are under way to at most `limit` who wait.
+
+    How many were reached, an event that reached nobody counting as one; 0: none is under way.
+    """
+    reached = 0
+    for _ in range(events):
+        step = _bring_oldest(tx, now, limit - reached)
+        reached += step
+        if not step or reached >= limit:
+            break
+    return reached
+
+
+def _bring_oldest(tx: Tx, now: Millis, limit: int) -> int:
     row = tx.one(sql.spreading_event, EventRow)
     if row is None:
         return 0

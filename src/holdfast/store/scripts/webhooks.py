@@ -26,6 +26,7 @@ from holdfast.store.scripts.events import register_pattern
 from holdfast.store.statements import sql
 
 PAUSED = "paused"
+MOST_CANCELLED = 1_000
 
 
 class NewWebhook(Struct, frozen=True, kw_only=True):
@@ -38,6 +39,9 @@ class NewWebhook(Struct, frozen=True, kw_only=True):
     secret: str | None = None
     timeout_ms: Millis | None = None
 
+    def __repr__(self) -> str:
+        return f"<NewWebhook {self.id}>"  # A secret belongs in no log.
+
 
 class WebhookChanges(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What is to be different about a webhook; None leaves it as it is."""
@@ -47,6 +51,9 @@ class WebhookChanges(Struct, frozen=True, kw_only=True, omit_defaults=True):
     patterns: tuple[str, ...] | None = None
     secret: str | None = None
     timeout_ms: Millis | None = None
+
+    def __repr__(self) -> str:
+        return "<WebhookChanges>"
 
 
 class Webhook(Struct, frozen=True, kw_only=True):
@@ -75,6 +82,9 @@ class CreatedWebhook(Struct, frozen=True):
 
     webhook: Webhook
     secret: str | None
+
+    def __repr__(self) -> str:
+        return f"<CreatedWebhook {self.webhook.name}>"
 
 
 class Outgoing(Struct, frozen=True):
@@ -108,6 +118,9 @@ class WebhookRow(Struct, frozen=True):
     timeout_ms: Millis | None
     created_at: Millis
     updated_at: Millis
+
+    def __repr__(self) -> str:
+        return f"<WebhookRow {self.id}>"
 
     @property
     def wanted(self) -> tuple[str, ...]:
@@ -209,7 +222,8 @@ def resume_webhook(tx: Tx, ref: str, now: Millis) -> Webhook:
 def delete_webhook(tx: Tx, ref: str, now: Millis) -> Webhook:
     """Remove a webhook with the list of its deliveries; those on their way are cancelled."""
     row = find_row(tx, ref)
-    for job in tx.rows(sql.live_deliveries, webhook_id=row.id):
+    # Of very many, those that are not cancelled here end by themselves: there is no webhook for them any more.
+    for job in tx.rows(sql.live_deliveries, webhook_id=row.id, limit=MOST_CANCELLED):
         cancel_job(tx, job["id"], now, f"webhook {row.name} was deleted")
     tx.run(sql.delete_patterns_of_webhook, webhook_id=row.id)
     tx.run(sql.delete_webhook, id=row.id)
@@ -228,9 +242,14 @@ def request_of_run(tx: Tx, run_id: RunId, now: Millis) -> Outgoing:
     return Outgoing(row.url, headers_of(delivery, secrets, body, now), body.decode(), row.timeout_ms)
 
 
-def note_gone(tx: Tx, run_id: RunId, now: Millis) -> Webhook:
-    """The receiver told the run of a delivery that it is gone for good: send nothing more to it."""
+def note_gone(tx: Tx, run_id: RunId, now: Millis, url: str | None = None) -> Webhook:
+    """The receiver told the run of a delivery that it is gone for good: send nothing more to it.
+
+    `url` is where it was sent to; a webhook that has another one by now goes on.
+    """
     _, _, row = _of_run(tx, run_id)
+    if url not in (None, row.url):
+        return row.to_webhook()
     return _disable(tx, row, "its receiver answered 410 Gone", now) if row.is_enabled else row.to_webhook()
 
 

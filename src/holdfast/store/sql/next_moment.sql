@@ -11,5 +11,5 @@ SELECT min(moment) FROM (
   UNION ALL
   SELECT min(expires_at) FROM direct_reservations WHERE status = 'WAITING'
   UNION ALL
-  SELECT min(0) FROM events WHERE is_spreading = 1
+  SELECT CASE WHEN EXISTS (SELECT 1 FROM events WHERE is_spreading = 1) THEN 0 END
 ) AS moments

@@ -1,0 +1,29 @@
+"""Notices that the wall clock was set, or that the machine slept, for those who sleep until a moment of that clock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from holdfast.runtime.clock import Clock
+from holdfast.runtime.loop import Loop
+
+EVERY_S = 2.0
+JUMP_S = 1.0
+
+
+class ClockWatch(Loop):
+    """Compares the two clocks, in memory alone: timers count the seconds that the machine was awake."""
+
+    def __init__(self, clock: Clock, on_jump: Callable[[], None]) -> None:
+        super().__init__(clock)
+        self._on_jump = on_jump
+        self._ahead = self._difference()
+
+    async def tick(self) -> float | None:
+        before, self._ahead = self._ahead, self._difference()
+        if abs(self._ahead - before) > JUMP_S:
+            self._on_jump()
+        return EVERY_S
+
+    def _difference(self) -> float:
+        return self.clock.now() / 1000 - self.clock.monotonic()
