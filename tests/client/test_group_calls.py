@@ -321,13 +321,14 @@ def test_what_only_looks_like_the_result_before_is_refused(hf: Holdfast) -> None
     foreign = {"$holdfast": "previous"}
     first = show.enqueue("secret")
     behind = show.options(after=first)
-    for wrong in (
+    wrong: list[Callable[[], Any]] = [
         lambda: behind.enqueue(foreign),
         lambda: behind.enqueue(PREVIOUS, more=foreign),
         lambda: hf.enqueue("show", {"data": foreign}, after=first),
-    ):
+    ]
+    for call in wrong:
         with pytest.raises(InvalidPayload, match="use PREVIOUS if that is meant"):
-            wrong()
+            call()
     within = behind.enqueue([foreign], more=PREVIOUS)
     hf.drain()
     assert within.result() == [foreign]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
@@ -12,6 +14,16 @@ from holdfast import Busy, Conflict, Holdfast, InvalidInput, JobFailed, StateNam
 from holdfast.runtime.processes import RUN_VARIABLE
 from holdfast.testing import ManualClock
 from tests.client.acts import WAIT, Gate, on_sqlite
+from tests.client.conftest import Database
+
+HOLDER = """
+import sys, threading
+from holdfast import Holdfast
+
+with Holdfast(sys.argv[1], schema=sys.argv[2]).reserve("*"):
+    print("held", flush=True)
+    threading.Event().wait()
+"""
 
 
 def test_nothing_starts_in_the_scope_until_the_block_ends(hf: Holdfast) -> None:
@@ -152,6 +164,20 @@ def test_whoever_waits_too_long_is_told_who_has_it(hf: Holdfast) -> None:
         assert [held.reserved_by for held in hf.reservations()] == ["ada"]
 
 
+def test_whoever_waits_notices_that_the_holder_was_killed(hf: Holdfast, database: Database) -> None:
+    program = [sys.executable, "-c", HOLDER, database.path_or_url, database.schema]
+    holder = subprocess.Popen(program, stdout=subprocess.PIPE, text=True)
+    assert holder.stdout is not None
+    with holder.stdout:
+        assert holder.stdout.readline() == "held\n"
+        holder.kill()
+        holder.wait(WAIT)
+    # Nobody works on this database: no daemon, and no program that runs jobs.
+    with hf.reserve("default", wait=WAIT) as held:
+        assert held.is_held
+
+
+@on_sqlite
 def test_the_figures_tell_who_works_on_what(hf: Holdfast) -> None:
     @hf.task(queue="maths")
     def double(x: int) -> int:

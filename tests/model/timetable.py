@@ -140,7 +140,8 @@ def _fire(model: Model, name: str, schedule: Schedule, now: int) -> tuple[int, i
         case _:
             chosen, why = come[-MOST_AT_ONCE:], "too many"
     done = {job.ask.fire_time for job in model.jobs.values() if job.ask.schedule_id == name and job.retry_of is None}
-    fresh = [tick for tick in chosen if tick not in done]
+    last = schedule.fired
+    fresh = [tick for tick in chosen if tick not in done and not (last is not None and tick <= last <= now)]
     open_jobs = [job for job in model.find(*WAITING, S.RUNNING) if job.ask.schedule_id == name] if fresh else []
     match schedule.ask.overlap:
         case "skip":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import queue
+import random
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -11,12 +12,14 @@ from pathlib import Path
 import pytest
 
 from holdfast import Holdfast
+from holdfast.core.limits import MAX_SUBJECT
 from holdfast.core.schedule import Overlap
 from holdfast.runtime.clock import ManualClock
 from holdfast.runtime.cron import LONGEST_S, Cron
+from holdfast.store.postgres.engine import PostgresEngine
 from holdfast.store.scripts.schedule_rows import NewSchedule, ScheduleChanges
-from holdfast.store.scripts.schedules import edit_schedule, put_schedule
-from holdfast.store.scripts.templates import NewTemplate, put_template
+from holdfast.store.scripts.schedules import edit_schedule, list_schedules, put_schedule
+from holdfast.store.scripts.templates import JobOptions, NewTemplate, put_template
 
 PATIENCE_S = 60.0
 
@@ -113,3 +116,25 @@ def test_what_went_wrong_is_said(program: Program, caplog: pytest.LogCaptureFixt
     program.clock.step(timedelta(days=-399))
     program.tick()
     assert "schedule 'nightly' was far ahead of the clock" in caplog.text
+
+
+def test_a_schedule_whose_jobs_the_database_refuses_does_not_stop_the_others(
+    postgres_url: str, postgres_schema: str
+) -> None:
+    clock, chance = ManualClock(), random.Random(1)
+    engine = PostgresEngine(postgres_url, schema=postgres_schema, now=clock.now)
+    # No index of PostgreSQL takes an entry of this length.
+    subject = "".join(chr(chance.randint(0x4E00, 0x9FFF)) for _ in range(MAX_SUBJECT))
+    for name, options in (("bad", JobOptions(subject=subject)), ("good", JobOptions())):
+        engine.run(put_template, NewTemplate(id=name, name=name, task="t", options=options), clock.now())
+        engine.run(put_schedule, NewSchedule(id=name, name=name, template=name, cron="* * * * *"), clock.now())
+    clock.advance(60)
+
+    async def fire() -> int:
+        return await Cron(engine, clock).fire_due()
+
+    assert asyncio.run(fire()) == 1
+    bad, good = engine.query(list_schedules)
+    assert (bad.enabled, good.enabled, good.fires) == (False, True, 1)
+    assert "cannot store a value that long" in (bad.disabled_reason or "")
+    engine.close()

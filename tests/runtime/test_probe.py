@@ -127,6 +127,22 @@ def test_a_job_that_waits_has_everybody_asked_at_once_and_then_every_ten_seconds
     assert keyboard.looks == 2
 
 
+def test_a_machine_that_has_slept_is_looked_at_before_its_turn_and_is_not_idle(
+    engine: SqliteEngine, clock: ManualClock, keyboard: Told
+) -> None:
+    async def work() -> None:
+        put_one(engine, "gated", wait_for_idle=True)
+        async with probe(engine, clock, keyboard) as looking:
+            await looking.tick()
+            assert machine(engine).is_idle
+            clock.step(3_600)
+            looking.look_anew()
+            await looking.tick()
+            assert not machine(engine).is_idle
+
+    run(work)
+
+
 def test_only_a_change_is_written(engine: SqliteEngine, clock: ManualClock, keyboard: Told) -> None:
     async def work() -> None:
         wait_for_machine(engine, clock)

@@ -12,6 +12,7 @@ from holdfast.core.schedule import MOST_AT_ONCE, MOST_COUNTED, Misfire, Overlap,
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.cancel import cancel_job
 from holdfast.store.scripts.firing import MOST_TICKS, Fired, next_fire, run_schedule_now
+from holdfast.store.scripts.retention import forget_old
 from holdfast.store.scripts.schedule_rows import Skips
 from holdfast.store.scripts.schedules import pause_schedule, resume_schedule
 from holdfast.store.scripts.templates import JobOptions, ScheduleOptions
@@ -156,6 +157,18 @@ def test_a_schedule_that_a_wrong_clock_brought_far_ahead_begins_anew_with_an_ale
         fire(engine, midnight + days * day)
     assert [(row["fire_time"] - midnight) // day for row in jobs(engine)] == [2, 0, 1, 3]
     assert skips(engine)["fired before"] == 1
+
+
+def test_a_clock_that_begins_in_1970_repeats_no_tick_whose_job_is_forgotten(engine: Engine) -> None:
+    day = 86_400_000
+    put(engine, cron="0 0 1 * *")
+    first = find(engine).next_fire or 0
+    fire(engine, first)
+    end(engine, claim_one(engine, now=first), now=first)
+    write(engine, forget_old, first + day)
+    fire(engine, 5_000)
+    fire(engine, first + 10 * day)
+    assert (find(engine).fires, skips(engine)["fired before"]) == (1, 1)
 
 
 @pytest.mark.parametrize(

@@ -160,7 +160,7 @@ PLANS = {
         ("idx_webhook_deliveries_newest", JOB, RUNS_OF),
     ),
     "delivery_by_id": Plan(ONE, (JOB, RUNS_OF)),
-    "live_deliveries": Plan({"webhook_id": "w1"}, ("idx_webhook_deliveries_newest", JOB)),
+    "live_deliveries": Plan({"webhook_id": "w1", "limit": 9}, ("idx_webhook_deliveries_newest", JOB)),
     "payload_of_open_run": Plan(ONE | {"task": "t1", "queue": "q1"}, (OPEN_RUN, RUNNING)),
     "deliveries_of_event": Plan(CLOCK | {"event_id": "e1"}, ("idx_webhook_deliveries", JOB)),
     "triggered_jobs": Plan(CLOCK | {"event_id": "e1"}, ("idx_job_conditions_satisfied_by", JOB)),

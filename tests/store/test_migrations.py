@@ -19,6 +19,7 @@ from holdfast.store.migrate import migrations
 from holdfast.store.postgres.engine import PostgresEngine
 from holdfast.store.scripts.doctor import examine
 from holdfast.store.scripts.queues import list_queues
+from holdfast.store.scripts.templates import find_template
 from holdfast.store.sqlite.engine import SqliteEngine
 from holdfast.store.statements import Dialect
 from tests.store.acts import NOW, TABLES, claim_one, end, execute, open_session, put_one, select, state, write
@@ -152,6 +153,26 @@ def test_a_migrated_database_can_be_worked_with(database: Database) -> None:
     put_one(engine, "new", subject="s")
     assert (state(engine, "ready"), examine(engine)) == ("DONE", [])
     assert select(engine, "SELECT generation FROM jobs WHERE id = 'new'") == [{"generation": 6}]
+
+
+def test_what_waited_before_events_existed_goes_on(database: Database) -> None:
+    old = database.open(5)
+    waiting = JOB.format("open_conditions, template_id", "'child', 'default', 't', 100, 'SCHEDULED', 1, '{}', 1, 't1'")
+    for text in (
+        ROWS[0],
+        ROWS[3],
+        "INSERT INTO job_templates (id, name, job_type, queue, options, created_at, updated_at)"
+        """ VALUES ('t1', 'clean', 't', 'default', '{"priority":3}', 1, 1)""",
+        waiting,
+        "INSERT INTO job_conditions (job_id, key, value) VALUES ('child', 'after:ready', 'done')",
+    ):
+        execute(old, text)
+    old.close()
+    new = database.open()
+    assert new.query(find_template, "clean").options.priority == 3
+    assert (state(new, "child"), examine(new)) == ("SCHEDULED", [])
+    end(new, claim_one(new))
+    assert (claim_one(new).job_id, examine(new)) == ("child", [])
 
 
 def test_a_migration_that_was_applied_with_other_contents_is_refused(database: Database) -> None:

@@ -61,6 +61,7 @@ class Model:
         self.beat, self.misfire, self.overlap = beat, misfire, overlap
         self.settled, self.enabled, self.is_busy = NOW, True, False
         self.fired: list[int] = []
+        self.triggered = 0
         self.skipped: Counter[str] = Counter()
 
     def begin_anew(self, now: int) -> None:
@@ -81,12 +82,14 @@ class Model:
             self.misfire
         ]
         self.skipped["too many" if self.misfire is Misfire.ALL else "missed"] += len(due) - len(kept)
-        new = [tick for tick in reversed(kept) if tick not in self.fired]
+        last = self.triggered
+        new = [tick for tick in reversed(kept) if tick not in self.fired and not (last and tick <= last <= now)]
         self.skipped["fired before"] += len(kept) - len(new)
         first = [] if self.is_busy else new[:1]
         fires = {Overlap.ALLOW: new, Overlap.SKIP: first, Overlap.SUPERSEDE: new[-1:]}[self.overlap]
         self.skipped["overlap"] += len(new) - len(fires)
         self.fired += fires
+        self.triggered = now if fires else self.triggered
         self.is_busy |= bool(fires)
 
 

@@ -17,14 +17,18 @@ from holdfast.core.limits import check_label, check_name
 from holdfast.core.timing import LONGEST
 from holdfast.runtime.current import current_run
 from holdfast.runtime.heartbeat import BEAT_S
+from holdfast.runtime.judge import Judge
 from holdfast.runtime.node import boot_id, node_name, process_id
 from holdfast.runtime.processes import RUN_VARIABLE
+from holdfast.runtime.recovery import Recovery
 from holdfast.runtime.session import lock_folder
 from holdfast.store.locks import LifeLock
 from holdfast.store.scripts import look, reserve, sessions
 from holdfast.store.scripts.reserve import EVERYTHING, NewReservation, Reservation
 from holdfast.store.scripts.scopes import overlap
 from holdfast.store.scripts.sessions import NewSession
+from holdfast.store.statements import Dialect
+from holdfast.wire.remote import RemoteEngine
 
 LOOK_AGAIN_S = 1.0
 SHORTEST_S = 0.01
@@ -159,6 +163,7 @@ class Reserving:
         told = threading.Event()
         leave = self._access.engine.listen(lambda _: told.set())
         row: Reservation | None = None
+        undertaker: _Undertaker | None = None
         try:
             while True:
                 told.clear()
@@ -173,9 +178,12 @@ class Reserving:
                     if row.granted_at is not None:
                         return row
                     self._refuse_if_over(row, left)
+                    undertaker = undertaker or _Undertaker(self._access, session_id)
                 told.wait(min(LOOK_AGAIN_S, left.seconds()))
         finally:
             leave()
+            if undertaker is not None:
+                undertaker.end()
 
     def _refuse_if_over(self, row: Reservation, left: Countdown) -> None:
         """Raise if it will not be granted any more, or not in time."""
@@ -202,6 +210,38 @@ class Reserving:
         finally:
             if life is not None:
                 life.end()
+
+
+class _Undertaker:
+    """While somebody waits: settles what dead processes hold. Without a daemon, nobody else may be there to do it."""
+
+    def __init__(self, access: StoreAccess, own: SessionId) -> None:
+        self._over = threading.Event()
+        self._thread: threading.Thread | None = None
+        if isinstance(access.engine, RemoteEngine):
+            return  # That is the daemon's business.
+        engine = access.engine
+        locks = lock_folder(engine) if engine.dialect is Dialect.SQLITE else None
+        self._recovery = Recovery(engine, access.clock, Judge(boot_id(), node_name(), locks=locks), own)
+        self._thread = threading.Thread(target=self._work, name="holdfast-undertaker", daemon=True)
+        self._thread.start()
+
+    def end(self) -> None:
+        """Look at nobody any more."""
+        self._over.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _work(self) -> None:
+        import asyncio
+
+        while True:
+            try:
+                asyncio.run(self._recovery.tick())
+            except HoldfastError as error:
+                log.warning("whether others are gone could not be seen: %s; trying again", error)
+            if self._over.wait(LOOK_AGAIN_S):
+                return
 
 
 class _Life:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 
+from holdfast.core.errors import InvalidInput
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.loop import Loop
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.firing import fire_due, next_fire
+from holdfast.store.scripts.firing import Fired, due_ids, fire_due, give_up, next_fire
 
 LONGEST_S = 60.0
 
@@ -25,7 +26,7 @@ class Cron(Loop):
         self._engine = engine
 
     async def tick(self) -> float | None:
-        while (wait := await self._wait()) == 0:
+        while (wait := await self._wait()) == 0 and not self._stopping:
             await self._fire()
         # The wall clock may be set while we sleep, so no sleep is long.
         return LONGEST_S if wait is None else min(wait, LONGEST_S)
@@ -43,7 +44,23 @@ class Cron(Loop):
         return None if moment is None else max(0.0, (moment - self.clock.now()) / 1000)
 
     async def _fire(self) -> int:
-        fired = await self._engine.write(fire_due, self.clock.now())
+        try:
+            return self._told(await self._engine.write(fire_due, self.clock.now()))
+        except InvalidInput:
+            return await self._fire_one_by_one()
+
+    async def _fire_one_by_one(self) -> int:
+        """The database refuses what one of them asks for: that one shows if each has a transaction of its own."""
+        jobs = 0
+        for schedule_id in await self._engine.read(due_ids, self.clock.now()):
+            try:
+                fired = await self._engine.write(fire_due, self.clock.now(), only=schedule_id)
+            except InvalidInput as error:
+                fired = await self._engine.write(give_up, schedule_id, str(error), self.clock.now())
+            jobs += self._told(fired)
+        return jobs
+
+    def _told(self, fired: Fired) -> int:
         for trouble in fired.troubles:
             log.warning("%s", trouble, extra={"event": "schedule_trouble"})
         return fired.jobs

@@ -114,6 +114,11 @@ class Probe(Loop):
             self._place.release()
             self._place = None
 
+    def look_anew(self) -> None:
+        """The machine has slept, or its clock was set: what was seen before says nothing about now."""
+        self._looked_at = None
+        self.wake()
+
     def nudge(self) -> None:
         """Somebody may wait for the machine now, or it may be simulated otherwise. Called from any thread."""
         if not self._is_nudged:

@@ -18,7 +18,8 @@ class Promoter(Loop):
         self._engine = engine
 
     async def tick(self) -> float | None:
-        while True:
+        # Whoever emits without end must not keep this from ending.
+        while not self._stopping:
             moment = await self._engine.read(next_moment)
             if moment is None:
                 return LONGEST_S
@@ -27,3 +28,4 @@ class Promoter(Loop):
                 # The wall clock may be set while we sleep, so no sleep is long.
                 return min(wait, LONGEST_S)
             await self._engine.write(tick, self.clock.now(), events=EVENTS_AT_ONCE)
+        return None

@@ -59,7 +59,7 @@ class Upkeep:
             self._recovery,
             Janitor(engine, clock, keep_ms),
             self._probe,
-            ClockWatch(clock, self._look_at_the_clock),
+            ClockWatch(clock, self._heed_the_clock),
         ]
         self._leave: list[Callable[[], None]] = []
 
@@ -119,6 +119,10 @@ class Upkeep:
     def _look_at_the_clock(self) -> None:
         self._promoter.wake()
         self._cron.wake()
+
+    def _heed_the_clock(self) -> None:
+        self._look_at_the_clock()
+        self._probe.look_anew()
 
     def _wake_from_outside(self) -> None:
         self._home.call_soon_threadsafe(self._wake_all)

@@ -107,8 +107,8 @@ PAYLOAD = Rule(
     ],
 )
 
-# Beside None there is no place for text that is not read yet. And no pattern: msgspec frees one that stands beside a dict
-# wrongly, and the process would crash when it ends.
+# Beside None there is no place for text that is not read yet. And no pattern: msgspec frees one wrongly that stands
+# beside a dict, and the process would crash when it ends.
 CHANGED_PAYLOAD = Rule(PAYLOAD.says, kind=Annotated[str, Meta(max_length=MAX_PAYLOAD)] | dict[str, Raw])
 
 RULES: Mapping[str, Rule] = {

@@ -202,7 +202,7 @@ def _talk(line: socket.socket, post: Post, patience: Patience) -> Answer:
 
 
 class _Line:
-    """A socket whose bytes all have to come within the patience, however slowly they drip, and are bounded as a whole."""
+    """A socket whose bytes all have to come within the patience, however slowly they drip, and are bounded in all."""
 
     def __init__(self, line: socket.socket, patience: Patience) -> None:
         self._raw = _Bounded(line, patience)

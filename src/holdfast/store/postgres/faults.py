@@ -7,6 +7,7 @@ from psycopg import errors as pg
 
 from holdfast.core.errors import (
     HoldfastError,
+    InvalidInput,
     OutcomeUnknown,
     StoreBusy,
     StoreCorrupt,
@@ -28,6 +29,8 @@ def translate(error: psycopg.Error, where: str, *, committing: bool = False) -> 
             return StoreBusy(f"{where} was too busy ({said}); nothing was written. Try again")
         case pg.ReadOnlySqlTransaction() | pg.InsufficientPrivilege() | pg.InvalidPassword() | pg.InvalidSchemaName():
             return StoreUnavailable(f"{where} does not let this user write: {said}")
+        case pg.ProgramLimitExceeded():
+            return InvalidInput(f"{where} cannot store a value that long ({said}); nothing was written. Shorten it")
         case psycopg.OperationalError() | psycopg.InterfaceError() if committing:
             return OutcomeUnknown(
                 f"the connection to {where} broke during the commit ({said}): it may or may not be there. "

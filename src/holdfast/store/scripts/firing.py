@@ -60,9 +60,9 @@ class Volley(Struct, frozen=True):
     is_reset: bool = False
 
 
-def fire_due(tx: Tx, now: Millis, limit: int = BATCH) -> Fired:
-    """Settle every tick that has come, of at most `limit` schedules."""
-    rows = tx.all(sql.due_schedules, ScheduleRow, now=now, far_ahead=now + FAR_AHEAD, limit=limit)
+def fire_due(tx: Tx, now: Millis, limit: int = BATCH, only: str | None = None) -> Fired:
+    """Settle every tick that has come, of at most `limit` schedules; of one of them, if its id is given."""
+    rows = [row for row in _due(tx, now, limit) if only in (None, row.id)]
     jobs = skipped = 0
     troubles: list[str] = []
     for row in rows:
@@ -86,6 +86,22 @@ def fire_due(tx: Tx, now: Millis, limit: int = BATCH) -> Fired:
         jobs += made
         skipped += left_out
     return Fired(jobs, skipped, tuple(troubles), more=len(rows) >= limit)
+
+
+def due_ids(tx: Tx, now: Millis, limit: int = BATCH) -> list[str]:
+    """The schedules that `fire_due` would settle."""
+    return [row.id for row in _due(tx, now, limit)]
+
+
+def give_up(tx: Tx, schedule_id: str, trouble: str, now: Millis) -> Fired:
+    """Disable a schedule whose jobs cannot be stored."""
+    row = schedule_row(tx, schedule_id)
+    disable_schedule(tx, row.id, row.name, f"it could not fire: {trouble}", now)
+    return Fired(0, 0, (f"schedule {row.name!r} was disabled: it could not fire: {trouble}",), more=True)
+
+
+def _due(tx: Tx, now: Millis, limit: int) -> list[ScheduleRow]:
+    return tx.all(sql.due_schedules, ScheduleRow, now=now, far_ahead=now + FAR_AHEAD, limit=limit)
 
 
 def next_fire(tx: Tx, now: Millis) -> Millis | None:
@@ -137,7 +153,7 @@ def _job(row: ScheduleRow, template: TemplateRow, job_id: JobId, tick: Millis | 
 def _fire(tx: Tx, row: ScheduleRow, volley: Volley, now: Millis) -> tuple[int, int]:
     """Settle the ticks, then make the jobs; how many there are, and how many ticks were skipped."""
     judged, skipped = volley.judged, [] if volley.judged.skipped is None else [volley.judged.skipped]
-    fresh = [job for job in volley.jobs if not _has_fired(tx, job)]
+    fresh = [job for job in volley.jobs if not _has_fired(tx, row, job, now)]
     # A tick that fired while the clock was ahead, and has come again.
     skipped += _left_out(SkipReason.FIRED_BEFORE, volley.jobs, fresh)
     earlier = _earlier(tx, row) if fresh else []
@@ -168,7 +184,12 @@ def _fire(tx: Tx, row: ScheduleRow, volley: Volley, now: Millis) -> tuple[int, i
     return len(jobs), sum(skip.ticks for skip in skipped)
 
 
-def _has_fired(tx: Tx, job: NewJob) -> bool:
+def _has_fired(tx: Tx, row: ScheduleRow, job: NewJob, now: Millis) -> bool:
+    last = row.last_triggered_at
+    # When it last fired, everything up to then was judged; its job may be forgotten since. A moment that is yet to come
+    # says nothing: the clock was wrong then.
+    if last is not None and (job.fire_time or 0) <= last <= now:
+        return True
     return tx.value(sql.job_of_tick, schedule_id=job.schedule_id, fire_time=job.fire_time) is not None
 
 
