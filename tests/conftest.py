@@ -1,5 +1,6 @@
 """What every test may ask for: a PostgreSQL server for the run, and a schema of its own in it."""
 
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from uuid import uuid4
@@ -21,6 +22,12 @@ SLOW = (
     HERE / "daemon",
     HERE / "chaos",
 )
+
+
+def pytest_configure() -> None:
+    """Whoever starts the tests in the background of a shell has Ctrl-C ignored, for himself and all that they start."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
