@@ -42,7 +42,7 @@ from holdfast.store.scripts.output import LogPart
 from holdfast.store.scripts.reserve import Reservation
 from holdfast.store.scripts.stats import QueueStats, Stats
 from holdfast.store.scripts.watches import Watch
-from holdfast.store.scripts.webhooks import CreatedWebhook, Webhook
+from holdfast.store.scripts.webhook_rows import CreatedWebhook, Webhook
 from holdfast.store.scripts.why import Why
 from holdfast.store.scripts.workers import Worker
 from holdfast.workers.context import JobInfo

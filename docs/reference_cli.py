@@ -29,7 +29,7 @@ from holdfast.store.scripts.sessions import SessionRow
 from holdfast.store.scripts.stats import QueueStats, Stats
 from holdfast.store.scripts.templates import Template
 from holdfast.store.scripts.watches import Watch
-from holdfast.store.scripts.webhooks import CreatedWebhook, Webhook
+from holdfast.store.scripts.webhook_rows import CreatedWebhook, Webhook
 from holdfast.store.scripts.why import Why
 from holdfast.store.scripts.workers import Worker
 from holdfast.store.sqlite.care import Size

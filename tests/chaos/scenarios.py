@@ -30,7 +30,8 @@ from holdfast.store.scripts.schedule_rows import NewSchedule
 from holdfast.store.scripts.schedules import put_schedule
 from holdfast.store.scripts.sessions import NewSession, close_session, open_session
 from holdfast.store.scripts.templates import NewTemplate, put_template
-from holdfast.store.scripts.webhooks import NewWebhook, put_webhook
+from holdfast.store.scripts.webhook_rows import NewWebhook
+from holdfast.store.scripts.webhooks import put_webhook
 
 NOW = 1_700_000_000_000
 DAY = 86_400_000

@@ -15,7 +15,8 @@ from holdfast.store.scripts.groups import create_group
 from holdfast.store.scripts.schedule_rows import NewSchedule
 from holdfast.store.scripts.schedules import put_schedule
 from holdfast.store.scripts.templates import NewTemplate, put_template
-from holdfast.store.scripts.webhooks import NewWebhook, put_webhook
+from holdfast.store.scripts.webhook_rows import NewWebhook
+from holdfast.store.scripts.webhooks import put_webhook
 from tests.chaos.checker import problems
 from tests.chaos.database import select, statement
 from tests.chaos.journal import Journal

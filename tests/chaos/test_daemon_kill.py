@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from holdfast.runtime.clock import SystemClock
-from holdfast.store.scripts.webhooks import NewWebhook, put_webhook
+from holdfast.store.scripts.webhook_rows import NewWebhook
+from holdfast.store.scripts.webhooks import put_webhook
 from tests.chaos import checker
 from tests.chaos.database import Database, select
 from tests.chaos.journal import Journal, entries

@@ -20,6 +20,7 @@ from tests.model.lanes import set_priority
 from tests.model.model import Answer, Model
 from tests.model.news import LIVE
 from tests.model.records import Group, Job, Session
+from tests.model.settling import finish, settle
 
 # Sessions
 
@@ -55,7 +56,7 @@ def recover(model: Model, session: str, rebooted: bool, now: int, limit: int) ->
     gone.lost = len(jobs) if gone.lost is None else gone.lost
     for job in jobs[:limit]:
         blame = not gone.orderly and not rebooted
-        model.settle(job, _death(job, gone, rebooted), now, suspect=blame or job.suspect)
+        settle(model, job, _death(job, gone, rebooted), now, suspect=blame or job.suspect)
     if len(jobs) < limit:
         close_session(model, session, "unknown", now)
     return min(len(jobs), limit), len(jobs) >= limit
@@ -76,11 +77,11 @@ def exchange(
     model: Model, reports: Collection[Report], request: ClaimRequest, holds: Collection[str] | None, now: int
 ) -> tuple[list[str], set[str | None]]:
     """The jobs that are claimed, and the runs of the session that should stop."""
-    model.finish(reports, now)
+    finish(model, reports, now)
     if holds is not None:
         for job in model.running_of(request.session_id):
             if job.run not in holds:
-                model.settle(job, Yielded(""), now, suspect=job.suspect)
+                settle(model, job, Yielded(""), now, suspect=job.suspect)
     claimed = model.claim(request, now)
     return claimed, {job.run for job in model.running_of(request.session_id) if job.stop}
 

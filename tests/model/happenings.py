@@ -8,6 +8,7 @@ from hypothesis.stateful import precondition, rule
 from holdfast.core.machine import Judged
 from holdfast.store.engine import Tx
 from holdfast.store.scripts import events, machines, webhooks
+from holdfast.store.scripts.webhook_rows import NewWebhook
 from tests.model import news, wishes
 from tests.model.driver import Driver
 from tests.model.wishes import nth
@@ -52,7 +53,7 @@ class Happenings(Driver):
         if not known or n == 0:
             hook = self.fresh("w")
             wanted = tuple(sorted(patterns))
-            asked = webhooks.NewWebhook(id=hook, url=f"http://{hook}.example", patterns=wanted, secret=SECRET)
+            asked = NewWebhook(id=hook, url=f"http://{hook}.example", patterns=wanted, secret=SECRET)
             self.call(webhooks.put_webhook, asked, self.now)
             self.expect(news.put_webhook, hook, wanted)
             return

@@ -7,17 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from copy import copy
-from dataclasses import dataclass, field, replace
-
-from msgspec import structs
+from dataclasses import dataclass, field
 
 from holdfast.core.errors import NotFound
 from holdfast.core.group import GroupMode, Needs, OnFailure
 from holdfast.core.job import TERMINAL, WAITING
 from holdfast.core.job import StateName as S
-from holdfast.core.requests import ClaimRequest, NewJob, Report
-from holdfast.core.retry import FailureKind, RetryMode
-from holdfast.core.settle import Broke, Cancelled, Completed, Outcome, Outdated, Overdue, Skipped, Snoozed, Yielded
+from holdfast.core.requests import ClaimRequest, NewJob
 from holdfast.store.scripts.claim import SUSPECT_PATIENCE_MS
 from tests.model import news
 from tests.model.records import (
@@ -43,7 +39,7 @@ GAP = 100
 
 @dataclass
 class Model:
-    """Jobs from their enqueue to their end. What people and the clock do to them is in `commands`."""
+    """Jobs from their enqueue to their end. How runs end is in `settling`, what people and clocks do in `commands`."""
 
     jobs: dict[str, Job] = field(default_factory=dict)
     runs: dict[str, Run] = field(default_factory=dict)
@@ -259,114 +255,3 @@ class Model:
     def _may_run(self, job: Job, now: int) -> bool:
         busy = job.subject is not None and any(other.subject == job.subject for other in self.find(S.RUNNING))
         return not busy and not job.is_late(now) and not job.is_stale(now)
-
-    # Settle: the table of outcomes, and the one way back to waiting.
-
-    def finish(self, reports: Iterable[Report], now: int) -> list[tuple[S | None, bool]]:
-        """For each report the state of its job, and whether it was refused."""
-        return [self._finish(report, now) for report in reports]
-
-    def _finish(self, report: Report, now: int) -> tuple[S | None, bool]:
-        run = self.runs.get(report.run_id)
-        if run is None:
-            return None, True
-        job = self.jobs[run.job]
-        if run.status is not None:
-            return job.state, run.said != said(report.outcome)
-        self.settle(job, report.outcome, now)
-        return job.state, False
-
-    def settle(self, job: Job, outcome: Outcome, now: int, suspect: bool = False) -> None:
-        run = self.runs[job.run or ""]
-        run.said = said(outcome)
-        run.status = run.said[0]
-        job.suspect = suspect
-        run_id = job.run or ""
-        self._follow(job, outcome, now)
-        news.tell_run(self, job, run_id, run.status, now)
-
-    def _follow(self, job: Job, outcome: Outcome, now: int) -> None:
-        match outcome:
-            case Completed():
-                self.end(job, S.DONE, "", now)
-            case Skipped():
-                self.end(job, S.DONE, "skipped", now)
-            case Cancelled():
-                self.end(job, S.CANCELLED, "cancelled", now)
-            case Outdated():
-                self.end(job, S.SUPERSEDED, "newer generation", now)
-            case Overdue():
-                self.end(job, S.SKIPPED_DEADLINE, "deadline", now)
-            case Snoozed(delay_ms=delay):
-                self._wait_again(job, now + delay, now)
-            case Yielded() | Broke(charge=False):
-                self._wait_again(job, None, now)
-            case Broke():
-                self._fail(job, outcome, now)
-
-    def _wait_again(self, job: Job, due: int | None, now: int, chain: bool = False) -> None:
-        if job.stop == "cancel":
-            self.end(job, S.CANCELLED, "cancelled on request", now)
-        elif job.subject is not None and (job.generation or 0) < self.newest[job.subject]:
-            self.end(job, S.SUPERSEDED, "newer generation", now)
-        elif job.is_late(now):
-            self.end(job, S.SKIPPED_DEADLINE, "deadline", now)
-        elif chain:
-            self._continue(job, due, now)
-        else:
-            job.run = job.session = job.stop = None
-            job.state, job.due = S.SCHEDULED, due
-            if due is None:
-                self.start_if_free(job, now)
-
-    def _fail(self, job: Job, broke: Broke, now: int) -> None:
-        policy, kind = job.ask.policy, broke.failure.kind
-        job.transient += kind is FailureKind.TRANSIENT
-        job.infra += kind is FailureKind.INFRA
-        job.deaths += broke.death
-        used, budget = (job.infra, policy.infra) if kind is FailureKind.INFRA else (job.transient, policy.retries)
-        if kind is FailureKind.PERMANENT or used > budget:
-            self.end(job, S.FAILED, broke.failure.message, now)
-        elif kind is FailureKind.INFRA and job.deaths >= 3:
-            self.end(job, S.FAILED, "parked", now)
-        else:
-            chain = policy.mode is RetryMode.CHAIN
-            self._wait_again(job, self._retry_time(job, used, now, chain), now, chain)
-
-    def _retry_time(self, job: Job, used: int, now: int, chain: bool) -> int:
-        """When the store will retry, if that is within a tenth of what the policy says; -1 if not."""
-        policy = job.ask.policy
-        due = self.seen.times.get(self.seen.links.get(job.id, "?") if chain else job.id) or 0
-        backoff = min(policy.initial_ms * policy.factor ** (used - 1), policy.cap_ms)
-        least, most = backoff * 0.9 - 1, min(backoff * 1.1 + 1, policy.cap_ms)
-        return due if now + least <= due <= now + most else -1
-
-    def _continue(self, job: Job, due: int | None, now: int) -> None:
-        """The next link of a chain; whoever waited for the old one waits for it."""
-        link = replace(job, id=self.seen.links.get(job.id, "?"), created=now, retry_of=job.id, due=due, queued=None)
-        link.waits, link.parents, link.run, link.session, link.stop, link.state = {}, {}, None, None, None, S.SCHEDULED
-        link.came, link.ask = None, structs.replace(job.ask, wait_for_event=None)
-        job.state, job.ended, job.run, job.session, job.stop = S.FAILED, now, None, None, None
-        self.add(link)
-        for other in self.jobs.values():
-            other.behind = link.id if other.behind == job.id else other.behind
-            if job.id in other.waits:
-                other.waits[link.id] = other.waits.pop(job.id)
-                other.parents[link.id] = other.parents.pop(job.id)
-
-
-def said(outcome: Outcome) -> tuple[str, ...]:
-    """What of an outcome must be the same for a repeated report to be the same result."""
-    match outcome:
-        case Completed(result=result):
-            return ("COMPLETED", result)
-        case Skipped():
-            return ("SKIPPED",)
-        case Snoozed() | Yielded():
-            return ("YIELDED",)
-        case Cancelled() | Outdated():
-            return ("CANCELLED",)
-        case Overdue():
-            return ("FAILED", "ERR_DEADLINE", "stopped at its deadline")
-        case Broke(failure=failure):
-            return ("FAILED", failure.code, failure.message)

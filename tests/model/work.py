@@ -17,7 +17,7 @@ from holdfast.store.scripts.exchange import exchange
 from holdfast.store.scripts.finish import finish
 from holdfast.store.scripts.recover import recover
 from holdfast.store.scripts.why import why
-from tests.model import commands, reasons, wishes
+from tests.model import commands, reasons, settling, wishes
 from tests.model.driver import Driver
 from tests.model.model import Model
 from tests.model.news import WEBHOOK_QUEUE, WEBHOOK_TASK
@@ -190,7 +190,7 @@ class Work(Driver):
 
     def _finish(self, reports: list[Report]) -> None:
         answer = self.call(finish, reports, self.now)
-        expected = self.expect(Model.finish, reports, self.now)
+        expected = self.expect(settling.finish, reports, self.now)
         assert [(one.state, one.refused is not None) for one in answer] == expected, f"{answer}, not {expected}"
 
     @precondition(lambda self: self.alive)

@@ -13,7 +13,8 @@ from holdfast.store.scripts.doctor import Violation, broken_invariants, examine
 from holdfast.store.scripts.schedule_rows import NewSchedule
 from holdfast.store.scripts.schedules import put_schedule
 from holdfast.store.scripts.templates import NewTemplate, put_template
-from holdfast.store.scripts.webhooks import NewWebhook, put_webhook
+from holdfast.store.scripts.webhook_rows import NewWebhook
+from holdfast.store.scripts.webhooks import put_webhook
 from holdfast.store.statements import statements
 from tests.store.acts import (
     FAILED,

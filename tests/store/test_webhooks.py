@@ -19,7 +19,8 @@ from holdfast.store.scripts import deliveries, webhooks
 from holdfast.store.scripts.deliveries import DeliveryView
 from holdfast.store.scripts.events import emit
 from holdfast.store.scripts.retention import forget_old
-from holdfast.store.scripts.webhooks import CreatedWebhook, NewWebhook, Outgoing, WebhookChanges
+from holdfast.store.scripts.webhook_rows import CreatedWebhook, NewWebhook, WebhookChanges, find_row
+from holdfast.store.scripts.webhooks import Outgoing
 from tests.store.acts import (
     FAILED,
     FAILED_FOR_GOOD,
@@ -255,7 +256,7 @@ def test_a_receiver_that_is_gone_says_nothing_about_the_one_that_came_instead(en
 def test_what_holds_a_secret_does_not_show_it(engine: Engine) -> None:
     made = create(engine, "x")
     asked = NewWebhook(id="w", url=URL, patterns=("x",), secret=SECRET)
-    row = engine.query(webhooks.find_row, "ci")
+    row = engine.query(find_row, "ci")
     assert row.secret == SECRET
     assert SECRET not in repr([made, asked, row, WebhookChanges(secret=SECRET)])
 

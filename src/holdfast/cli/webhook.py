@@ -16,7 +16,7 @@ from holdfast.core.errors import InvalidInput
 if TYPE_CHECKING:
     from holdfast.cli.webhook_client import WebhookClient
     from holdfast.store.scripts.deliveries import DeliveryView
-    from holdfast.store.scripts.webhooks import Webhook
+    from holdfast.store.scripts.webhook_rows import Webhook
 
 HookArgument = Annotated[str, Argument("WEBHOOK", help="A webhook's name or id.", complete=named_webhooks)]
 OnOption = Annotated[

@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-import asyncio
-import atexit
 import inspect
 import sys
-import threading
 import weakref
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from datetime import timedelta
 from pathlib import Path
-from queue import SimpleQueue
-from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, TypeVar, overload
 
 from holdfast.client.commands import Commands
 from holdfast.client.crons import Crons, Declarations
 from holdfast.client.database import make_engine, name_of
 from holdfast.client.durations import Duration, to_millis
-from holdfast.client.embedded import EngineRoom, Shift, drain
 from holdfast.client.isolated import Isolated
 from holdfast.client.kept import Kept
 from holdfast.client.operations import Operations
 from holdfast.client.options import Options, check_bool, make_options
 from holdfast.client.retry import Retry
+from holdfast.client.running import Running
 from holdfast.client.schedules import Schedules
-from holdfast.client.signals import heeding_signals, wait_for
+from holdfast.client.shift import Shift
 from holdfast.client.store_access import StoreAccess
 from holdfast.client.task import Task, TaskDecorator
 from holdfast.client.watches import Watches
@@ -44,7 +39,6 @@ from holdfast.workers import command
 from holdfast.workers.context import Context
 from holdfast.workers.files import USUAL
 from holdfast.workers.isolation import refuse_while_loading
-from holdfast.workers.runner import is_coroutines_thread
 from holdfast.workers.schema import PayloadSchema
 from holdfast.workers.spec import TaskSpec, wants_context
 from holdfast.workers.webhook import Deliverer
@@ -52,11 +46,10 @@ from holdfast.workers.webhook import Deliverer
 P = ParamSpec("P")
 R = TypeVar("R")
 
-SHORT_WORK_S = 5.0
-GRACE_S = 5.0
+DEFAULT_SLOTS = 10
 
 
-class Holdfast(Operations, Commands, Schedules, Crons, Webhooks, Watches):
+class Holdfast(Running, Operations, Commands, Schedules, Crons, Webhooks, Watches):
     """A durable queue in a SQLite file or a PostgreSQL database, embedded in this program.
 
     >>> from holdfast import Holdfast
@@ -93,6 +86,7 @@ class Holdfast(Operations, Commands, Schedules, Crons, Webhooks, Watches):
     ) -> None:
         if durability not in ("full", "normal"):
             raise InvalidInput(f"durability {shown(durability)} is not valid: use 'full' or 'normal'")
+        super().__init__()
         self._concurrency = _check_concurrency(concurrency)
         self._keep_ms = to_millis("keep", keep)
         clock = SystemClock() if clock is None else _check_clock(clock)
@@ -109,23 +103,13 @@ class Holdfast(Operations, Commands, Schedules, Crons, Webhooks, Watches):
             self._built_in[WEBHOOK] = Deliverer(engine, clock, self._targets).spec
         self._machine = None if machine is None else _check_machine(machine, engine)
         self._kept: Kept | None = None
-        self._is_for_jobs = False
-        self._room: EngineRoom | None = None
-        self._leaving: EngineRoom | None = None
-        self._asked_to_stop: SimpleQueue[None] = SimpleQueue()
-        # What the settings of a daemon say otherwise for its workers.
+        # The settings of a daemon may say otherwise for its workers.
         self._log_limits = USUAL
-        self._patience = {"short": 5.0, "grace": 5.0}
         self._close = weakref.finalize(self, engine.close)
         forget_after_fork(self)
 
     def __repr__(self) -> str:
         return f"<Holdfast {self._name}>"
-
-    @property
-    def is_running(self) -> bool:
-        """Whether this program runs jobs now."""
-        return self._room is not None
 
     @overload
     def task(self, function: Callable[Concatenate[Context, P], Awaitable[R]]) -> Task[P, R]: ...
@@ -212,116 +196,6 @@ class Holdfast(Operations, Commands, Schedules, Crons, Webhooks, Watches):
         self._specs |= other._specs
         self._declarations.adopt(other._declarations, who)
 
-    def start(self) -> None:
-        """Begin to run jobs in the background of this program."""
-        if self._room is not None:
-            raise InvalidInput("this Holdfast runs already")
-        room = EngineRoom(self._make_shift)
-        room.start()
-        self._room = room
-        _running.add(self)
-
-    async def astart(self) -> None:
-        """The awaitable twin of `start`."""
-        await asyncio.to_thread(self.start)
-
-    def stop(self, *, short: Duration = SHORT_WORK_S, grace: Duration = GRACE_S) -> None:
-        """Stop in order: claim nothing new, let work end for `short`, ask the rest to stop and give it `grace`."""
-        patience = (to_millis("short", short) / 1000, to_millis("grace", grace) / 1000)
-        if is_coroutines_thread():
-            raise InvalidInput("a coroutine task must `await hf.astop()`, or it would wait for itself")
-        self._asked_to_stop.put(None)
-        room, self._leaving = self._room, self._room or self._leaving
-        self._room = None
-        if room is not None:
-            room.stop(*patience)
-            _running.discard(self)
-        elif self._leaving is not None:
-            self._leaving.join()
-
-    async def astop(self, *, short: Duration = SHORT_WORK_S, grace: Duration = GRACE_S) -> None:
-        """The awaitable twin of `stop`."""
-        await asyncio.to_thread(self.stop, short=short, grace=grace)
-
-    def run(self) -> None:
-        """Run jobs until SIGINT, SIGTERM or a `stop()` elsewhere, then stop in order. A second signal hurries."""
-        # Unlike an Event, this queue may be put to by a signal in the midst of a `get` of the same thread.
-        asked = self._asked_to_stop = SimpleQueue[None]()
-        self._is_for_jobs = True
-        signals = 0
-
-        def heed() -> None:
-            nonlocal signals
-            signals += 1
-            room = self._room or self._leaving
-            if signals > 1 and room is not None:
-                room.hurry()
-            asked.put(None)
-
-        with heeding_signals(heed):
-            self.start()
-            wait_for(asked)
-            if signals > 1:
-                self.stop(short=0, grace=0)
-            else:
-                self.stop(**self._patience)
-        self._is_for_jobs = False
-
-    async def arun(self) -> None:
-        """Run jobs until this coroutine is cancelled, then stop in order."""
-        await self.astart()
-        try:
-            await asyncio.Event().wait()
-        finally:
-            await asyncio.shield(self.astop())
-
-    def drain(self) -> int:
-        """Run everything that is ready, and what becomes ready by that, then return how many runs there were.
-
-        For tests and scripts: jobs whose time has not come by the clock stay where they are.
-        """
-        if self._room is not None:
-            raise InvalidInput("this Holdfast runs already; drain() is for one that does not")
-        return drain(self._make_shift)
-
-    async def adrain(self) -> int:
-        """The awaitable twin of `drain`."""
-        return await asyncio.to_thread(self.drain)
-
-    def close(self) -> None:
-        """Stop and let go of the database. A later use opens it again."""
-        self.stop()
-        self._access.engine.close()
-
-    async def aclose(self) -> None:
-        """The awaitable twin of `close`."""
-        await asyncio.to_thread(self.close)
-
-    def __enter__(self) -> Holdfast:
-        self.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
-
-    async def __aenter__(self) -> Holdfast:
-        await self.astart()
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.astop()
-
-    def forget(self) -> object:
-        """In a forked child nothing runs; the parent's threads are the parent's."""
-        inherited = (self._room, self._leaving)
-        self._room = self._leaving = None
-        _running.discard(self)
-        return inherited
-
     def _schema_of(self, task: str) -> PayloadSchema | None:
         spec = command.SPEC if task == COMMAND else self._specs.get(task)
         return None if spec is None else spec.schema
@@ -350,20 +224,6 @@ class Holdfast(Operations, Commands, Schedules, Crons, Webhooks, Watches):
         if isinstance(self._concurrency, int):
             return dict.fromkeys(sorted(queues), self._concurrency)
         return {queue: self._concurrency.get(queue, DEFAULT_SLOTS) for queue in sorted(queues | set(self._concurrency))}
-
-
-DEFAULT_SLOTS = 10
-
-_running: weakref.WeakSet[Holdfast] = weakref.WeakSet()
-
-
-def _stop_all() -> None:
-    for holdfast in list(_running):
-        holdfast.stop(short=0, grace=1)
-
-
-# Python ends its thread pools before it calls what `atexit` knows, and without them nothing can stop in order.
-getattr(threading, "_register_atexit", atexit.register)(_stop_all)
 
 
 def _check_clock(clock: Clock) -> Clock:

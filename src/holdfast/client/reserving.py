@@ -5,33 +5,25 @@ from __future__ import annotations
 import logging
 import os
 import threading
-from time import monotonic
 from types import TracebackType
 
 from holdfast.client.durations import Duration, to_millis
+from holdfast.client.lifeline import Lifeline
 from holdfast.client.store_access import StoreAccess
+from holdfast.client.undertaker import Undertaker
 from holdfast.client.waiting import Countdown
-from holdfast.core.errors import Busy, Conflict, HoldfastError, InvalidInput, NotFound, StoreError
-from holdfast.core.job import Millis, SessionId
+from holdfast.core.errors import Busy, Conflict, InvalidInput, NotFound, StoreError
+from holdfast.core.job import SessionId
 from holdfast.core.limits import check_label, check_name
 from holdfast.core.timing import LONGEST
 from holdfast.runtime.current import current_run
-from holdfast.runtime.heartbeat import BEAT_S
-from holdfast.runtime.judge import Judge
-from holdfast.runtime.node import boot_id, node_name, process_id
+from holdfast.runtime.node import node_name
 from holdfast.runtime.processes import RUN_VARIABLE
-from holdfast.runtime.recovery import Recovery
-from holdfast.runtime.session import lock_folder
-from holdfast.store.locks import LifeLock
-from holdfast.store.scripts import look, reserve, sessions
+from holdfast.store.scripts import look, reserve
 from holdfast.store.scripts.reserve import EVERYTHING, NewReservation, Reservation
 from holdfast.store.scripts.scopes import overlap
-from holdfast.store.scripts.sessions import NewSession
-from holdfast.store.statements import Dialect
-from holdfast.wire.remote import RemoteEngine
 
 LOOK_AGAIN_S = 1.0
-SHORTEST_S = 0.01
 LONGEST_WAIT = LONGEST // 4
 
 log = logging.getLogger("holdfast.client")
@@ -50,7 +42,7 @@ class Held:
     False
     """
 
-    def __init__(self, access: StoreAccess, row: Reservation, life: _Life) -> None:
+    def __init__(self, access: StoreAccess, row: Reservation, life: Lifeline) -> None:
         self._access = access
         self._life = life
         self.row = row
@@ -96,7 +88,7 @@ class Reserving:
         if self._ttl_ms == 0:
             raise InvalidInput("ttl 0 is not valid: a reservation lasts at least a millisecond")
         self._reserved_by = check_label("reserved_by", reserved_by or f"pid {os.getpid()} on {node_name()}")
-        self._life: _Life | None = None
+        self._life: Lifeline | None = None
         self._held: Held | None = None
 
     def __enter__(self) -> Held:
@@ -104,7 +96,7 @@ class Reserving:
         if self._life is not None:
             raise InvalidInput("this reservation is in use already; make another one")
         self._refuse_inside_a_run()
-        life = self._life = _Life(self._access)
+        life = self._life = Lifeline(self._access)
         try:
             row = self._obtain(life.session_id)
         except BaseException:
@@ -163,7 +155,7 @@ class Reserving:
         told = threading.Event()
         leave = self._access.engine.listen(lambda _: told.set())
         row: Reservation | None = None
-        undertaker: _Undertaker | None = None
+        undertaker: Undertaker | None = None
         try:
             while True:
                 told.clear()
@@ -178,7 +170,7 @@ class Reserving:
                     if row.granted_at is not None:
                         return row
                     self._refuse_if_over(row, left)
-                    undertaker = undertaker or _Undertaker(self._access, session_id)
+                    undertaker = undertaker or Undertaker(self._access, session_id)
                 told.wait(min(LOOK_AGAIN_S, left.seconds()))
         finally:
             leave()
@@ -210,95 +202,3 @@ class Reserving:
         finally:
             if life is not None:
                 life.end()
-
-
-class _Undertaker:
-    """While somebody waits: settles what dead processes hold. Without a daemon, nobody else may be there to do it."""
-
-    def __init__(self, access: StoreAccess, own: SessionId) -> None:
-        self._over = threading.Event()
-        self._thread: threading.Thread | None = None
-        if isinstance(access.engine, RemoteEngine):
-            return  # That is the daemon's business.
-        engine = access.engine
-        locks = lock_folder(engine) if engine.dialect is Dialect.SQLITE else None
-        self._recovery = Recovery(engine, access.clock, Judge(boot_id(), node_name(), locks=locks), own)
-        self._thread = threading.Thread(target=self._work, name="holdfast-undertaker", daemon=True)
-        self._thread.start()
-
-    def end(self) -> None:
-        """Look at nobody any more."""
-        self._over.set()
-        if self._thread is not None:
-            self._thread.join()
-
-    def _work(self) -> None:
-        import asyncio
-
-        while True:
-            try:
-                asyncio.run(self._recovery.tick())
-            except HoldfastError as error:
-                log.warning("whether others are gone could not be seen: %s; trying again", error)
-            if self._over.wait(LOOK_AGAIN_S):
-                return
-
-
-class _Life:
-    """A session without a worker: whoever sees that it is gone ends what it had reserved."""
-
-    def __init__(self, access: StoreAccess) -> None:
-        self._access = access
-        self.session_id = access.new_id()
-        access.engine.open()
-        path = lock_folder(access.engine) / self.session_id
-        self._lock = LifeLock(path)
-        row = NewSession(self.session_id, "embedded", node_name(), boot_id(), process_id(), str(path))
-        try:
-            access.write(sessions.open_session, row, None, access.now())
-        except BaseException:
-            self._lock.release()
-            raise
-        self.is_alive = True
-        self._expiry: tuple[Millis, str] | None = None
-        self._stirred = threading.Event()
-        self._heart = threading.Thread(target=self._live, name="holdfast-reservation", daemon=True)
-        self._heart.start()
-
-    def tell_at(self, moment: Millis, text: str) -> None:
-        """Warn when a moment is reached."""
-        self._expiry = (moment, text)
-        self._stirred.set()
-
-    def end(self) -> None:
-        """End in order."""
-        self.is_alive = False
-        self._stirred.set()
-        self._heart.join()
-        try:
-            self._access.write(sessions.close_session, self.session_id, "success", self._access.now())
-        finally:
-            self._lock.release()
-
-    def _live(self) -> None:
-        next_beat = monotonic() + BEAT_S
-        while self.is_alive:
-            self._stirred.wait(max(SHORTEST_S, min(next_beat - monotonic(), self._until_expiry())))
-            self._stirred.clear()
-            if self._expiry is not None and self._access.now() >= self._expiry[0]:
-                log.warning("%s; jobs may start there again", self._expiry[1])
-                self._expiry = None
-            if self.is_alive and monotonic() >= next_beat:
-                next_beat = monotonic() + BEAT_S
-                self._beat()
-
-    def _until_expiry(self) -> float:
-        return BEAT_S if self._expiry is None else (self._expiry[0] - self._access.now()) / 1000
-
-    def _beat(self) -> None:
-        try:
-            if not self._access.write(sessions.beat, self.session_id, self._access.now()):
-                log.warning("others took this program for dead; its reservation has ended")
-                self.is_alive = False
-        except HoldfastError as error:
-            log.warning("the reservation could not be kept alive: %s; trying again", error)

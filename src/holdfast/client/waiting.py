@@ -108,7 +108,7 @@ class Waiters:
 
 def refuse_to_block(what: str) -> None:
     """A coroutine that waits in the way of a function would wait for ever, and everybody beside it too."""
-    from holdfast.workers.runner import is_coroutines_thread
+    from holdfast.workers.coroutine_thread import is_coroutines_thread
 
     if is_coroutines_thread():
         raise InvalidInput(f"a coroutine task must `await` {what} it waits for, or every coroutine here stands still")

@@ -16,7 +16,7 @@ from holdfast.core.limits import check_int, check_label, check_name, shown
 from holdfast.core.webhook import LONGEST_TIMEOUT_MS, check_secret, check_target, read_url
 from holdfast.store.scripts import deliveries, webhooks
 from holdfast.store.scripts.deliveries import DeliveryPage, DeliveryView
-from holdfast.store.scripts.webhooks import CreatedWebhook, NewWebhook, Webhook, WebhookChanges
+from holdfast.store.scripts.webhook_rows import CreatedWebhook, NewWebhook, Webhook, WebhookChanges
 
 ALLOW = "HOLDFAST_WEBHOOK_ALLOW"
 

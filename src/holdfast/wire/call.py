@@ -11,7 +11,8 @@ from typing import Any, get_type_hints
 import msgspec
 
 from holdfast.store.engine import Engine
-from holdfast.wire.rules import JOB_REF, constrained, may_be_left_out, rule_of
+from holdfast.wire.rules import JOB_REF, rule_of
+from holdfast.wire.shapes import constrained, may_be_left_out
 
 JSON = "application/json"
 

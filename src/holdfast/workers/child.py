@@ -45,10 +45,10 @@ from holdfast.workers.channel import (
     to_child,
 )
 from holdfast.workers.context import Context
+from holdfast.workers.coroutine_thread import serve_coroutines
 from holdfast.workers.files import RunFiles
 from holdfast.workers.isolation import ModulePlace, TaskPlace, loading
 from holdfast.workers.raising import StopReason, ended_by, traceback_of
-from holdfast.workers.runner import serve_coroutines
 from holdfast.workers.spec import TaskSpec, recall
 
 MAIN = "__holdfast_main__"

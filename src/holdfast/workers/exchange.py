@@ -12,7 +12,7 @@ from contextlib import suppress
 
 from holdfast.core.errors import HoldfastError, InvalidInput
 from holdfast.core.job import RunId, SessionId, StateName
-from holdfast.core.requests import ANY_QUEUE, Claimed, ClaimRequest, QueueSlots, Report
+from holdfast.core.requests import ANY_QUEUE, Claimed, ClaimRequest, Report
 from holdfast.core.settle import Broke
 from holdfast.core.trigger import by_run
 from holdfast.runtime.clock import Clock
@@ -26,6 +26,7 @@ from holdfast.store.scripts.progress import Progress, save_checkpoint
 from holdfast.store.scripts.sessions import close_session
 from holdfast.workers.context import Context
 from holdfast.workers.files import USUAL, LogLimits, RunFiles
+from holdfast.workers.holdings import Holdings
 from holdfast.workers.outbox import how_many_fit, refused
 from holdfast.workers.raising import StopReason
 from holdfast.workers.runner import Runner
@@ -41,10 +42,7 @@ log = logging.getLogger("holdfast.worker")
 
 
 class Exchange(Loop):
-    """Knows which runs are held here, and how many more of each queue can be.
-
-    `share` is how many jobs it asks for at once: with less than all slots, some run while others are fetched.
-    """
+    """Brings reports to the store and jobs to the runner; `share` is as for `Holdings`."""
 
     def __init__(
         self,
@@ -60,14 +58,7 @@ class Exchange(Loop):
         super().__init__(clock)
         self._engine = engine
         self._session_id = session_id
-        self._worker_id = worker_id
-        self._tasks = tuple(specs)
-        roaming = tuple(name for name, spec in specs.items() if spec.roams)
-        self._wild_tasks = None if roaming == self._tasks else roaming
-        self._slots = dict(slots)
-        self._share = sum(slots.values()) if share is None else share
-        self._held: dict[RunId, Claimed] = {}
-        self._running = dict.fromkeys(slots, 0)
+        self._holdings = Holdings(session_id, worker_id, specs, slots, share)
         self._outbox: list[Report] = []
         self._notes: dict[RunId, Progress] = {}
         self._lock = threading.Lock()
@@ -100,7 +91,7 @@ class Exchange(Loop):
 
     async def _exchange_once(self) -> int:
         reports, notes = self._collect()
-        holds = tuple(self._held) if self._missed_an_answer else None
+        holds = tuple(self._holdings.runs) if self._missed_an_answer else None
         request = self._request(reports)
         self._is_asking = request.slots > 0
         self._asked_at = time.monotonic()
@@ -122,19 +113,20 @@ class Exchange(Loop):
             self._settled.set()
         self._missed_an_answer = False
         for report, settled in zip(reports, answer.settled, strict=True):
-            self._let_go(settled.run_id)
+            self._holdings.let_go(settled.run_id)
             if settled.refused:
                 log.warning("%s", settled.refused)
             elif settled.state is StateName.FAILED and isinstance(report.outcome, Broke):
                 failure = report.outcome.failure
                 log.warning("job %s failed: %s: %s", settled.job_id, failure.code, failure.message)
         if answer.claimed and self._claiming:
-            self._hold(answer.claimed)
+            self._holdings.hold(answer.claimed)
+            self.runner.run(answer.claimed)
         elif answer.claimed:
             # The stop began while the question was under way: they go back with the next exchange, unstarted.
             self._missed_an_answer = True
             self.wake()
-        if answer.claimed and len(answer.claimed) == request.slots == self._share:
+        if answer.claimed and len(answer.claimed) == request.slots == self._holdings.share:
             self.wake()  # It was no more than a share; there may be more, and room for it.
         if answer.stops:
             self.runner.stop((stop.run_id, StopReason(stop.stop_reason)) for stop in answer.stops)
@@ -142,16 +134,16 @@ class Exchange(Loop):
 
     def heed(self, changes: Changes) -> None:
         """Wake up if a commit may concern this worker. Called from any thread."""
-        named = self._claiming and not changes.ready.isdisjoint(self._slots)
+        named = self._claiming and not changes.ready.isdisjoint(self._holdings.slots)
         if changes.unknown or changes.foreign or changes.stops or named:
             self._wake_soon()
-        elif self._claiming and changes.ready and ANY_QUEUE in self._slots:
+        elif self._claiming and changes.ready and ANY_QUEUE in self._holdings.slots:
             self._wake_after_a_breath()
 
     @property
     def held(self) -> list[Claimed]:
         """The runs that are held here."""
-        return list(self._held.values())
+        return list(self._holdings.runs.values())
 
     def stop_claiming(self) -> None:
         """Take no new jobs from now on."""
@@ -165,7 +157,7 @@ class Exchange(Loop):
     @property
     def is_idle(self) -> bool:
         """Whether nothing is held here, and nothing can be on its way."""
-        return not (self._held or self._is_asking or self._missed_an_answer)
+        return not (self._holdings.runs or self._is_asking or self._missed_an_answer)
 
     def hurry(self) -> None:
         """Cut every `wait_idle` short."""
@@ -211,39 +203,7 @@ class Exchange(Loop):
             self._one_by_one = bool(self._outbox)
 
     def _request(self, reports: list[Report]) -> ClaimRequest:
-        """The slots that are free once the reports that travel along are written."""
-        free = {queue: slots - self._running[queue] for queue, slots in self._slots.items()}
-        for report in reports:
-            if report.run_id in self._held:
-                free[self._lane(self._held[report.run_id])] += 1
-        # Beside a wild lane, those that are full are named as well: they are not wild.
-        queues = tuple(
-            QueueSlots(queue, max(0, slots)) for queue, slots in free.items() if slots > 0 or ANY_QUEUE in free
-        )
-        slots = min(self._share, sum(item.slots for item in queues)) if self._claiming else 0
-        return ClaimRequest(
-            session_id=self._session_id,
-            worker_id=self._worker_id,
-            slots=slots,
-            queues=queues,
-            tasks=self._tasks,
-            wild_tasks=self._wild_tasks,
-        )
-
-    def _lane(self, run: Claimed) -> str:
-        """Whose slots a run takes."""
-        return run.queue if run.queue in self._slots else ANY_QUEUE
-
-    def _hold(self, claimed: list[Claimed]) -> None:
-        for run in claimed:
-            self._held[run.run_id] = run
-            self._running[self._lane(run)] += 1
-        self.runner.run(claimed)
-
-    def _let_go(self, run_id: RunId) -> None:
-        run = self._held.pop(run_id, None)
-        if run is not None:
-            self._running[self._lane(run)] -= 1
+        return self._holdings.request(reports, claims=self._claiming)
 
     def _make_context(self, claimed: Claimed) -> Context:
         def save(data: str) -> Future[None]:
@@ -278,7 +238,7 @@ class Exchange(Loop):
 
     def _deliver(self, reports: list[Report]) -> None:
         """Runs have ended. Called from the runner's thread, or from a function's that outlived the worker."""
-        record_runs(reports, self._held)
+        record_runs(reports, self._holdings.runs)
         with self._lock:
             closed = self._closed
             if not closed:

@@ -18,10 +18,12 @@ from holdfast.core.requests import Claimed, Report
 from holdfast.core.retry import Failure, FailureKind
 from holdfast.core.settle import Broke, Completed, Outcome
 from holdfast.core.timing import run_budget
-from holdfast.observe.trace import RunNamed, using
+from holdfast.observe.trace import using
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.current import inside
+from holdfast.workers.active_run import ActiveRun
 from holdfast.workers.context import Context
+from holdfast.workers.coroutine_thread import serve_coroutines
 from holdfast.workers.previous import aarguments_of, arguments_of
 from holdfast.workers.raising import StopReason, ended_by, outranks, stopped
 from holdfast.workers.spec import TaskSpec
@@ -31,44 +33,6 @@ from holdfast.workers.threads import Threads
 LOOK_AGAIN_S = 5.0
 
 log = logging.getLogger("holdfast.worker")
-
-_thread = threading.local()
-
-
-def is_coroutines_thread() -> bool:
-    """Whether every coroutine of a worker stands still while the calling thread waits."""
-    return getattr(_thread, "serves_coroutines", False)
-
-
-def serve_coroutines() -> None:
-    """The calling thread is one where every coroutine stands still while it waits."""
-    _thread.serves_coroutines = True
-
-
-class ActiveRun:
-    """A run that is under way here."""
-
-    __slots__ = ("asked", "claimed", "context", "spec", "started", "task", "timer")
-
-    def __init__(self, claimed: Claimed, spec: TaskSpec, context: Context, started: float) -> None:
-        self.claimed = claimed
-        self.spec = spec
-        self.context = context
-        self.started = started
-        self.task: asyncio.Task[None] | None = None
-        self.timer: asyncio.TimerHandle | None = None
-        self.asked: tuple[StopReason, float] | None = None
-
-    @property
-    def span(self) -> RunNamed | None:
-        """The span of the run, if its job belongs to a trace."""
-        run = self.claimed
-        return None if run.trace_id is None else (run.trace_id, run.job_id, run.run_id)
-
-    def note_asked(self, reason: StopReason, at: float) -> None:
-        """Remember since when it should be at its end. Called from any thread."""
-        if self.asked is None or outranks(reason, self.asked[0]):
-            self.asked = (reason, at)
 
 
 class Runner:

@@ -16,7 +16,7 @@ from holdfast.core.webhook import SCHEDULE, TEST_EVENT, WEBHOOK, WEBHOOK_QUEUE, 
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.enqueue import enqueue
 from holdfast.store.scripts.look import find_row as find_job_row
-from holdfast.store.scripts.webhooks import WebhookRow, find_row
+from holdfast.store.scripts.webhook_rows import WebhookRow, find_row
 from holdfast.store.statements import sql
 
 BEHIND = "\U0010ffff"  # behind every id

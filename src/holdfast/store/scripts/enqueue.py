@@ -5,61 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from msgspec import Struct, structs
+from msgspec import structs
 
-from holdfast.core.errors import NotFound
-from holdfast.core.event import EVENT, attribute_key, attribute_value, shape_of
-from holdfast.core.group import LEFT_OUT_CODE, GroupMode, Needs, OnFailure, Turn, dependency_turn, next_turn
+from holdfast.core.group import GroupMode
 from holdfast.core.job import TERMINAL, Millis, StateName
 from holdfast.core.order import next_position
 from holdfast.core.requests import Enqueued, NewJob
-from holdfast.core.subject import Newest, Same, Stale, arrive
 from holdfast.core.timing import first_state
 from holdfast.store.engine import Tx
-from holdfast.store.scripts.endings import GROUP_RULE, after_key, announce_ended, awaited_turn, group_key
-from holdfast.store.scripts.events import register_pattern
+from holdfast.store.scripts.endings import GROUP_RULE, announce_ended, group_key
 from holdfast.store.scripts.group_events import tell_groups
 from holdfast.store.scripts.groups import find_group
 from holdfast.store.scripts.job_events import tell_ended
-from holdfast.store.scripts.look import Link, find_row, last_link
+from holdfast.store.scripts.look import Link
+from holdfast.store.scripts.placing import Condition, Placing, find_place
 from holdfast.store.statements import sql
-
-
-class Condition(Struct, frozen=True):
-    """A row of `job_conditions` for a job that is about to be stored."""
-
-    key: str
-    value: str
-    satisfied_at: Millis | None
-
-
-class Placing(Struct):
-    """What the rows that exist already mean for a new job."""
-
-    generation: int | None = None
-    group_seq: int | None = None
-    conditions: list[Condition] = []
-    ends_as: StateName | None = None
-    reason: str | None = None
-    error_code: str | None = None
-    retry_of: str | None = None
-
-    def end(self, state: StateName, reason: str, error_code: str | None = None) -> None:
-        """The job ends the moment it is stored; the first reason stands."""
-        if self.ends_as is None:
-            self.ends_as, self.reason, self.error_code = state, reason, error_code
-
-    @property
-    def open_conditions(self) -> int:
-        """How many conditions still have to come true."""
-        return sum(condition.satisfied_at is None for condition in self.conditions)
-
-
-class Member(Struct, frozen=True):
-    """The last member of a sequential group."""
-
-    id: str
-    group_seq: int
 
 
 def enqueue(tx: Tx, jobs: Sequence[NewJob], now: Millis, repeated: bool = False) -> list[Enqueued]:
@@ -101,17 +61,9 @@ class Batch:
                 self._remember_tail(job, quick, answer.state)
             return answer
         self.flush()
-        existing = _by_key(self._tx, job)
-        if existing is not None:
-            return existing
-        placing = Placing()
-        if job.subject is not None:
-            existing = _place_subject(self._tx, job, placing, self._now)
-            if existing is not None:
-                return existing
-        _place_dependencies(self._tx, job, placing, self._now)
-        _place_in_group(self._tx, job, placing, self._now)
-        _place_event(self._tx, job, placing)
+        placing = find_place(self._tx, job, self._now)
+        if isinstance(placing, Enqueued):
+            return placing
         answer = self.place(job, placing)
         if job.subject is not None:
             self._tails.clear()  # It may have ended some of them.
@@ -246,92 +198,3 @@ def _schedule_type(job: NewJob) -> str:
     if job.delay_ms is not None:
         return "AFTER"
     return "IMMEDIATE" if job.due is None else "AT"
-
-
-def _by_key(tx: Tx, job: NewJob) -> Enqueued | None:
-    if job.idempotency_key is None:
-        return None
-    found = tx.one(sql.find_by_idempotency_key, Link, job_type=job.task, idempotency_key=job.idempotency_key)
-    return None if found is None else _existing(tx, found)
-
-
-def _existing(tx: Tx, found: Link) -> Enqueued:
-    last = last_link(tx, found.id) or found
-    return Enqueued(found.id, StateName(last.state), found.generation, existing=True)
-
-
-def _place_subject(tx: Tx, job: NewJob, placing: Placing, now: Millis) -> Enqueued | None:
-    subject = {"job_type": job.task, "subject_key": job.subject}
-    match arrive(job.generation, tx.value(sql.newest_generation, **subject)):
-        case Newest(generation=generation):
-            placing.generation = generation
-            tx.run(sql.remember_generation, generation=generation, now=now, **subject)
-            _push_aside(tx, job, generation, now)
-        case Same(generation=generation):
-            found = tx.one(sql.find_by_generation, Link, generation=generation, **subject)
-            return _existing(tx, found) if found else Enqueued(None, StateName.DONE, generation, existing=True)
-        case Stale(generation=generation, newest=newest):
-            placing.generation = generation
-            placing.end(StateName.SUPERSEDED, f"generation {newest} of its subject is known already")
-    return None
-
-
-def _push_aside(tx: Tx, job: NewJob, generation: int, now: Millis) -> None:
-    subject = {"job_type": job.task, "subject_key": job.subject}
-    reason = f"superseded by generation {generation}"
-    gone = tx.rows(sql.supersede_waiting, reason=reason, now=now, **subject)
-    if gone:
-        announce_ended(tx, [(row["id"], StateName.SUPERSEDED) for row in gone], now)
-    if job.stop_older and tx.run(sql.ask_older_to_stop, now=now, **subject):
-        tx.changes.stops = True
-
-
-def _place_dependencies(tx: Tx, job: NewJob, placing: Placing, now: Millis) -> None:
-    # The stricter wish first: of two about one parent, the first is kept.
-    for dependency in sorted(job.after, key=lambda wish: wish.needs is not Needs.DONE):
-        parent = last_link(tx, dependency.job_id)
-        if parent is None:
-            raise NotFound(f"there is no job {dependency.job_id!r} to wait for; nothing was enqueued")
-        state = StateName(parent.state)
-        if state in TERMINAL and dependency_turn(dependency.needs, state) is not Turn.START:
-            placing.end(StateName.CANCELLED, f"predecessor {parent.id} ended as {state}")
-        satisfied_at = now if state in TERMINAL else None
-        key = after_key(parent.id)
-        if all(condition.key != key for condition in placing.conditions):
-            placing.conditions.append(Condition(key, dependency.needs, satisfied_at))
-
-
-def _place_event(tx: Tx, job: NewJob, placing: Placing) -> None:
-    if job.wait_for_event is None:
-        return
-    shape = shape_of(job.wait_for_event, job.event_attributes)
-    register_pattern(tx, shape)
-    key = shape.key(job.event_attributes)
-    assert key is not None
-    placing.conditions.append(Condition(EVENT, key, None))
-    placing.conditions += [
-        Condition(attribute_key(name), attribute_value(job.event_attributes[name]), None) for name in shape.attributes
-    ]
-
-
-def _place_in_group(tx: Tx, job: NewJob, placing: Placing, now: Millis) -> None:
-    if job.group_id is None:
-        return
-    group = find_group(tx, job.group_id)
-    if group.mode != GroupMode.SEQUENTIAL:
-        return
-    member = tx.one(sql.last_group_member, Member, group_id=group.id)
-    placing.group_seq = 1 if member is None else member.group_seq + 1
-    if member is None:
-        return
-    link = last_link(tx, member.id)
-    assert link is not None
-    was_left_out = find_row(tx, link.id).error_code == LEFT_OUT_CODE
-    state = StateName.DONE if was_left_out else StateName(link.state)
-    turn = next_turn(OnFailure(group.on_failure), state) if state in TERMINAL else Turn.START
-    if turn is not Turn.START:
-        code = LEFT_OUT_CODE if turn is Turn.CANCEL else None
-        placing.end(StateName.CANCELLED, f"predecessor {link.id} ended as {state}", code)
-    awaited = awaited_turn(tx, link.id) if state in TERMINAL else group_key(link.id)
-    satisfied_at = now if awaited is None else None
-    placing.conditions.append(Condition(awaited or group_key(link.id), GROUP_RULE, satisfied_at))

@@ -14,10 +14,11 @@ from holdfast.core.requests import Enqueued, NewJob
 from holdfast.store.engine import Tx
 from holdfast.store.rows import JobRow
 from holdfast.store.scripts.endings import GROUP_RULE, after_key, group_key
-from holdfast.store.scripts.enqueue import Batch, Condition, Placing, enqueue
+from holdfast.store.scripts.enqueue import Batch, enqueue
 from holdfast.store.scripts.events import register_pattern
 from holdfast.store.scripts.groups import Group, MemberRow, create_group, look_up_group
 from holdfast.store.scripts.look import last_link
+from holdfast.store.scripts.placing import Condition, Placing
 from holdfast.store.scripts.retry import made_anew
 from holdfast.store.statements import sql
 

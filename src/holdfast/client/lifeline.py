@@ -1,0 +1,81 @@
+"""What a reservation hangs on: a session that lives as long as this program holds it."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from time import monotonic
+
+from holdfast.client.store_access import StoreAccess
+from holdfast.core.errors import HoldfastError
+from holdfast.core.job import Millis
+from holdfast.runtime.heartbeat import BEAT_S
+from holdfast.runtime.node import boot_id, node_name, process_id
+from holdfast.runtime.session import lock_folder
+from holdfast.store.locks import LifeLock
+from holdfast.store.scripts import sessions
+from holdfast.store.scripts.sessions import NewSession
+
+SHORTEST_S = 0.01
+
+log = logging.getLogger("holdfast.client")
+
+
+class Lifeline:
+    """A session without a worker: whoever sees that it is gone ends what it had reserved."""
+
+    def __init__(self, access: StoreAccess) -> None:
+        self._access = access
+        self.session_id = access.new_id()
+        access.engine.open()
+        path = lock_folder(access.engine) / self.session_id
+        self._lock = LifeLock(path)
+        row = NewSession(self.session_id, "embedded", node_name(), boot_id(), process_id(), str(path))
+        try:
+            access.write(sessions.open_session, row, None, access.now())
+        except BaseException:
+            self._lock.release()
+            raise
+        self.is_alive = True
+        self._expiry: tuple[Millis, str] | None = None
+        self._stirred = threading.Event()
+        self._heart = threading.Thread(target=self._live, name="holdfast-reservation", daemon=True)
+        self._heart.start()
+
+    def tell_at(self, moment: Millis, text: str) -> None:
+        """Warn when a moment is reached."""
+        self._expiry = (moment, text)
+        self._stirred.set()
+
+    def end(self) -> None:
+        """End in order."""
+        self.is_alive = False
+        self._stirred.set()
+        self._heart.join()
+        try:
+            self._access.write(sessions.close_session, self.session_id, "success", self._access.now())
+        finally:
+            self._lock.release()
+
+    def _live(self) -> None:
+        next_beat = monotonic() + BEAT_S
+        while self.is_alive:
+            self._stirred.wait(max(SHORTEST_S, min(next_beat - monotonic(), self._until_expiry())))
+            self._stirred.clear()
+            if self._expiry is not None and self._access.now() >= self._expiry[0]:
+                log.warning("%s; jobs may start there again", self._expiry[1])
+                self._expiry = None
+            if self.is_alive and monotonic() >= next_beat:
+                next_beat = monotonic() + BEAT_S
+                self._beat()
+
+    def _until_expiry(self) -> float:
+        return BEAT_S if self._expiry is None else (self._expiry[0] - self._access.now()) / 1000
+
+    def _beat(self) -> None:
+        try:
+            if not self._access.write(sessions.beat, self.session_id, self._access.now()):
+                log.warning("others took this program for dead; its reservation has ended")
+                self.is_alive = False
+        except HoldfastError as error:
+            log.warning("the reservation could not be kept alive: %s; trying again", error)

@@ -1,0 +1,70 @@
+"""What a worker holds: its runs by the slots they take, and from that, what it can ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from holdfast.core.job import RunId, SessionId
+from holdfast.core.requests import ANY_QUEUE, Claimed, ClaimRequest, QueueSlots, Report
+from holdfast.workers.spec import TaskSpec
+
+
+class Holdings:
+    """Knows which runs are held here, and how many more of each queue can be.
+
+    `share` is how many jobs it asks for at once: with less than all slots, some run while others are fetched.
+    """
+
+    def __init__(
+        self,
+        session_id: SessionId,
+        worker_id: str,
+        specs: Mapping[str, TaskSpec],
+        slots: Mapping[str, int],
+        share: int | None = None,
+    ) -> None:
+        self._session_id = session_id
+        self._worker_id = worker_id
+        self._tasks = tuple(specs)
+        roaming = tuple(name for name, spec in specs.items() if spec.roams)
+        self._wild_tasks = None if roaming == self._tasks else roaming
+        self._running = dict.fromkeys(slots, 0)
+        self.slots = dict(slots)
+        self.share = sum(slots.values()) if share is None else share
+        self.runs: dict[RunId, Claimed] = {}
+
+    def hold(self, claimed: Sequence[Claimed]) -> None:
+        """These runs take a slot each from now on."""
+        for run in claimed:
+            self.runs[run.run_id] = run
+            self._running[self._lane(run)] += 1
+
+    def let_go(self, run_id: RunId) -> None:
+        """This run takes no slot any more, if it did."""
+        run = self.runs.pop(run_id, None)
+        if run is not None:
+            self._running[self._lane(run)] -= 1
+
+    def request(self, reports: Sequence[Report], *, claims: bool) -> ClaimRequest:
+        """The slots that are free once the reports that travel along are written; without `claims`, for no job."""
+        free = {queue: slots - self._running[queue] for queue, slots in self.slots.items()}
+        for report in reports:
+            if report.run_id in self.runs:
+                free[self._lane(self.runs[report.run_id])] += 1
+        # Beside a wild lane, those that are full are named as well: they are not wild.
+        queues = tuple(
+            QueueSlots(queue, max(0, slots)) for queue, slots in free.items() if slots > 0 or ANY_QUEUE in free
+        )
+        slots = min(self.share, sum(item.slots for item in queues)) if claims else 0
+        return ClaimRequest(
+            session_id=self._session_id,
+            worker_id=self._worker_id,
+            slots=slots,
+            queues=queues,
+            tasks=self._tasks,
+            wild_tasks=self._wild_tasks,
+        )
+
+    def _lane(self, run: Claimed) -> str:
+        """Whose slots a run takes."""
+        return run.queue if run.queue in self.slots else ANY_QUEUE
