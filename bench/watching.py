@@ -11,6 +11,7 @@ from pathlib import Path
 from bench.table import Place, Table, p, percentiles
 from bench.through_daemon import PATIENCE_S, running_daemon
 from holdfast import Holdfast
+from holdfast.core.watch import DEBOUNCE_MS
 from holdfast.wire.home import HOME, Home
 
 TIMES = 100
@@ -27,8 +28,8 @@ def measure(place: Place) -> Table:
         rows.append((what, percentiles(took), f"p95 {p(took, 95) / TARGET_S:.0%} of {TARGET_S * 1000:.0f} ms"))
     return Table(
         "From a saved file to its job",
-        f"Daemon with one watched folder and the usual debounce of 50 ms; {TIMES} saves, one at a time, from the "
-        "moment before the write to the moment at which a client of the daemon hears of the job.",
+        f"Daemon with one watched folder and the usual debounce of {DEBOUNCE_MS} ms; {TIMES} saves, one at a "
+        "time, from the moment before the write to the moment at which a client of the daemon hears of the job.",
         rows,
     )
 

@@ -1,5 +1,6 @@
 """What every test may ask for: a PostgreSQL server for the run, and a schema of its own in it."""
 
+import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,9 +8,16 @@ from uuid import uuid4
 
 import psycopg
 import pytest
+from hypothesis import HealthCheck, settings
 from psycopg import sql
 
 from tests.postgres_server import running_postgres
+
+# A slow machine fails no test. In CI every run tries the same examples, so that what fails there is the change's doing.
+settings.register_profile(
+    "steady", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize="CI" in os.environ
+)
+settings.load_profile("steady")
 
 HERE = Path(__file__).parent
 SLOW = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from tests.api.caller import Caller, new_id
@@ -37,3 +38,13 @@ def test_a_rule_that_does_not_fit_is_refused_with_the_reason(caller: Caller) -> 
         answer = caller.post("/v1/watches", rule(**fields))
         assert answer.status in (400, 422), answer
         assert says in answer.json["detail"], answer.json
+
+
+def test_what_can_never_be_watched_on_this_machine_is_refused(caller: Caller, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for fields, says in (
+        ({"path": f"{tmp_path}/file"}, "it is not a folder"),
+        ({"path": str(tmp_path), "kind": "git"}, "is not a git repository"),
+    ):
+        answer = caller.post("/v1/watches", rule(**fields))
+        assert (answer.status, says in answer.json["detail"]) == (400, True), answer

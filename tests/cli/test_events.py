@@ -90,7 +90,11 @@ def test_events_are_followed(sh: Shell, house: House) -> None:
         (("emit", "go", "branch"), "'branch' is not an attribute: write KEY=VALUE"),
         (("emit", "go", "a=1", "a=2"), "'a' is given twice"),
         (("events", "--name", "*x"), "name '*x' is not valid"),
-        (("run", "--where", "a=b", "--", "true"), "give on_event as well"),
+        (
+            ("run", "--where", "a=b", "--", "true"),
+            "--where a=b says what an event must have: name the event too, with --on-event",
+        ),
+        (("run", "--on-event", "two words", "--", "true"), "--on-event 'two words' is not valid"),
         (("run", "--on-event", "go", "--where", "a", "--", "true"), "--where 'a' is not an attribute"),
     ],
     ids=str,

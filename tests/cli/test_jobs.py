@@ -57,7 +57,29 @@ def test_waiting_has_a_limit(sh: Shell, parked: int) -> None:
     said = sh("wait", parked, "--timeout", "10ms")
     assert said.code == 1
     assert "has not ended within 0.01 s" in said.err
-    assert f"job {parked} " in said.err
+    assert said.err.count(f"job {parked} ") == 1
+
+
+def test_why_nobody_runs_a_job_is_said_once(sh: Shell) -> None:
+    job = sh.number("enqueue", "nobody")
+    said = sh("wait", job, "--timeout", "0.5s")
+    assert (said.code, said.err.count("no worker offers task 'nobody'")) == (1, 1), said.err
+    sh.ok("cancel", job)
+
+
+@pytest.mark.parametrize(
+    ("words", "detail"),
+    [
+        (("--on-event", "never:*"), "waits for event never:*"),
+        (("--when-idle", "--when-charging", "--queue", "still"), "needs an idle machine and mains power"),
+    ],
+)
+def test_the_list_says_what_a_job_waits_for(sh: Shell, words: tuple[str, ...], detail: str) -> None:
+    sh.ok("pause", "still")
+    job = sh.number("enqueue", "double", '{"x": 1}', *words)
+    assert sh.ok("ls", "-n", 1).lines[1].endswith(detail)
+    sh.ok("cancel", job)
+    sh.ok("resume", "still")
 
 
 def test_the_options_of_a_job_are_stored(sh: Shell) -> None:
@@ -101,7 +123,7 @@ def test_a_state_that_does_not_exist_is_refused_with_those_that_do(sh: Shell) ->
 def test_a_job_that_does_not_exist_is_told(sh: Shell) -> None:
     for command in ("show", "why", "logs", "wait", "cancel", "retry"):
         said = sh(command, 999_999)
-        assert (said.code, said.err) == (1, "holdfast: there is no job '999999'\n")
+        assert (said.code, said.err) == (1, "holdfast: there is no job '999999'; see: holdfast ls\n")
 
 
 def test_show_tells_the_story_of_a_job_and_hides_what_looks_secret(sh: Shell) -> None:

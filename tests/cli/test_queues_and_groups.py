@@ -58,6 +58,7 @@ def test_a_group_is_found_by_its_name(sh: Shell) -> None:
 
 def test_a_group_is_cancelled_as_a_whole(sh: Shell) -> None:
     sh.ok("group", "create", "doomed")
+    assert "on failure" not in sh.ok("group", "show", "doomed").out
     for _ in range(2):
         sh.number("enqueue", "double", '{"x": 1}', "--group", "doomed", "--delay", "1h")
     assert "this would cancel 2 jobs" in sh("group", "cancel", "doomed").err
@@ -112,9 +113,23 @@ def test_a_queue_is_kept_still_alone(sh: Shell, tmp_path: Path) -> None:
     assert sh.ok("enqueue", "double", '{"x": 2}', "--wait").out == "4\n"
     said = sh("direct", "--queue", "gpu", "--wait", "0", "--", "true")
     assert said.code == 1
-    assert "'gpu' is reserved by holdfast direct -- sh" in said.err
+    assert said.err == "holdfast: queue 'gpu' is reserved by holdfast direct -- sh; wait until it is released\n"
+    other = sh.start("direct", "--queue", "gpu", "--", "true")
+    assert other.stderr is not None
+    assert other.stderr.readline() == "holdfast: waiting until holdfast direct -- sh gives queue 'gpu' back\n"
     (tmp_path / "end").touch()
-    assert direct.wait(60) == 0
+    assert (direct.wait(60), other.wait(60)) == (0, 0)
+    other.communicate()
+
+
+def test_a_reservation_that_runs_out_is_told_once(sh: Shell, tmp_path: Path) -> None:
+    script = f"while [ ! -e {tmp_path}/end ]; do sleep 0.02; done"
+    direct = sh.start("direct", "--queue", "short", "--ttl", "10ms", "--", "sh", "-c", script)
+    assert direct.stderr is not None
+    said = "holdfast: the reservation of queue 'short' has run out while it is in use; jobs may start there again\n"
+    assert direct.stderr.readline() == said
+    (tmp_path / "end").touch()
+    assert (direct.communicate(timeout=60)[1], direct.returncode) == ("", 0)
 
 
 def test_what_runs_is_waited_for_only_as_long_as_was_said(sh: Shell, tmp_path: Path) -> None:

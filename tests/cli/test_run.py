@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.wire.home import HOME
 from tests.chaos.processes import until
-from tests.cli.shell import Shell
+from tests.cli.shell import HOLDFAST, Shell
 
 
 def test_a_command_is_queued_and_its_words_are_shown(sh: Shell) -> None:
@@ -152,3 +153,15 @@ def _lives(pid: int) -> bool:
     except ProcessLookupError:
         return False
     return True
+
+
+def test_a_holdfast_in_a_job_speaks_to_the_daemon_that_runs_it(sh: Shell) -> None:
+    said = sh.ok("run", "--wait", "--", HOLDFAST, "enqueue", "double", '{"x": 4}', "--wait")
+    assert said.out == "8\n"
+    other = f"{HOME}={sh.home.folder}/elsewhere"
+    assert sh("run", "--wait", "--retries", 0, "--env", other, "--", HOLDFAST, "status").code == 3
+
+
+def test_only_the_slots_for_commands_could_take_a_command(sh: Shell) -> None:
+    job = sh.number("run", "--delay", "1h", "--", "true")
+    assert sh.ok("why", job, "--json").json["slots"] == os.cpu_count()

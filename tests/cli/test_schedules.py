@@ -57,7 +57,7 @@ def test_a_schedule_is_changed_paused_resumed_and_deleted(sh: Shell) -> None:
     assert "add --yes" in sh("schedule", "rm", "yearly").err
     assert sh.ok("schedule", "rm", "yearly", "--yes").out == "schedule yearly is deleted\n"
     said = sh("schedule", "show", "yearly")
-    assert (said.code, said.err) == (1, "holdfast: there is no schedule 'yearly'\n")
+    assert (said.code, said.err) == (1, "holdfast: there is no schedule 'yearly'; see: holdfast schedule ls\n")
 
 
 def test_a_schedule_is_run_now(sh: Shell) -> None:
@@ -91,6 +91,19 @@ def test_the_next_fires_of_a_schedule(sh: Shell) -> None:
     sh.ok("schedule", "add", "weekly", "--cron", "15 6 * * MON", "--task", "double", "--payload", '{"x": 1}')
     lines = sh.ok("schedule", "next", "weekly", "-n", 2).lines
     assert [line.split()[0] for line in lines[1:]] == ["Mon", "Mon"]
+
+
+def test_a_name_that_is_taken_is_told_with_what_to_do(sh: Shell) -> None:
+    words = ("schedule", "add", "taken", "--cron", "@yearly", "--task", "double", "--payload", '{"x": 1}')
+    sh.ok(*words)
+    said = sh(*words)
+    assert (said.code, "there is a schedule 'taken' already" in said.err) == (1, True), said.err
+    assert said.err.endswith("holdfast schedule edit taken\n")
+
+
+@pytest.mark.parametrize("kind", ["schedule", "template", "webhook"])
+def test_what_nobody_knows_is_told_with_where_to_look(sh: Shell, kind: str) -> None:
+    assert sh(kind, "show", "nobody").err == f"holdfast: there is no {kind} 'nobody'; see: holdfast {kind} ls\n"
 
 
 @pytest.mark.parametrize(

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from tests.chaos.processes import until
+from tests.chaos.processes import PATIENCE_S, until
 from tests.cli.shell import APP, Said, Shell
 from tests.daemon.house import House
+
+# The command line on a machine that may be slow: it waits for the first workers for as long as it takes.
+PATIENT = "from holdfast.cli import service, app; service.FIRST_WORKERS_S = 60; app.main()"
 
 
 def test_a_daemon_in_the_background_is_ready_when_up_returns(empty: Shell) -> None:
@@ -101,6 +107,36 @@ def test_a_worker_that_cannot_live_is_shown_and_makes_the_doctor_complain(empty:
     [line] = [line for line in said.lines if line.startswith("✗")]
     assert "app-1 ends right after each start" in line
     assert "cannot be loaded: RuntimeError: no" in (empty.home.log.with_suffix(".err")).read_text()
+    empty.ok("down")
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        (None, "there is no such file"),
+        ("raise RuntimeError('no')", "cannot be loaded: RuntimeError: no"),
+        ("import holdfast\nhf = holdfast.Holdfast()\n@hf.cron('99 * * * *')\ndef tick(): ...", "99 * * * *"),
+    ],
+)
+def test_why_a_worker_does_not_live_reaches_people(empty: Shell, tmp_path: Path, code: str | None, reason: str) -> None:
+    app = tmp_path / "broken.py"
+    if code is not None:
+        app.write_text(code)
+    begun = subprocess.run(
+        [sys.executable, "-c", PATIENT, "up", "-d", "--app", str(app)],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        env=empty.environment(),
+        check=True,
+    )
+    assert begun.stdout.startswith("holdfast is up")
+    until(lambda: reason in empty.ok("status").out, "the status tells")
+    until(lambda: reason in empty("doctor").out, "the doctor tells")
+    assert "app-1 ended with code 2: " in begun.stderr
+    assert reason in begun.stderr
+    assert reason in empty.home.log.with_name("worker-app-1.log").read_text()
+    assert stat.S_IMODE(empty.home.log.with_suffix(".err").stat().st_mode) == 0o600
     empty.ok("down")
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.chaos.processes import until
-from tests.cli.shell import Shell
+from tests.cli.shell import Said, Shell
 
 
 @pytest.fixture
@@ -29,7 +29,8 @@ def test_a_watch_from_its_beginning_to_its_end(sh: Shell, root: Path) -> None:
     assert "paused" in sh.ok("watch", "ls").out
     sh.ok("watch", "resume", "source")
     assert "debounce" in sh.ok("watch", "show", "source").out
-    assert sh.ok("watch", "rm", "source").out == "watch source is gone\n"
+    assert "Delete watch source of" in sh("watch", "rm", "source").err  # nobody can be asked here
+    assert sh.ok("watch", "rm", "source", "--yes").out == "watch source is gone\n"
     assert sh.ok("watch", "ls", "--json").json == []
 
 
@@ -40,11 +41,16 @@ def test_a_path_can_be_tried_out(sh: Shell, root: Path) -> None:
         said = sh.ok("watch", "test", root / "a.py")
         assert "✓ source: a change here becomes a job" in said.out
         assert f'{{"file":"{root}/a.py"}}' in said.out
-        assert "✗ source: build/a.py is ignored" in sh.ok("watch", "test", root / "build" / "a.py").out
-        assert "none of its globs means a.md" in sh.ok("watch", "test", root / "a.md").out
-        assert "no watch of a folder has this path in it" in sh.ok("watch", "test", "/nowhere").out
+        for path, says in (
+            (root / "build" / "a.py", "✗ source: build/a.py is ignored"),
+            (root / "a.md", "none of its globs means a.md"),
+            ("/nowhere", "no watch has this path in it"),
+        ):
+            said = sh("watch", "test", path)
+            assert (said.code, says in said.out) == (1, True), said
+        assert sh("watch", "test", "/nowhere", "--json") == Said(1, "[]\n", "")
     finally:
-        sh.ok("watch", "rm", "source")
+        sh.ok("watch", "rm", "source", "-y")
 
 
 def test_a_mistake_is_named(sh: Shell, root: Path) -> None:
@@ -58,13 +64,30 @@ def test_a_mistake_is_named(sh: Shell, root: Path) -> None:
         said = sh("watch", "add", root, "--task", "t", *words)
         assert said.code == 2, said
         assert says in said.err
-    assert "there is no watch 'nobody'" in sh("watch", "show", "nobody").err
+    for words in (("show", "nobody"), ("rm", "nobody", "-y")):
+        assert "there is no watch 'nobody'; to see which there are: holdfast watch ls" in sh("watch", *words).err
+
+
+def test_what_is_not_there_yet_is_said_and_what_can_never_be_watched_is_refused(sh: Shell, root: Path) -> None:
+    later = sh.ok("watch", "add", root / "later", "--task", "t", "--json")
+    sh.ok("watch", "rm", "later", "-y")
+    assert later.err == f"holdfast: the folder {root}/later is not there yet; it is watched once it appears\n"
+    (root / "a.py").touch()
+    for words, says in (
+        ((root / "a.py",), f"it is not a folder; watch '{root}' with the glob 'a.py'"),
+        ((root, "--git"), f"path '{root}' is not a git repository"),
+    ):
+        said = sh("watch", "add", *words)
+        assert (said.code, says in said.err) == (2, True), said
+    assert sh.ok("watch", "ls", "--json").json == []
 
 
 def test_a_name_is_taken_once_unless_it_is_replaced(sh: Shell, root: Path) -> None:
     sh.ok("watch", "add", root, "--task", "t")
     try:
-        assert "there is a watch 'source' already" in sh("watch", "add", root, "--task", "other").err
+        said = sh("watch", "add", root, "--task", "other").err
+        assert "there is a watch 'source' already" in said
+        assert "--replace" in said
         assert sh.ok("watch", "add", root, "--task", "other", "--replace", "--json").json["task"] == "other"
     finally:
-        sh.ok("watch", "rm", "source")
+        sh.ok("watch", "rm", "source", "-y")

@@ -216,9 +216,7 @@ def test_every_error_of_a_job_can_be_caught_as_one(hf: Holdfast, double: Task[..
 
 def test_a_time_out_of_a_wait_leaves_the_job_alone(hf: Holdfast, double: Task[..., int]) -> None:
     handle = double.enqueue(x=1)
-    with pytest.raises(
-        StillRunning, match=r"has not ended within 0\.01 s; it still waits: .* no worker offers task 'double'"
-    ):
+    with pytest.raises(StillRunning, match=r"has not ended within 0\.01 s: no worker offers task 'double'"):
         handle.result(timeout=0.01)
     with pytest.raises(TimeoutError):
         handle.wait(timeout=0)

@@ -51,9 +51,33 @@ def test_a_path_is_tried_out_against_every_watch_that_it_is_in(hf: Holdfast) -> 
     hf.add_watch("src", name="commits", git=True, task="index")
     hf.pause_watch("deep")
     found = {test.watch: test for test in hf.test_watches("src/deep/a.py")}
-    assert sorted(found) == ["deep", "src"]
+    assert sorted(found) == ["commits", "deep", "src"]
+    assert (found["commits"].is_meant, "commits, not at files" in found["commits"].reason) == (False, True)
     assert (found["src"].task, found["src"].subject) == ("index", "watch::src::deep/a.py")
     assert found["deep"].reason == "it is paused"
+
+
+def test_a_place_that_is_not_there_yet_is_named_in_a_warning(
+    hf: Holdfast, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    hf.add_watch("later")
+    asyncio.run(hf.aadd_watch("soon", git=True))
+    hf.add_watch(tmp_path, name="there")
+    assert caplog.messages == [
+        f"the folder {tmp_path}/later is not there yet; it is watched once it appears",
+        f"the repository {tmp_path}/soon is not there yet; it is watched once it appears",
+    ]
+
+
+def test_a_file_is_refused_and_so_is_a_folder_that_is_no_repository(hf: Holdfast, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "bare").mkdir()
+    (tmp_path / "bare" / "HEAD").write_text("ref: refs/heads/main\n")
+    with pytest.raises(InvalidInput, match=r"it is not a folder; watch .* with the glob 'file'"):
+        hf.add_watch("file")
+    with pytest.raises(InvalidInput, match="is not a git repository"):
+        asyncio.run(hf.aadd_watch(tmp_path, git=True))
+    assert [hf.add_watch("bare", git=True)] == hf.watches()
 
 
 @pytest.mark.parametrize(

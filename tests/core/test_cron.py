@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.core.cron import Cron, parse
+from holdfast.core.cron import NAMED, Cron, parse
 from holdfast.core.errors import InvalidInput
 
 # Three ticks of a daily time around a change: the day before, the day of it, the day after. Where the time is skipped,
@@ -176,6 +176,12 @@ def test_an_expression_is_said_in_words(expression: str, zone: str, words: str) 
     assert parse(expression, zone).words == words
 
 
+@pytest.mark.parametrize("name", NAMED)
+def test_a_name_stands_for_its_expression(name: str) -> None:
+    assert parse(name, "Asia/Seoul").upcoming(0, 3) == parse(NAMED[name], "Asia/Seoul").upcoming(0, 3)
+    assert parse(name).words == parse(NAMED[name]).words
+
+
 @pytest.mark.parametrize(
     ("expression", "zone", "said"),
     [
@@ -187,7 +193,7 @@ def test_an_expression_is_said_in_words(expression: str, zone: str, words: str) 
         ("0 0 31 4,6 * 0", "UTC", "never comes in month 4,6"),
         ("*/0 * * * *", "UTC", "its minute does not fit"),
         ("* * * *", "UTC", "has 4 fields: use five"),
-        ("@daily", "UTC", "has 1 fields: use five"),
+        ("@reboot", "UTC", "has one field: use five"),
         ("", "UTC", "has 0 fields"),
         ("9" * 199 + " * * * *", "UTC", "at most 200 characters"),
         ("* * * * *", "Mars/Olympus", "there is no time zone 'Mars/Olympus'"),

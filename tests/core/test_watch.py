@@ -11,6 +11,8 @@ from holdfast.core.glob import check_glob, matcher
 from holdfast.core.limits import MAX_SUBJECT
 from holdfast.core.planning import about_change, filled, job_of, subject_of
 from holdfast.core.watch import (
+    DEBOUNCE_MS,
+    MAX_WAIT_MS,
     WINDOW_S,
     Budget,
     Burst,
@@ -79,6 +81,11 @@ def test_what_differs_is_added_modified_or_deleted() -> None:
 
 def test_a_look_waits_until_it_is_quiet() -> None:
     assert Burst(10.0, 10.4).due(50, 1_000) == pytest.approx(10.45)
+
+
+@pytest.mark.parametrize("gap_ms", [20, 40, 60, 80])
+def test_a_stream_with_short_pauses_is_not_quiet(gap_ms: int) -> None:
+    assert Burst(10.0, 10.0).due(DEBOUNCE_MS, MAX_WAIT_MS) > 10.0 + gap_ms / 1000
 
 
 def test_a_constant_stream_gets_through() -> None:

@@ -77,7 +77,8 @@ def test_the_command_line_keeps_webhooks(house: House, tmp_path: Path) -> None:
     with receiving(answering(500)) as receiver:
         said = sh.ok("webhook", "add", receiver.url, "--on", "job.failed", "--name", "ci", "--secret-file", key)
         assert said.out == "webhook ci is told about job.failed\n"
-        assert sh("webhook", "test", "ci").code == 1
+        tried = sh("webhook", "test", "ci")
+        assert (tried.code, "it answered 500" in tried.out, "; it is tried again in " in tried.out) == (1, True, True)
         assert receiver.next().is_signed_with("a-secret-of-ours")
         assert "it answered 500" in sh.ok("webhook", "deliveries", "ci").out
         receiver.behave(answering(204))
@@ -86,6 +87,7 @@ def test_the_command_line_keeps_webhooks(house: House, tmp_path: Path) -> None:
         done = next(delivery["id"] for delivery in listed if delivery["state"] == "DONE")
         assert sh.ok("webhook", "redeliver", "ci", done).out == "1 sent again\n"
         sh.ok("webhook", "edit", "ci", "--on", "job.*", "--timeout", "5s")
+        assert sh.ok("emit", "job.mine").out.endswith(": no job waited for it, 1 webhook is told\n")
         assert sh.ok("webhook", "ls", "--json").json[0]["patterns"] == ["job.*"]
         assert "not shown again: whsec_" in sh.ok("webhook", "add", receiver.url, "--on", "x").out
         sh.ok("webhook", "pause", "ci", "--reason", "moving")
@@ -94,5 +96,7 @@ def test_the_command_line_keeps_webhooks(house: House, tmp_path: Path) -> None:
         assert sh("webhook", "rm", "ci").code == 2
         sh.ok("webhook", "rm", "ci", "--yes")
         assert sh("webhook", "show", "ci").code == 1
+        unread = sh("webhook", "add", receiver.url, "--on", "x", "--secret-file", tmp_path / "none")
+        assert unread.err.endswith("none cannot be read: No such file or directory\n")
         assert sh("webhook", "add", "https://hooks.example/").code == 2
         assert sh("webhook", "add", "nonsense", "--on", "x").code == 2

@@ -175,7 +175,7 @@ def test_a_clock_that_begins_in_1970_repeats_no_tick_whose_job_is_forgotten(engi
     ("damage", "said"),
     [
         ("UPDATE schedules SET timezone = 'Gone/Away' WHERE name = 'broken'", "no time zone 'Gone/Away'"),
-        ("UPDATE schedules SET cron_expression = 'x' WHERE name = 'broken'", "has 1 fields"),
+        ("UPDATE schedules SET cron_expression = 'x' WHERE name = 'broken'", "has one field"),
         ("UPDATE schedules SET param_overrides = '[' WHERE name = 'broken'", "it could not fire"),
         ("UPDATE job_templates SET payload = '[1]' WHERE name = 'odd'", "it could not fire"),
         ("UPDATE job_templates SET options = '{\"priority\":\"x\"}' WHERE name = 'odd'", "it could not fire"),

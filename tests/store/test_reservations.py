@@ -156,7 +156,7 @@ def test_those_in_line_have_their_turn_in_order_and_only_then(engine: Engine) ->
     hold(engine, "x")
     for later, scope in enumerate((EVERYTHING, "y", "x")):
         assert stand_in_line(engine, scope, scope, now=NOW + later).status == "WAITING"
-    with pytest.raises(Busy, match=r"'y' is reserved by \* \('\*'\)"):
+    with pytest.raises(Busy, match=r"queue 'y' is reserved by \*, who reserved everything"):
         hold(engine, "y", "r2")
     write(engine, release, "r", NOW + 5)
     assert line(engine) == [(EVERYTHING, "ACTIVE"), ("y", "WAITING"), ("x", "WAITING")]

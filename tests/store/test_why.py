@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from holdfast.core.errors import NotFound
 from holdfast.core.job import StateName
-from holdfast.core.requests import Dependency
+from holdfast.core.requests import ANY_QUEUE, Dependency, QueueSlots
 from holdfast.store.engine import Engine
 from holdfast.store.scripts import queues, sessions
 from holdfast.store.scripts.cancel import cancel_job
@@ -47,6 +47,26 @@ def test_a_job_whose_task_nobody_offers_says_so(engine: Engine) -> None:
     put_one(engine, "j", task="unheard")
     [gate] = ask(engine, "j").closed
     assert gate.reason == "no worker offers task 'unheard' on queue 'default'"
+
+
+def test_a_task_that_is_offered_on_another_queue_says_where(staffed: Engine) -> None:
+    put_one(staffed, "j", queue="elsewhere")
+    [gate] = ask(staffed, "j").closed
+    assert gate.reason == f"no worker offers task {TASK!r} on queue 'elsewhere'; one offers it on {QUEUE!r}"
+
+
+def test_slots_of_other_queues_do_not_take_a_job(engine: Engine) -> None:
+    lanes = (QueueSlots(ANY_QUEUE, 2), QueueSlots("named", 8))
+    open_session(engine, "s2", offer=sessions.Offer("w1", "w", (TASK,), (ANY_QUEUE, "named"), 10, lanes))
+    for name in ("one", "other"):
+        put_one(engine, name, queue=name)
+    assert len(claim_some(engine, 2, queues=("one", "other"), session="s2")) == 2
+    put_one(engine, "j", queue="third")
+    put_one(engine, "named", queue="named")
+    explained = ask(engine, "j")
+    assert (explained.closed, explained.free_slots, explained.slots) == ([], 0, 2)
+    assert "all 2 slots that could take it are busy" in str(explained)
+    assert ask(engine, "named").free_slots == 8
 
 
 def test_a_worker_that_is_stopping_does_not_count(staffed: Engine) -> None:

@@ -23,7 +23,7 @@ from holdfast.api.observed import Nobody, Observer, give_trace, record
 from holdfast.api.reading import MAX_BODY, read_request, resolve_dependencies
 from holdfast.api.refusals import Gone
 from holdfast.api.routing import Endpoint, Router
-from holdfast.api.targets import refuse_target
+from holdfast.api.targets import refuse_place, refuse_target
 from holdfast.core.addresses import AddressPolicy
 from holdfast.core.errors import Conflict, HoldfastError, StoreError
 from holdfast.observe import trace
@@ -146,6 +146,7 @@ def _endpoint(call: Call, backend: Backend, readers: ThreadPoolExecutor) -> Endp
             return refusal
         wanted = await read_request(call, incoming, engine, backend.max_body)
         refuse_target(call.script, wanted, backend.targets)
+        await refuse_place(call.script, wanted)
         give_trigger(call.script, wanted, incoming)
         args, named = call.arguments(wanted, backend.clock.now())
         if call.is_procedure:

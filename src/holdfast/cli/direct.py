@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from holdfast.cli.completion import queues
 from holdfast.cli.failing import Ended, say
@@ -17,6 +17,9 @@ from holdfast.cli.progress import Progress
 from holdfast.cli.times import seconds
 from holdfast.cli.words import Argument, Option
 from holdfast.core.errors import HoldfastError
+
+if TYPE_CHECKING:
+    from holdfast.client.remote import Client
 
 NOT_EXECUTABLE, NOT_FOUND = 126, 127
 
@@ -52,15 +55,13 @@ def direct(
     """
     hf = client(home)
     scope = queue or "*"
-    where = "" if queue is None else f" in queue {queue}"
     who = f"holdfast direct -- {command[0]}"[:200]
-    reserving = hf.reserve(scope, wait=seconds("wait", wait), ttl=seconds("ttl", ttl) or 0, reserved_by=who)
-    with Progress(f"waiting until nothing runs{where}"):
+    patience = seconds("wait", wait)
+    reserving = hf.reserve(scope, wait=patience, ttl=seconds("ttl", ttl) or 0, reserved_by=who)
+    with Progress(_waiting(hf, scope), is_said=patience != 0):
         held = reserving.__enter__()
     try:
         code = _run(command)
-        if not held.is_held:
-            say("holdfast: the reservation had run out before the command ended; jobs may have run beside it")
     finally:
         try:
             reserving.__exit__(None, None, None)
@@ -70,6 +71,16 @@ def direct(
     if json:
         show_json({"reservation": held.row, "exit_code": code})
     raise Ended(code)
+
+
+def _waiting(hf: Client, scope: str) -> str:
+    """What has to happen first."""
+    from holdfast.store.scripts.scopes import named, overlap
+
+    first = next((held for held in hf.reservations() if overlap(held.scope, scope)), None)
+    if first is not None:
+        return f"waiting until {first.reserved_by} gives {named(first.scope)} back"
+    return "waiting until nothing runs" + ("" if scope == "*" else f" in {named(scope)}")
 
 
 def _run(command: list[str]) -> int:

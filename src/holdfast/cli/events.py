@@ -44,7 +44,8 @@ def emit(
         show_json(told)
         return
     count = f"{MOST_COUNTED} jobs or more" if told.waiting >= MOST_COUNTED else _jobs(told.waiting)
-    print(f"event {told.id}: {count} waited for it")
+    also = f", {told.webhooks} webhook{'s are' if told.webhooks > 1 else ' is'} told" if told.webhooks else ""
+    print(f"event {told.id}: {count} waited for it{also}")
 
 
 def list_(
@@ -130,7 +131,15 @@ def show(
 
 events = group_of(
     "events",
-    "Look at events: what happened, and what it triggered. Without a word behind it, `ls` is meant.",
+    """Look at events: what happened, and what it triggered.
+
+    Without a word behind it, `ls` is meant, with its options.
+
+    \b
+    Examples:
+      holdfast events
+      holdfast events --name 'git:*' --follow
+    """,
     {"ls": list_, "show": show},
     usual="ls",
 )

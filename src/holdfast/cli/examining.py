@@ -12,9 +12,11 @@ from pathlib import Path
 
 from holdfast.cli.doctor import Finding
 from holdfast.cli.output import size
+from holdfast.cli.status import not_working
 from holdfast.cli.times import length
 from holdfast.core.errors import HoldfastError, NoDaemon
 from holdfast.store.locks import is_locked
+from holdfast.store.scripts.workers import Worker
 from holdfast.version import VERSION
 from holdfast.wire.home import Home
 from holdfast.wire.status import DaemonStatus
@@ -39,7 +41,7 @@ def examine(home: Home) -> list[Finding]:
         return [*findings, *_no_daemon(home), *_file(home)]
     findings += [
         *_daemon(daemon),
-        *_workers(daemon),
+        *_workers(daemon, hf.workers()),
         *_clock(hf.stats().now, [job.created_at for job in hf.jobs(limit=1).jobs]),
     ]
     return [*findings, *_wal(daemon), *_invariants([v.invariant for v in hf.doctor()])]
@@ -100,14 +102,17 @@ def _daemon(daemon: DaemonStatus) -> Iterator[Finding]:
         )
 
 
-def _workers(daemon: DaemonStatus) -> Iterator[Finding]:
+def _workers(daemon: DaemonStatus, workers: list[Worker]) -> Iterator[Finding]:
+    idle = not_working(daemon, workers)
     for worker in daemon.workers:
         if worker.is_crash_looping:
             log = Path(daemon.home) / "logs" / f"worker-{worker.name}.log"
-            said = f"{worker.name} ends right after each start ({worker.last_end}); see {log}"
+            said = f"{worker.name} ends right after each start ({worker.end}); see {log}"
             yield Finding("worker", False, said)
+        elif worker in idle:
+            yield Finding("worker", None, f"{worker.name} {worker.end}; it starts again")
         elif worker.pid is None:
-            yield Finding("worker", None, f"{worker.name} is between two lives; it {worker.last_end or 'starts'}")
+            yield Finding("worker", None, f"{worker.name} starts")
         else:
             again = f", started again {worker.restarts} times" if worker.restarts else ""
             yield Finding("worker", True, f"{worker.name}, pid {worker.pid}{again}")

@@ -70,11 +70,22 @@ def _said(error: BaseException) -> int:
         from holdfast.cli.jobs_shown import numbered
         from holdfast.cli.output import clean
 
-        say(f"holdfast: {clean(numbered(str(error)))}")
+        say(f"holdfast: {clean(numbered(str(error)))}{_what_next(str(error))}")
         return NO_DAEMON if isinstance(error, NoDaemon) else USAGE if isinstance(error, InvalidInput) else FAILED
     said = str(error).partition("\n")[0]
     say(f"holdfast: something went wrong ({type(error).__name__}: {said}); the details are in {_written_down(error)}")
     return FAILED
+
+
+def _what_next(said: str) -> str:
+    """The command that helps with what others say without knowing of commands."""
+    import re
+
+    if found := re.fullmatch(r"there is no (job|schedule|template|webhook) (?:'.*'|\d+)", said):
+        return f"; see: holdfast {'' if found[1] == 'job' else found[1] + ' '}ls"
+    if found := re.match(r"there is a (schedule|webhook) '([\w./:-]+)' already", said):
+        return f": holdfast {found[1]} edit {found[2]}"
+    return ""
 
 
 def _written_down(error: BaseException) -> str:

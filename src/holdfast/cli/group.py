@@ -97,13 +97,14 @@ def show(group: GroupArgument, home: HomeOption = None, json: JsonOption = False
     if json:
         show_json(view)
         return
+    is_sequential = view.group.mode == "sequential"
     show_fields(
         [
             ("group", view.group.id),
             ("name", view.group.name),
             ("status", paint(state_text(view.status))),
             ("progress", _progress(view)),
-            ("mode", f"{view.group.mode}, on failure: {view.group.on_failure}"),
+            ("mode", view.group.mode + (f", on failure: {view.group.on_failure}" if is_sequential else "")),
             ("created", when(view.group.created_at)),
         ]
     )

@@ -65,6 +65,12 @@ def options(
     where: list[str] | None,
 ) -> dict[str, Any]:
     """What was said about a job, as the SDK takes it."""
+    if on_event is not None:
+        from holdfast.core.event import check_pattern
+
+        check_pattern("--on-event", on_event)
+    elif where:
+        raise InvalidInput(f"--where {where[0]} says what an event must have: name the event too, with --on-event")
     if group is not None:
         from holdfast.cli.group import find_group
 

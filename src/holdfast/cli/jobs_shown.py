@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from holdfast.cli.output import bar
 from holdfast.cli.times import ago, length, local
 from holdfast.core.errors import NotFound
-from holdfast.core.job import Job, Running, Scheduled, StateName
+from holdfast.core.job import Job, Queued, Running, Scheduled, StateName
 from holdfast.core.requests import COMMAND
 
 if TYPE_CHECKING:
@@ -43,9 +43,16 @@ def detail(job: Job) -> str:
     """What is worth saying about it in its present state."""
     match job.state:
         case Scheduled(until=until, reason=reason):
-            waits = "waits for other jobs" if job.wait_for_event is None else f"waits (event {job.wait_for_event})"
-            said = ago(until) if until is not None else waits
+            event = job.wait_for_event
+            if until is not None and (event is None or reason or until > time.time() * 1000):
+                said = ago(until)
+            else:
+                said = "waits for other jobs" if event is None else f"waits for event {event}"
             return f"{said}: {reason}" if reason else said
+        case Queued():
+            needs = (job.wait_for_idle and "an idle machine", job.require_charging and "mains power")
+            named = " and ".join(need for need in needs if need)
+            return f"needs {named}" if named else ""
         case Running(since=since, cancel_requested_at=asked):
             said = f"for {length(time.time() * 1000 - since)}"
             if asked is not None:

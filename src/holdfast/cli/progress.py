@@ -7,6 +7,7 @@ import threading
 import time
 from types import TracebackType
 
+from holdfast.cli.failing import say
 from holdfast.cli.output import bar, cut
 from holdfast.cli.times import length
 
@@ -18,11 +19,13 @@ FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 class Progress:
     """A line on stderr: a bar where it is known how much there is, something that turns where it is not.
 
-    Not on a terminal: nothing. It comes only if the work takes a while, and it is gone when the work is done.
+    Not on a terminal: nothing, or with `is_said` the text, once. It comes only if the work takes a while, and it is
+    gone when the work is done.
     """
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, *, is_said: bool = False) -> None:
         self.text = text
+        self._is_said = is_said
         self._fraction: float | None = None
         self._started = time.monotonic()
         self._done = threading.Event()
@@ -33,8 +36,9 @@ class Progress:
         self._fraction = done / total if total else None
 
     def __enter__(self) -> Progress:
-        if sys.stderr.isatty():
-            self._thread = threading.Thread(target=self._draw, daemon=True)
+        is_seen = sys.stderr.isatty()
+        if is_seen or self._is_said:
+            self._thread = threading.Thread(target=self._draw if is_seen else self._say, daemon=True)
             self._thread.start()
         return self
 
@@ -44,6 +48,10 @@ class Progress:
         self._done.set()
         if self._thread is not None:
             self._thread.join()
+
+    def _say(self) -> None:
+        if not self._done.wait(SHOW_AFTER_S):
+            say(f"holdfast: {self.text}")
 
     def _draw(self) -> None:
         import shutil

@@ -24,7 +24,8 @@ from holdfast.core.errors import InvalidInput
 
 ScheduleArgument = Annotated[str, Argument("SCHEDULE", help="A schedule's name or id.", complete=named_schedules)]
 CronWord = Annotated[
-    str | None, Option("--cron", metavar="CRON", help="When: minute, hour, day, month, weekday and, if wanted, second.")
+    str | None,
+    Option("--cron", metavar="CRON", help="When: minute, hour, day, month, weekday and, if wanted, second; or @daily."),
 ]
 ZoneWord = Annotated[
     str | None,

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from holdfast.cli.failing import say
 from holdfast.cli.options import ConfigOption, HomeOption, JsonOption, choose
@@ -20,7 +20,11 @@ from holdfast.core.errors import Conflict, HoldfastError, NoDaemon
 from holdfast.store.locks import is_locked
 from holdfast.wire.home import HOME, Address, Home, find_home
 
+if TYPE_CHECKING:
+    from holdfast.wire.status import PlaceStatus
+
 START_S = 30.0
+FIRST_WORKERS_S = 5.0
 STEP_S = 0.02
 MOST_SAID = 1 << 20
 
@@ -124,7 +128,8 @@ def _start_in_background(place: Home, words: list[str], *, json: bool) -> None:
         raise Conflict(f"a daemon with pid {pid} lives in {place.folder} already; stop it with: holdfast down")
     # What is not logged but printed: the last words of a process that breaks, and what the user's code prints.
     said = place.log.with_suffix(".err")
-    with said.open("ab") as printed:
+    with open(said, "ab", opener=lambda path, flags: os.open(path, flags, 0o600)) as printed:
+        os.fchmod(printed.fileno(), 0o600)  # It may be there from before.
         if printed.tell() > MOST_SAID:
             printed.truncate(0)
         before = printed.tell()
@@ -140,6 +145,7 @@ def _start_in_background(place: Home, words: list[str], *, json: bool) -> None:
     try:
         with Progress("starting"):
             _wait_until_ready(place, child, said, before)
+            broken = _wait_for_workers()
     except KeyboardInterrupt:
         child.terminate()
         raise
@@ -147,6 +153,9 @@ def _start_in_background(place: Home, words: list[str], *, json: bool) -> None:
         show_json({"pid": child.pid, "home": str(place.folder), "socket": str(place.socket), "log": str(place.log)})
     else:
         print(f"holdfast is up: pid {child.pid}, home {place.folder}, log {place.log}")
+    for kept in broken:
+        log = place.log.with_name(f"worker-{kept.name}.log")
+        say(f"holdfast: but worker {kept.name} {clean(kept.end)}; it is started again until it works; see {log}")
 
 
 def _wait_until_ready(place: Home, child: subprocess.Popen[bytes], said: Path, before: int) -> None:
@@ -168,6 +177,21 @@ def _wait_until_ready(place: Home, child: subprocess.Popen[bytes], said: Path, b
                 pass
         time.sleep(STEP_S)
     raise HoldfastError(f"the daemon is not ready after {START_S:.0f} s; see {place.log}")
+
+
+def _wait_for_workers() -> list[PlaceStatus]:
+    """Until each of the first workers works, or has ended once; those that have. No longer than a moment."""
+    from holdfast.cli.status import not_working
+    from holdfast.client.remote import Client
+
+    hf, until = Client(), time.monotonic() + FIRST_WORKERS_S
+    while True:
+        daemon, workers = hf.daemon(), hf.workers()
+        broken, working = not_working(daemon, workers), {worker.pid for worker in workers}
+        is_settled = all(kept in broken or kept.pid in working for kept in daemon.workers)
+        if is_settled or time.monotonic() > until:
+            return broken
+        time.sleep(STEP_S)
 
 
 def down(

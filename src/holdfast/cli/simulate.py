@@ -9,6 +9,7 @@ from holdfast.cli.output import show_fields, show_json
 from holdfast.cli.words import Argument, Option
 from holdfast.core.errors import InvalidInput
 from holdfast.core.limits import shown
+from holdfast.core.machine import NOBODY, NOT_LOOKED, NOT_YET
 
 if TYPE_CHECKING:
     from holdfast.store.scripts.machines import Machine
@@ -30,6 +31,14 @@ def simulate(
     """Have the machine look idle, charging or on battery.
 
     What is not named stays as it really is. It stays simulated until it is switched off.
+
+    \b
+    Words:
+      idle=on|off, or idle              whether nobody uses it
+      charging=on|off, or charging      whether it has mains power
+      discharging                       the same as charging=off
+      battery=N                         its charge, from 0 to 100
+      off                               nothing is simulated any more
 
     \b
     Examples:
@@ -64,7 +73,13 @@ def read(words: list[str]) -> dict[str, Any]:
 def fields(machine: Machine) -> list[tuple[str, str | None]]:
     """How a machine is, for people."""
     return [
-        ("idle", f"{'yes' if machine.is_idle else 'no'}: {machine.idle}"),
-        ("charging", f"{'yes' if machine.is_charging else 'no'}: {machine.charging}"),
-        ("told by", f"{machine.source} on {machine.node}"),
+        ("idle", verdict(machine.is_idle, machine.idle)),
+        ("charging", verdict(machine.is_charging, machine.charging)),
+        ("told by", f"{'nobody yet' if machine.source == NOBODY else machine.source}, on {machine.node}"),
     ]
+
+
+def verdict(is_so: bool, said: str) -> str:
+    """Whether a machine is idle, or charging, and why; or that nobody knows."""
+    unknown = {NOT_YET: "not known yet", NOT_LOOKED: "not watched: no job waits for it"}
+    return unknown.get(said) or f"{'yes' if is_so else 'no'}: {said}"

@@ -6,8 +6,9 @@ import time
 from typing import TYPE_CHECKING
 
 from holdfast.cli.options import HomeOption, JsonOption, client
-from holdfast.cli.output import GREEN, RED, Coloured, show_fields, show_json, show_table, size
+from holdfast.cli.output import GREEN, RED, Coloured, clean, show_fields, show_json, show_table, size
 from holdfast.cli.queues import is_in_use, show_queues
+from holdfast.cli.simulate import verdict
 from holdfast.cli.times import ago, length
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from holdfast.store.scripts.reserve import Reservation
     from holdfast.store.scripts.stats import Stats
     from holdfast.store.scripts.workers import Worker
-    from holdfast.wire.status import DaemonStatus
+    from holdfast.wire.status import DaemonStatus, PlaceStatus
 
 
 def status(home: HomeOption = None, json: JsonOption = False) -> None:
@@ -41,10 +42,18 @@ def status(home: HomeOption = None, json: JsonOption = False) -> None:
         _rows(daemon, workers),
         right=["running", "restarts"],
     )
+    for kept in not_working(daemon, workers):
+        print(f"{kept.name} {clean(kept.end)}")
     queues = [line for line in stats.queues if is_in_use(line)]
     if queues:
         print()
         show_queues(queues)
+
+
+def not_working(daemon: DaemonStatus, workers: list[Worker]) -> list[PlaceStatus]:
+    """Those that the daemon keeps whose last process ended and that do not work again."""
+    working = {worker.pid for worker in workers if worker.node == daemon.node}
+    return [kept for kept in daemon.workers if kept.last_end is not None and kept.pid not in working]
 
 
 def _fields(daemon: DaemonStatus, stats: Stats, reservations: list[Reservation]) -> list[tuple[str, str | None]]:
@@ -55,7 +64,8 @@ def _fields(daemon: DaemonStatus, stats: Stats, reservations: list[Reservation])
         ("store", f"{daemon.store}{_size(daemon)}"),
         ("settings", daemon.settings),
         ("listens", daemon.socket if daemon.tcp is None else f"{daemon.socket}, {daemon.tcp}"),
-        ("jobs", f"{stats.running} running in {stats.slots} slots, {stats.ended_per_second:.1f} ended per second"),
+        ("jobs", f"{stats.running} running, {stats.ended_per_second:.1f} ended per second"),
+        ("slots", f"{stats.slots} over all queues and workers"),
         *((("reserved", _reserved(reservation))) for reservation in reservations),
     ]
 
@@ -65,8 +75,8 @@ def _machines(machines: list[Machine], own: str) -> list[tuple[str, str | None]]
     lines: list[tuple[str, str | None]] = []
     for machine in machines:
         where = "" if machine.node == own else f" (on {machine.node})"
-        lines.append(("idle", f"{'yes' if machine.is_idle else 'no'}, {machine.idle}{where}"))
-        lines.append(("charging", f"{'yes' if machine.is_charging else 'no'}, {machine.charging}{where}"))
+        lines.append(("idle", f"{verdict(machine.is_idle, machine.idle)}{where}"))
+        lines.append(("charging", f"{verdict(machine.is_charging, machine.charging)}{where}"))
     return lines
 
 

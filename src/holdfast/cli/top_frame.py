@@ -111,7 +111,7 @@ def _head(glance: Glance, problem: str | None) -> Text:
     up = length(time.time() * 1000 - daemon.started_at)
     line = Text(no_wrap=True, overflow="ellipsis")
     line.append("holdfast ", style="bold").append(f"{daemon.version}  up {up}  ")
-    line.append(f"{stats.running}", style="cyan").append(f" running of {stats.slots} slots  ")
+    line.append(f"{stats.running}", style="cyan").append(f" running, {stats.slots} slots  ")
     line.append(f"{stats.jobs.get(StateName.QUEUED, 0)}", style="yellow").append(" queued  ")
     line.append(f"{stats.ended_per_second:.1f}", style="green").append(" ended/s  ")
     return line.append(time.strftime("%H:%M:%S"), style="dim")

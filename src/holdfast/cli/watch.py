@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from holdfast.cli.completion import named_watches, queues, tasks
-from holdfast.cli.failing import speak_up
-from holdfast.cli.options import HomeOption, JsonOption, choose
+from holdfast.cli.failing import FAILED, Ended, speak_up
+from holdfast.cli.options import HomeOption, JsonOption, YesOption, choose
 from holdfast.cli.output import GREEN, RED, YELLOW, Coloured, mark, paint, show_fields, show_json, show_table
 from holdfast.cli.times import ago, length, seconds, when
 from holdfast.cli.words import Argument, Option, group_of
@@ -124,14 +124,19 @@ def show(watch: WatchArgument, home: HomeOption = None, json: JsonOption = False
     _show(_client(home).watch(watch), json)
 
 
-def remove(watch: WatchArgument, home: HomeOption = None, json: JsonOption = False) -> None:
+def remove(watch: WatchArgument, yes: YesOption = False, home: HomeOption = None, json: JsonOption = False) -> None:
     """Watch no longer. Jobs that were made stay.
 
     \b
     Examples:
       holdfast watch rm src
     """
-    gone = _client(home).remove_watch(watch)
+    from holdfast.cli.asking import agree
+
+    client = _client(home)
+    found = client.watch(watch)
+    agree(f"Delete watch {found.name} of {found.path}?", yes=yes)
+    gone = client.remove_watch(found.id)
     show_json(gone) if json else print(f"watch {gone.name} is gone")
 
 
@@ -168,6 +173,8 @@ def examine(
 ) -> None:
     """Say which watches a change at a path would reach, and what job it would become.
 
+    The exit code is 1 if there is none.
+
     \b
     Examples:
       holdfast watch test src/app/main.py
@@ -175,10 +182,9 @@ def examine(
     found = _client(home).test_watches(path)
     if json:
         show_json(found)
-        return
-    if not found:
-        print("no watch of a folder has this path in it; see: holdfast watch ls")
-    for said in found:
+    elif not found:
+        print("no watch has this path in it; see: holdfast watch ls")
+    for said in () if json else found:
         print(f"{mark(said.is_meant)} {paint(said.watch)}: {said.reason}")
         if said.task is not None:
             show_fields(
@@ -189,6 +195,8 @@ def examine(
                     ("  payload", said.payload),
                 ]
             )
+    if not any(said.is_meant for said in found):
+        raise Ended(FAILED)
 
 
 watch = group_of(

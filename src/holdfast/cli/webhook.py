@@ -172,7 +172,7 @@ def try_out(
     if json:
         show_json(after)
     else:
-        print(f"{paint(state_text(after.state))}  {after.error or ''}".rstrip())
+        print(f"{paint(state_text(after.state))}  {_outcome(after)}".rstrip())
     if after.state != "DONE":
         raise Ended(1)
 
@@ -245,8 +245,10 @@ def _read(file: Path | None) -> str | None:
         return None
     try:
         return file.read_text("utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"--secret-file {file} cannot be read: {error}") from None
+    except OSError as error:
+        raise InvalidInput(f"--secret-file {file} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise InvalidInput(f"--secret-file {file} cannot be read: it is not text") from None
 
 
 def _show(hook: Webhook, json: bool) -> None:
@@ -277,6 +279,14 @@ def _row(view: DeliveryView) -> list[str]:
         said = f"again {ago(view.scheduled_at)}: {said}"
     tries, sent = str(view.attempts), ago(view.created_at)
     return [view.id, view.event_name, str(view.job_number), state_text(view.state), tries, sent, said]
+
+
+def _outcome(view: DeliveryView) -> str:
+    """How the first try went, and what follows."""
+    said = view.error or ""
+    if view.state == "SCHEDULED" and view.scheduled_at is not None:
+        return f"{said}; it is tried again {ago(view.scheduled_at)}"
+    return said or ("" if view.finished_at is not None else "it has not been tried yet")
 
 
 def _first_try(hf: WebhookClient, ref: str, sent: DeliveryView, patience_s: float) -> DeliveryView:

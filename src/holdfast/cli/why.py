@@ -59,7 +59,7 @@ def _tell_gates(hf: Client, job: Job, said: Why) -> None:
     elif said.free_slots:
         print("nothing holds it: it is about to run\n")
     else:
-        print("no gate holds it: it runs as soon as a worker has a free slot\n")
+        print("no gate holds it: it runs as soon as a slot that could take it is free\n")
     for gate in said.gates:
         match gate:
             case Closed():
@@ -69,9 +69,9 @@ def _tell_gates(hf: Client, job: Job, said: Why) -> None:
                         print(f"  {'':{WIDE}} {paint(name + ':', DIM)} {clean(numbered(text, hf))}")
             case Open():
                 print(f"{mark(True)} {gate.gate:{WIDE}} {paint(clean(numbered(gate.now, hf)), DIM)}")
-    slots = f"{said.free_slots} free where its task is offered"
     if not any(gate.gate == "worker" for gate in closed):
-        print(f"{mark(bool(said.free_slots))} {'slot':{WIDE}} {paint(slots, DIM) if said.free_slots else slots}")
+        slots = paint(said.slots_say, DIM) if said.free_slots else said.slots_say
+        print(f"{mark(bool(said.free_slots))} {'slot':{WIDE}} {slots}")
     hints = [hint for gate in closed if (hint := _hint(job, gate.gate))]
     if hints:
         print()

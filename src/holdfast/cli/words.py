@@ -90,6 +90,7 @@ def group_of(
 ) -> click.Group:
     """A command with commands of its own; `usual` is the one that is meant where none is named."""
     commands = {word: command_of(word, function) for word, function in functions.items()}
+    help = inspect.cleandoc(help)
     made = Group(name, commands, help=help, short_help=_summary(help), context_settings=SETTINGS)
     made.usual = usual
     return made

@@ -233,8 +233,11 @@ class JobHandle(Outputs, Generic[R]):
 
 
 def _still_running(why: Why, timeout: Duration | None) -> StillRunning:
-    said = f"job {why.job_id} has not ended within {_seconds(timeout):g} s; "
-    return StillRunning(said + (f"it still waits: {why}" if why.gates else "it goes on"))
+    said = f"job {why.job_id} has not ended within {_seconds(timeout):g} s"
+    held = [gate.reason if gate.now in gate.reason else f"{gate.reason} ({gate.now})" for gate in why.closed]
+    if not held:
+        held = ["nothing holds it, it runs when a slot is free" if why.gates else "it goes on"]
+    return StillRunning(f"{said}: {'; '.join(held)}")
 
 
 def _move(where: Where, job_id: str) -> tuple[Any, ...]:

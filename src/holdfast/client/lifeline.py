@@ -47,6 +47,12 @@ class Lifeline:
         self._expiry = (moment, text)
         self._stirred.set()
 
+    def tell(self) -> None:
+        """Warn now, unless that was done."""
+        expiry, self._expiry = self._expiry, None
+        if expiry is not None:
+            log.warning("%s; jobs may start there again", expiry[1])
+
     def end(self) -> None:
         """End in order."""
         self.is_alive = False
@@ -63,8 +69,7 @@ class Lifeline:
             self._stirred.wait(max(SHORTEST_S, min(next_beat - monotonic(), self._until_expiry())))
             self._stirred.clear()
             if self._expiry is not None and self._access.now() >= self._expiry[0]:
-                log.warning("%s; jobs may start there again", self._expiry[1])
-                self._expiry = None
+                self.tell()
             if self.is_alive and monotonic() >= next_beat:
                 next_beat = monotonic() + BEAT_S
                 self._beat()

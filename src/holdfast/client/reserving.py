@@ -21,7 +21,7 @@ from holdfast.runtime.node import node_name
 from holdfast.runtime.processes import RUN_VARIABLE
 from holdfast.store.scripts import look, reserve
 from holdfast.store.scripts.reserve import EVERYTHING, NewReservation, Reservation
-from holdfast.store.scripts.scopes import overlap
+from holdfast.store.scripts.scopes import named, overlap, whose
 
 LOOK_AGAIN_S = 1.0
 LONGEST_WAIT = LONGEST // 4
@@ -103,7 +103,7 @@ class Reserving:
             self._leave()
             raise
         self._held = Held(self._access, row, life)
-        life.tell_at(row.expires_at, f"the reservation of {self._scope!r} has run out while it is in use")
+        life.tell_at(row.expires_at, f"the reservation of {named(self._scope)} has run out while it is in use")
         return self._held
 
     def __exit__(
@@ -189,7 +189,7 @@ class Reserving:
         first = next((other for other in others if other.id != row.id and overlap(other.scope, self._scope)), None)
         if row.status == "ACTIVE" or first is None:
             raise Busy(f"what runs in {self._scope!r} has not ended in time; wait longer, or cancel it")
-        raise Busy(f"{self._scope!r} is reserved by {first.reserved_by} ({first.scope!r}); wait longer")
+        raise Busy(f"{whose(first, self._scope)}; wait longer")
 
     def _leave(self) -> None:
         held, self._held = self._held, None
@@ -197,8 +197,8 @@ class Reserving:
         try:
             if held is not None:
                 ended = self._access.write(reserve.release, held.id, self._access.now())
-                if ended.status == "EXPIRED":
-                    log.warning("the reservation of %r had run out before it was released", self._scope)
+                if ended.status == "EXPIRED" and life is not None:
+                    life.tell()
         finally:
             if life is not None:
                 life.end()

@@ -50,11 +50,11 @@ class Schedules(Templates):
     ) -> ScheduleHandle:
         """Make jobs by the clock: `hf.create_schedule("nightly", cron="30 2 * * *", tz="Europe/Berlin", task=clean)`.
 
-        `cron` has five fields, or six with the seconds last. Jobs are made from a `template`, over which `payload` and
-        options are laid, or of a `task`, for which a template of the same name is made. `misfire` says what becomes of
-        ticks that nobody was there for: `"latest"`, `"skip"` or `"all"`; `overlap` what becomes of a tick while an
-        earlier job has not ended: `"skip"`, `"allow"` or `"supersede"`. With `jitter`, each job comes up to so much
-        later, always the same for one tick.
+        `cron` has five fields, six with the seconds last, or is a name such as `@daily`. Jobs are made from a
+        `template`, over which `payload` and options are laid, or of a `task`, for which a template of the same name is
+        made. `misfire` says what becomes of ticks that nobody was there for: `"latest"`, `"skip"` or `"all"`; `overlap`
+        what becomes of a tick while an earlier job has not ended: `"skip"`, `"allow"` or `"supersede"`. With `jitter`,
+        each job comes up to so much later, always the same for one tick.
         """
         when = timing(name, cron, tz, misfire, overlap, jitter)
         made = self._access.write(*self._scheduling(when, template, task, payload, options))

@@ -12,6 +12,7 @@ from holdfast.client.kept import Kept, OrphanWatch
 from holdfast.client.store_access import StoreAccess
 from holdfast.core.errors import HoldfastError
 from holdfast.core.job import Millis
+from holdfast.core.requests import QueueSlots
 from holdfast.runtime.heartbeat import BEAT_S, Heartbeat
 from holdfast.runtime.judge import BEATS
 from holdfast.runtime.loop import Loop
@@ -87,7 +88,14 @@ class Shift:
         """Become a session that can claim."""
         # A database that cannot be opened is found out before a lock is laid beside it.
         await asyncio.to_thread(self._access.engine.open)
-        offer = Offer(self._worker_id, node_name(), tuple(self._specs), tuple(self._slots), sum(self._slots.values()))
+        offer = Offer(
+            self._worker_id,
+            node_name(),
+            tasks=tuple(self._specs),
+            queues=tuple(self._slots),
+            slots=sum(self._slots.values()),
+            queue_slots=tuple(QueueSlots(queue, slots) for queue, slots in self._slots.items()),
+        )
         await self._session.open(offer)
         self._heartbeat.start()
         self.exchange.runner.start()

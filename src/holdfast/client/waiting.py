@@ -46,7 +46,9 @@ class Waiters:
                 ids.add(job.id)
                 if left.seconds() == 0:
                     return None
-                if not told.wait(min(LOOK_AGAIN_S, left.seconds())) and unattended is None:
+                is_told = told.wait(min(LOOK_AGAIN_S, left.seconds()))
+                # When the time is over, the error says why.
+                if not is_told and unattended is None and left.seconds() > 0:
                     unattended = warn_if_unattended(self._engine.query(why, job_id, self._now()))
         finally:
             self._part(told.set)
@@ -76,7 +78,7 @@ class Waiters:
                 try:
                     await asyncio.wait_for(told.wait(), min(LOOK_AGAIN_S, left.seconds()))
                 except TimeoutError:
-                    if unattended is None:
+                    if unattended is None and left.seconds() > 0:
                         unattended = warn_if_unattended(await self._engine.read(why, job_id, self._now()))
         finally:
             self._part(tell)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -28,9 +29,13 @@ from holdfast.core.watch import (
     check_watch,
     speakable,
 )
+from holdfast.runtime.placed import absent, check_place
 from holdfast.store.machine import node_name
 from holdfast.store.scripts import watches
 from holdfast.store.scripts.watches import Watch
+from holdfast.wire.remote import RemoteEngine
+
+log = logging.getLogger("holdfast.watches")
 
 
 class WatchOptions(TypedDict, total=False):
@@ -74,20 +79,27 @@ class Watches:
         """Make jobs of what changes in a folder: `hf.add_watch("src", globs=["**/*.py"], task="index_file")`.
 
         With `git=True`, of commits, switches, merges and rebases of a repository instead. A daemon on this machine does
-        the watching. Options: `name` (by default that of the folder), `task` (without one, there are only events),
-        `globs`, `ignores` (as in a `.gitignore`), `gitignore`, `queue`, `payload` and `subject` (which may name
-        `{path}` and others), `tenant`, `priority`, `debounce`, `max_wait`, `max_jobs`, `initial`. `replace` puts it in
-        the place of one with the same name.
+        the watching, once the folder is there; a file is refused. Options: `name` (by default that of the folder),
+        `task` (without one, there are only events), `globs`, `ignores` (as in a `.gitignore`), `gitignore`, `queue`,
+        `payload` and `subject` (which may name `{path}` and others), `tenant`, `priority`, `debounce`, `max_wait`,
+        `max_jobs`, `initial`. `replace` puts it in the place of one with the same name.
         """
         wanted = self._new_watch(path, options)
-        return self._access.write(watches.add_watch, wanted, self._access.now(), replace=check_bool("replace", replace))
+        self._check_place(wanted)
+        return _told(
+            self._access.write(watches.add_watch, wanted, self._access.now(), replace=check_bool("replace", replace))
+        )
 
     async def aadd_watch(self, path: str | Path, *, replace: bool = False, **options: Unpack[WatchOptions]) -> Watch:
         """The awaitable twin of `add_watch`."""
+        import asyncio
+
         wanted = self._new_watch(path, options)
-        return await self._access.awrite(
+        await asyncio.to_thread(self._check_place, wanted)
+        made = await self._access.awrite(
             watches.add_watch, wanted, self._access.now(), replace=check_bool("replace", replace)
         )
+        return await asyncio.to_thread(_told, made)
 
     def watches(self) -> list[Watch]:
         """Every watch, by name."""
@@ -130,7 +142,7 @@ class Watches:
         return await self._access.awrite(watches.resume_watch, _ref(ref), self._access.now())
 
     def test_watches(self, path: str | Path) -> list[WatchTest]:
-        """What each watch of a folder that the path is in would make of a change there. Nothing is stored."""
+        """What each watch that the path is in would make of a change there. Nothing is stored."""
         return _test(self.watches(), _absolute(path))
 
     async def atest_watches(self, path: str | Path) -> list[WatchTest]:
@@ -138,6 +150,11 @@ class Watches:
         import asyncio
 
         return await asyncio.to_thread(self.test_watches, path)
+
+    def _check_place(self, watch: NewWatch) -> None:
+        # A daemon looks at its own disk, which need not be ours.
+        if not isinstance(self._access.engine, RemoteEngine):
+            check_place(watch)
 
     def _new_watch(self, path: str | Path, options: WatchOptions) -> NewWatch:
         unknown = sorted(set(options) - set(WatchOptions.__annotations__))
@@ -174,15 +191,21 @@ def make_watch(watch_id: str, path: str, options: Mapping[str, Any]) -> NewWatch
     )
 
 
+def _told(watch: Watch) -> Watch:
+    """The watch, after a warning if there is nothing to watch yet."""
+    trouble = absent(watch.kind, watch.path) if watch.node == node_name() else None
+    if trouble is not None:
+        log.warning("%s", trouble, extra={"event": "watch_absent", "watch": watch.name})
+    return watch
+
+
 def _test(found: Iterable[Watch], path: str) -> list[WatchTest]:
-    return [
-        _tested(watch, path)
-        for watch in found
-        if watch.kind == WatchKind.FOLDER and path.startswith(f"{watch.path.rstrip('/')}/")
-    ]
+    return [_tested(watch, path) for watch in found if path.startswith(f"{watch.path.rstrip('/')}/")]
 
 
 def _tested(watch: Watch, path: str) -> WatchTest:
+    if watch.kind == WatchKind.GIT:
+        return WatchTest(watch=watch.name, is_meant=False, reason="a git watch looks at commits, not at files")
     # The rules of .gitignore need a library that nothing else here does.
     from holdfast.runtime.tree import Tree
 

@@ -1,9 +1,10 @@
 """Cron expressions: when they fire next, when they fired last, and what they say in words.
 
-Five fields, or six with the seconds last. `cronsim` reads the fields and walks the calendar; what a change of the
-clocks means is decided here, for both kinds, as Debian's cron does it: a time that is skipped fires once, at the moment
-the clocks are set forward, and a time that comes twice fires once, the first time. An expression whose minute or hour
-begins with `*` says "every so often" instead of a time, and follows the clocks as they are.
+Five fields, six with the seconds last, or a name such as `@daily`. `cronsim` reads the fields and walks the calendar;
+what a change of the clocks means is decided here, for both kinds, as Debian's cron does it: a time that is skipped
+fires once, at the moment the clocks are set forward, and a time that comes twice fires once, the first time. An
+expression whose minute or hour begins with `*` says "every so often" instead of a time, and follows the clocks as they
+are.
 """
 
 from __future__ import annotations
@@ -35,6 +36,15 @@ _LONGEST_SHIFT_S = _DAY_S + 3_600
 _ZONE = re.compile(r"[A-Za-z][A-Za-z0-9_+/-]*", re.ASCII)
 # Tables with leap seconds, copies, and what says nothing about the zone itself.
 _NO_ZONES = ("right/", "posix/", "localtime", "Factory")
+NAMED = {
+    "@hourly": "0 * * * *",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@weekly": "0 0 * * 0",
+    "@monthly": "0 0 1 * *",
+    "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+}
 _ALLOWED = {
     "second": "0 to 59",
     "minute": "0 to 59",
@@ -217,11 +227,12 @@ def _parsed(expression: str) -> tuple[CronSim, bool]:
     said = f"cron expression {shown(expression)}"
     if not isinstance(expression, str) or len(expression) > LONGEST_EXPRESSION:
         raise InvalidInput(f"{said} is not valid: use a text of at most {LONGEST_EXPRESSION} characters")
-    fields = expression.split()
+    fields = NAMED.get(expression, expression).split()
     if len(fields) not in (5, 6):
+        count = "one field" if len(fields) == 1 else f"{len(fields)} fields"
         raise InvalidInput(
-            f"{said} has {len(fields)} fields: use five (minute, hour, day of month, month, day of week), "
-            "or six with the second last"
+            f"{said} has {count}: use five (minute, hour, day of month, month, day of week), six with the second "
+            f"last, or one of {', '.join(NAMED)}"
         )
     second = fields[5] if len(fields) == 6 else "0"
     minute, hour, day, month, weekday = fields[:5]

@@ -13,6 +13,9 @@ from msgspec import Struct
 
 from holdfast.core.job import WAITING, Job, JobId, Millis, Scheduled
 
+# A sentence with more queues than that is not read to its end.
+MOST_NAMED = 5
+
 
 class Reserved(Struct, frozen=True):
     """Somebody keeps the queue, or everything, for himself; until it is granted, he waits for what runs there."""
@@ -38,7 +41,8 @@ class World(Struct, frozen=True, kw_only=True):
     """What the gates of one job depend on, read together with it.
 
     `event_attributes` is what the event must have that the job waits for; None: it has come, or none is waited for.
-    `ran_out` is a reservation whose time is over although whoever made it goes on.
+    `ran_out` is a reservation whose time is over although whoever made it goes on. `offered_on` are the queues that
+    its task is taken from, where its own is not among them.
     """
 
     now: Millis
@@ -52,6 +56,7 @@ class World(Struct, frozen=True, kw_only=True):
     concurrency: int | None = None
     running: int = 0
     is_offered: bool = True
+    offered_on: tuple[str, ...] = ()
     busy_with: JobId | None = None
     must_run_alone: bool = False
     kept_for: JobId | None = None
@@ -175,6 +180,9 @@ def worker(job: Job, world: World) -> Verdict:
     if world.is_offered:
         return Open("worker", "a worker offers it")
     said = f"no worker offers task {job.task!r} on queue {job.queue!r}"
+    if world.offered_on:
+        named = ", ".join(map(repr, world.offered_on[:MOST_NAMED]))
+        said += f"; one offers it on {named}{', …' if len(world.offered_on) > MOST_NAMED else ''}"
     return Closed("worker", said, "no such worker", "a program that runs this task and serves this queue")
 
 

@@ -28,7 +28,7 @@ from holdfast.core.limits import (
     shown,
 )
 
-DEBOUNCE_MS = 50
+DEBOUNCE_MS = 100  # well above the pace at which the system's watcher reports, or its steps would pass for quiet
 MAX_WAIT_MS = 1_000
 MAX_JOBS = 100
 RECONCILE_S = 30.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 from holdfast.client.database import make_engine
 from holdfast.client.worker import Limits, serve
+from holdfast.core.errors import HoldfastError
 from holdfast.daemon.daemon import Daemon
 from holdfast.daemon.instruments import start_otlp
 from holdfast.daemon.settings import LogSettings, Settings
@@ -18,9 +20,12 @@ from holdfast.observe.logs import set_up
 from holdfast.runtime.clock import SystemClock
 from holdfast.store.engine import new_uuid
 from holdfast.wire.home import Home
+from holdfast.wire.places import leave_words
 from holdfast.workers.files import LogLimits
 
 LOGS = "HOLDFAST_LOGS"
+
+log = logging.getLogger("holdfast.worker")
 
 
 def run_daemon(
@@ -56,10 +61,32 @@ def run_worker(
     config: Path | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> None:
-    """Be a worker of the daemon until a signal ends it."""
-    settings = load(find_file(home, config), options)
+    """Be a worker of the daemon until a signal ends it. In a place, it leaves word of why it ends."""
     folder = os.environ.get(LOGS) if place else None
     file = None if folder is None else Path(folder) / f"worker-{place}.log"
+    try:
+        settings = load(find_file(home, config), options)
+        _work(settings, apps, file, is_system=is_system, place=place)
+    except (Exception, SystemExit) as error:
+        if place is not None and (said := _why(error)):
+            leave_words(home, place, said)
+            if file is not None:
+                log.error("the worker ends: %s", said, extra={"event": "worker_ends"})
+        raise
+
+
+def _why(error: BaseException) -> str | None:
+    """What an error says; nothing if somebody just wants to end."""
+    match error:
+        case HoldfastError():
+            return str(error)
+        case SystemExit():
+            return error.code if isinstance(error.code, str) else None
+        case _:
+            return f"{type(error).__name__}: {error}"
+
+
+def _work(settings: Settings, apps: Sequence[str], file: Path | None, *, is_system: bool, place: str | None) -> None:
     set_up_logs(settings.logs, file, of_everybody=not is_system)
     otlp = start_otlp(settings.observe.otlp, "holdfast-worker")
     try:

@@ -16,7 +16,7 @@ from contextlib import suppress
 
 from holdfast.store.locks import is_locked
 from holdfast.wire.home import HOME, Home
-from holdfast.wire.places import REPLACE_ME, Place, lock_of, occupant, occupied
+from holdfast.wire.places import REPLACE_ME, Place, forget_words, last_words, lock_of, occupant, occupied
 from holdfast.wire.status import PlaceStatus
 
 FIRST_PAUSE_S = 0.5
@@ -41,6 +41,7 @@ class Post:
         self.restarts = 0
         self.failures = 0
         self.last_end: str | None = None
+        self.last_words: str | None = None
 
     @property
     def is_crash_looping(self) -> bool:
@@ -48,10 +49,11 @@ class Post:
         lives_well = self.process is not None and time.monotonic() - self.started_at >= LIVED_WELL_S
         return self.failures >= CRASH_LOOP and not lives_well
 
-    def ended(self, code: int) -> float:
-        """Note the end of its worker; how long to wait before the next one."""
+    def ended(self, code: int, words: str | None) -> float:
+        """Note the end of its worker, and what it said of that; how long to wait before the next one."""
         lived = time.monotonic() - self.started_at
         self.last_end = f"ended with code {code}" if code >= 0 else f"was killed by {_signal_name(-code)}"
+        self.last_words = words
         self.restarts += 1
         self.failures = 0 if lived >= LIVED_WELL_S or code == REPLACE_ME else self.failures + 1
         pause = min(self._pause * 2 ** (self.failures - 1), LONGEST_PAUSE_S) if self.failures else 0.0
@@ -61,9 +63,9 @@ class Post:
     def _report(self, code: int, lived: float, pause: float) -> None:
         name = self.place.name
         extra = {"event": "worker_ended", "worker": name, "exit_code": code}
-        log.warning(
-            "worker %s %s after %.1f s; it starts again in %.1f s", name, self.last_end, lived, pause, extra=extra
-        )
+        why = f": {self.last_words}" if self.last_words else ""
+        said = "worker %s %s after %.1f s%s; it starts again in %.1f s"
+        log.warning(said, name, self.last_end, lived, why, pause, extra=extra)
         if self.failures >= CRASH_LOOP:
             extra = {"event": "worker_crash_loop", "worker": name}
             log.error("worker %s has ended %d times in a row right after its start", name, self.failures, extra=extra)
@@ -99,7 +101,14 @@ class Supervisor:
     def kept(self) -> list[PlaceStatus]:
         """How it stands with every place."""
         return [
-            PlaceStatus(post.place.name, self._pid(post), post.restarts, post.is_crash_looping, post.last_end)
+            PlaceStatus(
+                post.place.name,
+                self._pid(post),
+                post.restarts,
+                post.is_crash_looping,
+                post.last_end,
+                post.last_words,
+            )
             for post in self._posts
         ]
 
@@ -149,15 +158,17 @@ class Supervisor:
             await self._outlast_predecessor(post.place)
             if self._stopping.is_set():
                 return
+            forget_words(self._home, post.place.name)
             try:
                 code = await self._run_one(post)
+                words = last_words(self._home, post.place.name)
             except OSError as error:
                 log.error("worker %s cannot be started: %s", post.place.name, error)
-                code = NOT_STARTED
+                code, words = NOT_STARTED, f"it cannot be started: {error}"
             if self._stopping.is_set():
                 return
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._stopping.wait(), post.ended(code))
+                await asyncio.wait_for(self._stopping.wait(), post.ended(code, words))
 
     async def _outlast_predecessor(self, place: Place) -> None:
         """A worker of an earlier daemon keeps its place for as long as it lives; one with other code is asked to go."""

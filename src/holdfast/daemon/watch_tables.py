@@ -42,7 +42,7 @@ KEYS: Mapping[str, Says] = {
     "subject": Says("What a job is about: the newest one wins.", TEXT, '"watch::{watch}::{relative}"'),
     "tenant": Says("Whose jobs they are.", TEXT, '"editor::holdfast"'),
     "priority": Says("Higher runs first.", whole(-1_000_000, 1_000_000), "0"),
-    "debounce": Says("How long it must be quiet first.", _TIME, '"50ms"'),
+    "debounce": Says("How long it must be quiet first.", _TIME, '"100ms"'),
     "max_wait": Says("How long changes wait at most.", _TIME, '"1s"'),
     "max_jobs": Says("More changes than this within 10 s become one job.", whole(1, 10_000), str(MAX_JOBS)),
     "initial": Says("Whether what is there already becomes jobs, too.", FLAG, "false"),

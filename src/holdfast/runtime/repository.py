@@ -15,6 +15,10 @@ TAIL = 120
 LONGEST_JOURNAL = 64 << 20
 
 
+class NoRepository(FolderGone):
+    """The folder is there, and is no git repository."""
+
+
 class Memory(Struct, frozen=True):
     """Where a repository stood, and up to where its journal was read; `tail` is what stood before that place."""
 
@@ -87,7 +91,7 @@ class Repository:
             elif not git.is_dir():
                 git = root  # Perhaps a bare one.
             if not (git / "HEAD").is_file():
-                raise FolderGone("this is not a git repository")
+                raise NoRepository("this is not a git repository")
             common = git / "commondir"
             shared = git / common.read_text("utf-8", "surrogateescape").strip() if common.is_file() else git
         except OSError as error:

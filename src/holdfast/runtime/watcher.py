@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from watchfiles._rust_notify import RustNotify
 
-STEP_MS = 30
-GATHER_MS = 30
+# While one file changes all the time there is a report every two steps, which no debounce may take for quiet.
+STEP_MS = 10
+GATHER_MS = 20
 LOOK_UP_MS = 5_000
 DELETED = 3
 TRIES = 5

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 
 from holdfast.core.errors import Conflict
+from holdfast.observe.redact import redacted_text
 from holdfast.store.locks import LifeLock, is_held_by, is_locked
 from holdfast.wire.home import LOOKS_S, Home
 
 # The exit code of a worker that wants another one in its place.
 REPLACE_ME = 75
+MOST_WORDS = 1_000
 
 
 class Place(Struct, frozen=True):
@@ -63,6 +66,33 @@ def occupied(home: Home) -> set[str]:
     """The names of the places that somebody is in."""
     locks = lock_of(home, "any").parent.glob("*.lock")
     return {path.stem for path in locks if is_locked(str(path))}
+
+
+def leave_words(home: Home, name: str, said: str) -> None:
+    """Write down why the worker in a place ends, in one line, for the daemon that keeps it."""
+    # A folder that is gone, or a disk that is full, must not hide what went wrong.
+    line = redacted_text(" ".join(said.split()))[:MOST_WORDS]
+    with suppress(OSError):
+        _words(home, name).parent.mkdir(exist_ok=True, mode=0o700)
+        _words(home, name).write_text(line, encoding="utf-8", errors="backslashreplace")
+
+
+def last_words(home: Home, name: str) -> str | None:
+    """Why the last worker in a place ended, if it could say so."""
+    try:
+        return _words(home, name).read_text(encoding="utf-8", errors="replace") or None
+    except OSError:
+        return None
+
+
+def forget_words(home: Home, name: str) -> None:
+    """What the last worker in a place said does not hold for the next one."""
+    with suppress(OSError):
+        _words(home, name).unlink(missing_ok=True)
+
+
+def _words(home: Home, name: str) -> Path:
+    return lock_of(home, name).with_suffix(".said")
 
 
 def app_words(apps: tuple[str, ...]) -> tuple[str, ...]:

@@ -8,13 +8,22 @@ from holdfast.core.job import Millis
 
 
 class PlaceStatus(Struct, frozen=True):
-    """A worker that the daemon keeps: its process, how often it was started again, and whether that helps."""
+    """A worker that the daemon keeps: its process, how often it was started again, and whether that helps.
+
+    `last_end` is how the process before ended, `last_words` is why, if it could say so.
+    """
 
     name: str
     pid: int | None
     restarts: int
     is_crash_looping: bool
     last_end: str | None
+    last_words: str | None = None
+
+    @property
+    def end(self) -> str:
+        """How the process before ended, and why."""
+        return f"{self.last_end}: {self.last_words}" if self.last_words else self.last_end or "has not ended yet"
 
 
 class DaemonStatus(Struct, frozen=True, kw_only=True):

@@ -9,6 +9,8 @@ from pathlib import Path
 from holdfast.core.requests import Claimed
 from holdfast.observe import trace
 from holdfast.runtime.processes import RUN_VARIABLE
+from holdfast.store.engine import Engine
+from holdfast.wire.home import HOME, Address
 
 KEPT = ("PATH", "HOME", "USER", "LANG", "TERM")
 
@@ -16,6 +18,12 @@ KEPT = ("PATH", "HOME", "USER", "LANG", "TERM")
 def clean(own: Mapping[str, str]) -> dict[str, str]:
     """What is kept of this process's environment, and the job's own variables over it."""
     return {name: os.environ[name] for name in KEPT if name in os.environ} | dict(own)
+
+
+def home_of(engine: Engine) -> dict[str, str]:
+    """What lets a program behind a daemon find that daemon: its home folder, if it is one of this machine."""
+    address = getattr(engine, "address", None)
+    return {HOME: str(Path(address.socket).parent)} if isinstance(address, Address) and address.socket else {}
 
 
 def identity(claimed: Claimed, artifacts: Path) -> dict[str, str]:

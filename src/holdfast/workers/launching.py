@@ -157,12 +157,13 @@ def why_not_started(said: bytes, program: Program) -> Failure:
     code = int(number) if number.isdigit() else 0
     kind = FailureKind.INFRA if code in OUR_FAULT else FailureKind.PERMANENT
     name = program.argv[0]
+    reason = os.strerror(code) if code else text
     match step:
         case "program" if code in (errno.ENOENT, errno.ENOTDIR):
             message = f"there is no command {name!r} (or the interpreter in its first line is missing)"
             return Failure(kind, "ERR_COMMAND_NOT_FOUND", message)
         case "program":
-            return Failure(kind, "ERR_COMMAND_NOT_STARTED", f"command {name!r} cannot be started: {text}")
+            return Failure(kind, "ERR_COMMAND_NOT_STARTED", f"command {name!r} cannot be started: {reason}")
         case "folder":
-            return Failure(kind, "ERR_NO_FOLDER", f"folder {program.cwd!r} cannot be used: {text}")
-    return Failure(FailureKind.INFRA, "ERR_NOT_STARTED", f"it could not be started: {text}")
+            return Failure(kind, "ERR_NO_FOLDER", f"folder {program.cwd!r} cannot be used: {reason}")
+    return Failure(FailureKind.INFRA, "ERR_NOT_STARTED", f"it could not be started: {reason}")

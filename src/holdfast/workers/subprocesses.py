@@ -19,8 +19,10 @@ from holdfast.runtime.clock import Clock
 from holdfast.runtime.processes import GRACE_S, empty_groups
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.progress import note_start
+from holdfast.wire.home import HOME
 from holdfast.workers.context import Context
 from holdfast.workers.conversation import Conversation
+from holdfast.workers.environment import home_of
 from holdfast.workers.exits import broke, crashed, exit_code
 from holdfast.workers.launching import Gated, Program, why_not_started
 from holdfast.workers.previous import complete
@@ -101,6 +103,9 @@ class ProcessRun:
         files = self._context._files_of_run
         self.claimed, arguments = complete(self._spec.schema, self._context)
         program = self._spec.program(arguments, self.claimed, files)
+        # A command may have been told to use another daemon.
+        home = {} if HOME in (arguments.get("env") or {}) else home_of(self._engine)
+        program = structs.replace(program, env={**program.env, **home})
         self._grace_s = program.grace_s
         files.open_log()
         with ExitStack() as stack:

@@ -14,7 +14,13 @@ from holdfast.core.job import Millis
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.schedule_rows import NewSchedule, Origin, Schedule, ScheduleRow
 from holdfast.store.scripts.schedule_stops import disable_schedule
-from holdfast.store.scripts.schedules import declare_schedule, find_schedule, put_schedule, resume_schedule
+from holdfast.store.scripts.schedules import (
+    declare_schedule,
+    find_schedule,
+    put_schedule,
+    refuse_taken_name,
+    resume_schedule,
+)
 from holdfast.store.scripts.templates import NewTemplate, TemplateRow, put_template
 from holdfast.store.statements import sql
 
@@ -42,6 +48,7 @@ def schedule_task(
     """Store a new schedule with a template of its own; both get the schedule's name, which nobody else may have."""
     if repeated and tx.one(sql.schedule_by_id, ScheduleRow, id=schedule.id) is not None:
         return find_schedule(tx, schedule.id)
+    refuse_taken_name(tx, schedule.name)
     if tx.one(sql.template_by_name, TemplateRow, name=schedule.name) is not None:
         raise Conflict(_taken(schedule.name))
     _put_own_template(tx, template, schedule.id, schedule.name, now)

@@ -44,9 +44,11 @@ class EventRow(Struct, frozen=True):
 
 
 class Emitted(Event, frozen=True, kw_only=True):
-    """An event that has just been stored, and how many jobs were waiting for it, as far as they were counted."""
+    """An event that has just been stored, how many jobs were waiting for it, as far as they were counted, and how many
+    webhooks are told."""
 
     waiting: int = 0
+    webhooks: int = 0
 
 
 class Triggered(Struct, frozen=True):
@@ -121,7 +123,9 @@ def emit(
         known = _store(tx, id, name, values, now, trigger, heard)
     event = known.to_event()
     return Emitted(
-        **{field: getattr(event, field) for field in Event.__struct_fields__}, waiting=_waiting(tx, heard, known)
+        **{field: getattr(event, field) for field in Event.__struct_fields__},
+        waiting=_waiting(tx, heard, known),
+        webhooks=len(heard.webhooks),
     )
 
 

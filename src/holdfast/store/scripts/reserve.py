@@ -15,6 +15,7 @@ from holdfast.store.scripts.scopes import (
     grant,
     let_in,
     overlap,
+    whose,
 )
 from holdfast.store.scripts.sessions import SessionRow
 from holdfast.store.statements import sql
@@ -58,7 +59,7 @@ def reserve(tx: Tx, request: NewReservation, now: Millis) -> Reservation:
     others = tx.all(sql.active_reservations, Reservation) + tx.all(sql.waiting_reservations, Reservation)
     first = next((other for other in others if overlap(request.scope, other.scope)), None)
     if first is not None and not request.in_line:
-        raise Busy(f"{request.scope!r} is reserved by {first.reserved_by} ({first.scope!r}); wait until it is released")
+        raise Busy(f"{whose(first, request.scope)}; wait until it is released")
     tx.run(
         sql.insert_reservation,
         id=request.id,

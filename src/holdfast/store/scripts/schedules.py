@@ -49,7 +49,7 @@ def put_schedule(tx: Tx, schedule: NewSchedule, now: Millis, repeated: bool = Fa
         if repeated:
             return find_schedule(tx, schedule.id)
         raise Conflict(f"the id {schedule.id} is that of schedule {known.name!r}; make another one")
-    _refuse_taken_name(tx, schedule.name)
+    refuse_taken_name(tx, schedule.name)
     values = _values(schedule, usable_template(tx, schedule.template).id)
     cron = parse(schedule.cron, schedule.timezone)
     tx.run(
@@ -80,7 +80,7 @@ def edit_schedule(tx: Tx, ref: str, changes: ScheduleChanges, now: Millis) -> Sc
     """
     row = schedule_row(tx, ref)
     if changes.name is not None and changes.name != row.name:
-        _refuse_taken_name(tx, changes.name)
+        refuse_taken_name(tx, changes.name)
     laid = row.laid
     given = {field: getattr(changes, field) for field in changes.__struct_fields__}
     as_it_is: dict[str, Any] = {
@@ -213,7 +213,8 @@ def _checked_payload(text: str) -> msgspec.Raw:
     return msgspec.Raw(encoded)
 
 
-def _refuse_taken_name(tx: Tx, name: str) -> None:
+def refuse_taken_name(tx: Tx, name: str) -> None:
+    """Raise Conflict if another schedule has this name."""
     if tx.one(sql.schedule_by_name, ScheduleRow, name=name) is not None:
         raise Conflict(f"there is a schedule {name!r} already; choose another name, or edit that one")
 

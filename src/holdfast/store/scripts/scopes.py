@@ -32,6 +32,17 @@ def overlap(one: str, other: str) -> bool:
     return one == other or EVERYTHING in (one, other)
 
 
+def named(scope: str) -> str:
+    """A scope as people call it."""
+    return "everything" if scope == EVERYTHING else f"queue {scope!r}"
+
+
+def whose(first: Reservation, wanted: str) -> str:
+    """Who has what somebody wanted, or waits for it before them."""
+    more = "" if first.scope == wanted else f", who reserved {named(first.scope)}"
+    return f"{named(wanted)} is reserved by {first.reserved_by}{more}"
+
+
 def find_reservation(tx: Tx, reservation_id: str) -> Reservation:
     """The reservation, or NotFound."""
     found = tx.one(sql.reservation_of_id, Reservation, id=reservation_id)

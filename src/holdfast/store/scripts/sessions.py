@@ -6,6 +6,7 @@ import msgspec
 from msgspec import Struct
 
 from holdfast.core.job import Millis, SessionId
+from holdfast.core.requests import QueueSlots
 from holdfast.store.engine import Tx, urgent
 from holdfast.store.scripts.scopes import expire_of_session
 from holdfast.store.statements import sql
@@ -38,13 +39,17 @@ class SessionRow(Struct, frozen=True):
 
 
 class Offer(Struct, frozen=True):
-    """What the worker of a session offers to run."""
+    """What the worker of a session offers to run: `slots` jobs at once.
+
+    `queue_slots` says how many of them each queue has; without it, every queue may take all of them.
+    """
 
     worker_id: str
     name: str
     tasks: tuple[str, ...]
     queues: tuple[str, ...]
     slots: int
+    queue_slots: tuple[QueueSlots, ...] = ()
 
 
 def open_session(tx: Tx, session: NewSession, offer: Offer | None, now: Millis) -> None:
@@ -57,10 +62,17 @@ def open_session(tx: Tx, session: NewSession, offer: Offer | None, now: Millis) 
             session_id=session.id,
             name=offer.name,
             tasks=msgspec.json.encode(offer.tasks).decode(),
-            queues=msgspec.json.encode(offer.queues).decode(),
+            queues=msgspec.json.encode(_queues(offer)).decode(),
             slots=offer.slots,
             now=now,
         )
+
+
+def _queues(offer: Offer) -> tuple[str, ...] | dict[str, int]:
+    """Their names; or the slots of each, where the worker says so."""
+    if not offer.queue_slots:
+        return offer.queues
+    return dict.fromkeys(offer.queues, offer.slots) | {item.queue: item.slots for item in offer.queue_slots}
 
 
 @urgent

@@ -120,7 +120,8 @@ def add_watch(tx: Tx, watch: NewWatch, now: Millis, replace: bool = False) -> Wa
         _refuse_foreign(found)
         if not replace:
             raise Conflict(
-                f"there is a watch {watch.name!r} already, of {found.path}; replace it, or choose another name"
+                f"there is a watch {watch.name!r} already, of {found.path}; replace it "
+                "(--replace, or replace=True), or choose another name"
             )
         _replace(tx, found, watch, now)
     tx.changes.watches = True
@@ -243,5 +244,5 @@ def _view(tx: Tx, row: WatchRow) -> Watch:
 def _row(tx: Tx, ref: str) -> WatchRow:
     found = tx.one(sql.watch_by_name, WatchRow, name=ref) or tx.one(sql.watch_by_id, WatchRow, id=ref)
     if found is None:
-        raise NotFound(f"there is no watch {ref!r}")
+        raise NotFound(f"there is no watch {ref!r}; to see which there are: holdfast watch ls")
     return found

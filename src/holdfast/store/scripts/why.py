@@ -17,24 +17,43 @@ from holdfast.store.statements import sql
 
 
 class Why(Struct, frozen=True):
-    """What every gate says about a job. A job that does not wait has none; `free_slots` is what could take it now."""
+    """What every gate says about a job. A job that does not wait has none.
+
+    `slots` are those that could take it, `free_slots` those of them that are free.
+    """
 
     job_id: JobId
     state: StateName
     gates: list[Verdict]
     free_slots: int
+    slots: int = 0
 
     @property
     def closed(self) -> list[Closed]:
         """The gates that hold it."""
         return [gate for gate in self.gates if isinstance(gate, Closed)]
 
+    @property
+    def slots_say(self) -> str:
+        """How it stands with the slots that could take it, in words."""
+        if self.free_slots:
+            return (
+                f"{self.free_slots} of {self.slots} that could take it {'is' if self.free_slots == 1 else 'are'} free"
+            )
+        match self.slots:
+            case 0:
+                return "none could take it now"
+            case 1:
+                return "the only slot that could take it is busy"
+            case many:
+                return f"all {many} slots that could take it are busy"
+
     def __str__(self) -> str:
         if not self.gates:
             return f"job {self.job_id} does not wait: it is {self.state}"
         held = [f"{gate.reason} ({gate.now}); needs {gate.needs}" for gate in self.closed]
         if not held:
-            held = ["nothing holds it; it is next when a slot is free" if not self.free_slots else "it is about to run"]
+            held = ["it is about to run" if self.free_slots else f"no gate holds it, but {self.slots_say}"]
         return f"job {self.job_id} is {self.state}: " + "; ".join(held)
 
 
@@ -74,10 +93,39 @@ class OfferRow(Struct, frozen=True):
     running: int
     runs_alone: JobId | None
 
+    def offers(self, task: str) -> bool:
+        """Whether it would take a job of this task from some queue."""
+        return task in msgspec.json.decode(self.tasks)
+
     def serves(self, job: Job) -> bool:
         """Whether it would take a job of this task from this queue."""
         queues = msgspec.json.decode(self.queues)
-        return job.task in msgspec.json.decode(self.tasks) and (job.queue in queues or ANY_QUEUE in queues)
+        return self.offers(job.task) and (job.queue in queues or ANY_QUEUE in queues)
+
+    def lane(self, tx: Tx, queue: str) -> Lane:
+        """The slots that a job of this queue would take one of."""
+        queues = msgspec.json.decode(self.queues)
+        if not isinstance(queues, dict):
+            return Lane(self.slots, self.running)
+        # Every queue that is not named shares the slots of `*`.
+        name = queue if queue in queues else ANY_QUEUE
+        by_queue = tx.all(sql.running_by_queue, RunningInQueue, session_id=self.session_id)
+        busy = sum(row.running for row in by_queue if (row.queue if row.queue in queues else ANY_QUEUE) == name)
+        return Lane(queues[name], busy)
+
+
+class Lane(Struct, frozen=True):
+    """Slots of a worker that jobs of one queue, or of some, share."""
+
+    slots: int
+    busy: int
+
+
+class RunningInQueue(Struct, frozen=True):
+    """A row of `running_by_queue`."""
+
+    queue: str
+    running: int
 
 
 def why(tx: Tx, job_id: JobId, now: Millis) -> Why:
@@ -85,7 +133,8 @@ def why(tx: Tx, job_id: JobId, now: Millis) -> Why:
     job = find_last(tx, job_id)
     facts = tx.one(sql.why_facts, Facts, id=job.id)
     assert facts is not None
-    offers = [offer for offer in tx.all(sql.offers, OfferRow) if offer.serves(job)]
+    everybody = [offer for offer in tx.all(sql.offers, OfferRow) if offer.offers(job.task)]
+    offers = [offer for offer in everybody if offer.serves(job)]
     conditions = tx.all(sql.open_conditions_of_job, OpenCondition, job_id=job.id)
     world = World(
         now=now,
@@ -99,12 +148,19 @@ def why(tx: Tx, job_id: JobId, now: Millis) -> Why:
         concurrency=facts.concurrency,
         running=facts.running,
         is_offered=bool(offers),
+        offered_on=() if offers else _queues_of(everybody),
         busy_with=facts.busy_with,
         must_run_alone=bool(facts.is_suspect) and all(offer.running for offer in offers),
         kept_for=offers[0].runs_alone if offers and all(offer.runs_alone for offer in offers) else None,
     )
-    free = sum(max(0, offer.slots - offer.running) for offer in offers if offer.runs_alone is None)
-    return Why(job.id, job.state.name, look(job, world), free)
+    lanes = [offer.lane(tx, job.queue) for offer in offers if offer.runs_alone is None]
+    free = sum(max(0, lane.slots - lane.busy) for lane in lanes)
+    return Why(job.id, job.state.name, look(job, world), free, sum(lane.slots for lane in lanes))
+
+
+def _queues_of(offers: list[OfferRow]) -> tuple[str, ...]:
+    """The queues that these serve."""
+    return tuple(sorted({queue for offer in offers for queue in msgspec.json.decode(offer.queues)}))
 
 
 def _event_attributes(conditions: list[OpenCondition]) -> dict[str, str] | None:

@@ -54,5 +54,6 @@ def list_workers(tx: Tx) -> list[Worker]:
 def _worker(row: WorkerRow) -> Worker:
     fields = msgspec.structs.asdict(row)
     for name in ("tasks", "queues"):
-        fields[name] = msgspec.json.decode(fields[name])
+        # Queues have their slots beside them, if the worker told them: their names are what is shown.
+        fields[name] = list(msgspec.json.decode(fields[name]))
     return Worker(**fields)

@@ -1,0 +1,46 @@
+"""Whether what is to be watched is there, and is what it is said to be."""
+
+from __future__ import annotations
+
+import os
+
+from holdfast.core.errors import InvalidInput
+from holdfast.core.limits import shown
+from holdfast.core.watch import NewWatch, WatchKind
+
+
+def check_place(watch: NewWatch) -> None:
+    """Refuse what is there and can never be watched so: a file, or a folder that is no git repository."""
+    path = watch.path
+    if not os.path.exists(path):
+        return
+    if not os.path.isdir(path):
+        folder, name = os.path.split(path)
+        raise InvalidInput(
+            f"path {shown(path)} is not valid: it is not a folder; watch {shown(folder)} with the glob {shown(name)}"
+        )
+    if watch.kind == WatchKind.GIT:
+        # Imported by those who watch a repository: it brings along what reads a .gitignore.
+        from holdfast.runtime.repository import NoRepository, Repository
+        from holdfast.runtime.tree import FolderGone
+
+        try:
+            Repository(path).folders()
+        except NoRepository:
+            raise InvalidInput(
+                f"path {shown(path)} is not a git repository; give its topmost folder, or watch the files of the folder"
+            ) from None
+        except FolderGone:
+            pass  # It cannot be read now, and the watch says so itself.
+
+
+def absent(kind: str, path: str) -> str | None:
+    """What to tell people about a place that is not there yet."""
+    try:
+        os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        what = "repository" if kind == WatchKind.GIT else "folder"
+        return f"the {what} {path} is not there yet; it is watched once it appears"
+    except (OSError, ValueError):
+        return None
+    return None
