@@ -183,6 +183,7 @@ PLANS = {
     "note_runs_lost": Plan({"id": "s1"}, (BY_SESSION,)),
     "close_session": Plan({"id": "s1", "status": "success", "stopped_at": 1}, (BY_SESSION,)),
     "offers": Plan({}, (BY_SESSION,)),
+    "running_by_queue": Plan({"session_id": "s1"}, (BY_SESSION,)),
     "list_workers": Plan({}, (BY_SESSION,)),
     "ready_since": Plan(LANE, (POP,), in_order=True),
     "count_ended_since": Plan({"since": 50, "most": 10}, ("idx_jobs_gc",)),
