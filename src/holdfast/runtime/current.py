@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import ContextVar, Token
 
 from holdfast.core.requests import Claimed
 
@@ -16,11 +14,18 @@ def current_run() -> Claimed | None:
     return _current.get()
 
 
-@contextmanager
-def inside(run: Claimed) -> Iterator[None]:
-    """What happens within belongs to this run."""
-    token = _current.set(run)
-    try:
-        yield
-    finally:
-        _current.reset(token)
+class inside:  # Read as `with inside(run):`.
+    """What happens within belongs to this run. A class, because every run pays for it."""
+
+    __slots__ = ("_run", "_token")
+
+    def __init__(self, run: Claimed) -> None:
+        self._run = run
+        self._token: Token[Claimed | None] | None = None
+
+    def __enter__(self) -> None:
+        self._token = _current.set(self._run)
+
+    def __exit__(self, *_: object) -> None:
+        assert self._token is not None
+        _current.reset(self._token)
