@@ -58,11 +58,12 @@ def test_answers_that_get_lost_cost_nothing(house: House, line: LossyLine) -> No
 def test_a_retry_by_hand_whose_answer_got_lost_makes_one_job(house: House, line: LossyLine) -> None:
     daemon = house.up()
     far = House(house.home.folder.parent, house.side).client()
-    jobs = [far.enqueue("unknown", tag=str(n)) for n in range(20)]
+    jobs = [far.enqueue("unknown", tag=str(n)) for n in range(JOBS)]
     line.share = 0.3
     retried = [job.retry() for job in jobs]
+    assert line.lost > 0
     line.share = 0
-    assert len({handle.id for handle in retried}) == 20
+    assert len({handle.id for handle in retried}) == JOBS
     with house.store() as engine:
-        assert select(engine, "SELECT count(*) AS jobs FROM jobs") == [{"jobs": 40}]
+        assert select(engine, "SELECT count(*) AS jobs FROM jobs") == [{"jobs": 2 * JOBS}]
     house.down(daemon)

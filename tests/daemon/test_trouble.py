@@ -49,7 +49,7 @@ def test_a_full_disk_is_told_and_work_goes_on_when_there_is_room(small_house: Ho
     house = small_house
     house.settings('[daemon]\nlease = "1s"\n')
     daemon = house.up(app="manners")
-    running = house.enqueue("short")
+    worker, running = house.worker(), house.enqueue("short")
     until(lambda: entries(house.side, "start"), "it runs")
     fill(house.home.folder / "filler")
     with pytest.raises(StoreFull, match="is full"):
@@ -60,6 +60,7 @@ def test_a_full_disk_is_told_and_work_goes_on_when_there_is_room(small_house: Ho
     (house.home.folder / "filler").unlink()
     assert running.result(PATIENCE_S) == "finished"
     assert house.enqueue("plain", {"n": 7}).result(PATIENCE_S) == 7
+    assert house.worker() == worker
     assert [run.status for run in running.runs] == ["COMPLETED"]
     house.down(daemon)
     assert "worker_hung" not in daemon.events()

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from holdfast.core.job import SessionId
 from holdfast.runtime.clock import Clock
-from holdfast.runtime.loop import Loop
+from holdfast.runtime.loop import LONGEST_PAUSE_S, Loop
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.sessions import beat
 
@@ -29,6 +29,11 @@ class Heartbeat(Loop):
         self._session_id = session_id
         self._on_lost = on_lost
         self._every = every
+
+    @property
+    def longest_pause(self) -> float:
+        """No longer than between two beats: once they can be stored again, who is late is taken for hung."""
+        return min(LONGEST_PAUSE_S, self._every())
 
     async def tick(self) -> float | None:
         if not await self._engine.write(beat, self._session_id, self.clock.now()):

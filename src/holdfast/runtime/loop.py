@@ -31,6 +31,11 @@ class Loop(ABC):
         """What the logs call it."""
         return type(self).__name__.lower()
 
+    @property
+    def longest_pause(self) -> float:
+        """How many seconds it waits at most to try again after failures."""
+        return LONGEST_PAUSE_S
+
     @abstractmethod
     async def tick(self) -> float | None:
         """Move forward what can move; returns in how many seconds to come back, or None to wait for a wake-up."""
@@ -65,7 +70,7 @@ class Loop(ABC):
             else:
                 log.exception("%s failed", self.name)
             self._failures += 1
-            return float(min(FIRST_PAUSE_S * 2 ** min(self._failures, 10), LONGEST_PAUSE_S))
+            return float(min(FIRST_PAUSE_S * 2 ** min(self._failures, 10), self.longest_pause))
         self._failures = 0
         return pause
 
