@@ -4,6 +4,7 @@ import msgspec
 from prometheus_client import Counter
 from reference_format import table
 
+from holdfast.daemon.queue_tables import KEYS as QUEUE_KEYS
 from holdfast.daemon.sample import written
 from holdfast.daemon.settings import Settings, described
 from holdfast.daemon.watch_tables import KEYS, MEANING
@@ -51,6 +52,13 @@ def toml() -> list[str]:
             table(("setting", "default", "may be", "meaning"), rows),
         ]
     parts += [
+        "### `[queues.NAME]`",
+        "What is set for a queue, one table for each; see [Set up queues](../how-to/queues.md). At the start of the "
+        "daemon, what a table names stands above what was set by hand before; what it does not name stays.",
+        table(
+            ("setting", "example", "may be", "meaning"),
+            [(f"`{name}`", f"`{says.example}`", says.kind.allowed, says.text) for name, says in QUEUE_KEYS.items()],
+        ),
         "### `[[watch]]`",
         f"{MEANING} See [Watch folders and repositories](../how-to/watch-folders.md).",
         table(

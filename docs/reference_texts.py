@@ -30,6 +30,9 @@ SETTINGS = {
             "Hosts, addresses and networks that webhooks may be sent to besides the public network. `None`: what the "
             "environment variable `HOLDFAST_WEBHOOK_ALLOW` lists, separated by commas. A daemon has a setting for it."
         ),
+        "wait_for_room": (
+            "How long an enqueue waits in all while its queue is full, before it raises `QueueFull`; 0: not at all."
+        ),
     },
     "Retry": {
         "retries": "How many automatic retries may follow the first try. `retry=3` is short for `retry=Retry(3)`.",
@@ -56,8 +59,8 @@ OPTIONS = {
     "at": "The job becomes ready at this moment, in place of a `delay`.",
     "ttl": "How long the job may be ready without being started; then it ends as SKIPPED_TTL.",
     "deadline": "A moment. Waiting or running past it ends the job as SKIPPED_DEADLINE.",
-    "timeout": "How long one run may take; longer is a transient failure.",
-    "retry": "A `Retry`, or the number of retries; 0 if not set.",
+    "timeout": "How long one run may take; longer is a transient failure. If not set, as the queue says.",
+    "retry": "A `Retry`, or the number of retries. If not set, as the queue says; 0 if that says nothing either.",
     "tag": "A label to find and cancel jobs by.",
     "tenant": (
         "Whose job it is. If not set, `client::repo` of a subject with three parts, else `default`. Stored; nothing "
@@ -94,6 +97,9 @@ CODES = {
     "ERR_LEFT_OUT": (
         "The member of a group with `on_failure='skip'` that was left out because the one before it failed."
     ),
+    "ERR_SHED": (
+        "The job waited in a full queue and was ended, never having run, to make room for one of higher priority."
+    ),
     "ERR_POISON": (
         "Three processes died with this job alone in them; it is parked and runs only if somebody retries it."
     ),
@@ -118,6 +124,7 @@ TABLES = {
     "job_conditions": (
         "What a SCHEDULED job waits for besides its time: `after:<job>`, `group:<job>`, `event`, `event.<attribute>`."
     ),
+    "dead_letters": "Jobs that failed for good, by what they failed of, and who has dealt with them.",
     "events": "What was emitted, kept for a day.",
     "event_patterns": "Which events somebody waits for: jobs, and webhooks.",
     "machines": "What the probe of each machine last saw: whether it is idle and charging.",
@@ -125,7 +132,9 @@ TABLES = {
     "watch_files": "The files that a watch knows, each with a fingerprint.",
     "job_groups": "Groups of jobs.",
     "subjects": "The newest generation of each task and subject. Kept when the jobs themselves are removed.",
-    "queues": "Queues with settings of their own: a limit over all processes, or a pause.",
+    "queues": "Queues with settings of their own, or paused. `opens_at` is when a queue with a rate may start more.",
+    "queue_clocks": "The virtual time of each queue that several tenants share: whoever comes back starts there.",
+    "queue_starts": "What queues with a rate have started, as far back as their window reaches.",
     "queue_counts": "How many jobs each queue has in each state, kept by triggers on `jobs`.",
     "sessions": "One row for each life of a process that runs jobs. Kept for ever.",
     "workers": "What each living session offers to run.",

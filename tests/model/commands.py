@@ -65,7 +65,7 @@ def recover(model: Model, session: str, rebooted: bool, now: int, limit: int) ->
 def _death(job: Job, gone: Session, rebooted: bool) -> Outcome:
     """Nobody pays for what he did not do; but with no infra budget nothing ever runs twice."""
     failure = Failure(FailureKind.INFRA, CRASH_CODE, "")
-    if job.ask.policy.infra == 0:
+    if job.policy.infra == 0:
         return Broke(failure)
     if gone.orderly:
         return Yielded("")

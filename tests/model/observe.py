@@ -182,7 +182,7 @@ def in_model(model: Model) -> Things:
 
 def _modelled(job: Job) -> dict[str, Any]:
     live = job.ended is None
-    policy = job.ask.policy
+    policy = job.policy
     waits = {(f"after:{parent}", str(needs)) for parent, needs in job.waits.items()}
     waits |= {(f"group:{job.behind}", "group")} if job.behind else set()
     waits |= _unheard(job) if job.unheard else set()

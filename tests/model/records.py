@@ -9,6 +9,7 @@ from typing import TypeVar
 from holdfast.core.group import GroupMode, Needs, OnFailure
 from holdfast.core.job import StateName as S
 from holdfast.core.requests import NewJob
+from holdfast.core.retry import RetryPolicy
 from holdfast.store.scripts.schedule_rows import NewSchedule
 from holdfast.store.scripts.templates import NewTemplate
 
@@ -60,6 +61,10 @@ class Job:
     session: str | None = None
     stop: str | None = None
     why: str = ""
+
+    @property
+    def policy(self) -> RetryPolicy:
+        return self.ask.policy or RetryPolicy()
 
     @property
     def subject(self) -> tuple[str, str] | None:

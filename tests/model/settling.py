@@ -79,7 +79,7 @@ def _wait_again(model: Model, job: Job, due: int | None, now: int, chain: bool =
 
 
 def _fail(model: Model, job: Job, broke: Broke, now: int) -> None:
-    policy, kind = job.ask.policy, broke.failure.kind
+    policy, kind = job.policy, broke.failure.kind
     job.transient += kind is FailureKind.TRANSIENT
     job.infra += kind is FailureKind.INFRA
     job.deaths += broke.death
@@ -95,7 +95,7 @@ def _fail(model: Model, job: Job, broke: Broke, now: int) -> None:
 
 def _retry_time(model: Model, job: Job, used: int, now: int, chain: bool) -> int:
     """When the store will retry, if that is within a tenth of what the policy says; -1 if not."""
-    policy = job.ask.policy
+    policy = job.policy
     due = model.seen.times.get(model.seen.links.get(job.id, "?") if chain else job.id) or 0
     backoff = min(policy.initial_ms * policy.factor ** (used - 1), policy.cap_ms)
     least, most = backoff * 0.9 - 1, min(backoff * 1.1 + 1, policy.cap_ms)

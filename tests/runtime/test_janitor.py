@@ -12,9 +12,10 @@ import pytest
 from holdfast.runtime.clock import ManualClock
 from holdfast.runtime.janitor import BREATH_S, ROUND_S, Janitor
 from holdfast.store.files import JobFiles
+from holdfast.store.scripts.dead_letters import list_dead_letters
 from holdfast.store.scripts.retention import BATCH
 from holdfast.store.sqlite.engine import SqliteEngine
-from tests.store.acts import claim_some, end, open_session, put_one
+from tests.store.acts import FAILED, claim_some, end, execute, open_session, put_and_end, put_one
 
 KEEP_MS = 1_000
 
@@ -108,3 +109,10 @@ def test_rows_come_before_files(engine: SqliteEngine, clock: ManualClock) -> Non
 
 def test_a_database_without_files_is_fine(engine: SqliteEngine, clock: ManualClock) -> None:
     assert tick(engine, clock) == ROUND_S
+
+
+def test_old_failures_become_dead_letters(engine: SqliteEngine, clock: ManualClock) -> None:
+    put_and_end(engine, "a", FAILED, now=clock.now())
+    execute(engine, "UPDATE dead_letters SET fingerprint = ''")
+    assert tick(engine, clock) == ROUND_S
+    assert [letters.jobs for letters in engine.query(list_dead_letters).letters] == [1]

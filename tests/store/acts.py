@@ -191,6 +191,7 @@ TABLES = (
     "watches",
     "webhook_deliveries",
     "webhooks",
+    "dead_letters",
     "job_conditions",
     "job_runs",
     "jobs",
@@ -207,6 +208,8 @@ TABLES = (
     "sessions",
     "subjects",
     "tenants",
+    "queue_clocks",
+    "queue_starts",
     "queues",
 )
 

@@ -92,6 +92,11 @@ BREAKS: list[tuple[str, str, list[dict[str, Any]]]] = [
         [{"queue": "default", "state": "DONE", "listed": 0, "counted": 1}],
     ),
     (
+        "dead_letter_of_a_failure",
+        "INSERT INTO dead_letters (job_id, number, fingerprint, kind, failed_at) VALUES ('done', 1, 'f', 'infra', 5)",
+        [{"job_id": "done", "state": "DONE"}],
+    ),
+    (
         "ended_has_finished_at",
         "UPDATE jobs SET finished_at = NULL WHERE id = 'done'",
         [{"id": "done", "state": "DONE", "finished_at": None}],

@@ -36,7 +36,7 @@ SELECT
   CASE WHEN i % 3 = 0 THEN 'key' || :state || i END, CASE WHEN i % 50 = 7 THEN :state || (i - 1) END,
   CASE WHEN i % 60 = 5 THEN 1 ELSE 0 END,
   CASE WHEN :state = 'RUNNING' AND i % 4 = 0 THEN 'cancel' END,
-  CASE WHEN i % 4 = 1 THEN 's' || (i % 3) END, CASE WHEN i % 4 = 1 THEN i * 10 + length(:state) END
+  CASE WHEN i % 4 = 1 THEN 's' || (i % 15) END, CASE WHEN i % 4 = 1 THEN i * 10 + length(:state) - :ended END
 FROM n
 """
 RUNS = """
@@ -66,6 +66,12 @@ SUBJECTS = """
 INSERT INTO subjects (job_type, subject_key, generation, updated_at)
 SELECT job_type, subject_key, generation, 1 FROM jobs WHERE subject_key IS NOT NULL
 """
+LETTERS = """
+INSERT INTO dead_letters (job_id, number, fingerprint, kind, failed_at, closed_at, closed_as)
+SELECT id, number, 'f' || (number % 60), 'infra', finished_at, CASE WHEN number % 3 > 0 THEN 1 END,
+  CASE WHEN number % 3 > 0 THEN 'discarded' END
+FROM jobs WHERE state = 'FAILED'
+"""
 
 
 @pytest.fixture(scope="module", params=list(Dialect))
@@ -78,9 +84,9 @@ def filled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         engine = PostgresEngine(url, schema=f"t_{uuid4().hex}", now=lambda: NOW, pool_size=1)
     open_session(engine)
     execute(engine, GROUPS)
-    for state, count in (("DONE", HISTORY), ("QUEUED", 400), ("SCHEDULED", 200), ("RUNNING", 40)):
-        execute(engine, JOBS, state=state, count=count, ended=int(state == "DONE"))
-    for fill in (RUNS, CONDITIONS, SUBJECTS, WEBHOOKS, DELIVERIES):
+    for state, count in (("DONE", HISTORY), ("FAILED", 300), ("QUEUED", 400), ("SCHEDULED", 200), ("RUNNING", 40)):
+        execute(engine, JOBS, state=state, count=count, ended=int(state in ("DONE", "FAILED")))
+    for fill in (RUNS, CONDITIONS, SUBJECTS, WEBHOOKS, DELIVERIES, LETTERS):
         execute(engine, fill)
     if request.param is Dialect.POSTGRES:
         execute(engine, "ANALYZE")
@@ -118,10 +124,20 @@ NAMES = {
 COMMANDS = "idx_jobs_commands"
 POP, STATE, BY_SESSION = "idx_jobs_pop", "idx_jobs_state_queue", "idx_jobs_running_by_session"
 BUSY, CHAIN, GROUP = "idx_jobs_one_running_per_subject", "idx_jobs_retry_of", "idx_jobs_group"
+LETTERS_OPEN = "idx_dead_letters_open"
 LIVE = "idx_jobs_group_live"
 TAG, SUBJECT, RUNS_OF = "idx_jobs_user_tag", "idx_jobs_subject_generation", "idx_job_runs_of_job"
 
-LANE = {"queue": "q1", "lane": 0, "priority": 0, "position": 500, "created_at": 5, "id": "QUEUED6"}
+LANE = {
+    "queue": "q1",
+    "lane": 0,
+    "tenant": "default",
+    "tenants": '["default"]',
+    "priority": 0,
+    "position": 500,
+    "created_at": 5,
+    "id": "QUEUED6",
+}
 CLOCK = {"now": 50, "before": 50, "limit": 10}
 ABOUT = {"job_type": "t2", "subject_key": "c::r::QUEUED2", "generation": 1, "now": 1, "reason": "x"}
 ONE = {"id": "DONE6", "job_id": "DONE6", "run_id": "run of DONE6", "now": 1}
@@ -139,6 +155,9 @@ ROWS = ROW | {"rows": json.dumps([ONE | {"number": 6}])}
 PLANS = {
     "claimable": Plan(LANE | {"tasks": '["t1"]', "slots": 9, "now": 1}, (POP, BUSY), in_order=True),
     "claimable_commands": Plan(LANE | {"slots": 9, "now": 1}, (COMMANDS, BUSY), in_order=True),
+    "claimable_fair": Plan(LANE | {"tasks": '["t1"]', "slots": 9, "now": 1}, (POP, BUSY)),
+    "claimable_commands_fair": Plan(LANE | {"slots": 9, "now": 1}, (COMMANDS, BUSY)),
+    "let_tenant_rest": Plan(LANE, (POP,)),
     "ready_queues": Plan({}, (POP,), in_order=True),
     "ready_command_queues": Plan({}, (COMMANDS,), in_order=True),
     "known_jobs": Plan({"ids": '["DONE6"]'}, (JOB,)),
@@ -166,6 +185,9 @@ PLANS = {
     "triggered_jobs": Plan(CLOCK | {"event_id": "e1"}, ("idx_job_conditions_satisfied_by", JOB)),
     "claim_job": Plan(ROWS, (NUMBER,)),
     "highest_position": Plan(LANE, (POP,), in_order=True),
+    "arrival": Plan(LANE, (POP,), in_order=True),
+    "last_in_line": Plan(LANE | {"below": 5, "upto": 10**9, "limit": 3}, (POP,)),
+    "newest_scheduled": Plan(LANE | {"below": 5, "upto": 10**9, "limit": 3, "depth": 9}, (STATE,)),
     "lowest_position": Plan(LANE, (POP,), in_order=True),
     "neighbour_after": Plan(LANE, (POP,), in_order=True),
     "neighbour_before": Plan(LANE, (POP,), in_order=True),
@@ -239,6 +261,13 @@ PLANS = {
     "end_waiting_job": Plan(ROW, (JOB,)),
     "request_stop": Plan(ONE, (JOB,)),
     "note_progress": Plan(ONE | {"fraction": 0.5, "text": None}, (JOB,)),
+    "insert_dead_letter": Plan(ROW | {"fingerprint": "f1", "kind": "infra"}, (JOB,)),
+    "list_dead_letters": Plan(
+        {"first": "f3", "last": "f3", "below_moment": MAX_INT, "below_fingerprint": "g", "limit": 1},
+        (LETTERS_OPEN, NUMBER),
+    ),
+    "list_dead_jobs": Plan({"fingerprint": "f3", "below": MAX_INT, "limit": 5}, (LETTERS_OPEN, JOB)),
+    "unnamed_dead_letters": Plan({"limit": 5}, (LETTERS_OPEN, JOB)),
     "save_checkpoint": Plan(ONE | {"data": "1"}, (JOB,)),
 }
 
@@ -263,7 +292,8 @@ def test_a_statement_uses_the_index_that_was_made_for_it(filled: Engine, name: s
 
 # Rows that the statement itself made, and partial indexes that hold little by their nature.
 SMALL = re.compile(
-    r"SCAN (?:awaited|back|links|mine|roots|chain|ended|lanes|level|ready|waiting|moments|CONSTANT ROW|job_groups"
+    r"SCAN (?:asked|awaited|back|links|mine|newest|roots|chain|ended|lanes|level|ready|seen|waiting|moments"
+    r"|CONSTANT ROW|job_groups"
     r"|\w+ (?:VIRTUAL TABLE|USING (?:COVERING )?INDEX idx_))"
 )
 

@@ -17,7 +17,9 @@ from holdfast.store.engine import Engine
 from holdfast.store.locks import LifeLock
 from holdfast.store.migrate import migrations
 from holdfast.store.postgres.engine import PostgresEngine
+from holdfast.store.scripts.dead_letters import list_dead_letters
 from holdfast.store.scripts.doctor import examine
+from holdfast.store.scripts.letters import name_old_letters
 from holdfast.store.scripts.queues import list_queues
 from holdfast.store.scripts.templates import find_template
 from holdfast.store.sqlite.engine import SqliteEngine
@@ -173,6 +175,29 @@ def test_what_waited_before_events_existed_goes_on(database: Database) -> None:
     assert (state(new, "child"), examine(new)) == ("SCHEDULED", [])
     end(new, claim_one(new))
     assert (claim_one(new).job_id, examine(new)) == ("child", [])
+
+
+def test_what_failed_before_there_were_dead_letters_is_among_them(database: Database) -> None:
+    old = database.open(12)
+    failed = "finished_at, error_code, reason, retry_of"
+    for job, queue, retry_of in (("link", "q", "NULL"), ("last", "q", "'link'"), ("own", "holdfast.canary", "NULL")):
+        values = f"'{job}', '{queue}', 't', 100, 'FAILED', 1, '{{}}', 9, 'ERR_X', 'line 7', {retry_of}"
+        execute(old, JOB.format(failed, values))
+    execute(
+        old,
+        "INSERT INTO job_runs (id, job_id, attempt, status, params_snapshot, started_at, finished_at, error_kind)"
+        " VALUES ('r', 'last', 1, 'FAILED', '{}', 1, 9, 'permanent')",
+    )
+    old.close()
+    engine = database.open()
+    assert write(engine, name_old_letters) == 1
+    [letters] = engine.query(list_dead_letters).letters
+    assert (letters.example.job_id, letters.kind, letters.pattern, letters.last_seen) == (
+        "last",
+        "permanent",
+        "line <*>",
+        9,
+    )
 
 
 def test_a_migration_that_was_applied_with_other_contents_is_refused(database: Database) -> None:

@@ -148,14 +148,14 @@ def test_any_moves_give_the_order_that_a_list_gives(engine: Engine) -> None:
 def test_renumbering_by_hand_puts_a_gap_between_all(engine: Engine) -> None:
     line_up(engine)
     execute(engine, "UPDATE jobs SET position = number - 1000")
-    assert write(engine, renormalise, "default", 0) == 4
+    assert write(engine, renormalise, "default", "default", 0) == 4
     assert [row(engine, name).position for name in "abcd"] == [GAP, 2 * GAP, 3 * GAP, 4 * GAP]
 
 
 def test_renumbering_leaves_other_queues_and_priorities_alone(engine: Engine) -> None:
     put(engine, new_job("a"), new_job("b", queue="other"), new_job("c", priority=1))
     execute(engine, "UPDATE jobs SET position = 7")
-    write(engine, renormalise, "default", 0)
+    write(engine, renormalise, "default", "default", 0)
     assert [row(engine, name).position for name in "abc"] == [GAP, 7, 7]
 
 

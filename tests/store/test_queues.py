@@ -87,6 +87,6 @@ def test_a_pause_keeps_the_limit_and_a_limit_keeps_the_pause(engine: Engine) -> 
     write(engine, set_limit, "default", 3)
     write(engine, pause, "default", "lunch", NOW)
     write(engine, set_limit, "default", 4)
-    assert engine.query(list_queues) == [Queue("default", 4, None, NOW, "lunch")]
+    assert engine.query(list_queues) == [Queue(name="default", concurrency=4, paused_at=NOW, pause_reason="lunch")]
     write(engine, resume, "default")
-    assert engine.query(list_queues) == [Queue("default", 4, None, None, None)]
+    assert engine.query(list_queues) == [Queue(name="default", concurrency=4)]

@@ -73,12 +73,12 @@ def _read_request(connection: socket.socket) -> bytes:
     return head + b"\r\n\r\n" + body
 
 
-def says(body: bytes, status: int = 200, *, stay: bool = True) -> Act:
+def says(body: bytes, status: int = 200, *, stay: bool = True, headers: str = "") -> Act:
     """Answer, and keep the connection or announce its end."""
 
     def act(connection: socket.socket, request: bytes) -> bool:
         closing = b"" if stay else b"Connection: close\r\n"
-        head = f"HTTP/1.1 {status} X\r\nContent-Length: {len(body)}\r\n".encode()
+        head = f"HTTP/1.1 {status} X\r\n{headers}Content-Length: {len(body)}\r\n".encode()
         connection.sendall(head + closing + b"\r\n" + body)
         return stay
 

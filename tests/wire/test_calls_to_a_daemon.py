@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.core.errors import HoldfastError, NoDaemon, NotFound, OutcomeUnknown
+from holdfast.core.errors import HoldfastError, NoDaemon, NotFound, OutcomeUnknown, QueueFull, StoreFull
 from holdfast.wire import peer
 from holdfast.wire.courier import Courier
 from holdfast.wire.home import Address
@@ -143,3 +143,16 @@ def test_a_stream_that_breaks_off_is_an_error() -> None:
 
     with scripted(breaks) as server, pytest.raises(NoDaemon):
         list(Transport(Peer(server.address)).chunks("/v1/log"))
+
+
+def test_a_refusal_brings_along_when_to_ask_again(call: Calls) -> None:
+    full = b'{"title":"","status":429,"detail":"queue x is full","code":"ERR_QUEUE_FULL"}'
+    refusing = scripted(says(full, 429, headers="Retry-After: 7\r\n"))
+    with refusing as server, pytest.raises(QueueFull, match="queue x is full") as refused:
+        call(server.address, {})
+    assert refused.value.retry_after == 7
+    no_room = b'{"title":"","status":507,"detail":"the disk is full","code":"ERR_STORE_FULL"}'
+    refusing = scripted(says(no_room, 507, headers="retry-after: 10\r\n"))
+    with refusing as server, pytest.raises(StoreFull) as stored_nothing:
+        call(server.address, {})
+    assert stored_nothing.value.retry_after == 10

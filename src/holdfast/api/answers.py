@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
+from math import ceil
 from typing import Any, TypeAlias
 
 import msgspec
@@ -21,6 +22,7 @@ Headers: TypeAlias = tuple[tuple[bytes, bytes], ...]
 STATUS: dict[type[errors.HoldfastError], int] = {
     TooLarge: 413,
     TooManyLongCalls: 429,
+    errors.QueueFull: 429,
     errors.InvalidInput: 400,
     errors.NotFound: 404,
     errors.Conflict: 409,
@@ -119,10 +121,18 @@ def status_of(error: type[errors.HoldfastError]) -> int:
 def problem_of(error: errors.HoldfastError) -> Answer:
     """The problem document that stands for one of our errors."""
     status = status_of(type(error))
-    return problem(status, error.code, str(error), RETRY_SOON if status in (429, 503) else ())
+    wait = error.retry_after or RETRY_AFTER_S.get(status)
+    return problem(status, error.code, str(error), () if wait is None else retry_after(wait))
 
 
-RETRY_SOON: Headers = ((b"retry-after", b"1"),)
+def retry_after(seconds: float) -> Headers:
+    """When to ask again, as HTTP says it: in whole seconds."""
+    return ((b"retry-after", str(ceil(seconds)).encode()),)
+
+
+# What is said of errors that do not know themselves when another try might go well.
+RETRY_AFTER_S = {429: 1, 503: 1, 507: 10}
+RETRY_SOON = retry_after(RETRY_AFTER_S[503])
 
 TITLES = {
     400: "Bad request",

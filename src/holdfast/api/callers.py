@@ -11,11 +11,13 @@ import msgspec
 from holdfast.api.incoming import Incoming
 from holdfast.client.caller import user_name
 from holdfast.core import trigger
+from holdfast.store.scripts.dead_letters import discard_dead_letters, retry_dead_letters
 from holdfast.store.scripts.enqueue import enqueue
 from holdfast.store.scripts.events import emit
 from holdfast.store.scripts.group_jobs import enqueue_group
 from holdfast.store.scripts.templates import enqueue_from_template
 
+TELL_WHO = (emit, enqueue_from_template, retry_dead_letters, discard_dead_letters)
 PEER = "holdfast.peer"  # in the scope of a request: the user at the other end of the unix socket
 
 
@@ -26,7 +28,7 @@ def give_trigger(script: Callable[..., Any], wanted: Any, incoming: Incoming) ->
             if job.trigger is None:
                 # Nobody else has seen it yet.
                 msgspec.structs.force_setattr(job, "trigger", called(incoming))
-    elif script in (emit, enqueue_from_template) and wanted.trigger is None:
+    elif script in TELL_WHO and wanted.trigger is None:
         wanted.trigger = called(incoming)
 
 

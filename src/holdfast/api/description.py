@@ -21,6 +21,7 @@ ABOUT = (
 )
 TAGS = {
     "jobs": "Requests to run a task.",
+    "dead letters": "Jobs that failed for good, by what they failed of.",
     "runs": "Tries at a job.",
     "templates": "Requests that are kept by name, to make jobs from.",
     "schedules": "Cron expressions that make jobs from templates.",

@@ -36,6 +36,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "cancel": "acting",
         "retry": "acting",
         "move": "acting",
+        "dead": "dead",
         "group": "group",
     },
     "Time and events": {

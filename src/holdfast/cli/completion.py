@@ -73,6 +73,16 @@ def named_watches(context: click.Context, incomplete: str) -> list[str]:
     return [str(watch["name"]) for watch in found if str(watch["name"]).startswith(incomplete)]
 
 
+def fingerprints(context: click.Context, incomplete: str) -> list[tuple[str, str]]:
+    """The fingerprints of dead letters, with what they have in common."""
+    found = _dicts(_ask(context, "GET", f"/v1/dead-letters?limit={MOST}"), "letters")
+    return [
+        (str(letters["fingerprint"]), f"{letters['jobs']} × {letters['pattern']}")
+        for letters in found
+        if str(letters["fingerprint"]).startswith(incomplete)
+    ]
+
+
 def states(context: click.Context, incomplete: str) -> list[str]:
     """The nine states."""
     from holdfast.core.job import StateName

@@ -1,13 +1,13 @@
-"""`holdfast queue`, `pause` and `resume`: the lanes that jobs wait in."""
+"""`holdfast queue`, `pause` and `resume`: the lines that jobs wait in, and what is set for them."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from holdfast.cli.completion import queues
 from holdfast.cli.options import HomeOption, JsonOption, client
 from holdfast.cli.output import RED, YELLOW, Coloured, show_json, show_table
-from holdfast.cli.times import ago
+from holdfast.cli.times import ago, length, seconds
 from holdfast.cli.words import Argument, Option
 from holdfast.core.errors import InvalidInput
 from holdfast.core.job import StateName
@@ -17,32 +17,71 @@ if TYPE_CHECKING:
     from holdfast.store.scripts.stats import QueueStats
 
 QueueNames = Annotated[list[str], Argument("QUEUE...", help="Names of queues.", complete=queues)]
-HEAD = ("queue", "running", "limit", "queued", "scheduled", "done", "failed", "paused")
-NUMBERS = ("running", "limit", "queued", "scheduled", "done", "failed")
+HEAD = ("queue", "class", "running", "limit", "rate", "queued", "scheduled", "max", "done", "failed", "paused")
+NUMBERS = ("running", "limit", "rate", "queued", "scheduled", "max", "done", "failed")
 
 
 def queue(
     name: Annotated[str | None, Argument("[QUEUE]", help="Only this queue.", complete=queues)] = None,
     limit: Annotated[int | None, Option(metavar="N", min=0, help="How many of its jobs may run at once.")] = None,
     no_limit: Annotated[bool, Option("--no-limit", help="Let as many run as the workers have slots.")] = False,
+    rate: Annotated[
+        str | None, Option(metavar="N/TIME", help="How many may start within any such time: 10/min, 5/s, 100/30s.")
+    ] = None,
+    max_length: Annotated[
+        int | None, Option(metavar="N", min=0, help="How many of its jobs may wait; more is refused.")
+    ] = None,
+    overflow: Annotated[
+        str | None,
+        Option(metavar="HOW", help="When it is full: reject new jobs, or shed waiting ones of lower priority."),
+    ] = None,
+    queue_class: Annotated[
+        str | None, Option("--class", metavar="CLASS", help="How much its jobs burden the machine: light or heavy.")
+    ] = None,
+    retries: Annotated[
+        int | None, Option(metavar="N", min=0, help="How often its jobs are tried again, if they do not say.")
+    ] = None,
+    timeout: Annotated[
+        str | None, Option(metavar="TIME", help="How long a run may take, for jobs that do not say.")
+    ] = None,
+    clear: Annotated[
+        list[str] | None,
+        Option(metavar="SETTING", help="Set this back: limit, rate, max_length, overflow, class, retry, timeout."),
+    ] = None,
     home: HomeOption = None,
     json: JsonOption = False,
 ) -> None:
-    """List the queues, or change the limit of one.
+    """List the queues, or change what is set for one.
+
+    What is set here holds at once, for all processes, and until it is changed.
 
     \b
     Examples:
       holdfast queue
       holdfast queue build --limit 2
       holdfast queue build --no-limit
+      holdfast queue mail --rate 10/min --max-length 1000 --overflow shed
+      holdfast queue index --class heavy --retries 5 --timeout 10m
+      holdfast queue mail --clear rate --clear max_length
     """
     hf = client(home)
-    if limit is not None or no_limit:
+    if limit is not None and no_limit:
+        raise InvalidInput("give either --limit or --no-limit, not both")
+    changes = {
+        "limit": limit,
+        "rate": rate,
+        "max_length": max_length,
+        "overflow": overflow,
+        "queue_class": queue_class,
+        "retry": retries,
+        "timeout": seconds("timeout", timeout),
+        "clear": [*(clear or []), *(["limit"] if no_limit else [])] or None,
+    }
+    given: dict[str, Any] = {word: value for word, value in changes.items() if value is not None}
+    if given:
         if name is None:
-            raise InvalidInput("name the queue whose limit is to change")
-        if limit is not None and no_limit:
-            raise InvalidInput("give either --limit or --no-limit, not both")
-        hf.limit(name, limit)
+            raise InvalidInput("name the queue whose settings are to change")
+        hf.set_queue(name, **given)
     rows = overview(hf)
     shown = [row for row in rows if name is None or row.name == name]
     if name is not None and not shown:
@@ -51,6 +90,8 @@ def queue(
         show_json(shown)
     else:
         show_queues(shown)
+        if name is not None:
+            print(f"\n{settings_of(shown[0])}")
 
 
 def pause(
@@ -99,7 +140,12 @@ def overview(hf: Client) -> list[QueueStats]:
 
 def is_in_use(line: QueueStats) -> bool:
     """Whether there is anything to say about a queue."""
-    return any(line.jobs.values()) or line.concurrency is not None or line.paused_at is not None
+    from holdfast.store.scripts.queues import Queue
+
+    usual = Queue(name=line.name)
+    return any(line.jobs.values()) or any(
+        getattr(line, field) != getattr(usual, field) for field in usual.__struct_fields__
+    )
 
 
 def show_queues(lines: list[QueueStats]) -> None:
@@ -116,12 +162,29 @@ def row_of(line: QueueStats) -> list[str]:
         paused = f"{ago(line.paused_at)}: {line.pause_reason}" if line.pause_reason else ago(line.paused_at)
     return [
         line.name,
+        str(line.queue_class),
         str(counts.get(StateName.RUNNING, 0)),
-        "-" if line.concurrency is None else str(line.concurrency),
-        *(str(counts.get(state, 0)) for state in (StateName.QUEUED, StateName.SCHEDULED, StateName.DONE)),
+        _or_dash(line.concurrency),
+        _or_dash(line.rate),
+        str(counts.get(StateName.QUEUED, 0)),
+        str(counts.get(StateName.SCHEDULED, 0)),
+        _or_dash(line.max_length),
+        str(counts.get(StateName.DONE, 0)),
         Coloured(str(failed), RED if failed else ""),
         Coloured(paused, YELLOW),
     ]
+
+
+def settings_of(line: QueueStats) -> str:
+    """In words: what happens when it is full, and what its jobs do unless they say otherwise."""
+    full = {"reject": "when it is full, new jobs are refused", "shed": "when it is full, lower priorities make room"}
+    retries = "0 retries" if line.retry is None else f"{line.retry.retries} retries"
+    timeout = "no time-out" if line.timeout_ms is None else f"a time-out of {length(line.timeout_ms)}"
+    return f"{full[line.overflow]}; jobs that do not say have {retries} and {timeout}"
+
+
+def _or_dash(value: object) -> str:
+    return "-" if value is None else str(value)
 
 
 def _names(lines: list[QueueStats]) -> str:

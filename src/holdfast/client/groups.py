@@ -82,12 +82,14 @@ class Groups:
         return self._access.engine, self._access.new_id
 
     def _store(self, name: str | None, rule: OnFailure, group_id: str, plan: Plan) -> GroupHandle:
-        self._access.write(*self._storing(name, rule, group_id, plan))
+        access = self._access
+        access.patience.ask(lambda: access.write(*self._storing(name, rule, group_id, plan)))
         self._access.enqueued()
         return self._group_handle(group_id)
 
     async def _astore(self, name: str | None, rule: OnFailure, group_id: str, plan: Plan) -> GroupHandle:
-        await self._access.awrite(*self._storing(name, rule, group_id, plan))
+        access = self._access
+        await access.patience.aask(lambda: access.awrite(*self._storing(name, rule, group_id, plan)))
         await self._access.aenqueued()
         return self._group_handle(group_id)
 

@@ -13,11 +13,13 @@ from typing import Any, Concatenate, ParamSpec, TypeVar, overload
 from holdfast.client.commands import Commands
 from holdfast.client.crons import Crons, Declarations
 from holdfast.client.database import make_engine, name_of
+from holdfast.client.dead_letters import DeadLetterCalls
 from holdfast.client.durations import Duration, to_millis
 from holdfast.client.isolated import Isolated
 from holdfast.client.kept import Kept
 from holdfast.client.operations import Operations
 from holdfast.client.options import Options, check_bool, make_options
+from holdfast.client.patience import PATIENCE_S
 from holdfast.client.retry import Retry
 from holdfast.client.running import Running
 from holdfast.client.schedules import Schedules
@@ -49,7 +51,7 @@ R = TypeVar("R")
 DEFAULT_SLOTS = 10
 
 
-class Holdfast(Running, Operations, Commands, Schedules, Crons, Webhooks, Watches):
+class Holdfast(Running, Operations, Commands, DeadLetterCalls, Schedules, Crons, Webhooks, Watches):
     """A durable queue in a SQLite file or a PostgreSQL database, embedded in this program.
 
     >>> from holdfast import Holdfast
@@ -67,7 +69,8 @@ class Holdfast(Running, Operations, Commands, Schedules, Crons, Webhooks, Watche
     has it (`@hf.task(queue=…)`), or if `concurrency` names it; `"*"` names all others. `durability="normal"` trades the
     last moments before a power loss for speed; `keep` is how long ended jobs are remembered. `commands` says whether
     what `hf.command` queues runs here too, from the queue `default` and those named. `machine` is what tests put in
-    place of the machine that this runs on, for jobs that wait until it is idle or charging.
+    place of the machine that this runs on, for jobs that wait until it is idle or charging. `wait_for_room` is how long
+    an enqueue waits while its queue is full before it raises `QueueFull`; 0: not at all.
     """
 
     def __init__(
@@ -83,6 +86,7 @@ class Holdfast(Running, Operations, Commands, Schedules, Crons, Webhooks, Watche
         commands: bool | None = None,
         webhook_allow: Iterable[str] | None = None,
         machine: SimulatedMachine | None = None,
+        wait_for_room: Duration = PATIENCE_S,
     ) -> None:
         if durability not in ("full", "normal"):
             raise InvalidInput(f"durability {shown(durability)} is not valid: use 'full' or 'normal'")
@@ -92,7 +96,7 @@ class Holdfast(Running, Operations, Commands, Schedules, Crons, Webhooks, Watche
         clock = SystemClock() if clock is None else _check_clock(clock)
         engine = make_engine(path_or_url, durability, schema, clock, ids)
         self._name = name_of(engine, schema)
-        self._access = StoreAccess(engine, clock, ids)
+        self._access = StoreAccess(engine, clock, ids, to_millis("wait_for_room", wait_for_room) / 1000)
         self._specs: dict[str, TaskSpec] = {}
         self._declarations = Declarations(sys._getframe(1).f_globals)
         # Behind a daemon, commands have a worker of their own.

@@ -1,4 +1,4 @@
-"""What a person or program can ask of the whole database: lists, counts, bulk actions, pauses, the doctor.
+"""What a person or program can ask of the whole database: lists, counts, bulk actions, the doctor.
 
 Every blocking call has an awaitable twin with the prefix `a`.
 """
@@ -16,24 +16,23 @@ from holdfast.client.groups import Groups
 from holdfast.client.handle import JobHandle
 from holdfast.client.options import JobRef, Prepared, check_bool, check_priority, id_of, make_options
 from holdfast.client.overview import Overview
+from holdfast.client.queues import Queues
 from holdfast.core.errors import InvalidInput
 from holdfast.core.job import Job, StateName
 from holdfast.core.limits import MAX_INT, MAX_SUBJECT, check_int, check_label, check_name, shown
 from holdfast.core.requests import Enqueued, JobFilter, NewJob
-from holdfast.store.scripts import bulk, cancel, doctor, enqueue, look, queues, sessions
+from holdfast.store.scripts import bulk, cancel, doctor, look, sessions
 from holdfast.store.scripts.bulk import BulkAction, BulkResult
 from holdfast.store.scripts.cancel import Cancelling
 from holdfast.store.scripts.doctor import Violation
 from holdfast.store.scripts.look import Page
-from holdfast.store.scripts.queues import Queue
 from holdfast.store.scripts.sessions import SessionRow
 
 MOST_PER_PAGE = 1_000
 MOST_PER_ACTION = 10_000
-LONGEST_REASON = 1_000
 
 
-class Operations(Groups, Events, Overview):
+class Operations(Groups, Events, Overview, Queues):
     """The part of `Holdfast` that looks at jobs and moves them, whoever runs them."""
 
     def job(self, ref: JobRef | int) -> JobHandle[Any]:
@@ -46,7 +45,7 @@ class Operations(Groups, Events, Overview):
 
     def enqueue(self, task: str, payload: Mapping[str, Any] | None = None, /, **options: Any) -> JobHandle[Any]:
         """Store a job of any task by its name, whoever offers it. Takes the options of `Task.options`."""
-        [answer] = self._access.write(enqueue.enqueue, [self._new_job(task, payload, options)], self._access.now())
+        [answer] = self._access.enqueue([self._new_job(task, payload, options)])
         self._access.enqueued()
         return JobHandle(self._access, answer, self._schema_of(task))
 
@@ -103,38 +102,6 @@ class Operations(Groups, Events, Overview):
         """The awaitable twin of `bulk`."""
         wanted, options = make_filter(filters), _bulk_options(limit, dry_run, priority)
         return await self._access.awrite(bulk.bulk, _action(action), wanted, self._access.now(), **options)
-
-    def pause(self, queue: str, reason: str | None = None) -> None:
-        """Start nothing new from a queue. What runs goes on."""
-        self._access.write(queues.pause, check_name("queue", queue), _reason(reason), self._access.now())
-
-    async def apause(self, queue: str, reason: str | None = None) -> None:
-        """The awaitable twin of `pause`."""
-        await self._access.awrite(queues.pause, check_name("queue", queue), _reason(reason), self._access.now())
-
-    def resume(self, queue: str) -> None:
-        """Start jobs of a paused queue again."""
-        self._access.write(queues.resume, check_name("queue", queue))
-
-    async def aresume(self, queue: str) -> None:
-        """The awaitable twin of `resume`."""
-        await self._access.awrite(queues.resume, check_name("queue", queue))
-
-    def limit(self, queue: str, concurrency: int | None) -> None:
-        """How many jobs of a queue may run at once over all processes; None lifts the limit."""
-        self._access.write(queues.set_limit, check_name("queue", queue), _concurrency(concurrency))
-
-    async def alimit(self, queue: str, concurrency: int | None) -> None:
-        """The awaitable twin of `limit`."""
-        await self._access.awrite(queues.set_limit, check_name("queue", queue), _concurrency(concurrency))
-
-    def queues(self) -> list[Queue]:
-        """Every queue that has settings of its own."""
-        return self._access.read(queues.list_queues)
-
-    async def aqueues(self) -> list[Queue]:
-        """The awaitable twin of `queues`."""
-        return await self._access.aread(queues.list_queues)
 
     def sessions(self) -> list[SessionRow]:
         """Every process that claims jobs now: the daemon, its workers, embedded programs."""
@@ -221,10 +188,6 @@ def _check_ref(ref: JobRef | int) -> str | int:
     return id_of(ref)
 
 
-def _reason(value: str | None) -> str | None:
-    return None if value is None else check_label("reason", value, LONGEST_REASON)
-
-
 def _by_queue(counts: list[look.Count]) -> dict[str, dict[StateName, int]]:
     found: dict[str, dict[StateName, int]] = {}
     for count in counts:
@@ -245,7 +208,3 @@ def _bulk_options(limit: int, dry_run: bool, priority: int | None) -> dict[str, 
 
 def _limit(value: int, most: int) -> int:
     return check_int("limit", value, 1, most)
-
-
-def _concurrency(value: int | None) -> int | None:
-    return None if value is None else check_int("concurrency", value, 0, 1_000_000)

@@ -98,7 +98,6 @@ class Prepared:
             check_label("tenant", options.tenant)
         if options.idempotency_key is not None:
             check_label("idempotency_key", options.idempotency_key)
-        retry = Retry(0) if options.retry is None else Retry.of(options.retry)
         self.fields: dict[str, Any] = {
             "task": task,
             "queue": "default" if options.queue is None else check_name("queue", options.queue),
@@ -108,7 +107,7 @@ class Prepared:
             "ttl_ms": None if options.ttl is None else to_millis("ttl", options.ttl),
             "deadline": None if options.deadline is None else to_moment("deadline", options.deadline),
             "timeout_ms": None if options.timeout is None else to_millis("timeout", options.timeout),
-            "policy": retry.policy,
+            "policy": None if options.retry is None else Retry.of(options.retry).policy,
             "tag": None if options.tag is None else check_label("tag", options.tag),
             "stop_older": _flag("stop_older", options.stop_older),
             "group_id": None if options.group is None else id_of(options.group),

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
+from holdfast.client.patience import PATIENCE_S, Patience
 from holdfast.client.waiting import Waiters
 from holdfast.core.job import Millis
+from holdfast.core.requests import Enqueued, NewJob
 from holdfast.runtime.clock import Clock
 from holdfast.store.engine import Engine, Ids, Tx
 from holdfast.store.forks import forget_after_fork
+from holdfast.store.scripts.enqueue import enqueue
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -18,11 +21,12 @@ P = ParamSpec("P")
 class StoreAccess:
     """One database as tasks, handles and `Holdfast` share it."""
 
-    def __init__(self, engine: Engine, clock: Clock, ids: Ids) -> None:
+    def __init__(self, engine: Engine, clock: Clock, ids: Ids, wait_for_room: float = PATIENCE_S) -> None:
         self.engine = engine
         self.clock = clock
         self.new_id = ids
         self.waiters = Waiters(engine, clock.now)
+        self.patience = Patience(clock, wait_for_room)
         self.after_enqueue: Callable[[], None] | None = None
         forget_after_fork(self)
 
@@ -45,6 +49,14 @@ class StoreAccess:
     async def awrite(self, script: Callable[Concatenate[Tx, P], T], *args: P.args, **kw: P.kwargs) -> T:
         """The awaitable twin of `write`."""
         return await self.engine.write(script, *args, **kw)
+
+    def enqueue(self, jobs: list[NewJob]) -> list[Enqueued]:
+        """Store jobs; if there is no room for them, that is waited for."""
+        return self.patience.ask(lambda: self.write(enqueue, jobs, self.now()))
+
+    async def aenqueue(self, jobs: list[NewJob]) -> list[Enqueued]:
+        """The awaitable twin of `enqueue`."""
+        return await self.patience.aask(lambda: self.awrite(enqueue, jobs, self.now()))
 
     def ask(self, procedure: Callable[Concatenate[Engine, P], T], *args: P.args, **kw: P.kwargs) -> T:
         """Run a function of an engine where the database is."""

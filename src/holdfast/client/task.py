@@ -16,7 +16,6 @@ from holdfast.core.errors import InvalidInput
 from holdfast.core.limits import shown
 from holdfast.core.requests import Claimed, Enqueued, NewJob
 from holdfast.core.trigger import by_parent
-from holdfast.store.scripts.enqueue import enqueue
 from holdfast.workers.context import Context
 from holdfast.workers.isolation import refuse_while_loading
 from holdfast.workers.schema import check_arguments
@@ -90,12 +89,12 @@ class Enqueuing(Generic[P, R]):
         return (await self._aenqueue([self._job(args, kwargs, parent)]))[0]
 
     def _enqueue(self, jobs: list[NewJob]) -> list[JobHandle[R]]:
-        answers = self._access.write(enqueue, jobs, self._access.now()) if jobs else []
+        answers = self._access.enqueue(jobs) if jobs else []
         self._access.enqueued()
         return self._handles(answers)
 
     async def _aenqueue(self, jobs: list[NewJob]) -> list[JobHandle[R]]:
-        answers = await self._access.awrite(enqueue, jobs, self._access.now()) if jobs else []
+        answers = await self._access.aenqueue(jobs) if jobs else []
         await self._access.aenqueued()
         return self._handles(answers)
 

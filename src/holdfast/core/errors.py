@@ -17,6 +17,8 @@ class HoldfastError(Exception):
     """
 
     code: ClassVar[str] = "ERR_HOLDFAST"
+    # In how many seconds it is worth asking again; None: that is not known. Where it is, nothing was stored.
+    retry_after: float | None = None
 
 
 class InvalidInput(HoldfastError, ValueError):
@@ -99,6 +101,29 @@ class Busy(HoldfastError):
     """
 
     code = "ERR_BUSY"
+
+
+class QueueFull(HoldfastError):
+    """A queue has as many waiting jobs as it may; nothing was enqueued. `retry_after` says when to ask again.
+
+    >>> from holdfast import Holdfast, QueueFull
+    >>> hf = Holdfast("work.db", wait_for_room=0)
+    >>> @hf.task
+    ... def clean() -> None: ...
+    >>> _ = hf.set_queue("default", max_length=1)
+    >>> _ = clean.enqueue()
+    >>> try:
+    ...     clean.enqueue()
+    ... except QueueFull as error:
+    ...     print(error.code, error.retry_after)
+    ERR_QUEUE_FULL 1.0
+    """
+
+    code = "ERR_QUEUE_FULL"
+
+    def __init__(self, message: str, retry_after: float = 1.0) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
 
 
 class StoreError(HoldfastError):

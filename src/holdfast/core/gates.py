@@ -12,6 +12,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from holdfast.core.job import WAITING, Job, JobId, Millis, Scheduled
+from holdfast.core.rate import Rate
 
 # A sentence with more queues than that is not read to its end.
 MOST_NAMED = 5
@@ -55,6 +56,9 @@ class World(Struct, frozen=True, kw_only=True):
     ran_out: Reserved | None = None
     concurrency: int | None = None
     running: int = 0
+    rate: Rate | None = None
+    started: int = 0
+    rate_opens_at: Millis | None = None
     is_offered: bool = True
     offered_on: tuple[str, ...] = ()
     busy_with: JobId | None = None
@@ -175,6 +179,17 @@ def queue_concurrency(job: Job, world: World) -> Verdict:
     return Closed("queue concurrency", said, now, "the end of a job of this queue, or a higher limit")
 
 
+def rate_limit(job: Job, world: World) -> Verdict:
+    """Its queue may start one more in this time."""
+    if world.rate is None:
+        return Open("rate limit", "its queue has no rate")
+    now = f"{world.started} of {world.rate.limit} started within a {world.rate.window}"
+    if world.started < world.rate.limit:
+        return Open("rate limit", now)
+    said = f"queue {job.queue!r} has started as many jobs as it may in this time"
+    return Closed("rate limit", said, now, "time, or a higher rate", world.rate_opens_at)
+
+
 def worker(job: Job, world: World) -> Verdict:
     """A living worker offers its task and serves its queue."""
     if world.is_offered:
@@ -212,6 +227,7 @@ GATES: Sequence[Gate] = (
     queue_paused,
     reservation,
     queue_concurrency,
+    rate_limit,
     idle,
     charging,
     worker,

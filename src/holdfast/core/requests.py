@@ -19,7 +19,10 @@ class Dependency(Struct, frozen=True):
 
 
 class NewJob(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A job to be stored. `due` is a moment, `delay_ms` counts from the enqueue; at most one of them is set."""
+    """A job to be stored. `due` is a moment, `delay_ms` counts from the enqueue; at most one of them is set.
+
+    Without a `policy` or a `timeout_ms` of its own, it has that of its queue.
+    """
 
     id: JobId
     task: str
@@ -35,7 +38,7 @@ class NewJob(Struct, frozen=True, kw_only=True, omit_defaults=True):
     ttl_ms: Millis | None = None
     deadline: Millis | None = None
     timeout_ms: Millis | None = None
-    policy: RetryPolicy = RetryPolicy()
+    policy: RetryPolicy | None = None
     tag: str | None = None
     group_id: str | None = None
     after: tuple[Dependency, ...] = ()

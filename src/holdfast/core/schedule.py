@@ -44,6 +44,7 @@ class SkipReason(StrEnum):
     TOO_MANY = "too many"
     OVERLAP = "overlap"
     FIRED_BEFORE = "fired before"
+    QUEUE_FULL = "queue full"
 
 
 class Skipped(Struct, frozen=True):

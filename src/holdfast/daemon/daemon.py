@@ -6,7 +6,7 @@ import asyncio
 import logging
 import os
 import signal
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from holdfast.api.hub import Hub
 from holdfast.core.addresses import AddressPolicy
 from holdfast.core.errors import Conflict, HoldfastError, StoreUnavailable
 from holdfast.core.machine import Rules
+from holdfast.core.queue import QueueChanges
 from holdfast.core.watch import NewWatch
 from holdfast.daemon.instruments import Instruments
 from holdfast.daemon.meter import Sources
@@ -32,6 +33,7 @@ from holdfast.runtime.upkeep import Upkeep
 from holdfast.runtime.watched import PlannerOptions
 from holdfast.store.engine import Engine
 from holdfast.store.locks import LifeLock
+from holdfast.store.scripts.queues import set_queue
 from holdfast.store.scripts.sessions import note_stop_request, running_sessions
 from holdfast.store.statements import Dialect
 from holdfast.version import VERSION
@@ -57,6 +59,7 @@ class Daemon:
         environment: dict[str, str] | None = None,
         clock: Clock | None = None,
         watches: Sequence[NewWatch] = (),
+        queues: Mapping[str, QueueChanges] | None = None,
     ) -> None:
         self.home = home
         self._engine = engine
@@ -64,6 +67,7 @@ class Daemon:
         self._settings = settings
         self._environment = environment
         self._watches = watches
+        self._queues = queues or {}
         self._places = _places(settings.daemon.apps, settings.daemon.workers)
         self._missing: str | None = "the daemon is starting"
         self._is_stopping = False
@@ -94,6 +98,9 @@ class Daemon:
         async with AsyncExitStack() as parts:
             await asyncio.to_thread(engine.open)
             parts.push_async_callback(asyncio.to_thread, engine.close)
+            for name, changes in self._queues.items():
+                # What the file names stands above what was set by hand before; all else stays.
+                await engine.write(set_queue, name, changes)
             presence = Presence(engine, self._clock, settings.lease / BEATS)
             await presence.start()
             parts.push_async_callback(presence.stop)

@@ -15,7 +15,7 @@ from holdfast.core.errors import HoldfastError
 from holdfast.daemon.daemon import Daemon
 from holdfast.daemon.instruments import start_otlp
 from holdfast.daemon.settings import LogSettings, Settings
-from holdfast.daemon.settings_file import CONFIG, find_file, load, load_watches
+from holdfast.daemon.settings_file import CONFIG, find_file, load, load_queues, load_watches
 from holdfast.observe.logs import set_up
 from holdfast.runtime.clock import SystemClock
 from holdfast.store.engine import new_uuid
@@ -46,8 +46,15 @@ def run_daemon(
         environment[LOGS] = str(log_file.parent)
 
     async def live() -> None:
-        watches = load_watches(file)
-        await Daemon(home, engine, settings=settings, environment=environment, clock=clock, watches=watches).run()
+        await Daemon(
+            home,
+            engine,
+            settings=settings,
+            environment=environment,
+            clock=clock,
+            watches=load_watches(file),
+            queues=load_queues(file),
+        ).run()
 
     asyncio.run(live())
 

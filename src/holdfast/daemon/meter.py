@@ -24,7 +24,7 @@ MOST_RUNS = 100_000
 RUNNING = StateName.RUNNING
 LOOKS = frozenset({"stats", "counts", "list_queues", "find_job", "hello", "livez", "readyz"})
 # After these, a job may start that could not before, however idle the system was.
-OPENING = frozenset({"resume", "release", "set_limit", "open_session", "bulk"})
+OPENING = frozenset({"resume", "release", "set_limit", "set_queue", "open_session", "bulk"})
 
 
 class Store(Struct, frozen=True):
@@ -62,6 +62,8 @@ class Meter:
             self._metrics.enqueued(queue, jobs)
         if tally.ended:
             self._metrics.ended(tally.ended)
+        for queue, jobs in tally.shed.items():
+            self._metrics.shed(queue, jobs)
 
     def called(self, call: str, seconds: float, status: int) -> None:
         """A short call was answered."""

@@ -15,8 +15,10 @@ from msgspec import Struct
 
 from holdfast.core.errors import InvalidInput
 from holdfast.core.limits import shown
+from holdfast.core.queue import QueueChanges
 from holdfast.core.watch import NewWatch
 from holdfast.daemon.kinds import Wrong
+from holdfast.daemon.queue_tables import queues_of
 from holdfast.daemon.settings import Settings, described
 from holdfast.daemon.watch_tables import watches_of
 from holdfast.wire.home import Home
@@ -40,6 +42,7 @@ def load(file: Path | None = None, options: Mapping[str, Any] | None = None) -> 
     folder = Path.cwd() if file is None else file.parent.absolute()
     given = {} if file is None else _read(file)
     watches_of(given.pop("watch", []), file, folder)
+    queues_of(given.pop("queues", {}), file)
     _refuse_unknown(given, _kinds(Settings), f"{file}: [", "]", "the sections are")
     sections: dict[str, Any] = {}
     for name, kind in _kinds(Settings).items():
@@ -56,6 +59,11 @@ def load_watches(file: Path | None) -> list[NewWatch]:
     if file is None:
         return []
     return watches_of(_read(file).get("watch", []), file, file.parent.absolute())
+
+
+def load_queues(file: Path | None) -> dict[str, QueueChanges]:
+    """What a file sets for queues."""
+    return {} if file is None else queues_of(_read(file).get("queues", {}), file)
 
 
 def check(settings: Settings) -> Settings:

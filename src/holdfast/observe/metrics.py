@@ -72,6 +72,9 @@ class Metrics:
         self._jobs_ended = {
             state: self._counter(name, f"Jobs that ended as {state}.") for state, name in _ENDINGS.items()
         }
+        self._jobs_shed = self._counter(
+            "jobs_shed", "Waiting jobs of a full queue that made room for others of higher priority.", "queue"
+        )
         self._runs_retried = self._counter(
             "runs_retried", "Runs that failed and whose job will be tried again.", "queue"
         )
@@ -111,6 +114,10 @@ class Metrics:
         """Jobs ended, so many as each state."""
         for state, jobs in counts.items():
             self._jobs_ended[state].inc(jobs)
+
+    def shed(self, queue: str, jobs: int) -> None:
+        """Waiting jobs made room for others."""
+        self._of_queue(self._jobs_shed, queue).inc(jobs)
 
     def started(self, queue: str, waited_ms: float) -> None:
         """A job was handed to a worker."""

@@ -10,6 +10,7 @@ from holdfast.runtime.loop import Loop
 from holdfast.store.engine import Engine
 from holdfast.store.files import JobFiles
 from holdfast.store.scripts.events import EVENTS_BATCH, KEEP_EVENTS_MS, forget_events
+from holdfast.store.scripts.letters import NAMED_AT_ONCE, name_old_letters
 from holdfast.store.scripts.machines import forget_machines
 from holdfast.store.scripts.retention import BATCH, KEEP_MS, forget_old, known_jobs
 
@@ -30,7 +31,7 @@ class Janitor(Loop):
         if removed >= BATCH:
             return BREATH_S
         gone = await self._engine.write(forget_events, self.clock.now() - min(self._keep_ms, KEEP_EVENTS_MS))
-        if gone >= EVENTS_BATCH:
+        if gone >= EVENTS_BATCH or await self._engine.write(name_old_letters) >= NAMED_AT_ONCE:
             return BREATH_S
         await self._engine.write(forget_machines, self.clock.now() - self._keep_ms)
         await self._sweep()

@@ -21,13 +21,24 @@ CREATE TABLE sessions (
 CREATE INDEX idx_sessions_running ON sessions (id) WHERE status = 'running';
 
 CREATE TABLE queues (
-  name         TEXT COLLATE "C" PRIMARY KEY,
-  concurrency  BIGINT CHECK (concurrency >= 0),
-  max_length   BIGINT CHECK (max_length >= 0),
-  class        TEXT COLLATE "C" NOT NULL DEFAULT 'light' CHECK (class IN ('light', 'heavy')),
-  paused_at    BIGINT,
-  pause_reason TEXT COLLATE "C"
+  name           TEXT COLLATE "C" PRIMARY KEY,
+  concurrency    BIGINT CHECK (concurrency >= 0),
+  max_length     BIGINT CHECK (max_length >= 0),
+  class          TEXT COLLATE "C" NOT NULL DEFAULT 'light' CHECK (class IN ('light', 'heavy')),
+  paused_at      BIGINT,
+  pause_reason   TEXT COLLATE "C",
+  rate_limit     BIGINT CHECK (rate_limit >= 1),
+  rate_window_ms BIGINT
+    CHECK ((rate_window_ms IS NULL) = (rate_limit IS NULL) AND coalesce(rate_window_ms, 1) >= 1),
+  -- When the window has room again; NULL: nobody has to be told.
+  opens_at       BIGINT,
+  overflow       TEXT COLLATE "C" NOT NULL DEFAULT 'reject' CHECK (overflow IN ('reject', 'shed')),
+  -- A retry policy as JSON.
+  retry          TEXT COLLATE "C",
+  timeout_ms     BIGINT CHECK (timeout_ms >= 0)
 );
+
+CREATE INDEX idx_queues_opens ON queues (opens_at) WHERE opens_at IS NOT NULL;
 
 CREATE TABLE subjects (
   job_type    TEXT COLLATE "C" NOT NULL,
@@ -167,15 +178,15 @@ CREATE UNIQUE INDEX idx_jobs_one_running_per_sequence ON jobs (group_id)
   WHERE state = 'RUNNING' AND group_seq IS NOT NULL;
 CREATE UNIQUE INDEX idx_jobs_idempotency ON jobs (job_type, idempotency_key)
   WHERE idempotency_key IS NOT NULL AND retry_of IS NULL;
-CREATE INDEX idx_jobs_pop ON jobs (queue, lane, priority DESC, position, created_at, id)
-  WHERE state = 'QUEUED';
-CREATE INDEX idx_jobs_commands ON jobs (queue, lane, priority DESC, position, created_at, id)
-  WHERE state = 'QUEUED' AND job_type = 'command';
 CREATE INDEX idx_jobs_gated ON jobs (queue, lane) WHERE state = 'QUEUED' AND lane > 0;
 CREATE INDEX idx_jobs_schedule ON jobs (schedule_id, number) WHERE schedule_id IS NOT NULL;
 CREATE INDEX idx_jobs_open_of_schedule ON jobs (schedule_id, number)
   WHERE schedule_id IS NOT NULL AND finished_at IS NULL;
 CREATE INDEX idx_jobs_group_live ON jobs (group_id) WHERE group_id IS NOT NULL AND finished_at IS NULL;
+CREATE INDEX idx_jobs_pop ON jobs (queue, lane, tenant, priority DESC, position, created_at, id)
+  WHERE state = 'QUEUED';
+CREATE INDEX idx_jobs_commands ON jobs (queue, lane, tenant, priority DESC, position, created_at, id)
+  WHERE state = 'QUEUED' AND job_type = 'command';
 
 CREATE FUNCTION jobs_ended_is_final() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -224,6 +235,32 @@ END $$;
 CREATE TRIGGER jobs_count_deleted AFTER DELETE ON jobs
 REFERENCING OLD TABLE AS departed FOR EACH STATEMENT
 EXECUTE FUNCTION jobs_count_deleted();
+
+-- The row without a queue says what holds for the tenant everywhere.
+-- A queue whose jobs are all of the default tenant has no rows in `tenants`; where there are others, it is one of them.
+CREATE FUNCTION jobs_tenants_arrive() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO tenants AS t (queue, tenant, is_waiting, weight, active_until)
+  SELECT who.queue, who.tenant, 1, coalesce(general.weight, 10), general.active_until
+  FROM (
+    SELECT queue, tenant FROM arrived
+    WHERE state = 'QUEUED' AND (tenant <> 'default' OR EXISTS (
+      SELECT 1 FROM tenants AS known WHERE known.queue = arrived.queue AND known.tenant = 'default'))
+    UNION
+    SELECT queue, 'default' FROM arrived WHERE state = 'QUEUED' AND tenant <> 'default'
+  ) AS who LEFT JOIN tenants AS general ON general.queue = '' AND general.tenant = who.tenant
+  ORDER BY 1, 2
+  ON CONFLICT (queue, tenant) DO UPDATE SET is_waiting = 1 WHERE t.is_waiting = 0;
+  RETURN NULL;
+END $$;
+
+CREATE TRIGGER jobs_tenant_arrives AFTER INSERT ON jobs
+REFERENCING NEW TABLE AS arrived FOR EACH STATEMENT
+EXECUTE FUNCTION jobs_tenants_arrive();
+
+CREATE TRIGGER jobs_tenant_returns AFTER UPDATE ON jobs
+REFERENCING NEW TABLE AS arrived FOR EACH STATEMENT
+EXECUTE FUNCTION jobs_tenants_arrive();
 
 CREATE TABLE job_runs (
   id              TEXT COLLATE "C" PRIMARY KEY,
@@ -332,8 +369,12 @@ CREATE TABLE tenants (
   weight       BIGINT NOT NULL DEFAULT 10 CHECK (weight > 0),
   virtual_time DOUBLE PRECISION NOT NULL DEFAULT 0,
   active_until BIGINT,
+  is_waiting   BIGINT NOT NULL DEFAULT 0 CHECK (is_waiting IN (0, 1)),
+  starts       BIGINT NOT NULL DEFAULT 0 CHECK (starts >= 0),
   PRIMARY KEY (queue, tenant)
 );
+
+CREATE INDEX idx_tenants_waiting ON tenants (queue, virtual_time, tenant) WHERE is_waiting = 1;
 
 CREATE TABLE direct_reservations (
   id          TEXT COLLATE "C" PRIMARY KEY,
@@ -494,3 +535,36 @@ CREATE TABLE webhook_deliveries (
 CREATE INDEX idx_webhook_deliveries_newest ON webhook_deliveries (webhook_id, created_at DESC, id DESC);
 CREATE UNIQUE INDEX idx_webhook_deliveries_job ON webhook_deliveries (job_id);
 CREATE INDEX idx_webhook_deliveries_event ON webhook_deliveries (event_id);
+
+CREATE TABLE queue_clocks (
+  queue        TEXT COLLATE "C" PRIMARY KEY,
+  virtual_time DOUBLE PRECISION NOT NULL DEFAULT 0
+);
+
+-- How many jobs a queue with a rate started at a moment, and in all by then. Only what a window can see is kept.
+CREATE TABLE queue_starts (
+  queue      TEXT COLLATE "C" NOT NULL,
+  started_at BIGINT NOT NULL,
+  starts     BIGINT NOT NULL CHECK (starts >= 1),
+  total      BIGINT NOT NULL CHECK (total >= starts),
+  PRIMARY KEY (queue, started_at)
+);
+
+CREATE UNIQUE INDEX idx_queue_starts_total ON queue_starts (queue, total);
+
+-- A job that failed before there were fingerprints has an empty one until it is computed.
+CREATE TABLE dead_letters (
+  job_id      TEXT COLLATE "C" PRIMARY KEY REFERENCES jobs (id) ON DELETE CASCADE,
+  number      BIGINT NOT NULL,
+  fingerprint TEXT COLLATE "C" NOT NULL,
+  kind        TEXT COLLATE "C" NOT NULL CHECK (kind IN ('transient', 'permanent', 'infra')),
+  failed_at   BIGINT NOT NULL,
+  closed_at   BIGINT,
+  closed_as   TEXT COLLATE "C" CHECK (closed_as IN ('retried', 'discarded', 'outdated')),
+  closed_by   TEXT COLLATE "C",
+  reason      TEXT COLLATE "C",
+  retried_as  TEXT COLLATE "C",
+  CHECK ((closed_at IS NULL) = (closed_as IS NULL))
+);
+
+CREATE INDEX idx_dead_letters_open ON dead_letters (fingerprint, number, failed_at) WHERE closed_at IS NULL;

@@ -21,13 +21,24 @@ CREATE TABLE sessions (
 CREATE INDEX idx_sessions_running ON sessions (id) WHERE status = 'running';
 
 CREATE TABLE queues (
-  name         TEXT PRIMARY KEY,
-  concurrency  INTEGER CHECK (concurrency >= 0),
-  max_length   INTEGER CHECK (max_length >= 0),
-  class        TEXT NOT NULL DEFAULT 'light' CHECK (class IN ('light', 'heavy')),
-  paused_at    INTEGER,
-  pause_reason TEXT
+  name           TEXT PRIMARY KEY,
+  concurrency    INTEGER CHECK (concurrency >= 0),
+  max_length     INTEGER CHECK (max_length >= 0),
+  class          TEXT NOT NULL DEFAULT 'light' CHECK (class IN ('light', 'heavy')),
+  paused_at      INTEGER,
+  pause_reason   TEXT,
+  rate_limit     INTEGER CHECK (rate_limit >= 1),
+  rate_window_ms INTEGER
+    CHECK ((rate_window_ms IS NULL) = (rate_limit IS NULL) AND coalesce(rate_window_ms, 1) >= 1),
+  -- When the window has room again; NULL: nobody has to be told.
+  opens_at       INTEGER,
+  overflow       TEXT NOT NULL DEFAULT 'reject' CHECK (overflow IN ('reject', 'shed')),
+  -- A retry policy as JSON.
+  retry          TEXT,
+  timeout_ms     INTEGER CHECK (timeout_ms >= 0)
 ) STRICT;
+
+CREATE INDEX idx_queues_opens ON queues (opens_at) WHERE opens_at IS NOT NULL;
 
 CREATE TABLE subjects (
   job_type    TEXT NOT NULL,
@@ -167,15 +178,15 @@ CREATE UNIQUE INDEX idx_jobs_one_running_per_sequence ON jobs (group_id)
   WHERE state = 'RUNNING' AND group_seq IS NOT NULL;
 CREATE UNIQUE INDEX idx_jobs_idempotency ON jobs (job_type, idempotency_key)
   WHERE idempotency_key IS NOT NULL AND retry_of IS NULL;
-CREATE INDEX idx_jobs_pop ON jobs (queue, lane, priority DESC, position, created_at, id)
-  WHERE state = 'QUEUED';
-CREATE INDEX idx_jobs_commands ON jobs (queue, lane, priority DESC, position, created_at, id)
-  WHERE state = 'QUEUED' AND job_type = 'command';
 CREATE INDEX idx_jobs_gated ON jobs (queue, lane) WHERE state = 'QUEUED' AND lane > 0;
 CREATE INDEX idx_jobs_schedule ON jobs (schedule_id, number) WHERE schedule_id IS NOT NULL;
 CREATE INDEX idx_jobs_open_of_schedule ON jobs (schedule_id, number)
   WHERE schedule_id IS NOT NULL AND finished_at IS NULL;
 CREATE INDEX idx_jobs_group_live ON jobs (group_id) WHERE group_id IS NOT NULL AND finished_at IS NULL;
+CREATE INDEX idx_jobs_pop ON jobs (queue, lane, tenant, priority DESC, position, created_at, id)
+  WHERE state = 'QUEUED';
+CREATE INDEX idx_jobs_commands ON jobs (queue, lane, tenant, priority DESC, position, created_at, id)
+  WHERE state = 'QUEUED' AND job_type = 'command';
 
 CREATE TRIGGER jobs_ended_is_final
 BEFORE UPDATE OF state ON jobs
@@ -201,6 +212,30 @@ END;
 CREATE TRIGGER jobs_count_deleted AFTER DELETE ON jobs
 BEGIN
   UPDATE queue_counts SET jobs = jobs - 1 WHERE queue = OLD.queue AND state = OLD.state;
+END;
+
+-- The row without a queue says what holds for the tenant everywhere.
+-- A queue whose jobs are all of the default tenant has no rows in `tenants`; where there are others, it is one of them.
+CREATE TRIGGER jobs_tenant_arrives AFTER INSERT ON jobs
+WHEN NEW.state = 'QUEUED' AND coalesce(
+  (SELECT is_waiting = 0 FROM tenants WHERE queue = NEW.queue AND tenant = NEW.tenant), NEW.tenant <> 'default')
+BEGIN
+  INSERT INTO tenants (queue, tenant, is_waiting) VALUES (NEW.queue, 'default', 1) ON CONFLICT DO NOTHING;
+  INSERT INTO tenants (queue, tenant, is_waiting, weight, active_until)
+  SELECT NEW.queue, NEW.tenant, 1, coalesce(max(weight), 10), max(active_until)
+  FROM tenants WHERE queue = '' AND tenant = NEW.tenant
+  ON CONFLICT (queue, tenant) DO UPDATE SET is_waiting = 1;
+END;
+
+CREATE TRIGGER jobs_tenant_returns AFTER UPDATE OF state ON jobs
+WHEN NEW.state = 'QUEUED' AND OLD.state <> 'QUEUED' AND coalesce(
+  (SELECT is_waiting = 0 FROM tenants WHERE queue = NEW.queue AND tenant = NEW.tenant), NEW.tenant <> 'default')
+BEGIN
+  INSERT INTO tenants (queue, tenant, is_waiting) VALUES (NEW.queue, 'default', 1) ON CONFLICT DO NOTHING;
+  INSERT INTO tenants (queue, tenant, is_waiting, weight, active_until)
+  SELECT NEW.queue, NEW.tenant, 1, coalesce(max(weight), 10), max(active_until)
+  FROM tenants WHERE queue = '' AND tenant = NEW.tenant
+  ON CONFLICT (queue, tenant) DO UPDATE SET is_waiting = 1;
 END;
 
 CREATE TABLE job_runs (
@@ -307,8 +342,12 @@ CREATE TABLE tenants (
   weight       INTEGER NOT NULL DEFAULT 10 CHECK (weight > 0),
   virtual_time REAL NOT NULL DEFAULT 0,
   active_until INTEGER,
+  is_waiting   INTEGER NOT NULL DEFAULT 0 CHECK (is_waiting IN (0, 1)),
+  starts       INTEGER NOT NULL DEFAULT 0 CHECK (starts >= 0),
   PRIMARY KEY (queue, tenant)
 ) STRICT, WITHOUT ROWID;
+
+CREATE INDEX idx_tenants_waiting ON tenants (queue, virtual_time, tenant) WHERE is_waiting = 1;
 
 CREATE TABLE events (
   id           TEXT PRIMARY KEY,
@@ -460,3 +499,36 @@ WHEN NEW.status = 'ACTIVE' AND OLD.status <> 'ACTIVE' AND EXISTS (
 BEGIN
   SELECT RAISE(ABORT, 'the scope is reserved');
 END;
+
+CREATE TABLE queue_clocks (
+  queue        TEXT PRIMARY KEY,
+  virtual_time REAL NOT NULL DEFAULT 0
+) STRICT, WITHOUT ROWID;
+
+-- How many jobs a queue with a rate started at a moment, and in all by then. Only what a window can see is kept.
+CREATE TABLE queue_starts (
+  queue      TEXT NOT NULL,
+  started_at INTEGER NOT NULL,
+  starts     INTEGER NOT NULL CHECK (starts >= 1),
+  total      INTEGER NOT NULL CHECK (total >= starts),
+  PRIMARY KEY (queue, started_at)
+) STRICT, WITHOUT ROWID;
+
+CREATE UNIQUE INDEX idx_queue_starts_total ON queue_starts (queue, total);
+
+-- A job that failed before there were fingerprints has an empty one until it is computed.
+CREATE TABLE dead_letters (
+  job_id      TEXT PRIMARY KEY REFERENCES jobs (id) ON DELETE CASCADE,
+  number      INTEGER NOT NULL,
+  fingerprint TEXT NOT NULL,
+  kind        TEXT NOT NULL CHECK (kind IN ('transient', 'permanent', 'infra')),
+  failed_at   INTEGER NOT NULL,
+  closed_at   INTEGER,
+  closed_as   TEXT CHECK (closed_as IN ('retried', 'discarded', 'outdated')),
+  closed_by   TEXT,
+  reason      TEXT,
+  retried_as  TEXT,
+  CHECK ((closed_at IS NULL) = (closed_as IS NULL))
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX idx_dead_letters_open ON dead_letters (fingerprint, number, failed_at) WHERE closed_at IS NULL;

@@ -106,7 +106,7 @@ class Courier:
                 content = answer.take()
                 if answer.status < 400:
                     return content
-                pause = trying.answered(read_problem(answer.status, content))
+                pause = trying.answered(read_problem(answer.status, content), answer.retry_after)
             await asyncio.sleep(pause)
 
     async def lines(self, path: str, silence: float = CALL_S) -> AsyncGenerator[bytes, None]:

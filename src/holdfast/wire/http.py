@@ -12,6 +12,7 @@ import msgspec
 from holdfast.wire.problem import Problem
 
 PIECE = 65_536
+RETRY_AFTER = b"retry-after"
 
 ProtocolError = httptools.HttpParserError
 
@@ -32,6 +33,7 @@ class Answer:
         self.has_begun = False
         self.is_complete = False
         self.keeps_open = False
+        self.retry_after: float | None = None
 
     def feed(self, data: bytes) -> None:
         """Take what has arrived."""
@@ -46,6 +48,11 @@ class Answer:
     def status(self) -> int:
         """The status code."""
         return self._parser.get_status_code()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Called by the parser."""
+        if len(name) == len(RETRY_AFTER) and name.lower() == RETRY_AFTER and value.isdigit():
+            self.retry_after = float(value)
 
     def on_headers_complete(self) -> None:
         """Called by the parser."""

@@ -80,10 +80,10 @@ class Persistence:
             raise failure from error
         return self._patiently(failure)
 
-    def answered(self, problem: Problem) -> float:
+    def answered(self, problem: Problem, retry_after: float | None = None) -> float:
         """The daemon refused: how many seconds to wait, if it is only starting or stopping. Raises otherwise."""
         if problem.code != NOT_READY:
-            raise problem.error()
+            raise problem.error(retry_after)
         return self._patiently(NoDaemon(problem.detail))
 
     def _patiently(self, failure: HoldfastError) -> float:

@@ -12,6 +12,8 @@ _BY_CODE: dict[str, type[HoldfastError]] = {
     for kind in vars(errors).values()
     if isinstance(kind, type) and issubclass(kind, HoldfastError) and not issubclass(kind, JobError)
 }
+# Nothing was stored when these came, so that the same call may be made again.
+_REPEATABLE = frozenset({errors.QueueFull.code, errors.StoreFull.code, errors.StoreBusy.code})
 _BY_CODE["ERR_TOO_LARGE"] = errors.InvalidInput  # only the API can tell, and no repeat would help
 
 
@@ -30,6 +32,9 @@ class Problem(msgspec.Struct, omit_defaults=True):
     type: str = "about:blank"
     trace_id: str | None = None
 
-    def error(self) -> HoldfastError:
-        """The error of ours that it stands for."""
-        return error_of(self.code, self.detail)
+    def error(self, retry_after: float | None = None) -> HoldfastError:
+        """The error of ours that it stands for; `retry_after` is what the answer says about another try."""
+        made = error_of(self.code, self.detail)
+        if retry_after is not None and self.code in _REPEATABLE:
+            made.retry_after = retry_after
+        return made

@@ -16,6 +16,8 @@ from holdfast.core.event import LONGEST_ATTRIBUTE, LONGEST_VALUE, MOST_ATTRIBUTE
 from holdfast.core.glob import LONGEST_GLOB
 from holdfast.core.job import StateName
 from holdfast.core.limits import MAX_INT, MAX_NAME, MAX_PAYLOAD, MAX_PRIORITY, MAX_SUBJECT
+from holdfast.core.queue import MOST_WAITING, QueueSetting
+from holdfast.core.rate import LONGEST_WINDOW, MOST_STARTS
 from holdfast.core.schedule import MAX_JITTER
 from holdfast.core.timing import FAR_FUTURE, LONGEST
 from holdfast.core.webhook import LONGEST_TIMEOUT_MS, MOST_PATTERNS
@@ -162,6 +164,7 @@ RULES: Mapping[str, Rule] = {
     "send_test.ref": LABEL,
     "list_deliveries.ref": LABEL,
     "redeliver.ref": LABEL,
+    "fingerprint": _text("f and 12 hexadecimal digits", 13, r"^f[0-9a-f]{12}" + _END, 13),
     "delivery_id": ID,
     "event_id": ID,
     # Names and labels.
@@ -248,12 +251,17 @@ RULES: Mapping[str, Rule] = {
     "infra": _number(0, 1_000_000),
     "fraction": _number(0, 1),
     "concurrency": _number(0, 1_000_000),
+    "rate_limit": _number(1, MOST_STARTS),
+    "rate_window_ms": _number(1, LONGEST_WINDOW),
+    "max_length": _number(0, MOST_WAITING),
+    "clear": Rule("names of settings, each once", most=len(QueueSetting)),
     "slots": _number(0, MOST_SLOTS),
     "battery": _number(0, 100),
     "exit_code": _number(-(2**31), 2**31 - 1),
     "pid": _number(0, 2**31 - 1),
     "jitter_ms": _number(0, MAX_JITTER),
     "count": _number(1, 100),
+    "upto": _number(0, MAX_INT),
     "limit": _number(1, 1_000),
     "bulk.limit": _number(1, 10_000),
     "cancel_tag.limit": _number(1, 10_000),

@@ -120,7 +120,7 @@ class Transport:
                 content = answer.take()
                 if answer.status < 400:
                     return content
-                pause = trying.answered(read_problem(answer.status, content))
+                pause = trying.answered(read_problem(answer.status, content), answer.retry_after)
             time.sleep(pause)
 
     def chunks(self, path: str, timeout: float = CALL_S) -> Generator[bytes, None, None]:

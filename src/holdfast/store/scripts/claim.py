@@ -3,54 +3,23 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Sequence
-from typing import Any, TypeVar
+from collections import Counter
+from collections.abc import Sequence
 
 import msgspec
 from msgspec import Struct
 
 from holdfast.core.job import Millis
 from holdfast.core.order import PLAIN, lanes_open
+from holdfast.core.rate import Rate
 from holdfast.core.requests import ANY_QUEUE, COMMAND, Claimed, ClaimRequest, is_system_queue
 from holdfast.store.engine import Tx
+from holdfast.store.scripts.picking import Candidate, Pick, Wish, charge, let_rest, pick
+from holdfast.store.scripts.starts import Allowance, allowance, note_starts, tell_opening
 from holdfast.store.statements import sql
 
 SUSPECT_PATIENCE_MS = 30_000
 MOST_SUSPECTS = 64
-
-
-class Candidate(Struct, frozen=True, gc=False):
-    """A job that may be claimed."""
-
-    number: int
-    id: str
-    job_type: str
-    queue: str
-    payload: str
-    attempts: int
-    subject_key: str | None
-    generation: int | None
-    timeout_ms: Millis | None
-    deadline: Millis | None
-    checkpoint: str | None
-    user_tag: str | None
-    trace_id: str | None
-    is_suspect: int
-    queued_at: Millis
-    template_id: str | None
-
-
-class WildCandidate(Candidate, frozen=True, gc=False):
-    """A job of a queue that was not asked for by name, with what decides between such queues."""
-
-    priority: int
-    created_at: Millis
-
-
-class LaneCandidate(WildCandidate, frozen=True, gc=False):
-    """A job with what decides between the lanes of its queue."""
-
-    position: int
 
 
 class Suspect(Struct, frozen=True, gc=False):
@@ -65,6 +34,9 @@ class Gates(Struct, frozen=True, gc=False):
 
     paused_at: Millis | None
     concurrency: int | None
+    rate_limit: int | None
+    rate_window_ms: Millis | None
+    opens_at: Millis | None
     running: int
     reservation: str | None
 
@@ -85,18 +57,22 @@ class Load(Struct, frozen=True, gc=False):
 
 
 class Free(Struct, frozen=True):
-    """How many jobs each queue may start now; of the wild ones, which share `wild_slots`, each at most so many."""
+    """How many jobs each queue may start now; of the wild ones, which share `wild_slots`, each at most so many.
+
+    `allowed` is what is known of those that have a rate.
+    """
 
     named: dict[str, int]
     wild: dict[str, int]
     wild_slots: int
+    allowed: dict[str, Allowance]
 
 
 def claim(tx: Tx, request: ClaimRequest, now: Millis) -> list[Claimed]:
     """At most `request.slots` jobs, each with a run of its own; the run id is the fencing token."""
     if request.slots <= 0 or not request.tasks:
         return []
-    free = _free_slots(tx, request)
+    free = _free_slots(tx, request, now)
     if not (free.named or free.wild):
         return []
     load = tx.one(sql.session_load, Load, session_id=request.session_id)
@@ -105,28 +81,34 @@ def claim(tx: Tx, request: ClaimRequest, now: Millis) -> list[Claimed]:
         return []
     tasks = msgspec.json.encode(request.tasks).decode()
     open_lanes = _open_lanes(tx, request)
-    candidates = _suspect_alone(tx, free, tasks, load, open_lanes, now)
-    if candidates is None:
-        candidates = _from_queues(tx, free, request, open_lanes, now)
-    return _hand_over(tx, candidates, request, now)
+    suspects = _suspect_alone(tx, free, tasks, load, open_lanes, now)
+    if suspects is not None:
+        return _hand_over(tx, suspects, request, free, now)
+    order, picks = _from_queues(tx, free, request, open_lanes, now)
+    claimed = _hand_over(tx, order, request, free, now)
+    for picked in picks:
+        charge(tx, picked)
+        let_rest(tx, picked)
+    return claimed
 
 
-def _free_slots(tx: Tx, request: ClaimRequest) -> Free:
+def _free_slots(tx: Tx, request: ClaimRequest, now: Millis) -> Free:
     """What each queue may start, by its own gates and by what the caller can take."""
     asked = {item.queue: item.slots for item in request.queues}
     wild_slots = asked.pop(ANY_QUEUE, 0)
     wild: dict[str, int] = {}
+    allowed: dict[str, Allowance] = {}
     if wild_slots > 0:
         # One that is named without a free slot is full, not wild.
         ready = sql.ready_command_queues if _wild_tasks(request) == (COMMAND,) else sql.ready_queues
         queues = [row["queue"] for row in tx.rows(ready) if row["queue"] not in asked]
-        wild = _through_gates(tx, dict.fromkeys(queues, wild_slots))
+        wild = _through_gates(tx, dict.fromkeys(queues, wild_slots), allowed, now)
     # The system's own queues are empty most of the time; whoever asks for them besides his own pays one step for each.
     asked = {name: n for name, n in asked.items() if not is_system_queue(name) or tx.value(sql.any_ready, queue=name)}
-    return Free(_through_gates(tx, asked), wild, wild_slots)
+    return Free(_through_gates(tx, asked, allowed, now), wild, wild_slots, allowed)
 
 
-def _through_gates(tx: Tx, asked: dict[str, int]) -> dict[str, int]:
+def _through_gates(tx: Tx, asked: dict[str, int], allowed: dict[str, Allowance], now: Millis) -> dict[str, int]:
     free = {}
     for queue, wanted in asked.items():
         if wanted <= 0:
@@ -136,9 +118,20 @@ def _through_gates(tx: Tx, asked: dict[str, int]) -> dict[str, int]:
         if gates.paused_at is not None or gates.reservation is not None:
             continue
         slots = wanted if gates.concurrency is None else min(wanted, gates.concurrency - gates.running)
+        if slots > 0 and gates.rate_limit is not None and gates.rate_window_ms is not None:
+            allowed[queue] = _allowed(tx, queue, Rate(gates.rate_limit, gates.rate_window_ms), gates.opens_at, now)
+            slots = min(slots, allowed[queue].free)
         if slots > 0:
             free[queue] = slots
     return free
+
+
+def _allowed(tx: Tx, queue: str, rate: Rate, told: Millis | None, now: Millis) -> Allowance:
+    """What a queue with a rate may start. Whoever finds it closed makes sure that all are woken when it opens."""
+    found = allowance(tx, queue, rate, now)
+    if found.opens_at is not None and found.opens_at != told:
+        tell_opening(tx, queue, found.opens_at)
+    return found
 
 
 def _open_lanes(tx: Tx, request: ClaimRequest) -> int:
@@ -167,77 +160,60 @@ def _suspect_alone(tx: Tx, free: Free, tasks: str, load: Load, open_lanes: int, 
     return None
 
 
-def _from_queues(tx: Tx, free: Free, request: ClaimRequest, open_lanes: int, now: Millis) -> list[Candidate]:
-    found: list[Candidate] = []
+def _from_queues(
+    tx: Tx, free: Free, request: ClaimRequest, open_lanes: int, now: Millis
+) -> tuple[list[Candidate], list[Pick]]:
+    """The jobs to hand over, in order, and what of each queue they are."""
+    order: list[Candidate] = []
+    picks: list[Pick] = []
     for queue, slots in free.named.items():
-        wanted = min(slots, request.slots - len(found))
+        wanted = min(slots, request.slots - len(order))
         if wanted <= 0:
             break
-        found += _heads(tx, Candidate, request.tasks, open_lanes, queue=queue, slots=wanted, now=now)
-    wanted = min(free.wild_slots, request.slots - len(found))
+        picks.append(pick(tx, Wish(queue, request.tasks, open_lanes, now), wanted))
+        order += picks[-1].jobs
+    wanted = min(free.wild_slots, request.slots - len(order))
     if wanted > 0 and free.wild:
         tasks = _wild_tasks(request)
-        heads = [
-            _heads(tx, WildCandidate, tasks, open_lanes, queue=queue, slots=min(slots, wanted), now=now)
-            for queue, slots in free.wild.items()
-        ]
-        found += _merged(heads, wanted)
-    return found
-
-
-C = TypeVar("C", bound=Candidate)
-
-
-def _heads(
-    tx: Tx, into: type[C], tasks: tuple[str, ...], open_lanes: int, *, queue: str, slots: int, now: Millis
-) -> Sequence[C]:
-    """The first jobs of a queue over the lanes that are open, in their common order."""
-    if open_lanes == PLAIN:
-        return _head_of_lane(tx, into, tasks, queue=queue, lane=PLAIN, slots=slots, now=now)
-    # What comes out has all that decides between lanes, and so all that anybody else asks for.
-    kind: type[Any] = LaneCandidate
-    found: list[Any] = []
-    for lane in range(PLAIN, open_lanes + 1):
-        if lane & open_lanes == lane:
-            found += _head_of_lane(tx, kind, tasks, queue=queue, lane=lane, slots=slots, now=now)
-    return sorted(found, key=_order_key)[:slots]
-
-
-def _head_of_lane(tx: Tx, into: type[C], tasks: tuple[str, ...], **lane: object) -> list[C]:
-    """The first jobs of a lane. Commands alone have an index of their own, so that nobody walks past other jobs."""
-    if tasks == (COMMAND,):
-        return tx.all(sql.claimable_commands, into, **lane)
-    return tx.all(sql.claimable, into, tasks=msgspec.json.encode(tasks).decode(), **lane)
-
-
-def _order_key(job: LaneCandidate) -> tuple[int, int, Millis, str]:
-    return (-job.priority, job.position, job.created_at, job.id)
+        wild = [pick(tx, Wish(queue, tasks, open_lanes, now), min(slots, wanted)) for queue, slots in free.wild.items()]
+        order += _merged(wild, wanted)
+        picks += wild
+    return order, picks
 
 
 def _wild_tasks(request: ClaimRequest) -> tuple[str, ...]:
     return request.tasks if request.wild_tasks is None else request.wild_tasks
 
 
-def _merged(queues: Iterable[Sequence[WildCandidate]], wanted: int) -> list[Candidate]:
-    """Each queue in its own order; between their heads, the higher priority and then the older job goes first."""
-    heads = [(_wild_key(queue[0]), 0, queue) for queue in queues if queue]
+def _merged(picks: Sequence[Pick], wanted: int) -> list[Candidate]:
+    """Each queue in its own order; between their heads, the higher priority and then the older job goes first.
+
+    What is left over goes back: the picks hold what was taken.
+    """
+    heads = [(_wild_key(picked.jobs[0]), 0, picked) for picked in picks if picked.jobs]
     heapq.heapify(heads)
     found: list[Candidate] = []
+    taken = dict.fromkeys((picked.queue for picked in picks), 0)
     while heads and len(found) < wanted:
-        _, at, queue = heads[0]
-        found.append(queue[at])
-        if at + 1 < len(queue):
-            heapq.heapreplace(heads, (_wild_key(queue[at + 1]), at + 1, queue))
+        _, at, picked = heads[0]
+        found.append(picked.jobs[at])
+        taken[picked.queue] = at + 1
+        if at + 1 < len(picked.jobs):
+            heapq.heapreplace(heads, (_wild_key(picked.jobs[at + 1]), at + 1, picked))
         else:
             heapq.heappop(heads)
+    for picked in picks:
+        del picked.jobs[taken[picked.queue] :]
     return found
 
 
-def _wild_key(job: WildCandidate) -> tuple[int, Millis, int]:
+def _wild_key(job: Candidate) -> tuple[int, Millis, int]:
     return (-job.priority, job.created_at, job.number)
 
 
-def _hand_over(tx: Tx, candidates: list[Candidate], request: ClaimRequest, now: Millis) -> list[Claimed]:
+def _hand_over(
+    tx: Tx, candidates: Sequence[Candidate], request: ClaimRequest, free: Free, now: Millis
+) -> list[Claimed]:
     if not candidates:
         return []
     claimed = [
@@ -278,4 +254,7 @@ def _hand_over(tx: Tx, candidates: list[Candidate], request: ClaimRequest, now: 
             for run, job in zip(claimed, candidates, strict=True)
         ],
     )
+    if free.allowed:
+        for queue, count in Counter(run.queue for run in claimed if run.queue in free.allowed).items():
+            note_starts(tx, free.allowed[queue], count, now)
     return claimed

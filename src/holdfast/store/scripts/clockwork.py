@@ -1,4 +1,5 @@
-"""What nobody has to ask for: due jobs become ready, jobs that waited too long end, events reach who waits for them."""
+"""What nobody has to ask for: due jobs become ready, jobs that waited too long end, events reach who waits for them,
+and queues that start only so many in a time go on."""
 
 from __future__ import annotations
 
@@ -33,10 +34,12 @@ def tick(tx: Tx, now: Millis, limit: int = BATCH, events: int = 1) -> Ticked:
         end_waiting(tx, row["id"], StateName.SKIPPED_TTL, "it was ready for longer than its time to live", now)
     promoted = tx.rows(sql.promote_due, now=now, limit=limit)
     tx.changes.ready.update(row["queue"] for row in promoted)
+    opened = tx.rows(sql.open_queues, now=now)
+    tx.changes.ready.update(row["name"] for row in opened)
     expire_due(tx, now)
     reached = spread(tx, now, events=events)
     most = max(len(late), len(stale), len(promoted))
-    return Ticked(len(promoted) + reached, len(late) + len(stale), most >= limit or reached > 0)
+    return Ticked(len(promoted) + len(opened) + reached, len(late) + len(stale), most >= limit or reached > 0)
 
 
 def next_moment(tx: Tx) -> Millis | None:

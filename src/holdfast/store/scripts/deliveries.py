@@ -14,7 +14,7 @@ from holdfast.core.requests import NewJob
 from holdfast.core.timing import FAR_FUTURE
 from holdfast.core.webhook import SCHEDULE, TEST_EVENT, WEBHOOK, WEBHOOK_QUEUE, Delivery, key_of
 from holdfast.store.engine import Tx
-from holdfast.store.scripts.enqueue import enqueue
+from holdfast.store.scripts.enqueue import take_in
 from holdfast.store.scripts.look import find_row as find_job_row
 from holdfast.store.scripts.webhook_rows import WebhookRow, find_row
 from holdfast.store.statements import sql
@@ -127,7 +127,7 @@ def _enqueue(tx: Tx, webhook_id: str, payload: str, trigger: dict[str, str], now
         policy=SCHEDULE,
         trigger=msgspec.json.encode(trigger).decode(),
     )
-    enqueue(tx, [job], now)
+    take_in(tx, [job], now)
     return job.id
 
 

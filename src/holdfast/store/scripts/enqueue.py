@@ -8,15 +8,16 @@ from typing import Any
 from msgspec import structs
 
 from holdfast.core.group import GroupMode
-from holdfast.core.job import TERMINAL, Millis, StateName
-from holdfast.core.order import next_position
+from holdfast.core.job import TERMINAL, WAITING, Millis, StateName
 from holdfast.core.requests import Enqueued, NewJob
 from holdfast.core.timing import first_state
 from holdfast.store.engine import Tx
+from holdfast.store.scripts.door import Door
 from holdfast.store.scripts.endings import GROUP_RULE, announce_ended, group_key
 from holdfast.store.scripts.group_events import tell_groups
 from holdfast.store.scripts.groups import find_group
 from holdfast.store.scripts.job_events import tell_ended
+from holdfast.store.scripts.lines import Lines
 from holdfast.store.scripts.look import Link
 from holdfast.store.scripts.placing import Condition, Placing, find_place
 from holdfast.store.statements import sql
@@ -27,8 +28,16 @@ def enqueue(tx: Tx, jobs: Sequence[NewJob], now: Millis, repeated: bool = False)
 
     `repeated`: an earlier call with the same ids may have come through; what it stored is the answer.
     """
-    batch = Batch(tx, now)
-    answers = [(_stored(tx, job) if repeated else None) or batch.add(job) for job in jobs]
+    return _all_in(Batch(tx, now, Door(tx, now)), jobs, tx if repeated else None)
+
+
+def take_in(tx: Tx, jobs: Sequence[NewJob], now: Millis, repeated: bool = False) -> list[Enqueued]:
+    """As `enqueue`, for jobs that come in whether there is room for them or not."""
+    return _all_in(Batch(tx, now, None), jobs, tx if repeated else None)
+
+
+def _all_in(batch: Batch, jobs: Sequence[NewJob], among: Tx | None) -> list[Enqueued]:
+    answers = [(None if among is None else _stored(among, job)) or batch.add(job) for job in jobs]
     batch.close()
     return answers
 
@@ -41,12 +50,13 @@ def _stored(tx: Tx, job: NewJob) -> Enqueued | None:
 class Batch:
     """Rows on their way into the store, written together as long as no later job has to see them."""
 
-    def __init__(self, tx: Tx, now: Millis) -> None:
+    def __init__(self, tx: Tx, now: Millis, door: Door | None) -> None:
         self._tx = tx
         self._now = now
+        self._door = door
         self._rows: list[dict[str, Any]] = []
-        self._highest: dict[tuple[str, int], int | None] = {}
         self._conditions: list[dict[str, Any]] = []
+        self._lines = Lines(tx, door)
         self._parallel: dict[str, bool] = {}
         self._tails: dict[str, tuple[str, int]] = {}
         self._ended: list[str] = []
@@ -61,6 +71,9 @@ class Batch:
                 self._remember_tail(job, quick, answer.state)
             return answer
         self.flush()
+        self._lines.meet(job)  # Before anything is pushed aside for it, so that the door knows who waited then.
+        if self._door is not None:
+            self._door.only_plain = False
         placing = find_place(self._tx, job, self._now)
         if isinstance(placing, Enqueued):
             return placing
@@ -75,8 +88,10 @@ class Batch:
         return answer
 
     def close(self) -> None:
-        """Write the rest, and tell of what came too late, and of groups whose members have all ended."""
+        """Write the rest, see whether there is room for all of it, and tell of what came too late, and of groups."""
         self.flush()
+        if self._door is not None:
+            self._door.close()
         if self._late:
             tell_ended(self._tx, self._late, self._now)
         if self._ended or self._late:
@@ -135,10 +150,14 @@ class Batch:
         self._rows.append(self._row(job, placing, state, due))
         if placing.conditions:
             self._conditions += [structs.asdict(condition) | {"job_id": job.id} for condition in placing.conditions]
+        if self._door is not None and self._door.is_guarding and state in WAITING:
+            self._door.count(job)
         return Enqueued(job.id, state, placing.generation)
 
     def _row(self, job: NewJob, placing: Placing, state: StateName, due: Millis | None) -> dict[str, Any]:
-        policy = job.policy
+        position = self._lines.next_position(job)
+        usual = self._lines.usual(job.queue)
+        policy = job.policy or usual.policy
         return {
             "id": job.id,
             "queue": job.queue,
@@ -146,7 +165,7 @@ class Batch:
             "subject_key": job.subject,
             "generation": placing.generation,
             "priority": job.priority,
-            "position": self._next_position(job.queue, job.priority),
+            "position": position,
             "state": state.value,
             "created_at": self._now,
             "queued_at": self._now if state is StateName.QUEUED else None,
@@ -163,7 +182,7 @@ class Batch:
             "backoff_cap_ms": policy.cap_ms,
             "deadline": job.deadline,
             "ttl_ms": job.ttl_ms,
-            "timeout_ms": job.timeout_ms,
+            "timeout_ms": usual.timeout_ms if job.timeout_ms is None else job.timeout_ms,
             "schedule_type": _schedule_type(job),
             "scheduled_at": due,
             "schedule_delay_ms": job.delay_ms,
@@ -183,13 +202,6 @@ class Batch:
             "fire_time": job.fire_time,
             "retry_of": placing.retry_of,
         }
-
-    def _next_position(self, queue: str, priority: int) -> int:
-        lane = (queue, priority)
-        if lane not in self._highest:
-            self._highest[lane] = self._tx.value(sql.highest_position, queue=queue, priority=priority)
-        place = self._highest[lane] = next_position(self._highest[lane])
-        return place
 
 
 def _schedule_type(job: NewJob) -> str:

@@ -26,6 +26,7 @@ from holdfast.core.schedule import (
 )
 from holdfast.store.engine import Tx
 from holdfast.store.rows import JobRow
+from holdfast.store.scripts.door import how_many_fit
 from holdfast.store.scripts.endings import end_waiting
 from holdfast.store.scripts.enqueue import enqueue
 from holdfast.store.scripts.events import publish
@@ -159,6 +160,8 @@ def _fire(tx: Tx, row: ScheduleRow, volley: Volley, now: Millis) -> tuple[int, i
     earlier = _earlier(tx, row) if fresh else []
     jobs = _without_overlap(Overlap(row.overlap), fresh, bool(earlier))
     skipped += _left_out(SkipReason.OVERLAP, fresh, jobs)
+    wanted, jobs = jobs, jobs[: how_many_fit(tx, jobs)]
+    skipped += _left_out(SkipReason.QUEUE_FULL, wanted, jobs)
     is_first = tx.run(
         sql.settle_ticks,
         id=row.id,

@@ -17,6 +17,7 @@ from holdfast.store.scripts.endings import GROUP_RULE, after_key, group_key
 from holdfast.store.scripts.enqueue import Batch, enqueue
 from holdfast.store.scripts.events import register_pattern
 from holdfast.store.scripts.groups import Group, MemberRow, create_group, look_up_group
+from holdfast.store.scripts.letters import ClosedAs, close_letter
 from holdfast.store.scripts.look import last_link
 from holdfast.store.scripts.placing import Condition, Placing
 from holdfast.store.scripts.retry import made_anew
@@ -77,7 +78,7 @@ def retry_group(tx: Tx, group_id: str, now: Millis) -> list[Enqueued]:
     is_sequential = group.mode == GroupMode.SEQUENTIAL
     if is_sequential and tx.value(sql.group_is_live, group_id=group.id):
         raise Conflict(f"group {group.name or group.id} still goes on, in order; wait until it has ended, or cancel it")
-    batch, answers = Batch(tx, now), list[Enqueued]()
+    batch, answers = Batch(tx, now, None), list[Enqueued]()
     before: JobId | None = None
     for member in _members(tx, group.id):
         state = StateName(member.state)
@@ -95,6 +96,7 @@ def retry_group(tx: Tx, group_id: str, now: Millis) -> list[Enqueued]:
         )
         again = _again(tx, member)
         answers.append(batch.place(again, placing))
+        close_letter(tx, member.id, ClosedAs.RETRIED, now, retried_as=again.id)
         if is_sequential:
             before = again.id
     batch.close()

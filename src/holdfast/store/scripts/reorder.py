@@ -14,14 +14,14 @@ from holdfast.store.statements import sql
 def move_to_top(tx: Tx, job_id: JobId) -> None:
     """Ahead of every ready job of its queue and priority."""
     job = _waiting(tx, job_id)
-    lowest = tx.value(sql.lowest_position, queue=job.queue, priority=job.priority)
+    lowest = tx.value(sql.lowest_position, queue=job.queue, tenant=job.tenant, priority=job.priority)
     _place(tx, job, job.priority, between(None, lowest))
 
 
 def move_to_bottom(tx: Tx, job_id: JobId) -> None:
     """Behind every ready job of its queue and priority."""
     job = _waiting(tx, job_id)
-    _place(tx, job, job.priority, _end_of(tx, job.queue, job.priority))
+    _place(tx, job, job.priority, _end_of(tx, job, job.priority))
 
 
 def move_before(tx: Tx, job_id: JobId, other_id: JobId) -> None:
@@ -38,7 +38,7 @@ def set_priority(tx: Tx, job_id: JobId, priority: int) -> None:
     """Give a waiting job another priority, behind those that have it already."""
     job = _waiting(tx, job_id)
     if job.priority != priority:
-        _place(tx, job, priority, _end_of(tx, job.queue, priority))
+        _place(tx, job, priority, _end_of(tx, job, priority))
 
 
 def edit_payload(tx: Tx, job_id: JobId, payload: str) -> None:
@@ -47,9 +47,10 @@ def edit_payload(tx: Tx, job_id: JobId, payload: str) -> None:
     tx.run(sql.edit_payload, id=job.id, payload=payload)
 
 
-def renormalise(tx: Tx, queue: str, priority: int) -> int:
+def renormalise(tx: Tx, queue: str, tenant: str, priority: int) -> int:
     """Positions a gap apart again, in the same order."""
-    numbers = [row["number"] for row in tx.rows(sql.queue_in_order, queue=queue, priority=priority)]
+    line = {"queue": queue, "tenant": tenant, "priority": priority}
+    numbers = [row["number"] for row in tx.rows(sql.queue_in_order, **line)]
     places = zip(numbers, renumber(len(numbers)), strict=True)
     tx.run_many(sql.set_position, [{"number": number, "position": place} for number, place in places])
     return len(numbers)
@@ -63,23 +64,28 @@ def _move_beside(tx: Tx, job_id: JobId, other_id: JobId, *, before: bool) -> Non
         raise InvalidInput(
             f"job {job_id!r} is in queue {job.queue!r}, job {other_id!r} in {other.queue!r}; order is within a queue"
         )
+    if job.tenant != other.tenant:
+        raise InvalidInput(
+            f"job {job_id!r} is of tenant {job.tenant!r}, job {other_id!r} of {other.tenant!r}; "
+            "order is within a tenant, and tenants take turns"
+        )
     place = _gap_beside(tx, other, before=before)
     if place is None:
-        renormalise(tx, other.queue, other.priority)
+        renormalise(tx, other.queue, other.tenant, other.priority)
         place = _gap_beside(tx, _waiting(tx, other_id), before=before)
     _place(tx, job, other.priority, place)
 
 
 def _gap_beside(tx: Tx, other: JobRow, *, before: bool) -> int | None:
-    lane = {"queue": other.queue, "priority": other.priority}
+    lane = {"queue": other.queue, "tenant": other.tenant, "priority": other.priority}
     place = {"position": other.position, "created_at": other.created_at, "id": other.id}
     if before:
         return between(tx.value(sql.neighbour_before, **lane, **place), other.position)
     return between(other.position, tx.value(sql.neighbour_after, **lane, **place))
 
 
-def _end_of(tx: Tx, queue: str, priority: int) -> int:
-    return next_position(tx.value(sql.highest_position, queue=queue, priority=priority))
+def _end_of(tx: Tx, job: JobRow, priority: int) -> int:
+    return next_position(tx.value(sql.highest_position, queue=job.queue, tenant=job.tenant, priority=priority))
 
 
 def _place(tx: Tx, job: JobRow, priority: int, position: int | None) -> None:

@@ -13,7 +13,8 @@ from holdfast.core.job import TERMINAL, JobId, Millis
 from holdfast.core.requests import Dependency, Enqueued, NewJob
 from holdfast.store.engine import Tx
 from holdfast.store.rows import JobRow, policy_of
-from holdfast.store.scripts.enqueue import enqueue
+from holdfast.store.scripts.enqueue import take_in
+from holdfast.store.scripts.letters import ClosedAs, close_letter
 from holdfast.store.scripts.look import find_row, last_link
 from holdfast.store.scripts.predecessors import predecessors
 from holdfast.store.statements import sql
@@ -30,7 +31,8 @@ def retry_job(tx: Tx, job_id: JobId, now: Millis, priority: int | None = None, n
     again = structs.replace(
         again, priority=job.priority if priority is None else priority, after=_after(tx, job, again.payload)
     )
-    [answer] = enqueue(tx, [again], now, repeated=new_id is not None)
+    [answer] = take_in(tx, [again], now, repeated=new_id is not None)
+    close_letter(tx, job.id, ClosedAs.RETRIED, now, retried_as=answer.id)
     return answer
 
 

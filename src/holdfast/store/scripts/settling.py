@@ -17,6 +17,7 @@ from holdfast.store.engine import Tx
 from holdfast.store.rows import OwnedRow, policy_of, tries_of
 from holdfast.store.scripts.endings import after_key, announce_ended, group_key
 from holdfast.store.scripts.job_events import tell_runs
+from holdfast.store.scripts.letters import letter_row
 from holdfast.store.statements import Statement, sql
 
 
@@ -65,6 +66,7 @@ def write_settlements(tx: Tx, decided: Sequence[Decided], now: Millis) -> list[S
     for statement in (
         sql.close_run,
         sql.end_job,
+        sql.insert_dead_letter,
         sql.send_job_back,
         sql.continue_job,
         sql.repoint_dependents,
@@ -121,6 +123,8 @@ def _plan(
         case End(result=result, error_code=code):
             rows[sql.end_job].append(row | {"error_code": code, "result": result or _summary(item)})
             ended.append((job.job_id, state))
+            if state is StateName.FAILED:
+                rows[sql.insert_dead_letter] += letter_row(job.job_id, job.queue, then, item.settlement.failure, now)
         case Wait(until=until):
             rows[sql.send_job_back].append(row | {"until": until})
             tx.changes.due = True

@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from holdfast.core.job import Millis, StateName
+from holdfast.core.subject import DEFAULT_TENANT
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.look import counts
-from holdfast.store.scripts.queues import list_queues
+from holdfast.store.scripts.queues import Queue, list_queues
 from holdfast.store.scripts.sessions import running_sessions
 from holdfast.store.scripts.workers import list_workers
 from holdfast.store.statements import sql
 
 WINDOW_MS = 10_000
 MOST_COUNTED = 1_000_000
+MOST_TENANTS = 64
 MOST_QUEUES = 1_000
 
 
-class QueueStats(Struct, frozen=True, kw_only=True):
-    """A queue: its jobs by state, its limits, and since when the job that is next has been ready."""
+class QueueStats(Queue, frozen=True, kw_only=True):
+    """A queue: what is set for it, its jobs by state, and since when the job that is next has been ready."""
 
-    name: str
     jobs: dict[StateName, int]
     ready_since: Millis | None = None
-    concurrency: int | None = None
-    paused_at: Millis | None = None
-    pause_reason: str | None = None
 
 
 class Stats(Struct, frozen=True, kw_only=True):
@@ -52,20 +50,11 @@ def stats(tx: Tx, now: Millis) -> Stats:
         in_all[state] = in_all.get(state, 0) + count.jobs
     settings = {queue.name: queue for queue in list_queues(tx)}
     ready = [name for name, jobs in by_queue.items() if jobs.get(StateName.QUEUED)][:MOST_QUEUES]
-    since: dict[str, Millis] = {name: tx.value(sql.ready_since, queue=name) for name in ready}
+    since = {name: _ready_since(tx, name) for name in ready}
     queues = []
     for name in sorted(by_queue.keys() | settings.keys()):
-        own = settings.get(name)
-        queues.append(
-            QueueStats(
-                name=name,
-                jobs=by_queue.get(name, {}),
-                ready_since=since.get(name),
-                concurrency=None if own is None else own.concurrency,
-                paused_at=None if own is None else own.paused_at,
-                pause_reason=None if own is None else own.pause_reason,
-            )
-        )
+        own = structs.asdict(settings.get(name) or Queue(name=name))
+        queues.append(QueueStats(**own, jobs=by_queue.get(name, {}), ready_since=since.get(name)))
     workers = list_workers(tx)
     ended: int = tx.value(sql.count_ended_since, since=now - WINDOW_MS, most=MOST_COUNTED)
     return Stats(
@@ -79,3 +68,10 @@ def stats(tx: Tx, now: Millis) -> Stats:
         slots=sum(worker.slots for worker in workers),
         running=in_all.get(StateName.RUNNING, 0),
     )
+
+
+def _ready_since(tx: Tx, queue: str) -> Millis | None:
+    """Since when the next job of a queue has been ready, as far as its first tenants tell."""
+    names = {DEFAULT_TENANT, *(row["tenant"] for row in tx.rows(sql.first_tenants, queue=queue, limit=MOST_TENANTS))}
+    found = (tx.value(sql.ready_since, queue=queue, tenant=name) for name in sorted(names))
+    return min((moment for moment in found if moment is not None), default=None)

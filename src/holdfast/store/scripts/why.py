@@ -8,11 +8,13 @@ from msgspec import Struct
 from holdfast.core.event import EVENT
 from holdfast.core.gates import Closed, Place, Reserved, Verdict, World, look
 from holdfast.core.job import Job, JobId, Millis, StateName
+from holdfast.core.rate import Rate
 from holdfast.core.requests import ANY_QUEUE
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.look import find_last
 from holdfast.store.scripts.machines import list_machines
 from holdfast.store.scripts.scopes import Reservation, find_reservation, overlap
+from holdfast.store.scripts.starts import Allowance, allowance
 from holdfast.store.statements import sql
 
 
@@ -63,6 +65,8 @@ class Facts(Struct, frozen=True):
     paused_at: Millis | None
     pause_reason: str | None
     concurrency: int | None
+    rate_limit: int | None
+    rate_window_ms: Millis | None
     running: int
     busy_with: JobId | None
     is_suspect: int
@@ -136,6 +140,7 @@ def why(tx: Tx, job_id: JobId, now: Millis) -> Why:
     everybody = [offer for offer in tx.all(sql.offers, OfferRow) if offer.offers(job.task)]
     offers = [offer for offer in everybody if offer.serves(job)]
     conditions = tx.all(sql.open_conditions_of_job, OpenCondition, job_id=job.id)
+    allowed = _allowance(tx, job, facts, now)
     world = World(
         now=now,
         waits_for=tuple(row.key.partition(":")[2] for row in conditions if not row.is_of_event),
@@ -147,6 +152,9 @@ def why(tx: Tx, job_id: JobId, now: Millis) -> Why:
         ran_out=None if facts.reservation is not None else _reserved(tx, facts.ran_out),
         concurrency=facts.concurrency,
         running=facts.running,
+        rate=None if allowed is None else allowed.rate,
+        started=0 if allowed is None else allowed.starts.in_window,
+        rate_opens_at=None if allowed is None else allowed.opens_at,
         is_offered=bool(offers),
         offered_on=() if offers else _queues_of(everybody),
         busy_with=facts.busy_with,
@@ -161,6 +169,12 @@ def why(tx: Tx, job_id: JobId, now: Millis) -> Why:
 def _queues_of(offers: list[OfferRow]) -> tuple[str, ...]:
     """The queues that these serve."""
     return tuple(sorted({queue for offer in offers for queue in msgspec.json.decode(offer.queues)}))
+
+
+def _allowance(tx: Tx, job: Job, facts: Facts, now: Millis) -> Allowance | None:
+    if facts.rate_limit is None or facts.rate_window_ms is None:
+        return None
+    return allowance(tx, job.queue, Rate(facts.rate_limit, facts.rate_window_ms), now)
 
 
 def _event_attributes(conditions: list[OpenCondition]) -> dict[str, str] | None:

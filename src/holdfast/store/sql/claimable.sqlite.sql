@@ -1,8 +1,8 @@
--- The head of one lane of a queue: ready jobs of the offered tasks whose subject is not busy, in order.
+-- The head of one tenant's line in a lane of a queue: ready jobs of the offered tasks whose subject is not busy, in order.
 SELECT number, id, job_type, queue, payload, attempts, subject_key, generation, timeout_ms, deadline, checkpoint,
-  user_tag, trace_id, is_suspect, queued_at, template_id, priority, position, created_at
+  user_tag, trace_id, is_suspect, queued_at, template_id, priority, position, created_at, tenant
 FROM jobs
-WHERE state = 'QUEUED' AND queue = :queue AND lane = :lane AND is_suspect = 0
+WHERE state = 'QUEUED' AND queue = :queue AND lane = :lane AND tenant = :tenant AND is_suspect = 0
   AND job_type IN (SELECT value FROM json_each(:tasks))
   AND (deadline IS NULL OR deadline > :now)
   AND (ttl_ms IS NULL OR queued_at + ttl_ms > :now)

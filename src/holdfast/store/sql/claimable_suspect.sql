@@ -1,6 +1,6 @@
 -- One suspect, if nothing else holds it.
 SELECT number, id, job_type, queue, payload, attempts, subject_key, generation, timeout_ms, deadline, checkpoint,
-  user_tag, trace_id, is_suspect, queued_at, template_id
+  user_tag, trace_id, is_suspect, queued_at, template_id, priority, position, created_at, tenant
 FROM jobs
 WHERE number = :number AND state = 'QUEUED' AND (lane & :open_lanes) = lane
   AND (deadline IS NULL OR deadline > :now)

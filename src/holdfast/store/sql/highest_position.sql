@@ -1,5 +1,5 @@
--- The last place in a queue at one priority, over all lanes.
+-- The last place of a tenant in a queue at one priority, over all lanes.
 SELECT max((
   SELECT max(position) FROM jobs
-  WHERE state = 'QUEUED' AND queue = :queue AND jobs.lane = lanes.lane AND priority = :priority))
+  WHERE state = 'QUEUED' AND queue = :queue AND jobs.lane = lanes.lane AND tenant = :tenant AND priority = :priority))
 FROM (SELECT 0 AS lane UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3) AS lanes

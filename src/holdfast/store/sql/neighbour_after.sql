@@ -1,7 +1,7 @@
 -- The place of the ready job behind another one, over all lanes. Two jobs may share a place, so the whole order counts.
 SELECT min((
   SELECT position FROM jobs
-  WHERE state = 'QUEUED' AND queue = :queue AND jobs.lane = lanes.lane AND priority = :priority
+  WHERE state = 'QUEUED' AND queue = :queue AND jobs.lane = lanes.lane AND tenant = :tenant AND priority = :priority
     AND (position, created_at, id) > (:position, :created_at, :id)
   ORDER BY position, created_at, id LIMIT 1))
 FROM (SELECT 0 AS lane UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3) AS lanes

@@ -11,5 +11,7 @@ SELECT min(moment) FROM (
   UNION ALL
   SELECT min(expires_at) FROM direct_reservations WHERE status = 'WAITING'
   UNION ALL
+  SELECT min(opens_at) FROM queues WHERE opens_at IS NOT NULL
+  UNION ALL
   SELECT CASE WHEN EXISTS (SELECT 1 FROM events WHERE is_spreading = 1) THEN 0 END
 ) AS moments

@@ -1,6 +1,6 @@
 -- What decides whether a queue may start anything now.
 SELECT
-  (SELECT paused_at FROM queues WHERE name = :queue) AS paused_at,
-  (SELECT concurrency FROM queues WHERE name = :queue) AS concurrency,
+  q.paused_at, q.concurrency, q.rate_limit, q.rate_window_ms, q.opens_at,
   (SELECT count(*) FROM jobs WHERE state = 'RUNNING' AND state <> 'QUEUED' AND queue = :queue) AS running,
   (SELECT id FROM direct_reservations WHERE status = 'ACTIVE' AND scope IN ('*', :queue) LIMIT 1) AS reservation
+FROM (SELECT 1 AS one) AS asked LEFT JOIN queues AS q ON q.name = :queue

@@ -1,12 +1,12 @@
--- All that waits at one priority of a queue, ready or not, and what runs, which may come back to its old place.
+-- All that waits at one priority of a tenant in a queue, ready or not, and what runs, which may come back to its old place.
 SELECT number FROM (
   SELECT number, position, created_at, id FROM jobs
-  WHERE state = 'QUEUED' AND queue = :queue AND lane IN (0, 1, 2, 3) AND priority = :priority
+  WHERE state = 'QUEUED' AND queue = :queue AND lane IN (0, 1, 2, 3) AND tenant = :tenant AND priority = :priority
   UNION ALL
   SELECT number, position, created_at, id FROM jobs
-  WHERE state = 'SCHEDULED' AND state <> 'QUEUED' AND queue = :queue AND priority = :priority
+  WHERE state = 'SCHEDULED' AND state <> 'QUEUED' AND queue = :queue AND tenant = :tenant AND priority = :priority
   UNION ALL
   SELECT number, position, created_at, id FROM jobs
-  WHERE state = 'RUNNING' AND state <> 'QUEUED' AND queue = :queue AND priority = :priority
+  WHERE state = 'RUNNING' AND state <> 'QUEUED' AND queue = :queue AND tenant = :tenant AND priority = :priority
 ) AS waiting
 ORDER BY position, created_at, id

@@ -1,6 +1,6 @@
 -- What the gates of one job depend on, beside the job itself.
 SELECT
-  q.paused_at, q.pause_reason, q.concurrency,
+  q.paused_at, q.pause_reason, q.concurrency, q.rate_limit, q.rate_window_ms,
   (SELECT count(*) FROM jobs WHERE state = 'RUNNING' AND state <> 'QUEUED' AND queue = j.queue) AS running,
   (SELECT busy.id FROM jobs AS busy
    WHERE busy.state = 'RUNNING' AND busy.job_type = j.job_type AND busy.subject_key = j.subject_key

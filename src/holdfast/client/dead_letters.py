@@ -1,0 +1,134 @@
+"""Dead letters: what failed for good, by what it failed of. Every blocking call has an awaitable twin."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from holdfast.client.caller import what_triggers
+from holdfast.client.options import JobRef, check_priority, id_of
+from holdfast.client.store_access import StoreAccess
+from holdfast.core.errors import InvalidInput
+from holdfast.core.limits import MAX_INT, check_int, check_label, shown
+from holdfast.store.scripts import dead_letters, letters, look
+from holdfast.store.scripts.dead_letters import AT_ONCE, Closing, DeadLetterJobs, DeadLetterPage
+from holdfast.store.scripts.letters import Letter
+
+MOST_PER_PAGE = 1_000
+LONGEST_REASON = 1_000
+
+_FINGERPRINT = re.compile("f[0-9a-f]{12}", re.ASCII)
+
+
+class DeadLetterCalls:
+    """The part of `Holdfast` that deals with jobs that failed for good."""
+
+    _access: StoreAccess
+
+    def dead_letters(self, *, limit: int = 50, cursor: str | None = None) -> DeadLetterPage:
+        """What failed for good and nobody has dealt with: a line for each fingerprint, what was seen last first."""
+        return self._access.read(dead_letters.list_dead_letters, *_page(limit, cursor))
+
+    async def adead_letters(self, *, limit: int = 50, cursor: str | None = None) -> DeadLetterPage:
+        """The awaitable twin of `dead_letters`."""
+        return await self._access.aread(dead_letters.list_dead_letters, *_page(limit, cursor))
+
+    def dead_letters_of(self, fingerprint: str, *, limit: int = 50, cursor: str | None = None) -> DeadLetterJobs:
+        """The letters of one fingerprint, with a page of their jobs, newest first."""
+        return self._access.read(dead_letters.find_dead_letters, _fingerprint(fingerprint), *_page(limit, cursor))
+
+    async def adead_letters_of(self, fingerprint: str, *, limit: int = 50, cursor: str | None = None) -> DeadLetterJobs:
+        """The awaitable twin of `dead_letters_of`."""
+        wanted = (_fingerprint(fingerprint), *_page(limit, cursor))
+        return await self._access.aread(dead_letters.find_dead_letters, *wanted)
+
+    def dead_letter(self, job: JobRef | int) -> Letter:
+        """What one job left that failed for good, and who has dealt with it since. NotFound if it left nothing."""
+        found = self._access.read(look.find_job, _ref(job))
+        return self._access.read(letters.letter_of, found.id)
+
+    async def adead_letter(self, job: JobRef | int) -> Letter:
+        """The awaitable twin of `dead_letter`."""
+        found = await self._access.aread(look.find_job, _ref(job))
+        return await self._access.aread(letters.letter_of, found.id)
+
+    def retry_dead_letters(self, fingerprint: str, *, priority: int | None = None) -> Closing:
+        """Run every job of a fingerprint again, as a new one, in the order in which they were enqueued.
+
+        Those whose subject has a newer generation are taken from the list without running again. What fails again is
+        a new letter; what goes well is not heard of again.
+        """
+        steps = Steps(dead_letters.retry_dead_letters, self.dead_letters_of(fingerprint, limit=1))
+        while steps.more:
+            steps.add(self._access.write(*steps.next(self._access.now(), _priority(priority))))
+        self._access.enqueued()
+        return steps.closing
+
+    async def aretry_dead_letters(self, fingerprint: str, *, priority: int | None = None) -> Closing:
+        """The awaitable twin of `retry_dead_letters`."""
+        steps = Steps(dead_letters.retry_dead_letters, await self.adead_letters_of(fingerprint, limit=1))
+        while steps.more:
+            steps.add(await self._access.awrite(*steps.next(self._access.now(), _priority(priority))))
+        await self._access.aenqueued()
+        return steps.closing
+
+    def discard_dead_letters(self, fingerprint: str, *, reason: str | None = None) -> Closing:
+        """Take every letter of a fingerprint from the list. The jobs stay as they are, with who did it and why."""
+        steps = Steps(dead_letters.discard_dead_letters, self.dead_letters_of(fingerprint, limit=1))
+        while steps.more:
+            steps.add(self._access.write(*steps.next(self._access.now(), _reason(reason))))
+        return steps.closing
+
+    async def adiscard_dead_letters(self, fingerprint: str, *, reason: str | None = None) -> Closing:
+        """The awaitable twin of `discard_dead_letters`."""
+        steps = Steps(dead_letters.discard_dead_letters, await self.adead_letters_of(fingerprint, limit=1))
+        while steps.more:
+            steps.add(await self._access.awrite(*steps.next(self._access.now(), _reason(reason))))
+        return steps.closing
+
+
+class Steps:
+    """An action on all that was there when it began, a few at a time, so that nobody else has to wait long."""
+
+    def __init__(self, action: Callable[..., Closing], found: DeadLetterJobs) -> None:
+        self._action = action
+        self._fingerprint = found.letters.fingerprint
+        # What fails again meanwhile has a higher number.
+        self.closing = Closing(0, 0, more=True, upto=found.letters.example.number)
+
+    @property
+    def more(self) -> bool:
+        """Whether another step is needed."""
+        return self.closing.more
+
+    def next(self, now: int, how: Any) -> tuple[Any, ...]:
+        """The next step, as the store takes it."""
+        return (self._action, self._fingerprint, now, how, self.closing.upto, AT_ONCE, what_triggers())
+
+    def add(self, step: Closing) -> None:
+        """Count what a step has done."""
+        done = self.closing
+        self.closing = Closing(done.jobs + step.jobs, done.outdated + step.outdated, step.more, done.upto)
+
+
+def _fingerprint(value: object) -> str:
+    if not isinstance(value, str) or not _FINGERPRINT.fullmatch(value):
+        raise InvalidInput(f"{shown(value)} is not a fingerprint: use one of those that the list of dead letters shows")
+    return value
+
+
+def _page(limit: int, cursor: str | None) -> tuple[int, str | None]:
+    return check_int("limit", limit, 1, MOST_PER_PAGE), None if cursor is None else check_label("cursor", cursor)
+
+
+def _ref(job: JobRef | int) -> str | int:
+    return check_int("job", job, 1, MAX_INT) if isinstance(job, int) else id_of(job)
+
+
+def _priority(value: int | None) -> int | None:
+    return None if value is None else check_priority(value)
+
+
+def _reason(value: str | None) -> str | None:
+    return None if value is None else check_label("reason", value, LONGEST_REASON)

@@ -1,0 +1,79 @@
+"""What can be set for a queue, and who makes room when it is full."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+
+from msgspec import Struct
+
+from holdfast.core.job import JobId, Millis
+from holdfast.core.retry import RetryPolicy
+
+SHED_CODE = "ERR_SHED"
+MOST_WAITING = 1_000_000_000
+
+
+class Overflow(StrEnum):
+    """What a full queue does: refuse the newcomer, or end waiting jobs of lower priority to make room for it."""
+
+    REJECT = "reject"
+    SHED = "shed"
+
+
+class QueueClass(StrEnum):
+    """How much the jobs of a queue burden the machine."""
+
+    LIGHT = "light"
+    HEAVY = "heavy"
+
+
+class QueueSetting(StrEnum):
+    """What can be set back to its default."""
+
+    CONCURRENCY = "concurrency"
+    RATE = "rate"
+    MAX_LENGTH = "max_length"
+    OVERFLOW = "overflow"
+    QUEUE_CLASS = "queue_class"
+    RETRY = "retry"
+    TIMEOUT = "timeout"
+
+
+class QueueChanges(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What is to be different about a queue; None leaves it as it is, and `clear` names what gets its default back.
+
+    `retry` and `timeout_ms` are for jobs that say nothing themselves. A rate has both a limit and a window.
+    """
+
+    concurrency: int | None = None
+    rate_limit: int | None = None
+    rate_window_ms: Millis | None = None
+    max_length: int | None = None
+    overflow: Overflow | None = None
+    queue_class: QueueClass | None = None
+    retry: RetryPolicy | None = None
+    timeout_ms: Millis | None = None
+    clear: tuple[QueueSetting, ...] = ()
+
+
+class Waiting(Struct, frozen=True, gc=False):
+    """A waiting job that might make room."""
+
+    id: JobId
+    priority: int
+    number: int
+
+
+def make_room(newcomers: Sequence[int], waiting: Sequence[Waiting], needed: int) -> list[Waiting] | None:
+    """Who has to go so that `needed` of the newcomers, known by their priorities, fit in; None: they do not.
+
+    Those of the lowest priority go, the newest first, each for a newcomer of a higher priority than its own.
+    """
+    if needed > len(newcomers):
+        return None
+    victims = sorted(waiting, key=lambda job: (job.priority, -job.number))[:needed]
+    if len(victims) < needed:
+        return None
+    risers = sorted(newcomers)[len(newcomers) - needed :]
+    return victims if all(job.priority < riser for job, riser in zip(victims, risers, strict=True)) else None

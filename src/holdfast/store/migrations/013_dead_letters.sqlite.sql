@@ -1,0 +1,28 @@
+-- Dead letters: jobs that failed for good, by what they failed of, until somebody has dealt with them.
+
+-- A job that failed before there were fingerprints has an empty one until it is computed.
+CREATE TABLE dead_letters (
+  job_id      TEXT PRIMARY KEY REFERENCES jobs (id) ON DELETE CASCADE,
+  number      INTEGER NOT NULL,
+  fingerprint TEXT NOT NULL,
+  kind        TEXT NOT NULL CHECK (kind IN ('transient', 'permanent', 'infra')),
+  failed_at   INTEGER NOT NULL,
+  closed_at   INTEGER,
+  closed_as   TEXT CHECK (closed_as IN ('retried', 'discarded', 'outdated')),
+  closed_by   TEXT,
+  reason      TEXT,
+  retried_as  TEXT,
+  CHECK ((closed_at IS NULL) = (closed_as IS NULL))
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX idx_dead_letters_open ON dead_letters (fingerprint, number, failed_at) WHERE closed_at IS NULL;
+
+INSERT INTO dead_letters (job_id, number, fingerprint, kind, failed_at)
+SELECT id, number, '',
+  coalesce(
+    (SELECT error_kind FROM job_runs WHERE job_id = jobs.id AND status = 'FAILED' ORDER BY attempt DESC LIMIT 1),
+    'transient'),
+  finished_at
+FROM jobs
+WHERE state = 'FAILED' AND NOT (queue = 'holdfast' OR substr(queue, 1, 9) = 'holdfast.')
+  AND NOT EXISTS (SELECT 1 FROM jobs AS link WHERE link.retry_of = jobs.id AND link.retry_of IS NOT NULL);

@@ -1,0 +1,146 @@
+"""The door that new jobs come in by: whoever cannot be taken in now is refused here, before anything is committed.
+
+A full queue refuses them, or ends waiting jobs of lower priority to make room. Retries, and jobs that a running job
+enqueues as its children, were let in before and always come in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+from msgspec import Struct
+
+from holdfast.core.errors import QueueFull
+from holdfast.core.job import Millis, StateName
+from holdfast.core.limits import MAX_INT
+from holdfast.core.queue import SHED_CODE, Overflow, Waiting, make_room
+from holdfast.core.requests import NewJob
+from holdfast.core.subject import DEFAULT_TENANT
+from holdfast.store.engine import Tx
+from holdfast.store.scripts.endings import announce_ended
+from holdfast.store.scripts.queues import find_queue
+from holdfast.store.statements import sql
+
+LOOKED_BACK = 1_000
+MOST_TENANTS = 10_000
+SOONEST_S, LATEST_S = 1.0, 60.0
+
+
+class Limit(Struct):
+    """A queue with a maximum length: how many waited before, and the priorities of those who come.
+
+    `upto` is the newest of all jobs before: those who come do not make room for each other.
+    """
+
+    most: int
+    overflow: Overflow
+    before: int
+    upto: int
+    newcomers: list[int] = []
+
+
+class Door:
+    """Counts what one transaction brings to queues with a maximum length, and decides about all of it at its end."""
+
+    def __init__(self, tx: Tx, now: Millis) -> None:
+        self._tx = tx
+        self._now = now
+        self._limits: dict[str, Limit] = {}
+        self.only_plain = True  # whether nobody so far can have pushed another one aside
+
+    def guard(self, queue: str, max_length: int, overflow: Overflow) -> None:
+        """The queue has a maximum length."""
+        upto: int = self._tx.value(sql.newest_number)
+        self._limits[queue] = Limit(max_length, overflow, length_of(self._tx, queue), upto)
+
+    @property
+    def is_guarding(self) -> bool:
+        """Whether anybody has to be counted."""
+        return bool(self._limits)
+
+    def count(self, job: NewJob) -> None:
+        """A job that waits was taken in for now."""
+        limit = self._limits.get(job.queue)
+        if limit is not None and job.parent_job_id is None:
+            limit.newcomers.append(job.priority)
+            if limit.overflow is Overflow.REJECT and self.only_plain:
+                self._refuse_early(job.queue, limit)
+
+    def close(self) -> None:
+        """All are in: make room for them, or raise QueueFull, and nothing of the transaction remains."""
+        for queue, limit in self._limits.items():
+            after = length_of(self._tx, queue) if limit.newcomers else 0
+            if after > max(limit.most, limit.before):
+                self._make_room(queue, limit, after)
+
+    def _refuse_early(self, queue: str, limit: Limit) -> None:
+        """A flood is refused before it is written."""
+        if limit.before + len(limit.newcomers) > limit.most:
+            raise refusal(self._tx, queue, limit.most, limit.before, len(limit.newcomers), self._now)
+
+    def _make_room(self, queue: str, limit: Limit, after: int) -> None:
+        needed = min(after - limit.most, len(limit.newcomers))
+        victims = None
+        if limit.overflow is Overflow.SHED:
+            found = candidates(self._tx, queue, max(limit.newcomers), needed, limit.upto)
+            victims = make_room(limit.newcomers, found, needed)
+        if victims is None:
+            raise refusal(self._tx, queue, limit.most, limit.before, len(limit.newcomers), self._now)
+        shed(self._tx, queue, victims, self._now)
+
+
+def how_many_fit(tx: Tx, jobs: Sequence[NewJob]) -> int:
+    """Of jobs for one queue, all of one priority: how many it would take in."""
+    if not jobs:
+        return 0
+    queue = find_queue(tx, jobs[0].queue)
+    if queue.max_length is None:
+        return len(jobs)
+    room = max(0, queue.max_length - length_of(tx, queue.name))
+    if room < len(jobs) and queue.overflow is Overflow.SHED:
+        room += len(candidates(tx, queue.name, jobs[0].priority, len(jobs) - room))
+    return min(room, len(jobs))
+
+
+def length_of(tx: Tx, queue: str) -> int:
+    """How many jobs of a queue wait."""
+    return int(tx.value(sql.queue_length, queue=queue))
+
+
+def candidates(tx: Tx, queue: str, below: int, needed: int, upto: int = MAX_INT) -> list[Waiting]:
+    """Those who would have to go first for jobs of this priority; a job that has run before stays."""
+    tenants = [row["tenant"] for row in tx.rows(sql.first_tenants, queue=queue, limit=MOST_TENANTS)]
+    names = msgspec.json.encode(sorted({DEFAULT_TENANT, *tenants})).decode()
+    wanted = {"queue": queue, "below": below, "upto": upto, "limit": needed}
+    ready = tx.all(sql.last_in_line, Waiting, tenants=names, **wanted)
+    later = tx.all(sql.newest_scheduled, Waiting, depth=LOOKED_BACK, **wanted)
+    return sorted([*ready, *later], key=lambda job: (job.priority, -job.number))[:needed]
+
+
+def shed(tx: Tx, queue: str, victims: Sequence[Waiting], now: Millis) -> None:
+    """End these waiting jobs: others need their place more."""
+    reason = f"queue {queue!r} was full; it made room for a job of higher priority"
+    gone = [
+        job
+        for job in victims
+        if tx.run(
+            sql.end_waiting_job,
+            job_id=job.id,
+            state=StateName.CANCELLED,
+            reason=reason,
+            error_code=SHED_CODE,
+            now=now,
+        )
+    ]
+    tx.tally.count_shed(queue, len(gone))
+    announce_ended(tx, [(job.id, StateName.CANCELLED) for job in gone], now)
+
+
+def refusal(tx: Tx, queue: str, most: int, before: int, newcomers: int, now: Millis) -> QueueFull:
+    """The error that says so, and when it is worth asking again."""
+    come = "one more job" if newcomers == 1 else f"{newcomers} more jobs"
+    said = f"queue {queue!r} is full: {before} jobs wait in it, its maximum is {most}, and {come} did not fit"
+    opens_at: Millis | None = tx.value(sql.queue_opening, queue=queue)
+    wait = SOONEST_S if opens_at is None else (opens_at - now) / 1000
+    return QueueFull(f"{said}; nothing was enqueued, try again later", min(max(wait, SOONEST_S), LATEST_S))

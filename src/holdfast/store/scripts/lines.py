@@ -1,0 +1,71 @@
+"""The lines that new jobs come to stand in: the place at the end of each, and what its queue says of new jobs."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from holdfast.core.job import Millis
+from holdfast.core.order import next_position
+from holdfast.core.queue import Overflow
+from holdfast.core.requests import NewJob
+from holdfast.core.retry import RetryPolicy
+from holdfast.store.engine import Tx
+from holdfast.store.scripts.door import Door
+from holdfast.store.scripts.queues import policy_in
+from holdfast.store.statements import sql
+
+NO_RETRIES = RetryPolicy()
+
+Line: TypeAlias = tuple[str, str, int]
+
+
+class Arrival(Struct, frozen=True, gc=False):
+    """The end of a line, and what its queue says of new jobs."""
+
+    position: int | None
+    max_length: int | None
+    overflow: str | None
+    retry: str | None
+    timeout_ms: Millis | None
+
+
+class Usual(Struct, frozen=True):
+    """What jobs of a queue have that say nothing themselves."""
+
+    policy: RetryPolicy
+    timeout_ms: Millis | None
+
+
+class Lines:
+    """The lines of one transaction, each looked up once. The door is told of queues that have a maximum length."""
+
+    def __init__(self, tx: Tx, door: Door | None) -> None:
+        self._tx = tx
+        self._door = door
+        self._highest: dict[Line, int | None] = {}
+        self._usual: dict[str, Usual] = {}
+
+    def next_position(self, job: NewJob) -> int:
+        """The place behind the last one."""
+        line = self.meet(job)
+        place = self._highest[line] = next_position(self._highest[line])
+        return place
+
+    def usual(self, queue: str) -> Usual:
+        """What a queue that was met says for its jobs."""
+        return self._usual[queue]
+
+    def meet(self, job: NewJob) -> Line:
+        """The line in which a job comes to stand."""
+        line = (job.queue, job.tenant, job.priority)
+        if line not in self._highest:
+            found = self._tx.one(sql.arrival, Arrival, queue=job.queue, tenant=job.tenant, priority=job.priority)
+            assert found is not None
+            self._highest[line] = found.position
+            if job.queue not in self._usual:
+                self._usual[job.queue] = Usual(policy_in(found.retry) or NO_RETRIES, found.timeout_ms)
+                if found.max_length is not None and self._door is not None:
+                    self._door.guard(job.queue, found.max_length, Overflow(found.overflow or Overflow.REJECT))
+        return line

@@ -1,0 +1,81 @@
+"""Tenants: who shares a queue, how much each one's word counts, and what each has received."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from msgspec import Struct
+
+from holdfast.core.fairness import ACTIVE_MS, weight_now
+from holdfast.core.job import Millis
+from holdfast.store.engine import Tx
+from holdfast.store.statements import sql
+
+EVERYWHERE = ""
+
+
+class TenantRow(Struct, frozen=True):
+    """A row of `tenants`."""
+
+    queue: str
+    tenant: str
+    weight: int
+    virtual_time: float
+    active_until: Millis | None
+    is_waiting: int
+    starts: int
+
+
+class TenantView(Struct, frozen=True, kw_only=True):
+    """A tenant in a queue: the weight that was set and the one that counts now, and its share of the queue.
+
+    `share` is what it may have of all who wait for a turn at this moment; 0 while it waits for none.
+    """
+
+    queue: str
+    tenant: str
+    weight: int
+    weight_now: float
+    share: float
+    active_until: Millis | None
+    is_waiting: bool
+    virtual_time: float
+    starts: int
+
+
+def list_tenants(tx: Tx, now: Millis, queue: str | None = None, limit: int = 1_000) -> list[TenantView]:
+    """The tenants of a queue, or of all of them; queues of the default tenant alone have none."""
+    rows = tx.all(sql.list_tenants, TenantRow, queue=queue, limit=limit)
+    weights = {(row.queue, row.tenant): weight_now(row.weight, row.active_until, now) for row in rows}
+    in_all: dict[str, float] = defaultdict(float)
+    for row in rows:
+        in_all[row.queue] += weights[row.queue, row.tenant] * row.is_waiting
+    return [
+        TenantView(
+            queue=row.queue,
+            tenant=row.tenant,
+            weight=row.weight,
+            weight_now=weights[row.queue, row.tenant],
+            share=weights[row.queue, row.tenant] / in_all[row.queue] if row.is_waiting else 0.0,
+            active_until=row.active_until,
+            is_waiting=bool(row.is_waiting),
+            virtual_time=row.virtual_time,
+            starts=row.starts,
+        )
+        for row in rows
+    ]
+
+
+def set_weight(tx: Tx, tenant: str, weight: int, queue: str | None = None) -> None:
+    """How much a tenant's word counts against others: in one queue, or in all of them from now on."""
+    tx.run(sql.put_weight, queue=queue or EVERYWHERE, tenant=tenant, weight=weight)
+    if queue is None:
+        tx.run(sql.set_weights, tenant=tenant, weight=weight)
+
+
+def note_activity(tx: Tx, tenant: str, now: Millis, for_ms: Millis = ACTIVE_MS) -> Millis:
+    """Somebody works with this tenant: its word counts more for a while, and less and less after that; until when."""
+    until = now + for_ms
+    tx.run(sql.put_activity, tenant=tenant, active_until=until)
+    tx.run(sql.set_activity, tenant=tenant, active_until=until)
+    return until

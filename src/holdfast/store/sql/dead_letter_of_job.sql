@@ -1,0 +1,1 @@
+SELECT * FROM dead_letters WHERE job_id = :job_id

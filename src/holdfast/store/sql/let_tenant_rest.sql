@@ -1,0 +1,7 @@
+-- A tenant that has no ready job left waits for no turn.
+UPDATE tenants SET is_waiting = 0
+WHERE queue = :queue AND tenant = :tenant AND NOT EXISTS (
+  SELECT 1 FROM (SELECT 0 AS lane UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3) AS lanes
+  WHERE EXISTS (
+    SELECT 1 FROM jobs
+    WHERE state = 'QUEUED' AND jobs.queue = :queue AND jobs.lane = lanes.lane AND jobs.tenant = :tenant))

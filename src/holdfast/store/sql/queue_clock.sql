@@ -1,0 +1,1 @@
+SELECT virtual_time FROM queue_clocks WHERE queue = :queue

@@ -1,0 +1,1 @@
+SELECT opens_at FROM queues WHERE name = :queue

@@ -1,0 +1,1 @@
+UPDATE tenants SET active_until = :active_until WHERE tenant = :tenant

@@ -1,0 +1,1 @@
+UPDATE queues SET opens_at = :opens_at WHERE name = :queue

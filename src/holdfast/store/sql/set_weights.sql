@@ -1,0 +1,1 @@
+UPDATE tenants SET weight = :weight WHERE tenant = :tenant

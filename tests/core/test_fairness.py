@@ -1,0 +1,85 @@
+"""Turns between tenants: by weight, without banking, and nobody waits longer than his turn."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.core.fairness import (
+    ACTIVE_WEIGHT,
+    BACKGROUND_WEIGHT,
+    FADING_MS,
+    Tenant,
+    take_turns,
+    weight_now,
+)
+
+WEIGHTS = st.integers(1, 1_000)
+TENANTS = st.dictionaries(st.sampled_from("abcdefgh"), WEIGHTS, min_size=1, max_size=8).map(
+    lambda weights: [Tenant(name, 0.0, float(weight)) for name, weight in sorted(weights.items())]
+)
+
+
+def play(tenants: list[Tenant], turns: int, clock: float = 0.0, step: int = 7) -> list[str]:
+    """Many small dispatches, each from what the one before has stored."""
+    order: list[str] = []
+    while len(order) < turns:
+        taken = take_turns(tenants, clock, min(step, turns - len(order)))
+        order += taken.order
+        clock = taken.clock
+        tenants = [
+            Tenant(tenant.name, taken.virtual_times.get(tenant.name, tenant.virtual_time), tenant.weight)
+            for tenant in tenants
+        ]
+    return order
+
+
+def test_shares_are_as_the_weights_over_any_thousand_starts() -> None:
+    order = play([Tenant("much", 0.0, 100.0), Tenant("little", 0.0, 10.0)], 5_000)
+    for start in range(0, 4_000, 37):
+        counts = Counter(order[start : start + 1_000])
+        assert abs(counts["much"] / counts["little"] - 10) <= 0.5
+
+
+@given(TENANTS, st.integers(1, 200), st.integers(1, 20))
+def test_many_small_dispatches_are_one_big_one(tenants: list[Tenant], turns: int, step: int) -> None:
+    assert play(tenants, turns, step=step) == list(take_turns(tenants, 0.0, turns).order)
+
+
+@given(TENANTS, st.integers(1, 300))
+def test_nobody_is_ahead_of_anybody_by_more_than_one_turn(tenants: list[Tenant], turns: int) -> None:
+    counts = Counter(take_turns(tenants, 0.0, turns).order)
+    for one in tenants:
+        for other in tenants:
+            assert (counts[one.name] - 1) / one.weight <= (counts[other.name] + 1e-6) / other.weight + 1e-9
+
+
+@given(TENANTS, st.integers(0, 500))
+def test_a_newcomer_banks_nothing_and_waits_no_longer_than_its_turn(tenants: list[Tenant], before: int) -> None:
+    past = take_turns(tenants, 0.0, before)
+    others = [Tenant(t.name, past.virtual_times.get(t.name, 0.0), t.weight) for t in tenants]
+    order = take_turns([*others, Tenant("new", 0.0, 10.0)], past.clock, 200).order
+    heaviest = max(tenant.weight for tenant in tenants)
+    turns_of_all = sum(tenant.weight for tenant in tenants) / 10 + len(tenants) + 1
+    assert "new" in order[: int(turns_of_all) + 1] or turns_of_all > 200
+    few = order[: max(1, int(heaviest / 10))]
+    assert few.count("new") <= max(1, len(few))
+
+
+@given(TENANTS, st.integers(0, 100), st.data())
+def test_who_has_few_jobs_lends_his_turns(tenants: list[Tenant], turns: int, data: st.DataObject) -> None:
+    most = {tenant.name: data.draw(st.integers(0, 5)) for tenant in tenants}
+    counts = Counter(take_turns(tenants, 0.0, turns, most).order)
+    assert sum(counts.values()) == min(turns, sum(most.values()))
+    assert all(counts[name] <= count for name, count in most.items())
+
+
+def test_a_weight_is_raised_by_activity_and_sinks_back() -> None:
+    active = weight_now(BACKGROUND_WEIGHT, 1_000, 1_000)
+    fading = weight_now(BACKGROUND_WEIGHT, 1_000, 1_000 + FADING_MS // 2)
+    gone = weight_now(BACKGROUND_WEIGHT, 1_000, 1_000 + FADING_MS)
+    assert (active, gone) == (ACTIVE_WEIGHT, BACKGROUND_WEIGHT)
+    assert gone < fading < active
+    assert weight_now(500, 1_000, 0) == 500

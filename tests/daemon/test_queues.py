@@ -1,0 +1,92 @@
+"""Queues as the settings of a daemon say, and what that means for those who use it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from holdfast import InvalidInput, QueueFull, StateName
+from holdfast.daemon.settings_file import load, load_queues
+from tests.daemon.house import House
+
+SETTINGS = """
+[queues.mail]
+rate = "2/3s"
+max_length = 3
+class = "heavy"
+
+[queues."web/index"]
+retry = { retries = 5, initial = "1s", factor = 3 }
+timeout = "10m"
+limit = 2
+overflow = "shed"
+"""
+
+
+def test_tables_of_the_file_say_what_is_set(tmp_path: Path) -> None:
+    file = tmp_path / "holdfast.toml"
+    file.write_text(SETTINGS)
+    load(file)
+    mail, index = load_queues(file).values()
+    assert (mail.rate_limit, mail.rate_window_ms, mail.max_length, mail.queue_class) == (2, 3_000, 3, "heavy")
+    assert index.retry is not None
+    assert (index.retry.retries, index.retry.initial_ms, index.retry.factor) == (5, 1_000, 3.0)
+    assert (index.timeout_ms, index.concurrency, index.overflow) == (600_000, 2, "shed")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('[queues.mail]\nrate = "often"', "queues.mail.rate = 'often' is not valid: use a number of starts"),
+        ("[queues.mail]\nlimits = 3", "queues.mail.limits is not known: did you mean limit?"),
+        ("[queues.mail]\nmax_length = -1", "queues.mail.max_length = -1 is not valid"),
+        ("[queues.mail]\nretry = { initial = 3 }", "queues.mail.retry"),
+        ('[queues.mail]\noverflow = "drop"', 'use "reject" or "shed"'),
+        ('[queues."no good"]\nlimit = 1', "'no good'"),
+        ("[queues]\nmail = 3", "write one [queues.NAME] for each"),
+    ],
+)
+def test_a_mistake_is_named_with_its_place_and_its_value(tmp_path: Path, text: str, said: str) -> None:
+    file = tmp_path / "holdfast.toml"
+    file.write_text(text)
+    with pytest.raises(InvalidInput) as refused:
+        load(file)
+    assert said in str(refused.value)
+
+
+def test_the_file_stands_above_what_was_set_by_hand_for_what_it_names(house: House) -> None:
+    house.settings(SETTINGS)
+    daemon = house.up()
+    client = house.client()
+    client.set_queue("mail", max_length=50, limit=7)
+    client.set_queue("other", limit=1)
+    house.down(daemon)
+    house.up()
+    mail, other, index = house.client().queues()
+    assert (mail.name, mail.max_length, mail.concurrency, str(mail.rate)) == ("mail", 3, 7, "2/3s")
+    assert (other.name, other.concurrency, index.name, index.timeout_ms) == ("other", 1, "web/index", 600_000)
+
+
+def test_a_full_queue_with_a_rate_takes_in_all_of_a_patient_program(house: House) -> None:
+    house.settings('[queues.mail]\nrate = "2/2s"\nmax_length = 2\n')
+    house.up()
+    client = house.client(wait_for_room=60)
+    handles = [client.command("true", queue="mail") for _ in range(6)]
+    assert {handle.wait(timeout=60) for handle in handles} == {StateName.DONE}
+    starts = sorted(handle.runs[0].started_at for handle in handles)
+    assert all(later - earlier >= 2_000 for earlier, later in zip(starts, starts[2:], strict=False))
+
+
+def test_an_impatient_program_is_refused_and_those_who_made_room_are_counted(house: House) -> None:
+    house.settings("[queues.mail]\nmax_length = 2\n")
+    house.up()
+    client = house.client(wait_for_room=0)
+    client.pause("mail")
+    handles = [client.command("true", queue="mail") for _ in range(2)]
+    with pytest.raises(QueueFull, match="queue 'mail' is full"):
+        client.command("true", queue="mail", priority=1)
+    client.set_queue("mail", overflow="shed")
+    client.command("true", queue="mail", priority=1)
+    assert [handle.state for handle in handles] == [StateName.QUEUED, StateName.CANCELLED]
+    assert b'holdfast_jobs_shed_total{queue="mail"} 1.0' in house.ask("GET", "/metrics")[1]

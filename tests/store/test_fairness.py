@@ -1,0 +1,125 @@
+"""Tenants of a queue take turns, whatever one of them piles up."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from holdfast.core.errors import InvalidInput
+from holdfast.store.engine import Engine
+from holdfast.store.scripts.reorder import move_before
+from tests.store.acts import (
+    NOW,
+    claim_some,
+    claimed_ids,
+    end,
+    execute,
+    let_time_pass,
+    new_job,
+    open_session,
+    put,
+    put_one,
+    select,
+    write,
+)
+
+
+def flood(engine: Engine, tenant: str, count: int, **options: object) -> None:
+    """Many jobs of one tenant."""
+    put(engine, *[new_job(f"{tenant}{number:04}", tenant=tenant, **options) for number in range(count)])
+
+
+def weigh(engine: Engine, tenant: str, weight: int) -> None:
+    """Give a tenant of the default queue a weight."""
+    assert execute(engine, "UPDATE tenants SET weight = :weight WHERE tenant = :tenant", weight=weight, tenant=tenant)
+
+
+def starts(engine: Engine, count: int, step: int) -> list[str]:
+    """The tenants of the next jobs that are started, a few at a time; each ends at once."""
+    order: list[str] = []
+    while len(order) < count:
+        claimed = claim_some(engine, step)
+        order += [run.job_id[:-4] for run in claimed]
+        for run in claimed:
+            end(engine, run)
+    return order
+
+
+def test_a_flood_delays_another_tenants_job_by_one_turn(engine: Engine) -> None:
+    open_session(engine)
+    flood(engine, "flood", 300)
+    put_one(engine, "one0000", tenant="one")
+    assert "one0000" in claimed_ids(engine, 2)
+
+
+def test_shares_are_as_the_weights(engine: Engine) -> None:
+    open_session(engine)
+    flood(engine, "much", 220)
+    flood(engine, "little", 220)
+    weigh(engine, "much", 100)
+    weigh(engine, "little", 10)
+    counts = Counter(starts(engine, 110, 10))
+    assert counts["much"] == pytest.approx(100, abs=1)
+
+
+def test_the_default_tenant_is_one_of_them(engine: Engine) -> None:
+    open_session(engine)
+    flood(engine, "default", 20)
+    flood(engine, "other", 20)
+    assert Counter(starts(engine, 20, 4)) == {"default": 10, "other": 10}
+
+
+def test_an_absence_banks_nothing(engine: Engine) -> None:
+    open_session(engine)
+    flood(engine, "here", 100)
+    put_one(engine, "away0000", tenant="away")
+    assert Counter(starts(engine, 50, 5))["away"] == 1
+    put(engine, *[new_job(f"away{number:04}", tenant="away") for number in range(1, 40)])
+    assert abs(Counter(starts(engine, 20, 5))["away"] - 10) <= 1
+
+
+def test_a_share_that_nobody_uses_is_lent(engine: Engine) -> None:
+    open_session(engine)
+    flood(engine, "few", 2)
+    flood(engine, "many", 50)
+    assert Counter(starts(engine, 30, 10)) == {"few": 2, "many": 28}
+
+
+def test_one_tenant_alone_has_the_order_of_the_queue(engine: Engine) -> None:
+    open_session(engine)
+    put(engine, *[new_job(name, tenant="x", priority=priority) for name, priority in [("a", 0), ("b", 5), ("c", 0)]])
+    assert claimed_ids(engine) == ["b", "a", "c"]
+
+
+def test_many_tenants_are_looked_at_until_the_slots_are_full(engine: Engine) -> None:
+    open_session(engine)
+    for number in range(40):
+        put_one(engine, f"busy{number}", tenant=f"t{number:02}", task="not offered")
+    put_one(engine, "last", tenant="z")
+    assert claimed_ids(engine, 3) == ["last"]
+
+
+def test_a_tenant_that_has_nothing_left_leaves_the_line_and_comes_back(engine: Engine) -> None:
+    open_session(engine)
+    put_one(engine, "a", tenant="x")
+    put_one(engine, "later", tenant="x", due=NOW + 10)
+    assert claimed_ids(engine) == ["a"]
+    assert select(engine, "SELECT tenant FROM tenants WHERE is_waiting = 1") == []
+    let_time_pass(engine, NOW + 10)
+    assert claimed_ids(engine, now=NOW + 10) == ["later"]
+
+
+def test_turns_are_kept_over_wild_queues_and_only_what_was_started_is_charged(engine: Engine) -> None:
+    open_session(engine)
+    for queue in ("q1", "q2"):
+        for tenant in ("x", "y"):
+            put(engine, *[new_job(f"{queue}{tenant}{number}", queue=queue, tenant=tenant) for number in range(6)])
+    taken = [name for _ in range(4) for name in claimed_ids(engine, 3, queues=("*",))]
+    assert Counter(name[2] for name in taken) == {"x": 6, "y": 6}
+
+
+def test_order_is_within_a_tenant(engine: Engine) -> None:
+    put(engine, new_job("a", tenant="x"), new_job("b", tenant="y"))
+    with pytest.raises(InvalidInput, match="tenants take turns"):
+        write(engine, move_before, "a", "b")
