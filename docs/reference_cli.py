@@ -17,6 +17,7 @@ from holdfast.core.run import Run
 from holdfast.daemon.database import Compacted
 from holdfast.store.scripts.cancel import Cancelling
 from holdfast.store.scripts.conditions import Condition
+from holdfast.store.scripts.dead_letters import DeadLetterPage
 from holdfast.store.scripts.deliveries import DeliveryPage, DeliveryView
 from holdfast.store.scripts.doctor import Violation
 from holdfast.store.scripts.events import Emitted, EventPage, EventView
@@ -28,6 +29,7 @@ from holdfast.store.scripts.schedule_rows import Schedule
 from holdfast.store.scripts.sessions import SessionRow
 from holdfast.store.scripts.stats import QueueStats, Stats
 from holdfast.store.scripts.templates import Template
+from holdfast.store.scripts.tenants import TenantView
 from holdfast.store.scripts.watches import Watch
 from holdfast.store.scripts.webhook_rows import CreatedWebhook, Webhook
 from holdfast.store.scripts.why import Why
@@ -88,6 +90,10 @@ JSON: dict[str, object] = {
     "cancel": Cancelling,
     "retry": [Job],
     "move": Job,
+    "dead ls": DeadLetterPage,
+    "dead show": "for a fingerprint `DeadLetterJobs`, for a job `Letter`",
+    "dead retry": "an object with a `Closing` for each fingerprint",
+    "dead discard": "an object with a `Closing` for each fingerprint",
     "group create": Group,
     "group ls": GroupPage,
     "group show": GroupView,
@@ -130,6 +136,9 @@ JSON: dict[str, object] = {
     "queue": [QueueStats],
     "pause": [QueueStats],
     "resume": [QueueStats],
+    "tenant ls": [TenantView],
+    "tenant weight": [TenantView],
+    "activity": {"tenant": "str", "active_until": "int"},
     "direct": {"reservation": Reservation, "exit_code": "int"},
     "db path": {"path": "str", "is_postgres": "bool"},
     "db backup": {"file": "str", "bytes": "int"},

@@ -138,7 +138,7 @@ TABLES = {
     "queue_counts": "How many jobs each queue has in each state, kept by triggers on `jobs`.",
     "sessions": "One row for each life of a process that runs jobs. Kept for ever.",
     "workers": "What each living session offers to run.",
-    "tenants": "Not used yet.",
+    "tenants": "Who shares a queue: weights, virtual times and starts. The row without a queue holds for all of them.",
     "job_templates": "Requests that are kept by name, to make jobs from. Archived, never deleted.",
     "schedules": "When to make jobs from which template.",
     "schedule_skips": "How many ticks of a schedule did not fire, by reason.",

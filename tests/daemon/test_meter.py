@@ -26,6 +26,7 @@ from holdfast.store.scripts.enqueue import enqueue
 from holdfast.store.scripts.exchange import exchange
 from holdfast.store.scripts.recover import recover
 from holdfast.store.scripts.sessions import NewSession, Offer, open_session
+from holdfast.store.scripts.tenants import set_weight
 from holdfast.store.sqlite.engine import SqliteEngine
 
 DONE = Completed("null")
@@ -124,6 +125,15 @@ def test_what_waits_and_runs_is_looked_up(bench: Bench) -> None:
     assert bench.sample("queue_depth", queue="default", state="RUNNING") == 1
     assert bench.sample("active_workers") == 1
     assert bench.sample("wal_size_bytes") > 0
+
+
+def test_shares_asked_and_received_are_looked_up(bench: Bench) -> None:
+    for tenant in ("a", "a", "b", "b"):
+        bench.put(tenant=tenant)
+    bench.engine.submit(set_weight, "a", 30).result()
+    bench.exchange()
+    assert bench.sample("tenant_share", queue="default", tenant="a") == 0.6
+    assert bench.sample("tenant_starts_total", queue="default") == 1
 
 
 def test_the_way_to_its_run_counts_while_nothing_else_runs(bench: Bench) -> None:

@@ -5,7 +5,7 @@ import sys
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from holdfast.observe.metrics import MOST_NAMES, OTHERS, Depth, Metrics, Readings
+from holdfast.observe.metrics import MOST_NAMES, OTHERS, Depth, Metrics, Readings, Share
 
 
 def samples(metrics: Metrics) -> dict[str, float]:
@@ -102,3 +102,16 @@ def test_a_name_with_quotes_and_line_ends_is_read_back_as_it_was() -> None:
 def test_nobody_but_the_daemon_pays_for_the_metrics() -> None:
     program = "import sys, holdfast, holdfast.cli.app; sys.exit('prometheus_client' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+def test_shares_are_told_of_so_many_tenants_and_of_the_others_together() -> None:
+    metrics = Metrics()
+    shares = [Share("q", f"t{number:04}", 1 / 1_000, number) for number in range(1_000)]
+    metrics.look(Readings([], 0, 0, shares=shares))
+    metrics.look(Readings([], 0, 0, shares=[Share("q", "t0001", 1.0, 5), *shares[2:]]))
+    found = samples(metrics)
+    assert found["holdfast_tenant_share[('queue', 'q'), ('tenant', 't0001')]"] == 1
+    assert found["holdfast_tenant_starts_total[('queue', 'q'), ('tenant', 't0001')]"] == 5
+    others = f"[('queue', 'q'), ('tenant', '{OTHERS}')]"
+    assert found[f"holdfast_tenant_starts_total{others}"] == sum(range(MOST_NAMES, 1_000))
+    assert round(found[f"holdfast_tenant_share{others}"], 6) == 0.8

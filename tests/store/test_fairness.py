@@ -7,8 +7,10 @@ from collections import Counter
 import pytest
 
 from holdfast.core.errors import InvalidInput
+from holdfast.core.fairness import ACTIVE_MS, FADING_MS
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.reorder import move_before
+from holdfast.store.scripts.tenants import list_tenants, note_activity, set_weight
 from tests.store.acts import (
     NOW,
     claim_some,
@@ -123,3 +125,36 @@ def test_order_is_within_a_tenant(engine: Engine) -> None:
     put(engine, new_job("a", tenant="x"), new_job("b", tenant="y"))
     with pytest.raises(InvalidInput, match="tenants take turns"):
         write(engine, move_before, "a", "b")
+
+
+def test_a_weight_for_one_queue_takes_nobody_out_of_its_line(engine: Engine) -> None:
+    open_session(engine)
+    flood(engine, "default", 4)
+    write(engine, set_weight, "default", 30, "default")
+    flood(engine, "other", 4)
+    assert Counter(starts(engine, 4, 4)) == {"default": 3, "other": 1}
+
+
+def test_a_weight_for_all_queues_holds_for_those_that_come_later(engine: Engine) -> None:
+    open_session(engine)
+    write(engine, set_weight, "much", 30)
+    flood(engine, "much", 8)
+    flood(engine, "little", 8)
+    assert Counter(starts(engine, 8, 4)) == {"much": 6, "little": 2}
+    assert [(one.tenant, one.weight, one.starts) for one in engine.query(list_tenants, NOW)] == [
+        ("default", 10, 0),
+        ("little", 10, 2),
+        ("much", 30, 6),
+    ]
+
+
+def test_activity_raises_a_weight_and_fades(engine: Engine) -> None:
+    open_session(engine)
+    flood(engine, "mine", 1)
+    assert write(engine, note_activity, "mine", NOW) == NOW + ACTIVE_MS
+
+    def weight(at: int) -> float:
+        return {one.tenant: one.weight_now for one in engine.query(list_tenants, at)}["mine"]
+
+    after = NOW + ACTIVE_MS
+    assert [weight(at) for at in (NOW, after, after + FADING_MS // 2, after + FADING_MS)] == [100, 100, 55, 10]

@@ -51,6 +51,8 @@ SECTIONS: dict[str, dict[str, str]] = {
         "queue": "queues",
         "pause": "queues",
         "resume": "queues",
+        "tenant": "tenant",
+        "activity": "tenant",
         "direct": "direct",
     },
     "Database": {

@@ -29,6 +29,12 @@ def queues(context: click.Context, incomplete: str) -> list[str]:
     return [name for name in sorted(counted | known) if name.startswith(incomplete)]
 
 
+def tenants(context: click.Context, incomplete: str) -> list[str]:
+    """The tenants that share queues."""
+    found = _dicts(_ask(context, "GET", "/v1/tenants"))
+    return sorted({str(one["tenant"]) for one in found if str(one["tenant"]).startswith(incomplete)})
+
+
 def tasks(context: click.Context, incomplete: str) -> list[str]:
     """The tasks of the newest jobs."""
     found = _ask(context, "POST", "/v1/jobs/search", {"wanted": {"without_system": True}, "limit": MOST})

@@ -15,6 +15,7 @@ from holdfast.core.job import Millis
 
 ACTIVE_WEIGHT = 100
 BACKGROUND_WEIGHT = 10
+MOST_WEIGHT = 1_000_000
 ACTIVE_MS = 60_000
 FADING_MS = 540_000  # how long it takes from active to background
 

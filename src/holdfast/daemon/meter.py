@@ -11,16 +11,18 @@ from msgspec import Struct
 from holdfast.core.job import TERMINAL, Millis, RunId, StateName
 from holdfast.core.requests import Claimed, Report
 from holdfast.core.settle import Broke
-from holdfast.observe.metrics import Depth, Metrics, Readings
+from holdfast.observe.metrics import Depth, Metrics, Readings, Share
 from holdfast.observe.sla import Sla
 from holdfast.runtime.clock import Clock
 from holdfast.store.engine import Engine, Tx
 from holdfast.store.scripts.exchange import Exchange
 from holdfast.store.scripts.look import Count, counts
+from holdfast.store.scripts.tenants import TenantView, list_tenants
 from holdfast.store.statements import sql
 from holdfast.store.tally import Tally
 
 MOST_RUNS = 100_000
+MOST_TENANTS = 2_000
 RUNNING = StateName.RUNNING
 LOOKS = frozenset({"stats", "counts", "list_queues", "find_job", "hello", "livez", "readyz"})
 # After these, a job may start that could not before, however idle the system was.
@@ -32,6 +34,7 @@ class Store(Struct, frozen=True):
 
     counts: list[Count]
     workers: int
+    tenants: list[TenantView]
 
 
 class Sources(Struct):
@@ -100,7 +103,7 @@ class Meter:
 
     async def look(self) -> None:
         """Look up what is not counted as it happens."""
-        store = await self._engine.read(_store)
+        store = await self._engine.read(_store, self._clock.now())
         open_ones, refused = self.sources.long_calls()
         live = [
             Depth(count.queue, count.state, count.jobs)
@@ -117,6 +120,7 @@ class Meter:
                 self.sources.restarts(),
                 self.sources.lines_dropped(),
                 self.sources.crash_loops(),
+                [Share(one.queue, one.tenant, one.share, one.starts) for one in store.tenants],
             )
         )
 
@@ -145,8 +149,8 @@ class Meter:
             self._metrics.retried(queue)
 
 
-def _store(tx: Tx) -> Store:
-    return Store(counts(tx), len(tx.rows(sql.offers)))
+def _store(tx: Tx, now: Millis) -> Store:
+    return Store(counts(tx), len(tx.rows(sql.offers)), list_tenants(tx, now, limit=MOST_TENANTS))
 
 
 def _wal_bytes(engine: Engine) -> int:

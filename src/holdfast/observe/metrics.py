@@ -46,6 +46,15 @@ class Depth(Struct, frozen=True):
     jobs: int
 
 
+class Share(Struct, frozen=True):
+    """What a tenant may have of a queue at this moment, and how many of its jobs have been started there."""
+
+    queue: str
+    tenant: str
+    share: float
+    starts: int
+
+
 class Readings(Struct, frozen=True):
     """What is looked up when somebody asks for the metrics."""
 
@@ -57,6 +66,7 @@ class Readings(Struct, frozen=True):
     worker_restarts: int = 0
     log_lines_dropped: int = 0
     crash_loops: int = 0
+    shares: Iterable[Share] = ()
 
 
 class Metrics:
@@ -66,7 +76,7 @@ class Metrics:
         disable_created_metrics()  # type: ignore[no-untyped-call]  # One more line for each line that matters.
         self.registry = CollectorRegistry()
         self._names: dict[str, set[str]] = {}
-        self._caught_up: dict[Counter, int] = {}
+        self._caught_up: dict[object, int] = {}
         self._children: dict[tuple[object, ...], Counter | Histogram] = {}
         self._jobs_enqueued = self._counter("jobs_enqueued", "Jobs that were stored.", "queue")
         self._jobs_ended = {
@@ -94,6 +104,12 @@ class Metrics:
         )
         self._long_calls_refused = self._counter("long_calls_refused", "Long calls that found no place.")
         self._queue_depth = self._gauge("queue_depth", "Jobs that wait or run.", "queue", "state")
+        self._tenant_share = self._gauge(
+            "tenant_share", "What a tenant that waits may have of a queue, from 0 to 1.", "queue", "tenant"
+        )
+        self._tenant_starts = self._counter(
+            "tenant_starts", "Jobs of a tenant that were started, in queues that several share.", "queue", "tenant"
+        )
         self._active_workers = self._gauge("active_workers", "Workers that are connected.")
         self._crash_loops = self._gauge(
             "workers_crash_looping", "Supervised workers that end right after each start, time and again."
@@ -168,6 +184,7 @@ class Metrics:
             depths[key] = depths.get(key, 0) + depth.jobs
         for labels, jobs in depths.items():
             self._queue_depth.labels(*labels).set(jobs)
+        self._look_at_shares(readings.shares)
         self._active_workers.set(readings.workers)
         if time.monotonic() - self._looked_at >= CPU_S:
             # Counted since the last look, which must not be too short ago to tell.
@@ -181,9 +198,23 @@ class Metrics:
             (self._worker_restarts, readings.worker_restarts),
             (self._log_drops, readings.log_lines_dropped),
         ):
-            # Others count these; here the counter catches up with them.
-            counter.inc(max(0, total - self._caught_up.get(counter, 0)))
-            self._caught_up[counter] = total
+            self._catch_up(counter, counter, total)
+
+    def _look_at_shares(self, shares: Iterable[Share]) -> None:
+        self._tenant_share.clear()
+        found: dict[tuple[str, str], tuple[float, int]] = {}
+        for one in shares:
+            labels = (self._known("shared", one.queue), self._known("tenant", one.tenant))
+            share, starts = found.get(labels, (0.0, 0))
+            found[labels] = (share + one.share, starts + one.starts)
+        for labels, (share, starts) in found.items():
+            self._tenant_share.labels(*labels).set(share)
+            self._catch_up(labels, self._tenant_starts.labels(*labels), starts)
+
+    def _catch_up(self, key: object, counter: Counter, total: int) -> None:
+        """Others count this; here the counter catches up with them."""
+        counter.inc(max(0, total - self._caught_up.get(key, 0)))
+        self._caught_up[key] = total
 
     def text(self) -> bytes:
         """All of it in the text format of Prometheus."""

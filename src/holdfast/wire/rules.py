@@ -13,6 +13,7 @@ from msgspec import Meta, Raw, Struct
 
 from holdfast.core.cron import LONGEST_EXPRESSION
 from holdfast.core.event import LONGEST_ATTRIBUTE, LONGEST_VALUE, MOST_ATTRIBUTES
+from holdfast.core.fairness import MOST_WEIGHT
 from holdfast.core.glob import LONGEST_GLOB
 from holdfast.core.job import StateName
 from holdfast.core.limits import MAX_INT, MAX_NAME, MAX_PAYLOAD, MAX_PRIORITY, MAX_SUBJECT
@@ -191,6 +192,8 @@ RULES: Mapping[str, Rule] = {
     "scope": SCOPE,
     "tag": LABEL,
     "tenant": LABEL,
+    "weight": _number(1, MOST_WEIGHT),
+    "for_ms": DURATION,
     "idempotency_key": LABEL,
     "trace_id": LABEL,
     "reserved_by": LABEL,

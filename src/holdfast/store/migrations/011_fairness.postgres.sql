@@ -43,6 +43,7 @@ REFERENCING NEW TABLE AS arrived FOR EACH STATEMENT
 EXECUTE FUNCTION jobs_tenants_arrive();
 
 INSERT INTO tenants (queue, tenant, is_waiting)
-SELECT DISTINCT queue, tenant, 1 FROM jobs WHERE state = 'QUEUED' AND queue IN (
-  SELECT queue FROM jobs WHERE state = 'QUEUED' AND tenant <> 'default')
+SELECT queue, tenant, 1 FROM jobs WHERE state = 'QUEUED' AND tenant <> 'default'
+UNION
+SELECT queue, 'default', 1 FROM jobs WHERE state = 'QUEUED' AND tenant <> 'default'
 ON CONFLICT (queue, tenant) DO UPDATE SET is_waiting = 1;

@@ -41,6 +41,7 @@ BEGIN
 END;
 
 INSERT INTO tenants (queue, tenant, is_waiting)
-SELECT DISTINCT queue, tenant, 1 FROM jobs WHERE state = 'QUEUED' AND queue IN (
-  SELECT queue FROM jobs WHERE state = 'QUEUED' AND tenant <> 'default')
+SELECT queue, tenant, 1 FROM jobs WHERE state = 'QUEUED' AND tenant <> 'default'
+UNION
+SELECT queue, 'default', 1 FROM jobs WHERE state = 'QUEUED' AND tenant <> 'default'
 ON CONFLICT (queue, tenant) DO UPDATE SET is_waiting = 1;

@@ -1,0 +1,119 @@
+"""`holdfast tenant` and `holdfast activity`: who shares a queue, and how much each one's word counts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+from holdfast.cli.completion import queues, tenants
+from holdfast.cli.failing import say
+from holdfast.cli.options import HomeOption, JsonOption, client
+from holdfast.cli.output import show_json, show_table
+from holdfast.cli.times import length, seconds, when
+from holdfast.cli.words import Argument, Option, group_of
+from holdfast.core.fairness import ACTIVE_MS, ACTIVE_WEIGHT, FADING_MS, MOST_WEIGHT
+
+if TYPE_CHECKING:
+    from holdfast.store.scripts.tenants import TenantView
+
+HEAD = ("queue", "tenant", "weight", "now", "share", "started", "waits", "active")
+
+TenantArgument = Annotated[
+    str, Argument("TENANT", help="The name of a tenant, as in the first two parts of a subject.", complete=tenants)
+]
+QueueOption = Annotated[
+    str | None, Option("--queue", "-q", metavar="QUEUE", help="Only in this queue.", complete=queues)
+]
+
+
+def list_(queue: QueueOption = None, home: HomeOption = None, json: JsonOption = False) -> None:
+    """List who shares queues, with weights and shares.
+
+    The share is what a tenant may have of a queue while those wait that wait now. A queue that nobody shares has
+    no lines here.
+
+    \b
+    Examples:
+      holdfast tenant ls
+      holdfast tenant ls --queue builds
+    """
+    found = client(home).tenants(queue)
+    if json:
+        show_json(found)
+    elif not found:
+        say("no tenants: nobody shares a queue" if queue is None else f"no tenants: nobody shares queue {queue}")
+    else:
+        show_table(HEAD, [_row(one) for one in found], right=("weight", "now", "share", "started"))
+
+
+def weight(
+    tenant: TenantArgument,
+    weight: Annotated[int, Argument("WEIGHT", help="How much its word counts; 10 where nothing is set.")],
+    queue: QueueOption = None,
+    home: HomeOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Set how much a tenant's word counts.
+
+    Against a tenant of weight 10, one of weight 100 starts ten jobs for each of its own, as long as both have some.
+
+    \b
+    Examples:
+      holdfast tenant weight acme::shop 50
+      holdfast tenant weight acme::shop 50 --queue builds
+    """
+    hf = client(home)
+    hf.set_weight(tenant, weight, queue=queue)
+    if json:
+        show_json([one for one in hf.tenants(queue) if one.tenant == tenant])
+    else:
+        print(
+            f"tenant {tenant} has the weight {weight} " + ("in every queue" if queue is None else f"in queue {queue}")
+        )
+
+
+def activity(
+    tenant: TenantArgument,
+    lasting: Annotated[
+        str | None, Option("--for", metavar="TIME", help=f"How long; {length(ACTIVE_MS)} if not said.")
+    ] = None,
+    home: HomeOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Say that somebody works with a tenant right now.
+
+    Its jobs come sooner for a while, and less and less after that. An editor or a shell that does this now and then
+    has its own work go before what runs in the background.
+
+    \b
+    Examples:
+      holdfast activity acme::shop
+      holdfast activity acme::shop --for 10m
+    """
+    given = seconds("--for", lasting)
+    until = client(home).report_activity(tenant, lasting=ACTIVE_MS / 1000 if given is None else given)
+    if json:
+        show_json({"tenant": tenant, "active_until": until})
+    else:
+        fading = length(FADING_MS)
+        print(f"tenant {tenant} has at least the weight {ACTIVE_WEIGHT} until {when(until)}, and fades within {fading}")
+
+
+tenant = group_of(
+    "tenant",
+    f"Who shares a queue, and how much each one's word counts.\n\nA weight is a number from 1 to {MOST_WEIGHT}.",
+    {"ls": list_, "weight": weight},
+    usual="ls",
+)
+
+
+def _row(one: TenantView) -> list[str]:
+    return [
+        one.queue,
+        one.tenant,
+        str(one.weight),
+        f"{one.weight_now:.3g}",
+        f"{one.share:.0%}" if one.is_waiting else "",
+        str(one.starts),
+        "yes" if one.is_waiting else "",
+        when(one.active_until) if one.weight_now > one.weight else "",
+    ]
