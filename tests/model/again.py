@@ -21,16 +21,17 @@ def retry_group(model: Model, name: str, now: int) -> list[tuple[str, S]]:
         raise Conflict(name)
     continued = {job.retry_of for job in model.jobs.values()}
     members = [job for job in model.jobs.values() if job.ask.group_id == name and job.id not in continued]
-    places: dict[tuple[str, int], int] = {}
+    places: dict[tuple[str, str, int], int] = {}
     made: list[Job] = []
     for member in sorted(members, key=lambda job: _root(model, job).number):
         if member.state in TERMINAL - {S.DONE, S.SUPERSEDED} and _is_newest(model, member):
             job = _anew(model, member, now)
             job.behind = made[-1].id if made and in_order else None
-            lane = (job.ask.queue, job.ask.priority)
-            job.position = places[lane] = places[lane] + GAP if lane in places else model.end_of(*lane)
+            line = job.line
+            job.position = places[line] = places[line] + GAP if line in places else model.end_of(line)
             model.add(job)
             model.start_if_free(job, now)
+            model.close_letter(member.id, job.id)
             made.append(job)
     return [(job.id, job.state) for job in made]
 

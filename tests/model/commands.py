@@ -102,7 +102,8 @@ def tick(model: Model, now: int, limit: int) -> bool:
     waiting = [job for job in model.find(S.SCHEDULED) if not job.is_held]
     due = [job for job in waiting if job.due is not None and job.due <= now]
     for job in sorted(due, key=lambda job: job.due or 0)[:limit]:
-        job.state, job.queued = S.QUEUED, now
+        model.make_ready(job, now)
+    scopes.open_queues(model, now)
     scopes.end_due(model, now)
     reached = news.spread(model, now)
     return max(len(late), len(stale), len(due)) >= limit or reached
@@ -113,6 +114,7 @@ def next_moment(model: Model) -> int | None:
     moments += [job.ask.deadline for job in model.find(*WAITING)]
     moments += [job.expires for job in model.find(S.QUEUED)]
     moments += [held.expires for held in model.held.values() if held.status in ("ACTIVE", "WAITING")]
+    moments += [queue.opens for queue in model.queues.values()]
     moments += [0 for event in model.events.values() if event.spreads]
     return min((moment for moment in moments if moment is not None), default=None)
 
@@ -125,6 +127,7 @@ def forget_old(model: Model, before: int, limit: int) -> int:
     old = sorted(filter(is_old, model.jobs.values()), key=lambda job: (job.ended or 0, job.number))[:limit]
     for job in old:
         del model.jobs[job.id]
+        model.letters.pop(job.id, None)
     model.runs = {run_id: run for run_id, run in model.runs.items() if run.job in model.jobs}
     if len(old) < limit:
         used = {job.ask.group_id for job in model.jobs.values()}
@@ -196,7 +199,9 @@ def retry(model: Model, job_id: str, new_id: str, now: int, priority: int | None
         schedule_id=None,
         fire_time=None,
     )
-    return model.enqueue([ask], now)[0]
+    answer = model.enqueue([ask], now, guarded=False)[0]
+    model.close_letter(job.id, answer[0])
+    return answer
 
 
 def bulk(

@@ -25,19 +25,19 @@ def _prioritise(job: Job, priority: int, position: int) -> None:
 
 def move_to_top(model: Model, job_id: str) -> None:
     job = _waiting(model, job_id)
-    lane = model.ready(job.ask.queue, job.ask.priority)
+    lane = model.in_line(job.line)
     job.position = lane[0].position - GAP if lane else GAP
 
 
 def move_to_bottom(model: Model, job_id: str) -> None:
     job = _waiting(model, job_id)
-    job.position = model.end_of(job.ask.queue, job.ask.priority)
+    job.position = model.end_of(job.line)
 
 
 def set_priority(model: Model, job_id: str, priority: int) -> None:
     job = _waiting(model, job_id)
     if job.ask.priority != priority:
-        _prioritise(job, priority, model.end_of(job.ask.queue, priority))
+        _prioritise(job, priority, model.end_of((job.ask.queue, job.ask.tenant, priority)))
 
 
 def edit_payload(model: Model, job_id: str, payload: str) -> None:
@@ -47,11 +47,11 @@ def edit_payload(model: Model, job_id: str, payload: str) -> None:
 
 def move_beside(model: Model, job_id: str, other_id: str, before: bool) -> None:
     job, other = _waiting(model, job_id), _waiting(model, other_id)
-    if job is other or job.ask.queue != other.ask.queue:
+    if job is other or job.line[:2] != other.line[:2]:
         raise InvalidInput(job_id)
     place = _gap(model, other, before)
     if place is None:
-        renormalise(model, other.ask.queue, other.ask.priority)
+        renormalise(model, *other.line)
         place = _gap(model, other, before)
     assert place is not None
     _prioritise(job, other.ask.priority, place)
@@ -59,7 +59,7 @@ def move_beside(model: Model, job_id: str, other_id: str, before: bool) -> None:
 
 def _gap(model: Model, other: Job, before: bool) -> int | None:
     """A place between a job and the next ready one on that side, or None where there is none."""
-    lane = [job for job in model.ready(other.ask.queue, other.ask.priority) if job is not other]
+    lane = [job for job in model.in_line(other.line) if job is not other]
     side = [job for job in lane if (job.rank < other.rank) == before]
     if not side:
         return other.position - GAP if before else other.position + GAP
@@ -68,7 +68,7 @@ def _gap(model: Model, other: Job, before: bool) -> int | None:
     return place if min(neighbour.position, other.position) < place < max(neighbour.position, other.position) else None
 
 
-def renormalise(model: Model, queue: str, priority: int) -> None:
-    lane = [job for job in model.find(*WAITING, S.RUNNING) if (job.ask.queue, job.ask.priority) == (queue, priority)]
+def renormalise(model: Model, queue: str, tenant: str, priority: int) -> None:
+    lane = [job for job in model.find(*WAITING, S.RUNNING) if job.line == (queue, tenant, priority)]
     for place, job in enumerate(sorted(lane, key=lambda job: job.rank), 1):
         job.position = place * GAP

@@ -9,25 +9,31 @@ from collections.abc import Iterable
 from copy import copy
 from dataclasses import dataclass, field
 
+from msgspec import structs
+
 from holdfast.core.errors import NotFound
 from holdfast.core.group import GroupMode, Needs, OnFailure
 from holdfast.core.job import TERMINAL, WAITING
 from holdfast.core.job import StateName as S
 from holdfast.core.requests import ClaimRequest, NewJob
+from holdfast.core.retry import RetryPolicy
 from holdfast.store.scripts.claim import SUSPECT_PATIENCE_MS
-from tests.model import news
+from tests.model import door, news, sharing
 from tests.model.records import (
     Delivery,
     Event,
     Group,
     Held,
     Job,
+    Letter,
     Machine,
+    Queue,
     Run,
     Schedule,
     Seen,
     Session,
     Template,
+    Tenant,
     Webhook,
     duplicate,
 )
@@ -49,6 +55,11 @@ class Model:
     newest: dict[tuple[str, str], int] = field(default_factory=dict)
     limits: dict[str, int | None] = field(default_factory=dict)
     paused: set[str] = field(default_factory=set)
+    queues: dict[str, Queue] = field(default_factory=dict)
+    started: dict[str, tuple[int, ...]] = field(default_factory=dict)  # moments of starts, of queues with a rate
+    tenants: dict[tuple[str, str], Tenant] = field(default_factory=dict)  # those of no queue hold for all
+    clocks: dict[str, float] = field(default_factory=dict)
+    letters: dict[str, Letter] = field(default_factory=dict)
     events: dict[str, Event] = field(default_factory=dict)
     patterns: set[tuple[str, frozenset[str]]] = field(default_factory=set)
     machines: dict[str, Machine] = field(default_factory=dict)
@@ -74,9 +85,11 @@ class Model:
     def find(self, *states: S) -> list[Job]:
         return sorted((job for job in self.jobs.values() if job.state in states), key=lambda job: job.number)
 
-    def ready(self, queue: str, priority: int | None = None) -> list[Job]:
-        lane = [job for job in self.find(S.QUEUED) if job.ask.queue == queue]
-        return sorted((job for job in lane if priority in (None, job.ask.priority)), key=lambda job: job.rank)
+    def ready(self, queue: str) -> list[Job]:
+        return sorted((job for job in self.find(S.QUEUED) if job.ask.queue == queue), key=lambda job: job.rank)
+
+    def in_line(self, line: tuple[str, str, int]) -> list[Job]:
+        return [job for job in self.ready(line[0]) if job.line == line]
 
     def running_of(self, session: str) -> list[Job]:
         return [job for job in self.find(S.RUNNING) if job.session == session]
@@ -88,26 +101,37 @@ class Model:
         links = [job for job in self.jobs.values() if job.retry_of == job_id]
         return self.last(links[0].id) if links else self.jobs[job_id]
 
-    def end_of(self, queue: str, priority: int) -> int:
-        return max((job.position for job in self.ready(queue, priority)), default=0) + GAP
+    def end_of(self, line: tuple[str, str, int]) -> int:
+        return max((job.position for job in self.in_line(line)), default=0) + GAP
 
     # Enqueue: an earlier request may stand for this one; otherwise subject, dependencies and group decide its fate.
 
-    def enqueue(self, asked: Iterable[NewJob], now: int) -> list[Answer]:
-        places: dict[tuple[str, int], int] = {}
+    def enqueue(self, asked: Iterable[NewJob], now: int, *, guarded: bool = True) -> list[Answer]:
+        """`guarded`: a full queue refuses them, or makes room."""
+        places: dict[tuple[str, str, int], int] = {}
         self.stillborn = []
-        answers = [self._enqueue(ask, places, now) for ask in asked]
+        met: dict[str, door.Met] = {}
+        answers = []
+        for ask in asked:
+            # The end of the line is where it is before anybody is pushed aside.
+            line = (ask.queue, ask.tenant, ask.priority)
+            places.setdefault(line, self.end_of(line) - GAP)
+            met.setdefault(ask.queue, door.Met(door.length(self, ask.queue), self.numbers))
+            answers.append(self._enqueue(ask, places, now))
+        if guarded:
+            door.let_in(self, met, [answer[0] for answer in answers if not answer[3]], now)
         for late in self.stillborn:
             if late.state is S.SKIPPED_DEADLINE:
                 news.tell_ended(self, late, now)
         news.tell_groups(self, self.stillborn, now)
         return answers
 
-    def _enqueue(self, ask: NewJob, places: dict[tuple[str, int], int], now: int) -> Answer:
+    def _enqueue(self, ask: NewJob, places: dict[tuple[str, str, int], int], now: int) -> Answer:
         firsts = [job for job in self.jobs.values() if job.retry_of is None and job.ask.task == ask.task]
         for old in firsts:
             if ask.idempotency_key is not None and ask.idempotency_key == old.ask.idempotency_key:
                 return old.id, self.last(old.id).state, old.generation, True
+        ask = structs.replace(ask, policy=ask.policy or self.queue(ask.queue).retry or RetryPolicy())
         job = Job(ask, ask.id, now, due=ask.due if ask.delay_ms is None else now + ask.delay_ms)
         if job.subject is not None:
             newest = self.newest.get(job.subject)
@@ -122,8 +146,7 @@ class Model:
         self._depend(job)
         self._join(job)
         self._listen(job)
-        lane = (ask.queue, ask.priority)
-        job.position = places[lane] = places[lane] + GAP if lane in places else self.end_of(*lane)
+        job.position = places[job.line] = places[job.line] + GAP
         self.add(job)
         if job.state is S.SCHEDULED and job.is_late(now):
             job.state = S.SKIPPED_DEADLINE
@@ -132,6 +155,7 @@ class Model:
         else:
             self.stillborn.append(job)
             self.end(job, job.state, job.why, now, later=True)
+        job.arrived = job.state
         return job.id, job.state, job.generation, False
 
     def add(self, job: Job) -> None:
@@ -212,40 +236,58 @@ class Model:
 
     def start_if_free(self, job: Job, now: int) -> None:
         if not job.is_held and (job.due is None or job.due <= now):
-            job.state, job.queued = S.QUEUED, now
+            self.make_ready(job, now)
+
+    def make_ready(self, job: Job, now: int) -> None:
+        job.state, job.queued = S.QUEUED, now
+        sharing.arrive(self, job)
+
+    def close_letter(self, job_id: str, retried: str | None) -> None:
+        """What had failed for good runs once more."""
+        letter = self.letters.get(job_id)
+        if letter is not None and letter.closed is None:
+            letter.closed, letter.retried = "retried", retried
+
+    def queue(self, name: str) -> Queue:
+        """What is set for a queue."""
+        return self.queues.get(name, Queue())
 
     # Claim
 
     def claim(self, request: ClaimRequest, now: int) -> list[str]:
         mine = self.running_of(request.session_id)
         session = self.sessions.get(request.session_id)
+        if request.slots <= 0 or not request.tasks:
+            return []
+        free = {asked.queue: self._free(asked.queue, asked.slots, now) for asked in request.queues}
         if session is None or session.status != "running" or any(job.suspect for job in mine):
             return []
-        free = {asked.queue: self._free(asked.queue, asked.slots) for asked in request.queues}
         ready = [job for queue in free if free[queue] > 0 for job in self.ready(queue) if job.ask.task in request.tasks]
         lane = [job for job in ready if self.suits(job, session.node)]
         suspects = sorted((job for job in lane if job.suspect), key=lambda job: (job.queued or 0, job.number))
         if suspects and mine and now - (suspects[0].queued or 0) > SUSPECT_PATIENCE_MS:
             return []
         alone = [job for job in suspects if not mine and self._may_run(job, now)]
-        taken: list[Job] = alone[: max(0, request.slots)][:1]
-        for job in lane if not alone else []:
-            if len(taken) < request.slots and free[job.ask.queue] > 0 and not job.suspect and self._may_run(job, now):
-                free[job.ask.queue] -= 1
-                taken.append(job)
+        taken: list[Job] = alone[:1]
+        for queue, slots in free.items() if not alone else ():
+            able = [job for job in lane if job.ask.queue == queue and not job.suspect and self._may_run(job, now)]
+            taken += sharing.take_turns(self, queue, able, min(slots, request.slots - len(taken)), now)
+        for queue in dict.fromkeys(job.ask.queue for job in taken):
+            sharing.note_starts(self, queue, sum(job.ask.queue == queue for job in taken), now)
         for job in taken:
             job.state, job.session, job.run = S.RUNNING, request.session_id, self.seen.runs.get(job.id, "?")
             job.attempts += 1
             self.runs[job.run] = Run(job.id, job.attempts, request.session_id, job.ask.payload)
         return [job.id for job in taken]
 
-    def _free(self, queue: str, slots: int) -> int:
+    def _free(self, queue: str, slots: int, now: int) -> int:
         running = sum(job.ask.queue == queue for job in self.find(S.RUNNING))
         limit = self.limits.get(queue)
         reserved = any(held.status == "ACTIVE" and held.scope in ("*", queue) for held in self.held.values())
         if reserved or queue in self.paused:
             return 0
-        return slots if limit is None else min(slots, limit - running)
+        slots = slots if limit is None else min(slots, limit - running)
+        return slots if slots <= 0 else min(slots, sharing.look_at_rate(self, queue, now))
 
     def suits(self, job: Job, node: str) -> bool:
         """Whether a machine is what the job waits for; of one that nobody looked at, nothing is known."""

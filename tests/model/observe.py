@@ -9,6 +9,7 @@ from typing import Any
 from msgspec import json
 
 from holdfast.core.job import StateName as S
+from holdfast.core.retry import RetryPolicy
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.clockwork import next_moment
 from holdfast.store.scripts.doctor import broken_invariants
@@ -18,7 +19,7 @@ from holdfast.store.statements import Statement, pyformat
 from tests.model import commands, news
 from tests.model.model import Model
 from tests.model.news import WEBHOOK_QUEUE
-from tests.model.records import Delivery, Job, Schedule, Seen
+from tests.model.records import Delivery, Job, Queue, Schedule, Seen
 
 Things = dict[str, dict[Any, Any]]
 
@@ -29,7 +30,9 @@ def statement(text: str) -> Statement:
 
 
 JOBS = statement("SELECT * FROM jobs ORDER BY number")
-QUEUED = statement("SELECT queue, id FROM jobs WHERE state = 'QUEUED' ORDER BY priority DESC, position, created_at, id")
+QUEUED = statement(
+    "SELECT queue, tenant, id FROM jobs WHERE state = 'QUEUED' ORDER BY priority DESC, position, created_at, id"
+)
 RUNS = statement("SELECT * FROM job_runs")
 WAITS = statement("SELECT job_id, key, value FROM job_conditions WHERE satisfied_at IS NULL")
 SESSIONS = statement("SELECT id, status, stop_requested_at, last_heartbeat_at FROM sessions")
@@ -37,7 +40,10 @@ HELD = statement(
     "SELECT id, scope, session_id, ttl_ms, expires_at, status, granted_at, reserved_at FROM direct_reservations"
 )
 SUBJECTS = statement("SELECT job_type, subject_key, generation FROM subjects")
-QUEUES = statement("SELECT name, concurrency, paused_at FROM queues")
+QUEUES = statement("SELECT * FROM queues")
+TENANTS = statement("SELECT queue, tenant, virtual_time, weight, active_until, starts FROM tenants")
+CLOCKS = statement("SELECT queue, virtual_time FROM queue_clocks")
+LETTERS = statement("SELECT job_id, kind, failed_at, closed_as, retried_as FROM dead_letters")
 GROUPS = statement("SELECT id FROM job_groups")
 EVENTS = statement("SELECT id, name, attributes, emitted_at, is_spreading FROM events")
 CAME = statement("SELECT job_id, satisfied_by FROM job_conditions WHERE key = 'event' AND satisfied_by IS NOT NULL")
@@ -53,9 +59,9 @@ def in_store(tx: Tx) -> tuple[Things, Seen]:
     """Everything in the store that the model speaks of, and what the store alone could choose."""
     jobs = tx.rows(JOBS)
     queues = tx.rows(QUEUES)
-    ready: dict[str, list[str]] = {}
+    ready: dict[tuple[str, str], list[str]] = {}
     for row in tx.rows(QUEUED):
-        ready.setdefault(row["queue"], []).append(row["id"])
+        ready.setdefault((row["queue"], row["tenant"]), []).append(row["id"])
     waits: dict[str, set[tuple[str, str]]] = {}
     for row in tx.rows(WAITS):
         waits.setdefault(row["job_id"], set()).add((row["key"], row["value"]))
@@ -80,6 +86,10 @@ def in_store(tx: Tx) -> tuple[Things, Seen]:
         "subject": {(row["job_type"], row["subject_key"]): row["generation"] for row in tx.rows(SUBJECTS)},
         "limit": {row["name"]: row["concurrency"] for row in queues if row["concurrency"] is not None},
         "paused": {row["name"]: True for row in queues if row["paused_at"] is not None},
+        "settings": {row["name"]: found for row in queues if (found := _set_up(row)) != NOTHING_SET},
+        "tenant": {(row["queue"], row["tenant"]): _sharing(row) for row in tx.rows(TENANTS)},
+        "turns": {row["queue"]: round(row["virtual_time"], 9) for row in tx.rows(CLOCKS)},
+        "letter": {row.pop("job_id"): tuple(row.values()) for row in tx.rows(LETTERS)},
         "group": {row["id"]: view_group(tx, row["id"]).status for row in tx.rows(GROUPS)},
         "count": {(count.queue, count.state): count.jobs for count in counts(tx)},
         "clock": {"next": next_moment(tx)},
@@ -111,6 +121,20 @@ def in_store(tx: Tx) -> tuple[Things, Seen]:
     )
 
 
+NOTHING_SET = (None, None, "reject", None, None)
+
+
+def _set_up(row: dict[str, Any]) -> tuple[Any, ...]:
+    rate = None if row["rate_limit"] is None else (row["rate_limit"], row["rate_window_ms"])
+    retry = None if row["retry"] is None else json.decode(row["retry"], type=RetryPolicy)
+    return (rate, row["max_length"], row["overflow"], retry, row["opens_at"])
+
+
+def _sharing(row: dict[str, Any]) -> tuple[Any, ...]:
+    """Whether a tenant waits for a turn is not told: the store may find out late that it has nothing left."""
+    return (round(row["virtual_time"], 9), row["weight"], row["active_until"], row["starts"])
+
+
 def _sent(payload: str) -> dict[str, Any]:
     """What a delivery says, without what only the store could choose."""
     said: dict[str, Any] = json.decode(payload)
@@ -130,7 +154,7 @@ def _stored(row: dict[str, Any], waits: dict[str, set[tuple[str, str]]]) -> dict
     live = row["finished_at"] is None
     return {
         "state": row["state"],
-        "lane": (row["queue"], row["priority"], row["position"]),
+        "lane": (row["queue"], row["tenant"], row["priority"], row["position"]),
         "task": row["job_type"],
         "payload": row["payload"],
         "bounds": (row["ttl_ms"], row["deadline"]),
@@ -154,10 +178,12 @@ def _stored(row: dict[str, Any], waits: dict[str, set[tuple[str, str]]]) -> dict
 
 def in_model(model: Model) -> Things:
     """The same of the model."""
-    queues = {job.ask.queue for job in model.find(S.QUEUED)}
+    ready: dict[tuple[str, str], list[str]] = {}
+    for job in sorted(model.find(S.QUEUED), key=lambda job: job.rank):
+        ready.setdefault(job.line[:2], []).append(job.id)
     return {
         "job": {job.id: _modelled(job) for job in model.jobs.values()},
-        "ready": {queue: [job.id for job in model.ready(queue)] for queue in queues},
+        "ready": ready,
         "run": {
             run_id: (run.job, run.attempt, run.session, run.payload, run.status) for run_id, run in model.runs.items()
         },
@@ -166,6 +192,12 @@ def in_model(model: Model) -> Things:
         "subject": dict(model.newest),
         "limit": {queue: limit for queue, limit in model.limits.items() if limit is not None},
         "paused": dict.fromkeys(model.paused, True),
+        "settings": {
+            name: found for name, queue in model.queues.items() if (found := _modelled_queue(queue)) != NOTHING_SET
+        },
+        "tenant": {place: (round(tenant.virtual, 9), *astuple(tenant)[1:]) for place, tenant in model.tenants.items()},
+        "turns": {queue: round(clock, 9) for queue, clock in model.clocks.items()},
+        "letter": {job_id: astuple(letter) for job_id, letter in model.letters.items()},
         "group": {name: news.group_status(model, name) for name in model.groups},
         "count": dict(Counter((job.ask.queue, str(job.state)) for job in model.jobs.values())),
         "clock": {"next": commands.next_moment(model)},
@@ -188,7 +220,7 @@ def _modelled(job: Job) -> dict[str, Any]:
     waits |= _unheard(job) if job.unheard else set()
     return {
         "state": job.state,
-        "lane": (job.ask.queue, job.ask.priority, job.position),
+        "lane": (*job.line, job.position),
         "task": job.ask.task,
         "payload": job.ask.payload,
         "bounds": (job.ask.ttl_ms, job.ask.deadline),
@@ -208,6 +240,10 @@ def _modelled(job: Job) -> dict[str, Any]:
         "parked": job.why == "parked",
         "reason": job.why,
     }
+
+
+def _modelled_queue(queue: Queue) -> tuple[Any, ...]:
+    return (queue.rate, queue.most, "shed" if queue.sheds else "reject", queue.retry, queue.opens)
 
 
 def _unheard(job: Job) -> set[tuple[str, str]]:

@@ -6,19 +6,37 @@ from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
 from holdfast.core.job import WAITING
+from holdfast.core.queue import Overflow, QueueChanges, QueueSetting
 from holdfast.core.requests import JobFilter
+from holdfast.core.retry import RetryPolicy
 from holdfast.store.engine import Tx
-from holdfast.store.scripts import cancel, group_jobs, queues, reorder, reserve, retry
+from holdfast.store.scripts import cancel, group_jobs, queues, reorder, reserve, retry, tenants
 from holdfast.store.scripts.bulk import BulkAction, BulkResult
 from holdfast.store.scripts.bulk import bulk as bulk_script
 from holdfast.store.scripts.reserve import EVERYTHING, NewReservation
-from tests.model import again, commands, lanes, scopes, wishes
+from tests.model import again, commands, lanes, scopes, sharing, wishes
 from tests.model.driver import Driver
 from tests.model.wishes import nth
 
 fields = st.fixed_dictionaries(
     {"states": wishes.states}, optional={"queue": wishes.queues, "task": wishes.tasks, "tag": wishes.tags}
 )
+
+
+changes = st.sampled_from(
+    (
+        QueueChanges(clear=(QueueSetting.RATE, QueueSetting.MAX_LENGTH)),
+        QueueChanges(clear=(QueueSetting.MAX_LENGTH,)),
+        QueueChanges(clear=(QueueSetting.RATE, QueueSetting.RETRY)),
+        QueueChanges(max_length=3, overflow=Overflow.REJECT),
+        QueueChanges(max_length=4, overflow=Overflow.SHED),
+        QueueChanges(max_length=0),
+        QueueChanges(rate_limit=2, rate_window_ms=5_000),
+        QueueChanges(rate_limit=1, rate_window_ms=900),
+        QueueChanges(retry=RetryPolicy(retries=1, initial_ms=3)),
+    )
+)
+weights = st.sampled_from((10, 30, 100, "activity"))
 
 
 def bulk(tx: Tx, action: BulkAction, wanted: JobFilter, now: int, limit: int, dry_run: bool, n: int) -> BulkResult:
@@ -104,8 +122,7 @@ class People(Driver):
                     self._is_beside(name, beside, how == "before")
 
     def _is_beside(self, name: str, other: str, before: bool) -> None:
-        queue = self.model.jobs[name].ask.queue
-        line: list[str] = self.store["ready"].get(queue, [])
+        line: list[str] = self.store["ready"].get(self.model.jobs[name].line[:2], [])
         if name != other and name in line and other in line:
             assert line.index(other) - line.index(name) == (1 if before else -1), line
 
@@ -118,8 +135,9 @@ class People(Driver):
             self.call(reorder.set_priority, name, to)
             self.expect(lanes.set_priority, name, to)
         elif to in wishes.QUEUES:
-            self.call(reorder.renormalise, to, n % 2 * 5)
-            self.expect(lanes.renormalise, to, n % 2 * 5)
+            line = (str(to), self.pick(wishes.TENANTS, n), n % 2 * 5)
+            self.call(reorder.renormalise, *line)
+            self.expect(lanes.renormalise, *line)
         elif self.model.jobs[name].ask.queue in wishes.QUEUES:
             self.call(reorder.edit_payload, name, to)
             self.expect(lanes.edit_payload, name, to)
@@ -139,6 +157,22 @@ class People(Driver):
             case None | int():
                 self.call(queues.set_limit, queue, limit)
                 self.expect(scopes.set_limit, queue, limit)
+
+    @rule(queue=wishes.queues, changes=changes)
+    def set_up_queue(self, queue: str, changes: QueueChanges) -> None:
+        """How many start within a time, how many may wait, and how often those are tried again that do not say."""
+        self.call(queues.set_queue, queue, changes)
+        self.expect(scopes.set_queue, queue, changes)
+
+    @rule(tenant=wishes.tenants, queue=st.none() | wishes.queues, weight=weights)
+    def weigh(self, tenant: str, queue: str | None, weight: int | str) -> None:
+        """Somebody's word counts more or less, by its weight or because he is at work."""
+        if isinstance(weight, int):
+            self.call(tenants.set_weight, tenant, weight, queue)
+            self.expect(sharing.set_weight, tenant, weight, queue)
+        else:
+            until = self.call(tenants.note_activity, tenant, self.now, 60_000)
+            assert until == self.expect(sharing.note_activity, tenant, self.now, 60_000)
 
     @rule(n=nth, scope=wishes.queues | st.just(EVERYTHING), ttl=wishes.spans, how=st.sampled_from(("grant", "release")))
     def reserve(self, n: int, scope: str, ttl: int, how: str) -> None:

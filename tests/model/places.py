@@ -113,6 +113,10 @@ def dump(tx: Tx) -> dict[str, list[dict[str, Any]]]:
 
 
 def _without_numbers(row: dict[str, Any]) -> dict[str, Any]:
-    """An event knows the newest job of its moment, and tells the number of the one that it is about."""
+    """An event knows the newest job of its moment, and tells the number of the one that it is about.
+
+    Whether a tenant waits for a turn may be found out late: only that nobody is passed over counts.
+    """
     told = {name: NUMBER.sub("", value) for name, value in row.items() if isinstance(value, str)}
-    return row | told | ({"upto_number": 0} if "upto_number" in row else {})
+    aside = {name: 0 for name in ("upto_number", "is_waiting") if name in row}
+    return row | told | aside | ({"number": 0} if "fingerprint" in row else {})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from holdfast.core.job import StateName as S
 from tests.model.model import Model
 from tests.model.records import Job
+from tests.model.sharing import may_start
 
 
 def closed_gates(model: Model, job: Job, now: int) -> set[str]:
@@ -24,6 +25,7 @@ def closed_gates(model: Model, job: Job, now: int) -> set[str]:
         "queue paused": job.ask.queue in model.paused,
         "reservation": any(one.status == "ACTIVE" and one.scope in ("*", job.ask.queue) for one in model.held.values()),
         "queue concurrency": limit is not None and sum(one.ask.queue == job.ask.queue for one in running) >= limit,
+        "rate limit": may_start(model, job.ask.queue, now) <= 0,
         "idle": job.ask.wait_for_idle and not idle,
         "charging": job.ask.require_charging and not powered,
         "worker": not workers,

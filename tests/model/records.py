@@ -40,6 +40,7 @@ class Job:
     number: int = 0
     position: int = 0
     state: S = S.SCHEDULED
+    arrived: S = S.SCHEDULED  # how it was stored
     due: int | None = None
     queued: int | None = None
     ended: int | None = None
@@ -64,7 +65,14 @@ class Job:
 
     @property
     def policy(self) -> RetryPolicy:
-        return self.ask.policy or RetryPolicy()
+        """Since its enqueue it has one, its own or that of its queue."""
+        assert self.ask.policy is not None
+        return self.ask.policy
+
+    @property
+    def line(self) -> tuple[str, str, int]:
+        """Places are within a tenant and a priority of a queue."""
+        return (self.ask.queue, self.ask.tenant, self.ask.priority)
 
     @property
     def subject(self) -> tuple[str, str] | None:
@@ -118,6 +126,35 @@ class Held:
     status: str = "ACTIVE"
     granted: int | None = None
     since: int = 0
+
+
+@dataclass
+class Queue:
+    """What is set for a queue. `opens`: when somebody is woken because its rate has room again."""
+
+    rate: tuple[int, int] | None = None
+    most: int | None = None
+    sheds: bool = False
+    retry: RetryPolicy | None = None
+    opens: int | None = None
+
+
+@dataclass
+class Tenant:
+    virtual: float = 0.0
+    weight: int = 10
+    active: int | None = None
+    starts: int = 0
+
+
+@dataclass
+class Letter:
+    """What a job left that failed for good."""
+
+    kind: str
+    failed: int
+    closed: str | None = None
+    retried: str | None = None
 
 
 @dataclass

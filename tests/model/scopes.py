@@ -6,15 +6,43 @@ from collections.abc import Callable
 
 from holdfast.core.errors import Busy, NotFound
 from holdfast.core.job import StateName as S
+from holdfast.core.queue import Overflow, QueueChanges, QueueSetting
 from holdfast.store.scripts.reserve import NewReservation
 from tests.model.model import Model
-from tests.model.records import Held
+from tests.model.records import Held, Queue
 
 ACTIVE, WAITING = "ACTIVE", "WAITING"
 
 
 def set_limit(model: Model, queue: str, limit: int | None) -> None:
     model.limits[queue] = limit
+    model.queues.setdefault(queue, Queue()).opens = None
+
+
+def set_queue(model: Model, name: str, changes: QueueChanges) -> None:
+    """What is named is different from now on."""
+    queue = model.queues.setdefault(name, Queue())
+    queue.opens = None
+    if QueueSetting.RATE in changes.clear:
+        queue.rate = None
+        model.started.pop(name, None)
+    if QueueSetting.MAX_LENGTH in changes.clear:
+        queue.most = None
+    if QueueSetting.RETRY in changes.clear:
+        queue.retry = None
+    if changes.rate_limit is not None and changes.rate_window_ms is not None:
+        queue.rate = (changes.rate_limit, changes.rate_window_ms)
+    if changes.max_length is not None:
+        queue.most = changes.max_length
+    if changes.overflow is not None:
+        queue.sheds = changes.overflow is Overflow.SHED
+    queue.retry = changes.retry or queue.retry
+
+
+def open_queues(model: Model, now: int) -> None:
+    for queue in model.queues.values():
+        if queue.opens is not None and queue.opens <= now:
+            queue.opens = None
 
 
 def reserve(model: Model, request: NewReservation, now: int) -> None:

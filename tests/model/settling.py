@@ -13,7 +13,7 @@ from holdfast.core.retry import FailureKind, RetryMode
 from holdfast.core.settle import Broke, Cancelled, Completed, Outcome, Outdated, Overdue, Skipped, Snoozed, Yielded
 from tests.model import news
 from tests.model.model import Model
-from tests.model.records import Job
+from tests.model.records import Job, Letter
 
 
 def finish(model: Model, reports: Iterable[Report], now: int) -> list[tuple[S | None, bool]]:
@@ -85,12 +85,19 @@ def _fail(model: Model, job: Job, broke: Broke, now: int) -> None:
     job.deaths += broke.death
     used, budget = (job.infra, policy.infra) if kind is FailureKind.INFRA else (job.transient, policy.retries)
     if kind is FailureKind.PERMANENT or used > budget:
-        model.end(job, S.FAILED, broke.failure.message, now)
+        _fail_for_good(model, job, kind, broke.failure.message, now)
     elif kind is FailureKind.INFRA and job.deaths >= 3:
-        model.end(job, S.FAILED, "parked", now)
+        _fail_for_good(model, job, kind, "parked", now)
     else:
         chain = policy.mode is RetryMode.CHAIN
         _wait_again(model, job, _retry_time(model, job, used, now, chain), now, chain)
+
+
+def _fail_for_good(model: Model, job: Job, kind: FailureKind, why: str, now: int) -> None:
+    """What is of the system's own leaves no letter."""
+    if job.ask.queue != news.WEBHOOK_QUEUE:
+        model.letters[job.id] = Letter(str(kind), now)
+    model.end(job, S.FAILED, why, now)
 
 
 def _retry_time(model: Model, job: Job, used: int, now: int, chain: bool) -> int:

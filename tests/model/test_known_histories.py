@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from holdfast.core.group import GroupMode, OnFailure
+from holdfast.core.group import GroupMode, Needs, OnFailure
 from holdfast.core.job import StateName as S
+from holdfast.core.queue import Overflow, QueueChanges
 from holdfast.core.retry import Failure, FailureKind, RetryPolicy
 from holdfast.core.schedule import Misfire, Overlap
 from holdfast.core.settle import Broke, Completed, Outcome, Overdue, Yielded
@@ -80,17 +81,17 @@ def test_a_job_is_moved_beside_one_that_shares_its_place_with_another(state: Sto
     state.wait(span=1, limit=500)
     scheduled, beside, moved = state.model.jobs
     state.move(n=0, other=1, how="before", times=1)
-    assert state.store["ready"] == {QUEUES[0]: [scheduled, moved, beside]}
+    assert state.store["ready"] == {(QUEUES[0], "default"): [scheduled, moved, beside]}
 
 
 def test_a_running_job_comes_back_to_its_place_in_a_queue_that_was_renumbered(state: StoreMachine) -> None:
     state.enqueue([wish(), wish(), wish()])
     state.move(n=0, other=2, how="before", times=1)
-    order = list(state.store["ready"][QUEUES[0]])
+    order = list(state.store["ready"][QUEUES[0], "default"])
     claim(state, 2)
     state.change(n=0, to=QUEUES[0])
     state.finish(said=[(0, Yielded("room")), (1, Yielded("room"))], late=False)
-    assert state.store["ready"] == {QUEUES[0]: order}
+    assert state.store["ready"] == {(QUEUES[0], "default"): order}
 
 
 def test_of_two_generations_that_failed_the_newer_one_is_what_runs_again(state: StoreMachine) -> None:
@@ -140,3 +141,35 @@ def test_an_event_goes_to_a_webhook_once_whatever_else_happens(state: StoreMachi
     state.crash_and_restart()
     state.wait(span=1, limit=500)
     assert len(state.model.deliveries) == 1
+
+
+def test_a_weight_for_one_queue_does_not_take_the_default_tenant_out_of_its_line(state: StoreMachine) -> None:
+    state.enqueue([wish()])
+    state.weigh("default", queue=QUEUES[0], weight=10)
+    state.enqueue([wish(tenant="acme"), wish(tenant="acme")])
+    claim(state, 2)
+    assert states(state) == [S.RUNNING, S.RUNNING, S.QUEUED]
+
+
+def test_the_default_tenant_has_the_weight_that_holds_everywhere(state: StoreMachine) -> None:
+    state.weigh("default", queue=None, weight=100)
+    state.enqueue([wish(), wish(), wish(), wish(tenant="acme"), wish(tenant="acme")])
+    claim(state, 4)
+    assert states(state) == [S.RUNNING] * 4 + [S.QUEUED]
+
+
+def test_of_two_that_make_room_one_waits_for_the_other(state: StoreMachine) -> None:
+    state.set_up_queue(QUEUES[0], QueueChanges(max_length=2, overflow=Overflow.SHED))
+    state.enqueue([wish(), Wish({"task": TASKS[0]}, after=((0, Needs.DONE),))])
+    state.enqueue([wish(priority=5), wish(priority=5)])
+    assert states(state) == [S.CANCELLED, S.CANCELLED, S.QUEUED, S.QUEUED]
+
+
+def test_a_start_of_a_clock_that_was_wrong_does_not_close_a_queue_with_a_rate(state: StoreMachine) -> None:
+    state.set_up_queue(QUEUES[0], QueueChanges(rate_limit=1, rate_window_ms=5_000))
+    state.enqueue([wish(), wish()])
+    state.set_the_clock(span=DAY, ticks=False)
+    claim(state)
+    state.set_the_clock(span=-DAY, ticks=True)
+    claim(state)
+    assert states(state) == [S.RUNNING, S.RUNNING]

@@ -11,6 +11,7 @@ from holdfast.core.job import StateName as S
 from holdfast.core.requests import Dependency, NewJob
 from holdfast.store.scripts.schedule_rows import NewSchedule, ScheduleChanges
 from holdfast.store.scripts.templates import NewTemplate
+from tests.model.door import how_many_fit
 from tests.model.model import Answer, Model
 from tests.model.news import publish
 from tests.model.records import Job, Schedule, Template
@@ -150,13 +151,17 @@ def _fire(model: Model, name: str, schedule: Schedule, now: int) -> tuple[int, i
             fires = fresh[-1:]
         case _:
             fires = fresh
+    template = model.templates[schedule.ask.template].ask
+    wanted = fires
+    fires = wanted[: how_many_fit(model, template.queue, template.options.priority or 0, len(wanted))]
     schedule.settled, schedule.next = (come or [schedule.settled])[-1], next_after(schedule, now)
     schedule.fires += len(fires)
     schedule.fired = now if fires else schedule.fired
     skipped = {
         why: [tick for tick in come if tick not in chosen],
         "fired before": [tick for tick in chosen if tick not in fresh],
-        "overlap": [tick for tick in fresh if tick not in fires],
+        "overlap": [tick for tick in fresh if tick not in wanted],
+        "queue full": [tick for tick in wanted if tick not in fires],
     }
     for reason, left_out in skipped.items():
         _skip(model, name, schedule, reason, left_out, now)
@@ -207,7 +212,7 @@ def _job(model: Model, schedule: Schedule, job_id: str, tick: int | None, after:
         fire_time=tick,
         due=due,
         after=after,
-        **options,
+        **{"tenant": "::".join(options["subject"].split("::")[:2]) if "subject" in options else "default"} | options,
     )
 
 

@@ -19,6 +19,7 @@ from holdfast.core.settle import Broke, Cancelled, Completed, Outcome, Outdated,
 QUEUES = ("default", "other")
 TASKS = ("index", "mail")
 TAGS = ("red", "blue")
+TENANTS = ("default", "acme", "busy")
 SUBJECTS = ("a::b::c", "a::b::d")
 SPANS = (1, 900, 5_000, 31_000)
 
@@ -31,6 +32,7 @@ WANTED: tuple[dict[str, str], ...] = (*ATTRIBUTES, {"task": "index"}, {"queue": 
 nth = st.integers(0, 15)
 queues = st.sampled_from(QUEUES)
 tags = st.sampled_from(TAGS)
+tenants = st.sampled_from(TENANTS)
 tasks = st.sampled_from(TASKS)
 priorities = st.sampled_from((0, 0, 5))
 spans = st.sampled_from(SPANS)
@@ -73,7 +75,8 @@ OPTIONS: dict[str, st.SearchStrategy[Any]] = {
     "deadline": st.sampled_from((*SPANS[1:], 1, -1)),
     "tag": tags,
     "priority": priorities,
-    "policy": policies,
+    "policy": st.none() | policies,
+    "tenant": tenants,
     "queue": queues,
     "task": tasks,
     "payload": payloads,
@@ -110,7 +113,7 @@ class Habits:
     """What is usual in one history: without habits, a rare combination would stay rare."""
 
     options: tuple[str, ...]
-    policy: RetryPolicy
+    policy: RetryPolicy | None
     outcomes: tuple[Outcome, ...]
     mode: GroupMode
     on_failure: OnFailure
@@ -131,12 +134,15 @@ THEMES = (
     ("wait_for_event", "group"),
     ("wait_for_event", "wait_for_idle", "due"),
     ("wait_for_idle", "require_charging"),
+    ("tenant",),
+    ("tenant", "priority"),
+    ("tenant", "wait_for_idle", "task"),
 )
 
 habits = st.builds(
     Habits,
     options=st.sampled_from(THEMES) | st.lists(st.sampled_from(NAMES), max_size=4, unique=True).map(tuple),
-    policy=policies,
+    policy=policies | st.none(),
     outcomes=st.lists(st.sampled_from(OUTCOMES), min_size=1, max_size=4, unique=True).map(tuple),
     mode=st.sampled_from((GroupMode.SEQUENTIAL, GroupMode.SEQUENTIAL, GroupMode.PARALLEL)),
     on_failure=st.sampled_from(OnFailure),

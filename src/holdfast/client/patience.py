@@ -11,7 +11,6 @@ from typing import TypeVar
 
 from holdfast.core.errors import HoldfastError
 from holdfast.runtime.clock import Clock
-from holdfast.workers.coroutine_thread import is_coroutines_thread
 
 T = TypeVar("T")
 
@@ -33,7 +32,7 @@ class Patience:
             return call()
         except HoldfastError as error:
             refused = error
-            if error.retry_after is None or self._seconds <= 0 or is_coroutines_thread():
+            if error.retry_after is None or self._seconds <= 0 or _is_in_the_way():
                 raise
         waiting = Waiting(self._clock, self._seconds, refused)
         while True:
@@ -114,3 +113,10 @@ class Waiting:
             return 0.0
         limit = self._clock.timeout(left)
         return really if limit is None else min(limit, really)
+
+
+def _is_in_the_way() -> bool:
+    """Whether every coroutine of a worker would stand still. Imported late: the command line has no worker."""
+    from holdfast.workers.coroutine_thread import is_coroutines_thread
+
+    return is_coroutines_thread()

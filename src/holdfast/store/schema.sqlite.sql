@@ -220,7 +220,10 @@ CREATE TRIGGER jobs_tenant_arrives AFTER INSERT ON jobs
 WHEN NEW.state = 'QUEUED' AND coalesce(
   (SELECT is_waiting = 0 FROM tenants WHERE queue = NEW.queue AND tenant = NEW.tenant), NEW.tenant <> 'default')
 BEGIN
-  INSERT INTO tenants (queue, tenant, is_waiting) VALUES (NEW.queue, 'default', 1) ON CONFLICT DO NOTHING;
+  INSERT INTO tenants (queue, tenant, is_waiting, weight, active_until)
+  SELECT NEW.queue, 'default', 1, coalesce(max(weight), 10), max(active_until)
+  FROM tenants WHERE queue = '' AND tenant = 'default'
+  ON CONFLICT DO NOTHING;
   INSERT INTO tenants (queue, tenant, is_waiting, weight, active_until)
   SELECT NEW.queue, NEW.tenant, 1, coalesce(max(weight), 10), max(active_until)
   FROM tenants WHERE queue = '' AND tenant = NEW.tenant
@@ -231,7 +234,10 @@ CREATE TRIGGER jobs_tenant_returns AFTER UPDATE OF state ON jobs
 WHEN NEW.state = 'QUEUED' AND OLD.state <> 'QUEUED' AND coalesce(
   (SELECT is_waiting = 0 FROM tenants WHERE queue = NEW.queue AND tenant = NEW.tenant), NEW.tenant <> 'default')
 BEGIN
-  INSERT INTO tenants (queue, tenant, is_waiting) VALUES (NEW.queue, 'default', 1) ON CONFLICT DO NOTHING;
+  INSERT INTO tenants (queue, tenant, is_waiting, weight, active_until)
+  SELECT NEW.queue, 'default', 1, coalesce(max(weight), 10), max(active_until)
+  FROM tenants WHERE queue = '' AND tenant = 'default'
+  ON CONFLICT DO NOTHING;
   INSERT INTO tenants (queue, tenant, is_waiting, weight, active_until)
   SELECT NEW.queue, NEW.tenant, 1, coalesce(max(weight), 10), max(active_until)
   FROM tenants WHERE queue = '' AND tenant = NEW.tenant
