@@ -158,6 +158,7 @@ PLANS = {
     "claimable_fair": Plan(LANE | {"tasks": '["t1"]', "slots": 9, "now": 1}, (POP, BUSY)),
     "claimable_commands_fair": Plan(LANE | {"slots": 9, "now": 1}, (COMMANDS, BUSY)),
     "let_tenant_rest": Plan(LANE, (POP,)),
+    "put_weight": Plan({"queue": "q1", "tenant": "default", "weight": 10}, (POP,)),
     "ready_queues": Plan({}, (POP,), in_order=True),
     "ready_command_queues": Plan({}, (COMMANDS,), in_order=True),
     "known_jobs": Plan({"ids": '["DONE6"]'}, (JOB,)),
