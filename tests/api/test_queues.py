@@ -19,7 +19,9 @@ def test_settings_are_changed_one_by_one_and_set_back(caller: Caller) -> None:
     assert (found["concurrency"], found["rate_limit"], found["max_length"]) == (None, 10, 5)
     assert (found["overflow"], found["retry"]["retries"]) == ("shed", 3)
     assert caller.get("/v1/queues").json == [found]
-    every = ["concurrency", "rate", "max_length", "overflow", "queue_class", "retry", "timeout"]
+    assert set_queue(caller, "mail", breaker=2, breaker_for_ms=900) == 200
+    assert caller.get("/v1/queues/mail").json["breaker"] == 2
+    every = ["concurrency", "rate", "max_length", "overflow", "queue_class", "retry", "timeout", "breaker"]
     assert caller.put("/v1/queues/mail", {"changes": {"clear": every}}).json == usual
 
 
@@ -29,6 +31,8 @@ def test_settings_are_changed_one_by_one_and_set_back(caller: Caller) -> None:
         {"rate_limit": 0},
         {"rate_limit": 5},
         {"max_length": -1},
+        {"breaker": -1},
+        {"breaker_for_ms": 0},
         {"overflow": "drop"},
         {"queue_class": "fat"},
         {"clear": ["speed"]},

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from holdfast.core.group import GroupMode, OnFailure
+from holdfast.core.queue import QueueChanges
 from holdfast.core.requests import Claimed, ClaimRequest, Dependency, NewJob, QueueSlots, Report
 from holdfast.core.retry import Failure, FailureKind, RetryMode, RetryPolicy
 from holdfast.core.schedule import Misfire, Overlap
@@ -24,6 +25,7 @@ from holdfast.store.scripts.finish import finish
 from holdfast.store.scripts.firing import fire_due
 from holdfast.store.scripts.groups import create_group
 from holdfast.store.scripts.progress import Progress, note_start
+from holdfast.store.scripts.queues import set_queue
 from holdfast.store.scripts.recover import recover
 from holdfast.store.scripts.reserve import NewReservation, reserve
 from holdfast.store.scripts.schedule_rows import NewSchedule
@@ -43,6 +45,7 @@ AGAIN = RetryPolicy(retries=1)
 CHAIN = RetryPolicy(retries=1, mode=RetryMode.CHAIN)
 ONCE = RetryPolicy(infra=0)
 BROKE = Broke(Failure(FailureKind.TRANSIENT, "ERR_TEST", "it broke"))
+KILLED = Broke(Failure(FailureKind.INFRA, "SIGNAL_9", "it was killed"))
 HOPELESS = Broke(Failure(FailureKind.PERMANENT, "ERR_TEST", "it never works"))
 
 QUEUES = (QueueSlots("default", 50), QueueSlots(WEBHOOK_QUEUE, 50))
@@ -248,7 +251,24 @@ def act_finish_heard(engine: Engine, runs: dict[str, Claimed]) -> None:
     engine.submit(finish, [Report(runs["one"].run_id, "one", Completed("1"), 5)], NOW + 1).result()
 
 
+def probing_world(engine: Engine) -> dict[str, Claimed]:
+    """The breaker has opened, and one job is to show whether all is well again."""
+    begin(engine, DOOMED)
+    engine.submit(set_queue, "default", QueueChanges(breaker=1, breaker_for_ms=1)).result()
+    wanted = NewWebhook(id="hook", url="http://hook.example", patterns=("alert.*",), secret="a-secret-of-ours")
+    engine.submit(put_webhook, wanted, NOW).result()
+    put(engine, job("one"), job("two"), job("three"))
+    runs = {run.job_id: run for run in engine.submit(claim, structs.replace(request(DOOMED), slots=1), NOW).result()}
+    engine.submit(finish, [Report(runs["one"].run_id, "one", KILLED, 5)], NOW).result()
+    return take(engine, DOOMED, NOW + 1)
+
+
+def act_fail_probe(engine: Engine, runs: dict[str, Claimed]) -> None:
+    engine.submit(finish, [Report(runs["two"].run_id, "two", KILLED, 5)], NOW + 1).result()
+
+
 SCENARIOS: dict[str, Scenario] = {
+    "fail probe": Scenario(probing_world, act_fail_probe),
     "emit": Scenario(listening_world, act_emit),
     "spread": Scenario(spreading_world, act_spread),
     "finish heard": Scenario(listening_world, act_finish_heard),

@@ -12,7 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.core.queue import QueueChanges
 from holdfast.runtime.clock import SystemClock
+from holdfast.store.scripts.queues import set_queue
 from holdfast.store.scripts.webhook_rows import NewWebhook
 from holdfast.store.scripts.webhooks import put_webhook
 from tests.chaos import checker
@@ -51,6 +53,8 @@ class Siege:
         hook = NewWebhook(id="hook", url=self.receiver.url, patterns=("siege:*",), secret=SECRET)
         engine = self.database.engine()
         engine.submit(put_webhook, hook, SystemClock().now()).result()
+        for queue in ("default", "edits"):
+            engine.submit(set_queue, queue, QueueChanges(breaker=0)).result()
         engine.close()
         for _ in range(CLIENTS):
             seed = str(self.random.randrange(2**32))

@@ -19,10 +19,11 @@ from holdfast.store.scripts.doctor import examine
 from holdfast.store.scripts.recover import recover
 from holdfast.store.sqlite.engine import SqliteEngine
 from tests.chaos.checker import Evidence, stored_problems
-from tests.chaos.database import TABLES, Database, dump, statement
+from tests.chaos.database import Database, dump, statement
 from tests.chaos.processes import ROOT
 from tests.chaos.programs.victim import Died, Order
 from tests.chaos.scenarios import DOOMED, NOW, SCENARIOS, Scenario, work_off
+from tests.store.acts import TABLES
 
 COMMIT = "COMMIT"
 ANSWER = "the answer"

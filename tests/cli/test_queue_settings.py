@@ -9,11 +9,13 @@ from tests.cli.shell import Shell
 
 def test_every_setting_is_set_shown_and_set_back(sh: Shell) -> None:
     words = "--limit 2 --rate 10/min --max-length 1000 --overflow shed --class heavy --retries 5 --timeout 10m"
+    words += " --breaker 3 --breaker-for 1m"
     said = sh.ok("queue", "mail", *words.split())
     assert said.lines[1].split()[:8] == ["mail", "heavy", "0", "2", "10/min", "0", "0", "1000"]
-    assert said.lines[-1] == (
-        "when it is full, lower priorities make room; jobs that do not say have 5 retries and a time-out of 10m"
-    )
+    assert said.lines[-2:] == [
+        "when it is full, lower priorities make room; jobs that do not say have 5 retries and a time-out of 10m;",
+        "3 failures in a row by the fault of the machine hold it back for 1m",
+    ]
     sh.ok("queue", "mail", "--clear", "rate", "--clear", "retry", "--no-limit", "--timeout", "5s")
     [found] = sh.ok("queue", "mail", "--json").json
     assert (found["rate_limit"], found["retry"], found["concurrency"], found["timeout_ms"]) == (None, None, None, 5_000)

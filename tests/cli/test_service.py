@@ -89,7 +89,7 @@ def test_status_tells_of_daemon_workers_and_queues(sh: Shell) -> None:
     assert lines["home"] == [str(sh.home.folder)]
     assert lines["store"][0] == str(sh.home.database)
     assert "working" in lines["app-1"]
-    assert lines["shown"] == ["light", "0", "-", "-", "0", "1", "-", "0", "0"]
+    assert lines["shown"] == ["normal", "0", "-", "-", "0", "1", "-", "0", "0"]
     found = sh.ok("status", "--json").json
     assert [worker["name"] for worker in found["daemon"]["workers"]] == ["system", "app-1"]
     assert found["stats"]["slots"] == sum(worker["slots"] for worker in found["workers"])

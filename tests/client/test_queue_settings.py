@@ -53,7 +53,8 @@ def somebody_waits(clock: ManualClock) -> bool:
 
 def test_settings_are_as_they_were_set_and_set_back(hf: Holdfast) -> None:
     hf.set_queue("mail", limit=2, rate=(10, 60), max_length=9, overflow="shed", queue_class="heavy", timeout=5)
-    found = hf.set_queue("mail", retry=Retry(5, initial=1), clear="limit")
+    found = hf.set_queue("mail", retry=Retry(5, initial=1), breaker=3, breaker_for=60, clear="limit")
+    assert (found.breaker, found.breaker_for_ms) == (3, 60_000)
     assert found == hf.queue("mail") == hf.queues()[0]
     assert (found.concurrency, str(found.rate), found.max_length, found.timeout_ms) == (None, "10/min", 9, 5_000)
     assert (found.overflow, found.queue_class) == (Overflow.SHED, QueueClass.HEAVY)
@@ -67,6 +68,8 @@ def test_settings_are_as_they_were_set_and_set_back(hf: Holdfast) -> None:
         ({"rate": "often"}, "'often'"),
         ({"rate": (0, 60)}, "rate 0"),
         ({"max_length": -1}, "max_length -1"),
+        ({"breaker": -1}, "breaker -1"),
+        ({"breaker_for": 0}, "breaker_for"),
         ({"overflow": "drop"}, "overflow 'drop' is not valid: use 'reject' or 'shed'"),
         ({"queue_class": "fat"}, "class 'fat'"),
         ({"retry": Retry(1, permanent=KeyError)}, "permanent="),

@@ -7,23 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.core.errors import InvalidInput
-from holdfast.core.machine import (
-    NOT_LOOKED,
-    NOT_YET,
-    Battery,
-    BatteryStatus,
-    InputSeen,
-    Judged,
-    LoadSeen,
-    Memory,
-    PowerSeen,
-    Reading,
-    Rules,
-    Seen,
-    Simulation,
-    judge,
-    simulated,
-)
+from holdfast.core.machine import NOT_LOOKED, NOT_YET, Judged, Memory, Reading, Rules, judge, simulated
+from holdfast.core.readings import Battery, BatteryStatus, InputSeen, LoadSeen, PowerSeen, Seen, Simulation
 
 RULES = Rules(idle_after_ms=300_000, idle_load=0.3)
 FULL, CHARGING, DISCHARGING = BatteryStatus.FULL, BatteryStatus.CHARGING, BatteryStatus.DISCHARGING

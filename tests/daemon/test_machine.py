@@ -35,13 +35,21 @@ def test_a_job_waits_for_an_idle_machine_and_says_so_until_it_is_simulated(house
 
 def test_words_that_cannot_be_simulated_are_refused(house: House) -> None:
     sh = Shell(house.home)
-    for words, named in ((["cpu=95"], "cpu=95"), (["battery=101"], "battery=101"), (["idle=on", "idle=off"], "twice")):
+    for words, named in (
+        (["fan=95"], "fan=95"),
+        (["battery=101"], "battery=101"),
+        (["cpu=5MiB"], "cpu=5MiB"),
+        (["wal=5MB"], "wal=5MB"),
+        (["heat=-1"], "heat=-1"),
+        (["throttling=95"], "throttling=95"),
+        (["idle=on", "idle=off"], "twice"),
+    ):
         said = sh("simulate", *words)
         assert said.code == 2
         assert named in said.err
     said = sh("simulate")
     assert said.code == 2
-    assert "idle=on" in said.err
+    assert "wal=300MiB" in said.err
 
 
 def test_a_simulation_outlives_its_daemon_and_settings_are_heeded(house: House) -> None:
@@ -54,5 +62,36 @@ def test_a_simulation_outlives_its_daemon_and_settings_are_heeded(house: House) 
     daemon = house.up()
     assert house.ask("GET", "/v1/machines")[1][0]["charging"] == "discharging, 15 % (simulated)"
     assert house.ask("PUT", "/v1/machines/nowhere/simulation", {"simulation": None})[0] == 404
-    assert house.ask("PUT", f"/v1/machines/{node}/simulation", {"simulation": {"cpu": 95}})[0] == 400
+    assert house.ask("PUT", f"/v1/machines/{node}/simulation", {"simulation": {"cpu": 101}})[0] == 400
+    house.down(daemon)
+
+
+def test_a_daemon_that_is_ready_has_set_the_tokens_of_its_settings(house: House) -> None:
+    house.settings('[tokens]\ncpu = 9\ntimeout = "2s"\n')
+    daemon = house.up()
+    assert house.ask("GET", "/readyz")[0] == 200
+    [found] = house.ask("GET", "/v1/tokens")[1]
+    assert (found["capacity"]["cpu"], found["timeout_ms"], found["set_by"]) == (9, 2_000, "settings")
+    assert house.ask("PUT", "/v1/tokens", {"gpu": 3})[1]["capacity"] == {"cpu": 9, "gpu": 3, "io": 2}
+    assert house.ask("PUT", "/v1/tokens", {"gpu": -1})[0] == 400
+    assert house.ask("PUT", "/v1/tokens", {"node": "nowhere", "gpu": 1})[0] == 404
+    house.down(daemon)
+
+
+def test_a_heavy_queue_rests_while_the_battery_is_low_and_goes_on_in_its_order(house: House) -> None:
+    house.settings('[queues.index]\nclass = "heavy"\n[pressure]\nbattery = 20\n')
+    daemon = house.up()
+    sh, hf = Shell(house.home), house.client()
+    assert "pressure" not in sh.ok("simulate", "battery=25", "charging").out
+    assert "heavy queues rest" in sh.ok("simulate", "battery=15", "discharging").out
+    held = hf.command("true", queue="index")
+    assert hf.command("true").result(PATIENCE_S) == {"exit_code": 0}
+    assert "it runs on battery with 15 % left (simulated)" in sh.ok("why", held.id).out
+    assert "heavy queues rest" in sh.ok("status").out
+    assert held.state is StateName.QUEUED
+    metrics = house.ask("GET", "/metrics")[1].decode().splitlines()
+    levels = [line.rsplit(" ", 1)[1] for line in metrics if line.startswith("holdfast_pressure{") and "battery" in line]
+    assert levels == ["1.0"]
+    sh.ok("simulate", "off")
+    assert held.result(PATIENCE_S) == {"exit_code": 0}
     house.down(daemon)

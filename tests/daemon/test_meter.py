@@ -11,9 +11,11 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from holdfast.core.job import Millis
+from holdfast.core.queue import QueueChanges
 from holdfast.core.requests import Claimed, ClaimRequest, NewJob, QueueSlots, Report
 from holdfast.core.retry import Failure, FailureKind, RetryPolicy
 from holdfast.core.settle import Broke, Completed, Outcome
+from holdfast.core.tokens import Tokens
 from holdfast.daemon.instruments import promises
 from holdfast.daemon.meter import Meter
 from holdfast.daemon.settings import SlaSettings
@@ -22,14 +24,18 @@ from holdfast.observe.metrics import Metrics
 from holdfast.observe.sla import Measure, Promise, Sla, Verdict
 from holdfast.runtime.clock import ManualClock
 from holdfast.store.engine import Engine
+from holdfast.store.scripts.clockwork import tick
 from holdfast.store.scripts.enqueue import enqueue
 from holdfast.store.scripts.exchange import exchange
+from holdfast.store.scripts.queues import set_queue
 from holdfast.store.scripts.recover import recover
 from holdfast.store.scripts.sessions import NewSession, Offer, open_session
 from holdfast.store.scripts.tenants import set_weight
+from holdfast.store.scripts.tokens import TokenSetting
 from holdfast.store.sqlite.engine import SqliteEngine
 
 DONE = Completed("null")
+KILLED = Broke(Failure(FailureKind.INFRA, "SIGNAL_9", "it was killed"))
 BROKEN = Broke(Failure(FailureKind.TRANSIENT, "ERR_TEST", "it broke"))
 
 
@@ -76,7 +82,8 @@ class Bench:
 def bench(tmp_path: Path) -> Iterator[Bench]:
     clock = ManualClock()
     engine = SqliteEngine(tmp_path / "work.db", durability="normal", now=clock.now)
-    session = NewSession("s1", "worker", "node", "boot", 1, None)
+    tokens = TokenSetting(tokens=Tokens(cpu=4))
+    session = NewSession("s1", "worker", "node", "boot", 1, None, tokens)
     engine.submit(open_session, session, Offer("w1", "worker", ("t",), ("default",), 9), clock.now()).result()
     yield Bench(engine, clock)
     engine.close()
@@ -117,6 +124,16 @@ def test_a_result_that_comes_too_late_is_counted_as_refused(bench: Bench) -> Non
     assert bench.sample("reports_refused_total") == 1
 
 
+def test_tokens_that_are_taken_are_counted_and_those_in_use_looked_up(bench: Bench) -> None:
+    bench.put(tokens=Tokens(cpu=3))
+    [run] = bench.exchange()
+    assert bench.sample("tokens_in_use", node="node", kind="cpu") == 3
+    assert bench.sample("tokens_capacity", node="node", kind="cpu") == 4
+    bench.exchange((run, DONE))
+    assert bench.sample("tokens_in_use", node="node", kind="cpu") == 0
+    assert bench.sample("tokens_acquired_total", kind="cpu") == 3
+
+
 def test_what_waits_and_runs_is_looked_up(bench: Bench) -> None:
     bench.put()
     bench.put()
@@ -125,6 +142,42 @@ def test_what_waits_and_runs_is_looked_up(bench: Bench) -> None:
     assert bench.sample("queue_depth", queue="default", state="RUNNING") == 1
     assert bench.sample("active_workers") == 1
     assert bench.sample("wal_size_bytes") > 0
+
+
+def test_what_the_machine_is_to_blame_for_is_counted_and_who_is_held_back_is_looked_up(bench: Bench) -> None:
+    bench.engine.submit(set_queue, "default", QueueChanges(breaker=2)).result()
+    for _ in range(2):
+        bench.put(policy=RetryPolicy(infra=0))
+        [run] = bench.exchange()
+        bench.exchange((run, KILLED))
+    assert bench.sample("infra_failures_total", queue="default") == 2
+    assert bench.sample("breaker_open", queue="default", state="open") == 1
+    bench.clock.advance(30)
+    assert bench.sample("breaker_open", queue="default", state="half-open") == 1
+    assert bench.sample("breaker_open", queue="default", state="open") == 0
+
+
+def test_a_poison_pill_is_counted(bench: Bench) -> None:
+    bench.put(policy=RetryPolicy(infra=9, initial_ms=0))
+    for _ in range(3):
+        [run] = bench.exchange()
+        bench.exchange((run, Broke(KILLED.failure, death=True)))
+        bench.engine.submit(tick, bench.clock.now()).result()
+    assert bench.sample("jobs_parked_total", queue="default") == 1
+
+
+def test_a_wait_behind_a_breaker_says_nothing_about_how_fast_we_are(bench: Bench) -> None:
+    bench.engine.submit(set_queue, "default", QueueChanges(breaker=1)).result()
+    bench.put(policy=RetryPolicy(infra=0))
+    [run] = bench.exchange()
+    bench.exchange((run, KILLED))
+    bench.clock.advance(1)
+    bench.put()
+    bench.clock.advance(29)
+    bench.engine.submit(tick, bench.clock.now()).result()
+    before = bench.verdict("queue_to_run")
+    assert len(bench.exchange()) == 1
+    assert bench.verdict("queue_to_run") == before
 
 
 def test_shares_asked_and_received_are_looked_up(bench: Bench) -> None:

@@ -15,6 +15,8 @@ SETTINGS = """
 rate = "2/3s"
 max_length = 3
 class = "heavy"
+breaker = 3
+breaker_for = "1m"
 
 [queues."web/index"]
 retry = { retries = 5, initial = "1s", factor = 3 }
@@ -30,6 +32,7 @@ def test_tables_of_the_file_say_what_is_set(tmp_path: Path) -> None:
     load(file)
     mail, index = load_queues(file).values()
     assert (mail.rate_limit, mail.rate_window_ms, mail.max_length, mail.queue_class) == (2, 3_000, 3, "heavy")
+    assert (mail.breaker, mail.breaker_for_ms) == (3, 60_000)
     assert index.retry is not None
     assert (index.retry.retries, index.retry.initial_ms, index.retry.factor) == (5, 1_000, 3.0)
     assert (index.timeout_ms, index.concurrency, index.overflow) == (600_000, 2, "shed")
@@ -41,6 +44,7 @@ def test_tables_of_the_file_say_what_is_set(tmp_path: Path) -> None:
         ('[queues.mail]\nrate = "often"', "queues.mail.rate = 'often' is not valid: use a number of starts"),
         ("[queues.mail]\nlimits = 3", "queues.mail.limits is not known: did you mean limit?"),
         ("[queues.mail]\nmax_length = -1", "queues.mail.max_length = -1 is not valid"),
+        ("[queues.mail]\nbreaker_for = 0", "queues.mail.breaker_for = 0 is not valid: use 1 millisecond"),
         ("[queues.mail]\nretry = { initial = 3 }", "queues.mail.retry"),
         ('[queues.mail]\noverflow = "drop"', 'use "reject" or "shed"'),
         ('[queues."no good"]\nlimit = 1', "'no good'"),

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Thread
+from uuid import uuid4
 
 import pytest
 
-from holdfast import StateName, StoreFull
+from holdfast import StateName
+from holdfast.store.locks import is_locked
+from holdfast.wire.places import Place, lock_of, take
 from tests.chaos.journal import entries
 from tests.chaos.processes import PATIENCE_S, ROOT, until
 from tests.daemon.house import APPS, House, short_folder
@@ -34,15 +39,16 @@ def small_house(side: Path) -> Iterator[House]:
             subprocess.run(["umount", "--lazy", str(folder)], check=True)
 
 
-def fill(path: Path) -> None:
-    """Write until the disk takes not one byte more."""
-    with path.open("wb", buffering=0) as file:
+def fill(path: Path) -> bool:
+    """Write until the disk takes not one byte more; it never says that this is enough."""
+    with path.open("ab", buffering=0) as file:
         for size in (1 << 16, 1 << 12, 1):
             try:
                 while True:
                     file.write(b"x" * size)
             except OSError:
                 continue
+    return False
 
 
 def test_a_full_disk_is_told_and_work_goes_on_when_there_is_room(small_house: House) -> None:
@@ -50,20 +56,56 @@ def test_a_full_disk_is_told_and_work_goes_on_when_there_is_room(small_house: Ho
     house.settings('[daemon]\nlease = "1s"\n')
     daemon = house.up(app="manners")
     worker, running = house.worker(), house.enqueue("short")
+    alarmed = house.enqueue("plain", {"n": 3}, on_event="alert.store")
     until(lambda: entries(house.side, "start"), "it runs")
-    fill(house.home.folder / "filler")
-    with pytest.raises(StoreFull, match="is full"):
-        house.enqueue("plain", {"n": 1, "padding": "x" * 200_000})
+    until(lambda: fill(house.home.folder / "filler") or not house.is_ready, "it says that nothing can be written")
+    status, said = house.ask("POST", "/v1/jobs", {"jobs": [{"id": str(uuid4()), "task": "plain"}]})
+    assert (status, said["code"]) == (507, "ERR_STORE_FULL")
+    assert "is full; nothing can be written" in house.ask("GET", "/v1/daemon")[1]["trouble"]
+    assert b'holdfast_store_trouble{kind="full"} 1.0' in house.ask("GET", "/metrics")[1]
     (house.side / "finish").touch()
     until(lambda: entries(house.side, "end"), "it ends while nothing can be stored")
     until(lambda: heartbeats_failed(daemon.said()), "heartbeats cannot be stored for longer than a lease")
     (house.home.folder / "filler").unlink()
     assert running.result(PATIENCE_S) == "finished"
     assert house.enqueue("plain", {"n": 7}).result(PATIENCE_S) == 7
+    assert alarmed.result(PATIENCE_S) == 3
+    assert house.is_ready
+    assert house.ask("GET", "/v1/daemon")[1]["trouble"] is None
     assert house.worker() == worker
     assert [run.status for run in running.runs] == ["COMPLETED"]
     house.down(daemon)
-    assert "worker_hung" not in daemon.events()
+    events = daemon.events()
+    assert "worker_hung" not in events
+    assert events.index("store_trouble") < events.index("store_recovered")
+
+
+def test_a_worker_takes_its_place_on_a_disk_without_room(small_house: House) -> None:
+    home, place = small_house.home, Place("system", ("--system",))
+    small_house.settings("")
+    lock_of(home, place.name).parent.mkdir()
+    fill(home.folder / "filler")
+    lock = take(home, place)
+    assert is_locked(str(lock.path))
+    lock.release()
+
+
+def test_a_machine_without_room_for_more_refuses_new_jobs_until_there_is(house: House) -> None:
+    house.up(env={"HOLDFAST_PRESSURE": "on"})
+    client = house.client(wait_for_room=PATIENCE_S)
+    for disk, wal, status, code in ((2, 0, 507, "ERR_STORE_FULL"), (90, 300 << 20, 503, "ERR_STORE_BUSY")):
+        client.simulate(disk=disk, wal=wal)
+        with house.connection() as connection:
+            connection.request("POST", "/v1/jobs", json.dumps({"jobs": [{"id": str(uuid4()), "task": "plain"}]}))
+            answer = connection.getresponse()
+            assert (answer.status, json.load(answer)["code"]) == (status, code)
+            assert int(answer.headers["retry-after"]) > 0
+    assert client.jobs().jobs == []
+    waiting = Thread(target=lambda: client.command("true"))
+    waiting.start()
+    client.simulate(disk=90, wal=0)
+    waiting.join(PATIENCE_S)
+    until(lambda: [job.state.name for job in client.jobs().jobs] == ["DONE"], "the one who waited came in")
 
 
 def heartbeats_failed(said: str) -> bool:

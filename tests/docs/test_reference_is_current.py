@@ -39,7 +39,9 @@ def test_the_page_of_the_gates_has_exactly_the_gates_that_exist(tmp_path: Path) 
     hf = Holdfast(tmp_path / "gates.db")
     gates = [gate.gate for gate in hf.enqueue("any").why().gates]
     page = (DOCS / "concepts" / "gates.md").read_text()
-    assert re.findall(r"^\| `([a-z ]+)` \|", page, re.MULTILINE) == gates
+    assert re.findall(r"^\| `([a-z' ]+)` \|", page, re.MULTILINE) == gates
+    explained = (DOCS / "how-to" / "why-is-my-job-not-running.md").read_text()
+    assert ", ".join(re.findall(r"^## (.+)$", explained, re.MULTILINE)).split(", ") == gates
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

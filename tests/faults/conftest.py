@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.store.scripts import queues
-from holdfast.store.sqlite import writer
+from holdfast.store.sqlite import checkpoint, writer
 from holdfast.store.sqlite.engine import SqliteEngine
 from tests.faults.crash_image import Image, read_image
 from tests.faults.faulty_vfs import FaultyDisk, NewDisk
@@ -30,8 +30,8 @@ def new_disk() -> Iterator[NewDisk]:
 @pytest.fixture
 def eager_checkpoints(monkeypatch: pytest.MonkeyPatch) -> None:
     """The WAL is moved into the database after nearly every call, and cut short after a few."""
-    monkeypatch.setattr(writer, "CHECKPOINT_PAGES", 8)
-    monkeypatch.setattr(writer, "TRUNCATE_PAGES", 24)
+    monkeypatch.setattr(checkpoint, "CHECKPOINT_PAGES", 8)
+    monkeypatch.setattr(checkpoint, "TRUNCATE_PAGES", 24)
 
 
 @pytest.fixture

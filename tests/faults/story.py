@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
@@ -24,6 +25,7 @@ from holdfast.store.statements import Statement
 
 NOW = 1_700_000_000_000
 SESSION = "session"
+PATIENCE_S = 60.0
 
 Rows: TypeAlias = dict[str, list[tuple[Any, ...]]]
 
@@ -39,10 +41,11 @@ def report(engine: Engine, job_id: str, outcome: Outcome) -> Report:
 
 
 class Story:
-    """Tells its calls to an engine. A call that is told again uses the same ids again."""
+    """Tells its calls to an engine. A call that is told or tried again uses the same ids again."""
 
     def __init__(self) -> None:
         self._ids: Iterator[str] = iter(())
+        self._name = ""
 
     def new_id(self) -> str:
         """The engine's source of ids."""
@@ -54,58 +57,65 @@ class Story:
 
     def tell(self, engine: Engine, call: Call) -> None:
         """One call; returns when it is acknowledged, raises what the engine raises."""
-        self._ids = (f"{call.__name__}-{number}" for number in count())
+        self._name = call.__name__
         call(self, engine)
 
+    def _write(self, engine: Engine, script: Callable[..., object], *args: object) -> None:
+        def run(tx: Tx) -> object:
+            self._ids = (f"{self._name}-{number}" for number in count())
+            return script(tx, *args)
+
+        engine.submit(run).result()
+
     def enqueue_one(self, engine: Engine) -> None:
-        engine.submit(enqueue, [job("one")], NOW).result()
+        self._write(engine, enqueue, [job("one")], NOW)
 
     def enqueue_many(self, engine: Engine) -> None:
         plain = [job(f"many-{n}", payload='{"text": "' + "x" * 400 + '"}', tag="many") for n in range(6)]
         later = [job("later", delay_ms=60_000), job("follower", after=(Dependency("one"),))]
-        engine.submit(enqueue, plain + later, NOW).result()
+        self._write(engine, enqueue, plain + later, NOW)
 
     def enqueue_subject(self, engine: Engine) -> None:
-        engine.submit(enqueue, [job("subject-1", subject="editor::repo::a.py")], NOW).result()
+        self._write(engine, enqueue, [job("subject-1", subject="editor::repo::a.py")], NOW)
 
     def supersede_subject(self, engine: Engine) -> None:
-        engine.submit(enqueue, [job("subject-2", subject="editor::repo::a.py", priority=9)], NOW + 1).result()
+        self._write(engine, enqueue, [job("subject-2", subject="editor::repo::a.py", priority=9)], NOW + 1)
 
     def enqueue_stubborn(self, engine: Engine) -> None:
         chain = RetryPolicy(retries=2, mode=RetryMode.CHAIN)
         jobs = [job("again", priority=8, policy=RetryPolicy(retries=2)), job("chain", priority=8, policy=chain)]
-        engine.submit(enqueue, jobs, NOW + 2).result()
+        self._write(engine, enqueue, jobs, NOW + 2)
 
     def open_session(self, engine: Engine) -> None:
         session = NewSession(SESSION, "embedded", "node", "boot", 1, None)
-        engine.submit(open_session, session, None, NOW + 3).result()
+        self._write(engine, open_session, session, None, NOW + 3)
 
     def claim(self, engine: Engine) -> None:
         request = ClaimRequest(
             session_id=SESSION, slots=5, queues=(QueueSlots("default", 5),), tasks=("work",), worker_id=None
         )
-        engine.submit(claim, request, NOW + 4).result()
+        self._write(engine, claim, request, NOW + 4)
 
     def finish(self, engine: Engine) -> None:
         broke = Broke(Failure(FailureKind.TRANSIENT, "ERR_NET", "no answer"))
         ends: dict[str, Outcome] = {"subject-2": Completed("{}"), "again": broke, "chain": broke}
         reports = [report(engine, name, outcome) for name, outcome in ends.items()]
-        engine.submit(finish, reports, NOW + 5).result()
+        self._write(engine, finish, reports, NOW + 5)
 
     def finish_one(self, engine: Engine) -> None:
-        engine.submit(finish, [report(engine, "one", Completed("{}"))], NOW + 5).result()
+        self._write(engine, finish, [report(engine, "one", Completed("{}"))], NOW + 5)
 
     def retry(self, engine: Engine) -> None:
-        engine.submit(retry_job, "subject-2", NOW + 6).result()
+        self._write(engine, retry_job, "subject-2", NOW + 6)
 
     def cancel(self, engine: Engine) -> None:
-        engine.submit(cancel_job, "many-5", NOW + 7).result()
+        self._write(engine, cancel_job, "many-5", NOW + 7)
 
     def cancel_running(self, engine: Engine) -> None:
-        engine.submit(cancel_job, "one", NOW + 8).result()
+        self._write(engine, cancel_job, "one", NOW + 8)
 
     def recover(self, engine: Engine) -> None:
-        engine.submit(recover, SESSION, False, NOW + 9).result()
+        self._write(engine, recover, SESSION, False, NOW + 9)
 
 
 Call: TypeAlias = Callable[[Story, Engine], None]
@@ -135,6 +145,14 @@ def every_row(tx: Tx) -> Rows:
         table: sorted((tuple(row.values()) for row in tx.rows(_statement(f'SELECT * FROM "{table}"'))), key=repr)
         for table in tables
     }
+
+
+def until_it_writes(engine: Engine) -> None:
+    """Wait until the engine has found out by itself that it can write again."""
+    began = time.monotonic()
+    while engine.troubles.current is not None:
+        assert time.monotonic() - began < PATIENCE_S, engine.troubles.current
+        time.sleep(0.01)
 
 
 def _statement(text: str) -> Statement:

@@ -19,7 +19,7 @@ from holdfast.store.engine import Tx, new_uuid
 from holdfast.store.scripts import doctor
 from holdfast.store.scripts.enqueue import enqueue
 from holdfast.store.scripts.look import counts
-from holdfast.store.sqlite import writer
+from holdfast.store.sqlite import checkpoint
 from holdfast.store.sqlite.engine import SqliteEngine
 from tests.faults.story import NOW
 
@@ -37,9 +37,9 @@ def engine(tmp_path: Path) -> Iterator[SqliteEngine]:
 
 @pytest.fixture
 def small_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writer, "CHECKPOINT_PAGES", 50)
-    monkeypatch.setattr(writer, "TRUNCATE_PAGES", 200)
-    monkeypatch.setattr(writer, "PATIENT_PAGES", 400)
+    monkeypatch.setattr(checkpoint, "CHECKPOINT_PAGES", 50)
+    monkeypatch.setattr(checkpoint, "TRUNCATE_PAGES", 200)
+    monkeypatch.setattr(checkpoint, "PATIENT_PAGES", 400)
 
 
 def write(engine: SqliteEngine, calls: int) -> int:
@@ -74,16 +74,16 @@ def reader(engine: SqliteEngine, seconds: float = 60.0) -> Iterator[None]:
 
 
 def test_the_wal_stays_short_under_constant_load(engine: SqliteEngine) -> None:
-    assert write(engine, 1_000) <= writer.CHECKPOINT_PAGES + ONE_CALL
+    assert write(engine, 1_000) <= checkpoint.CHECKPOINT_PAGES + ONE_CALL
 
 
 @pytest.mark.usefixtures("small_numbers")
 def test_it_shrinks_when_a_reader_that_blocked_it_is_gone(engine: SqliteEngine) -> None:
     with reader(engine):
         write(engine, 55)
-    assert wal_pages(engine) > writer.TRUNCATE_PAGES
+    assert wal_pages(engine) > checkpoint.TRUNCATE_PAGES
     write(engine, 30)
-    assert wal_pages(engine) <= writer.CHECKPOINT_PAGES + ONE_CALL
+    assert wal_pages(engine) <= checkpoint.CHECKPOINT_PAGES + ONE_CALL
 
 
 @pytest.mark.usefixtures("small_numbers")
@@ -105,19 +105,44 @@ def test_it_stays_bounded_when_there_is_always_a_reader(seconds: float, engine: 
     stopping.set()
     for thread in threads:
         thread.join()
-    assert longest <= writer.PATIENT_PAGES * 5 // 4 + ONE_CALL
+    assert longest <= checkpoint.PATIENT_PAGES * 5 // 4 + ONE_CALL
 
 
 @pytest.mark.usefixtures("small_numbers")
 def test_a_long_wal_that_begins_anew_is_cut_to_size(engine: SqliteEngine) -> None:
     with reader(engine):
         write(engine, 60)
-    assert wal_pages(engine) > writer.TRUNCATE_PAGES + ONE_CALL
+    assert wal_pages(engine) > checkpoint.TRUNCATE_PAGES + ONE_CALL
     foreign = apsw.Connection(engine.path)
     foreign.pragma("wal_checkpoint", "passive")
     foreign.close()
     write(engine, 1)
-    assert wal_pages(engine) <= writer.TRUNCATE_PAGES
+    assert wal_pages(engine) <= checkpoint.TRUNCATE_PAGES
+
+
+@pytest.mark.usefixtures("small_numbers")
+def test_what_another_process_wrote_counts_too(engine: SqliteEngine) -> None:
+    write(engine, 1)
+    foreign = apsw.Connection(engine.path)
+    foreign.execute("PRAGMA wal_autocheckpoint = 0")
+    foreign.execute(f"BEGIN; CREATE TABLE theirs (x); INSERT INTO theirs VALUES (zeroblob({4096 * 300})); COMMIT")
+    foreign.close()
+    assert wal_pages(engine) > checkpoint.TRUNCATE_PAGES
+    write(engine, 2)  # The first one is answered before the log is looked at.
+    assert wal_pages(engine) <= ONE_CALL
+
+
+@pytest.mark.usefixtures("small_numbers")
+def test_a_very_long_wal_shrinks_with_the_next_call_once_nobody_is_in_the_way(
+    engine: SqliteEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checkpoint, "PATIENT_TRIES", 1)
+    with reader(engine):
+        while wal_pages(engine) <= checkpoint.PATIENT_PAGES:
+            write(engine, 1)
+    monkeypatch.setattr(checkpoint, "AGAIN_S", 0.0)
+    write(engine, 2)
+    assert wal_pages(engine) <= ONE_CALL
 
 
 @pytest.mark.long
@@ -128,4 +153,4 @@ def test_it_stays_bounded_with_the_numbers_that_users_get(engine: SqliteEngine) 
             longest = max(longest, write(engine, 500))
         longest = max(longest, write(engine, 1_000))
     print(f"the WAL had at most {longest} pages in 16 000 calls")
-    assert longest <= writer.PATIENT_PAGES
+    assert longest <= checkpoint.PATIENT_PAGES

@@ -18,7 +18,7 @@ from holdfast.store.scripts.look import find_job
 from holdfast.store.sqlite.engine import SqliteEngine
 from tests.faults.crash_image import Image, write_image
 from tests.faults.faulty_vfs import Act, Fault, How, NewDisk
-from tests.faults.story import NOW, every_row
+from tests.faults.story import NOW, every_row, until_it_writes
 
 FOR_EVER = 1_000_000
 
@@ -47,7 +47,9 @@ def test_writes_are_refused_while_the_disk_is_full_and_go_on_afterwards(
         assert engine.query(find_job, stored[-1]).id == stored[-1]
     assert len(stored) < 10
     assert all(disk.path in message and "Free some space" in message for message in messages)
+    assert engine.troubles.current is not None
     disk.break_next(None)
+    until_it_writes(engine)
     put(engine, "after")
     assert [row[1] for row in sorted(engine.query(every_row)["jobs"])] == [*stored, "after"]
     assert doctor.examine(engine) == []

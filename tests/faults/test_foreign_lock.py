@@ -12,7 +12,7 @@ import pytest
 from holdfast.core.errors import StoreBusy
 from holdfast.core.requests import NewJob
 from holdfast.store.scripts.enqueue import enqueue
-from holdfast.store.sqlite import writer
+from holdfast.store.sqlite import writing
 from holdfast.store.sqlite.connection import WRITER_BUSY_MS
 from holdfast.store.sqlite.engine import SqliteEngine
 from tests.faults.story import NOW, every_row
@@ -44,7 +44,7 @@ def job_ids(engine: SqliteEngine) -> list[str]:
 def test_a_lock_that_is_kept_is_an_error_after_a_bounded_wait(
     engine: SqliteEngine, foreign: apsw.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writer, "BUSY_TRIES", 2)
+    monkeypatch.setattr(writing, "BUSY_TRIES", 2)
     foreign.execute("BEGIN IMMEDIATE")
     with pytest.raises(StoreBusy, match=r"another program has kept .*shared\.db locked .* close it or try again"):
         put(engine, "refused")
@@ -66,7 +66,7 @@ def test_a_lock_that_is_let_go_in_time_is_only_a_delay(engine: SqliteEngine, for
 
 
 def test_two_engines_on_one_file_never_meet_a_lock(engine: SqliteEngine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writer, "BUSY_TRIES", 1)
+    monkeypatch.setattr(writing, "BUSY_TRIES", 1)
     other = SqliteEngine(engine.path, now=lambda: NOW)
 
     def write(own: SqliteEngine, name: str) -> None:

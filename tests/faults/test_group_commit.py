@@ -20,7 +20,7 @@ from holdfast.store.sqlite.engine import SqliteEngine
 from holdfast.store.statements import Statement
 from tests.faults.crash_image import Image, write_image
 from tests.faults.faulty_vfs import Act, Fault, FaultyDisk, How, NewDisk
-from tests.faults.story import NOW
+from tests.faults.story import NOW, until_it_writes
 
 Script: TypeAlias = Callable[[Tx], Any]
 
@@ -108,9 +108,11 @@ def test_a_statement_that_the_database_refuses_undoes_only_its_script(engine: Sq
 
 def test_a_full_disk_in_the_middle_of_a_script_fails_exactly_its_batch(engine: SqliteEngine, disk: FaultyDisk) -> None:
     engine.submit(store("before")).result()
-    disk.break_next(Fault(Act.WRITE, 1, How.FULL))
+    disk.break_next(Fault(Act.WRITE, 1, How.FULL, times=1_000))
     futures = submit_together(engine, store("a"), store_and_raise("b"), store_too_much)
     assert [type(error) for error in errors_of(futures)] == [StoreFull, InvalidInput, StoreFull]
+    disk.break_next(None)
+    until_it_writes(engine)
     engine.submit(store("after")).result()
     assert job_ids(engine) == ["before", "after"]
     assert doctor.examine(engine) == []

@@ -15,7 +15,7 @@ from holdfast.core.requests import ClaimRequest, JobFilter, Report
 from holdfast.core.retry import Failure, FailureKind
 from holdfast.core.settle import Broke, Outcome, Yielded
 from holdfast.store.scripts.bulk import BulkAction
-from tests.model import news, scopes
+from tests.model import breakers, news, scopes
 from tests.model.lanes import set_priority
 from tests.model.model import Answer, Model
 from tests.model.news import LIVE
@@ -53,6 +53,8 @@ def recover(model: Model, session: str, rebooted: bool, now: int, limit: int) ->
     if gone.status != "running":
         return 0, False
     jobs = model.running_of(session)
+    if gone.lost is None and not gone.orderly and not rebooted:
+        breakers.note_crash(model, jobs, now)
     gone.lost = len(jobs) if gone.lost is None else gone.lost
     for job in jobs[:limit]:
         blame = not gone.orderly and not rebooted
@@ -104,6 +106,7 @@ def tick(model: Model, now: int, limit: int) -> bool:
     for job in sorted(due, key=lambda job: job.due or 0)[:limit]:
         model.make_ready(job, now)
     scopes.open_queues(model, now)
+    breakers.half_open(model, now)
     scopes.end_due(model, now)
     reached = news.spread(model, now)
     return max(len(late), len(stale), len(due)) >= limit or reached
@@ -115,6 +118,7 @@ def next_moment(model: Model) -> int | None:
     moments += [job.expires for job in model.find(S.QUEUED)]
     moments += [held.expires for held in model.held.values() if held.status in ("ACTIVE", "WAITING")]
     moments += [queue.opens for queue in model.queues.values()]
+    moments += [breaker.half_opens for breaker in model.breakers.values() if not breaker.half_open]
     moments += [0 for event in model.events.values() if event.spreads]
     return min((moment for moment in moments if moment is not None), default=None)
 

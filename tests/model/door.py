@@ -54,9 +54,9 @@ def candidates(model: Model, queue: str, below: int, needed: int, newest: int) -
         for job in model.find(*WAITING)
         if job.ask.queue == queue and job.ask.priority < below and job.attempts == 0 and job.number <= newest
     ]
-    lines: dict[tuple[str, bool, bool] | None, list[Job]] = {}
+    lines: dict[tuple[str, bool, bool, int] | None, list[Job]] = {}
     for job in able:
-        place = (job.ask.tenant, job.ask.wait_for_idle, job.ask.require_charging)
+        place = (job.ask.tenant, job.ask.wait_for_idle, job.ask.require_charging, job.ask.tokens.lanes)
         lines.setdefault(place if job.state is S.QUEUED else None, []).append(job)
     found: list[Job] = []
     for line, jobs in lines.items():

@@ -20,18 +20,18 @@ def _waiting(model: Model, job_id: str) -> Job:
 
 
 def _prioritise(job: Job, priority: int, position: int) -> None:
-    job.ask, job.position = msgspec.structs.replace(job.ask, priority=priority), position
+    job.ask, job.position, job.passed = msgspec.structs.replace(job.ask, priority=priority), position, None
 
 
 def move_to_top(model: Model, job_id: str) -> None:
     job = _waiting(model, job_id)
     lane = model.in_line(job.line)
-    job.position = lane[0].position - GAP if lane else GAP
+    job.position, job.passed = lane[0].position - GAP if lane else GAP, None
 
 
 def move_to_bottom(model: Model, job_id: str) -> None:
     job = _waiting(model, job_id)
-    job.position = model.end_of(job.line)
+    job.position, job.passed = model.end_of(job.line), None
 
 
 def set_priority(model: Model, job_id: str, priority: int) -> None:

@@ -18,8 +18,9 @@ from holdfast.core.job import StateName as S
 from holdfast.core.requests import ClaimRequest, NewJob
 from holdfast.core.retry import RetryPolicy
 from holdfast.store.scripts.claim import SUSPECT_PATIENCE_MS
-from tests.model import door, news, sharing
+from tests.model import breakers, door, news, sharing, tokens
 from tests.model.records import (
+    Breaker,
     Delivery,
     Event,
     Group,
@@ -59,6 +60,7 @@ class Model:
     started: dict[str, tuple[int, ...]] = field(default_factory=dict)  # moments of starts, of queues with a rate
     tenants: dict[tuple[str, str], Tenant] = field(default_factory=dict)  # those of no queue hold for all
     clocks: dict[str, float] = field(default_factory=dict)
+    breakers: dict[str, Breaker] = field(default_factory=dict)
     letters: dict[str, Letter] = field(default_factory=dict)
     events: dict[str, Event] = field(default_factory=dict)
     patterns: set[tuple[str, frozenset[str]]] = field(default_factory=set)
@@ -264,20 +266,27 @@ class Model:
             return []
         ready = [job for queue in free if free[queue] > 0 for job in self.ready(queue) if job.ask.task in request.tasks]
         lane = [job for job in ready if self.suits(job, session.node)]
-        suspects = sorted((job for job in lane if job.suspect), key=lambda job: (job.queued or 0, job.number))
+        beside = tokens.in_use(self, session.node, without=request.session_id)
+        waiting = [job for job in lane if job.suspect and tokens.fits(job, beside)]
+        suspects = sorted(waiting, key=lambda job: (job.queued or 0, job.number))
         if suspects and mine and now - (suspects[0].queued or 0) > SUSPECT_PATIENCE_MS:
             return []
-        alone = [job for job in suspects if not mine and self._may_run(job, now)]
-        taken: list[Job] = alone[:1]
-        for queue, slots in free.items() if not alone else ():
-            able = [job for job in lane if job.ask.queue == queue and not job.suspect and self._may_run(job, now)]
-            taken += sharing.take_turns(self, queue, able, min(slots, request.slots - len(taken)), now)
+        alone = [job for job in suspects if not mine and self.may_run(job, now)]
+        taken, kept = alone[:1], None
+        if not alone:
+            able = [job for job in lane if not job.suspect and self.may_run(job, now)]
+            taken, kept = tokens.share_out(self, request, session.node, able, free, now)
         for queue in dict.fromkeys(job.ask.queue for job in taken):
             sharing.note_starts(self, queue, sum(job.ask.queue == queue for job in taken), now)
         for job in taken:
             job.state, job.session, job.run = S.RUNNING, request.session_id, self.seen.runs.get(job.id, "?")
-            job.attempts += 1
+            job.attempts, job.passed = job.attempts + 1, None
             self.runs[job.run] = Run(job.id, job.attempts, request.session_id, job.ask.payload)
+            breakers.note_start(self, job, now)
+        if kept is not None and not kept.aged:
+            kept.aged = True
+            line = (kept.ask.queue, kept.ask.tenant, kept.ask.priority + 1)
+            kept.ask, kept.position = structs.replace(kept.ask, priority=line[2]), self.end_of(line)
         return [job.id for job in taken]
 
     def _free(self, queue: str, slots: int, now: int) -> int:
@@ -287,6 +296,7 @@ class Model:
         if reserved or queue in self.paused:
             return 0
         slots = slots if limit is None else min(slots, limit - running)
+        slots = min(slots, breakers.may_start(self, queue, now))
         return slots if slots <= 0 else min(slots, sharing.look_at_rate(self, queue, now))
 
     def suits(self, job: Job, node: str) -> bool:
@@ -294,6 +304,6 @@ class Model:
         machine = self.machines.get(node, Machine(False, False))
         return machine.idle >= job.ask.wait_for_idle and machine.charging >= job.ask.require_charging
 
-    def _may_run(self, job: Job, now: int) -> bool:
+    def may_run(self, job: Job, now: int) -> bool:
         busy = job.subject is not None and any(other.subject == job.subject for other in self.find(S.RUNNING))
         return not busy and not job.is_late(now) and not job.is_stale(now)

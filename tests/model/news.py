@@ -131,6 +131,11 @@ def tell_run(model: Model, job: Job, run_id: str, status: str, now: int) -> None
         publish(model, f"job.run.{status.lower()}", about, now)
 
 
+def tell_parked(model: Model, job: Job, now: int) -> None:
+    if job.ask.queue != WEBHOOK_QUEUE:
+        publish(model, "alert.poison", _about(job), now)
+
+
 def tell_groups(model: Model, jobs: Iterable[Job], now: int) -> None:
     """A group is told of when nobody in it goes on any more."""
     for name in dict.fromkeys(job.ask.group_id for job in jobs):

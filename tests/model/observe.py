@@ -44,6 +44,9 @@ QUEUES = statement("SELECT * FROM queues")
 TENANTS = statement("SELECT queue, tenant, virtual_time, weight, active_until, starts FROM tenants")
 CLOCKS = statement("SELECT queue, virtual_time FROM queue_clocks")
 LETTERS = statement("SELECT job_id, kind, failed_at, closed_as, retried_as FROM dead_letters")
+BREAKERS = statement(
+    "SELECT queue, failures, failed_at, opened_at, half_opens_at, is_half_open = 1, probe FROM queue_breakers"
+)
 GROUPS = statement("SELECT id FROM job_groups")
 EVENTS = statement("SELECT id, name, attributes, emitted_at, is_spreading FROM events")
 CAME = statement("SELECT job_id, satisfied_by FROM job_conditions WHERE key = 'event' AND satisfied_by IS NOT NULL")
@@ -89,6 +92,7 @@ def in_store(tx: Tx) -> tuple[Things, Seen]:
         "settings": {row["name"]: found for row in queues if (found := _set_up(row)) != NOTHING_SET},
         "tenant": {(row["queue"], row["tenant"]): _sharing(row) for row in tx.rows(TENANTS)},
         "turns": {row["queue"]: round(row["virtual_time"], 9) for row in tx.rows(CLOCKS)},
+        "breaker": {row.pop("queue"): tuple(row.values()) for row in tx.rows(BREAKERS)},
         "letter": {row.pop("job_id"): tuple(row.values()) for row in tx.rows(LETTERS)},
         "group": {row["id"]: view_group(tx, row["id"]).status for row in tx.rows(GROUPS)},
         "count": {(count.queue, count.state): count.jobs for count in counts(tx)},
@@ -121,13 +125,14 @@ def in_store(tx: Tx) -> tuple[Things, Seen]:
     )
 
 
-NOTHING_SET = (None, None, "reject", None, None)
+NOTHING_SET = (None, None, "reject", None, None, (5, 30_000))
 
 
 def _set_up(row: dict[str, Any]) -> tuple[Any, ...]:
     rate = None if row["rate_limit"] is None else (row["rate_limit"], row["rate_window_ms"])
     retry = None if row["retry"] is None else json.decode(row["retry"], type=RetryPolicy)
-    return (rate, row["max_length"], row["overflow"], retry, row["opens_at"])
+    breaker = (row["breaker"], row["breaker_for_ms"])
+    return (rate, row["max_length"], row["overflow"], retry, row["opens_at"], breaker)
 
 
 def _sharing(row: dict[str, Any]) -> tuple[Any, ...]:
@@ -169,6 +174,8 @@ def _stored(row: dict[str, Any], waits: dict[str, set[tuple[str, str]]]) -> dict
         "owner": (row["run_id"], row["session_id"], row["stop_reason"]),
         "links": (row["retry_of"], row["group_id"], row["group_seq"]),
         "wishes": (bool(row["wait_for_idle"]), bool(row["require_charging"]), row["wait_for_event"]),
+        "tokens": (row["cpu"], row["gpu"], row["io"], bool(row["has_aged"])),
+        "passed": row["tokens_since"] if row["state"] == S.QUEUED else None,
         "tick": (row["template_id"], row["schedule_id"], row["fire_time"]),
         "waits": waits.get(row["id"], set()) if live else None,
         "parked": row["error_code"] == "ERR_POISON",
@@ -197,6 +204,7 @@ def in_model(model: Model) -> Things:
         },
         "tenant": {place: (round(tenant.virtual, 9), *astuple(tenant)[1:]) for place, tenant in model.tenants.items()},
         "turns": {queue: round(clock, 9) for queue, clock in model.clocks.items()},
+        "breaker": {queue: astuple(breaker) for queue, breaker in model.breakers.items()},
         "letter": {job_id: astuple(letter) for job_id, letter in model.letters.items()},
         "group": {name: news.group_status(model, name) for name in model.groups},
         "count": dict(Counter((job.ask.queue, str(job.state)) for job in model.jobs.values())),
@@ -235,6 +243,8 @@ def _modelled(job: Job) -> dict[str, Any]:
         "owner": (job.run, job.session, job.stop),
         "links": (job.retry_of, job.ask.group_id, job.seq),
         "wishes": (job.ask.wait_for_idle, job.ask.require_charging, job.ask.wait_for_event),
+        "tokens": (job.ask.tokens.cpu, job.ask.tokens.gpu, job.ask.tokens.io, job.aged),
+        "passed": job.passed if job.state is S.QUEUED else None,
         "tick": (job.ask.template_id, job.ask.schedule_id, job.ask.fire_time),
         "waits": waits if live else None,
         "parked": job.why == "parked",
@@ -243,7 +253,7 @@ def _modelled(job: Job) -> dict[str, Any]:
 
 
 def _modelled_queue(queue: Queue) -> tuple[Any, ...]:
-    return (queue.rate, queue.most, "shed" if queue.sheds else "reject", queue.retry, queue.opens)
+    return (queue.rate, queue.most, "shed" if queue.sheds else "reject", queue.retry, queue.opens, queue.breaker)
 
 
 def _unheard(job: Job) -> set[tuple[str, str]]:

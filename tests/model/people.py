@@ -31,6 +31,10 @@ changes = st.sampled_from(
         QueueChanges(max_length=3, overflow=Overflow.REJECT),
         QueueChanges(max_length=4, overflow=Overflow.SHED),
         QueueChanges(max_length=0),
+        QueueChanges(breaker=1, breaker_for_ms=900),
+        QueueChanges(breaker=2, breaker_for_ms=5_000),
+        QueueChanges(breaker=0),
+        QueueChanges(clear=(QueueSetting.BREAKER,)),
         QueueChanges(rate_limit=2, rate_window_ms=5_000),
         QueueChanges(rate_limit=1, rate_window_ms=900),
         QueueChanges(retry=RetryPolicy(retries=1, initial_ms=3)),
@@ -152,8 +156,8 @@ class People(Driver):
                 self.call(queues.pause, queue, "why not", self.now)
                 self.expect(lambda model: model.paused.add(queue))
             case "resume":
-                self.call(queues.resume, queue)
-                self.expect(lambda model: model.paused.discard(queue))
+                self.call(queues.resume, queue, self.now)
+                self.expect(scopes.resume, queue, self.now)
             case None | int():
                 self.call(queues.set_limit, queue, limit)
                 self.expect(scopes.set_limit, queue, limit)

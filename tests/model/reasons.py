@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from holdfast.core.job import StateName as S
+from tests.model import breakers, tokens
 from tests.model.model import Model
 from tests.model.records import Job
 from tests.model.sharing import may_start
@@ -17,23 +18,33 @@ def closed_gates(model: Model, job: Job, now: int) -> set[str]:
     powered = [machine for machine in (idle if job.ask.wait_for_idle and idle else places) if machine.charging]
     limit = model.limits.get(job.ask.queue)
     running = model.find(S.RUNNING)
-    suspects = [any(one.suspect for one in model.running_of(name)) for name in workers]
+    suiting = [name for name, one in workers.items() if one.node in model.machines and model.suits(job, one.node)]
+    is_choosy = job.ask.wait_for_idle or job.ask.require_charging
+    able = (suiting if is_choosy else []) or list(workers)
+    suspects = [any(one.suspect for one in model.running_of(name)) for name in able]
     held = {
         "due": job.state is S.SCHEDULED and job.due is not None and job.due > now,
         "dependencies": bool(job.waits) or job.behind is not None,
         "event": job.unheard,
         "queue paused": job.ask.queue in model.paused,
         "reservation": any(one.status == "ACTIVE" and one.scope in ("*", job.ask.queue) for one in model.held.values()),
+        "breaker": breakers.may_start(model, job.ask.queue, now) <= 0,
         "queue concurrency": limit is not None and sum(one.ask.queue == job.ask.queue for one in running) >= limit,
         "rate limit": may_start(model, job.ask.queue, now) <= 0,
         "idle": job.ask.wait_for_idle and not idle,
         "charging": job.ask.require_charging and not powered,
         "worker": not workers,
         "subject busy": job.subject is not None and any(one.subject == job.subject for one in running),
-        "alone": (bool(suspects) and all(suspects))
-        or (job.suspect and all(model.running_of(name) for name in workers)),
+        "tokens": bool(job.ask.tokens and able)
+        and not any(_has_room(model, job, workers[name].node, now) for name in able),
+        "alone": (bool(suspects) and all(suspects)) or (job.suspect and all(model.running_of(name) for name in able)),
     }
     return {gate for gate, is_closed in held.items() if is_closed}
+
+
+def _has_room(model: Model, job: Job, node: str, now: int) -> bool:
+    kept = tokens.kept_on(model, node, now)
+    return tokens.fits(job, tokens.in_use(model, node), None if kept is job else kept)
 
 
 def could_run(model: Model, now: int) -> list[str]:

@@ -58,6 +58,8 @@ class Job:
     deaths: int = 0
     suspect: bool = False
     left_out: bool = False
+    passed: int | None = None  # since when others were let ahead for want of tokens
+    aged: bool = False
     run: str | None = None
     session: str | None = None
     stop: str | None = None
@@ -137,6 +139,19 @@ class Queue:
     sheds: bool = False
     retry: RetryPolicy | None = None
     opens: int | None = None
+    breaker: tuple[int, int] = (5, 30_000)
+
+
+@dataclass
+class Breaker:
+    """Infra failures in a row, and the time of the last. From `opened` to `half_opens` nothing starts, then a probe."""
+
+    failures: int
+    failed: int
+    opened: int | None = None
+    half_opens: int | None = None
+    half_open: bool = False
+    probe: str | None = None
 
 
 @dataclass

@@ -8,6 +8,7 @@ from holdfast.core.errors import Busy, NotFound
 from holdfast.core.job import StateName as S
 from holdfast.core.queue import Overflow, QueueChanges, QueueSetting
 from holdfast.store.scripts.reserve import NewReservation
+from tests.model import breakers
 from tests.model.model import Model
 from tests.model.records import Held, Queue
 
@@ -37,6 +38,17 @@ def set_queue(model: Model, name: str, changes: QueueChanges) -> None:
     if changes.overflow is not None:
         queue.sheds = changes.overflow is Overflow.SHED
     queue.retry = changes.retry or queue.retry
+    usual = (5, 30_000) if QueueSetting.BREAKER in changes.clear else queue.breaker
+    most, span = changes.breaker, changes.breaker_for_ms
+    queue.breaker = (usual[0] if most is None else most, usual[1] if span is None else span)
+    if not queue.breaker[0]:
+        model.breakers.pop(name, None)
+
+
+def resume(model: Model, name: str, now: int) -> None:
+    """Whoever lets a queue go on closes its breaker too."""
+    model.paused.discard(name)
+    breakers.close(model, name, now)
 
 
 def open_queues(model: Model, now: int) -> None:

@@ -11,14 +11,21 @@ from holdfast.core.job import StateName as S
 from holdfast.core.requests import Report
 from holdfast.core.retry import FailureKind, RetryMode
 from holdfast.core.settle import Broke, Cancelled, Completed, Outcome, Outdated, Overdue, Skipped, Snoozed, Yielded
-from tests.model import news
+from tests.model import breakers, news
 from tests.model.model import Model
 from tests.model.records import Job, Letter
 
 
 def finish(model: Model, reports: Iterable[Report], now: int) -> list[tuple[S | None, bool]]:
     """For each report the state of its job, and whether it was refused."""
-    return [_finish(model, report, now) for report in reports]
+    asked = list(reports)
+    if min(len({one.run_id for one in asked}), len({one.job_id for one in asked})) < len(asked):
+        return [answer for report in asked for answer in finish(model, [report], now)]
+    fresh = [report for report in asked if report.run_id in model.runs and model.runs[report.run_id].status is None]
+    answers = [_finish(model, report, now) for report in asked]
+    for report in fresh:
+        breakers.note_end(model, model.jobs[model.runs[report.run_id].job], report.outcome, now)
+    return answers
 
 
 def _finish(model: Model, report: Report, now: int) -> tuple[S | None, bool]:
@@ -98,6 +105,8 @@ def _fail_for_good(model: Model, job: Job, kind: FailureKind, why: str, now: int
     if job.ask.queue != news.WEBHOOK_QUEUE:
         model.letters[job.id] = Letter(str(kind), now)
     model.end(job, S.FAILED, why, now)
+    if why == "parked":
+        news.tell_parked(model, job, now)
 
 
 def _retry_time(model: Model, job: Job, used: int, now: int, chain: bool) -> int:

@@ -30,24 +30,32 @@ def weight(tenant: Tenant, now: int) -> float:
     return tenant.weight + max(0, ACTIVE - tenant.weight) * left
 
 
-def take_turns(model: Model, queue: str, jobs: list[Job], slots: int, now: int) -> list[Job]:
-    """Of jobs that are able to run, in the order of each tenant, those whose turn comes."""
-    taken: list[Job] = []
-    while jobs and len(taken) < slots:
-        heads = {job.ask.tenant: job for job in reversed(jobs)}
-        clock = model.clocks.get(queue, 0.0)
-        known = {name: model.tenants[queue, name] for name in heads if (queue, name) in model.tenants}
-        if known:
-            name = min(known, key=lambda name: (max(known[name].virtual, clock), known[name].virtual, name))
-            tenant, head = known[name], heads[name]
-            start = max(tenant.virtual, clock)
-            tenant.virtual, tenant.starts = start + 1 / weight(tenant, now), tenant.starts + 1
-            model.clocks[queue] = start
-        else:
-            [head] = heads.values()
-        taken.append(head)
-        jobs = [job for job in jobs if job is not head]
-    return taken
+def whose_turn(model: Model, queue: str, names: set[str]) -> str | None:
+    """Of these tenants, who is next."""
+    clock = model.clocks.get(queue, 0.0)
+    known = {name: model.tenants[queue, name] for name in names if (queue, name) in model.tenants}
+    if known:
+        return min(known, key=lambda name: (max(known[name].virtual, clock), known[name].virtual, name))
+    return next(iter(names), None)
+
+
+def have_turn(model: Model, queue: str, name: str, now: int) -> None:
+    """A job of a tenant starts at its turn."""
+    tenant = model.tenants.get((queue, name))
+    if tenant is not None:
+        start = max(tenant.virtual, model.clocks.get(queue, 0.0))
+        tenant.virtual, tenant.starts = start + 1 / weight(tenant, now), tenant.starts + 1
+        model.clocks[queue] = start
+
+
+def pay(model: Model, job: Job, now: int) -> None:
+    """A job starts before anybody has a turn; the clock of its queue stands still."""
+    clock = model.clocks.get(job.ask.queue)
+    have_turn(model, job.ask.queue, job.ask.tenant, now)
+    if clock is None:
+        model.clocks.pop(job.ask.queue, None)
+    else:
+        model.clocks[job.ask.queue] = clock
 
 
 def set_weight(model: Model, name: str, weight: int, queue: str | None) -> None:

@@ -15,6 +15,7 @@ from holdfast.core.group import GroupMode, Needs, OnFailure
 from holdfast.core.job import StateName
 from holdfast.core.retry import Failure, FailureKind, RetryMode, RetryPolicy
 from holdfast.core.settle import Broke, Cancelled, Completed, Outcome, Outdated, Overdue, Skipped, Snoozed, Yielded
+from holdfast.core.tokens import Tokens
 
 QUEUES = ("default", "other")
 TASKS = ("index", "mail")
@@ -25,7 +26,18 @@ SPANS = (1, 900, 5_000, 31_000)
 
 NODES = ("laptop", "server")
 EVENTS = ("git:commit", "git:push", "job.done")
-PATTERNS = ("git:commit", "git:*", "job.done", "job.*", "*", "job.run.failed", "group.*", "machine.*", "schedule.*")
+PATTERNS = (
+    "git:commit",
+    "git:*",
+    "job.done",
+    "job.*",
+    "*",
+    "job.run.failed",
+    "group.*",
+    "machine.*",
+    "schedule.*",
+    "alert.*",
+)
 ATTRIBUTES: tuple[dict[str, str], ...] = ({}, {"branch": "main"}, {"branch": "dev"}, {"branch": "main", "by": "me"})
 WANTED: tuple[dict[str, str], ...] = (*ATTRIBUTES, {"task": "index"}, {"queue": "default", "state": "DONE"})
 
@@ -84,6 +96,9 @@ OPTIONS: dict[str, st.SearchStrategy[Any]] = {
     "group": nth,
     "wait_for_idle": st.just(True),
     "require_charging": st.just(True),
+    "tokens": st.sampled_from(
+        (Tokens(cpu=1), Tokens(cpu=2), Tokens(cpu=3), Tokens(cpu=1, gpu=1), Tokens(gpu=1, io=1), Tokens(cpu=4))
+    ),
     "wait_for_event": st.sampled_from(PATTERNS),
 }
 NAMES = sorted(OPTIONS)
@@ -137,6 +152,10 @@ THEMES = (
     ("tenant",),
     ("tenant", "priority"),
     ("tenant", "wait_for_idle", "task"),
+    ("tokens",),
+    ("tokens", "tenant"),
+    ("tokens", "queue", "priority"),
+    ("tokens", "wait_for_idle", "tenant"),
 )
 
 habits = st.builds(

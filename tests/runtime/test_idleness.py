@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.core.machine import InputSeen, LoadSeen
+from holdfast.core.readings import InputSeen, LoadSeen
 from holdfast.runtime.asking import ask
 from holdfast.runtime.idleness import HidIdleTime, Logind, XPrintIdle
 from holdfast.runtime.load import CpuLoad, CpuTimes, cpu_times

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.core.machine import Battery, BatteryStatus, PowerSeen
+from holdfast.core.readings import Battery, BatteryStatus, PowerSeen
 from holdfast.runtime.power import PsutilPower, SysfsPower
 
 

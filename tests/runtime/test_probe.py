@@ -10,19 +10,21 @@ from typing import Any, ClassVar
 
 import pytest
 
-from holdfast.core.machine import NOT_LOOKED, InputSeen, LoadSeen, Simulation
+from holdfast.core.machine import NOT_LOOKED, Judged
+from holdfast.core.readings import DiskSeen, InputSeen, LoadSeen, MemorySeen, Simulation
 from holdfast.runtime.clock import ManualClock
 from holdfast.runtime.node import node_name
 from holdfast.runtime.probe import LINGER_S, SELDOM_S, Probe, Probing, Source, place_of
 from holdfast.runtime.simulated import SimulatedMachine
 from holdfast.store.postgres.engine import PostgresEngine
 from holdfast.store.scripts import sessions
-from holdfast.store.scripts.machines import Machine, list_machines, simulate
+from holdfast.store.scripts.machines import Machine, list_machines, note_machine, simulate
 from holdfast.store.scripts.sessions import NewSession
 from holdfast.store.sqlite.engine import SqliteEngine
 from tests.store.acts import claim_some, execute, open_session, put_one, write
 
 EVERY_S = 10.0
+BUSY = Judged(is_idle=False, idle="in use", is_charging=True, charging="on AC", source="test")
 
 
 class Told:
@@ -291,5 +293,56 @@ def test_where_nothing_tells_of_input_five_minutes_of_low_load_let_the_job_run(
                 clock.advance(EVERY_S)
             await here.tick()
             assert [run.job_id for run in claim_some(engine, session="here", now=clock.now())] == ["j1"]
+
+    run(work)
+
+
+def test_a_probe_on_watch_sees_that_the_machine_needs_rest_and_when_it_is_over(
+    engine: SqliteEngine, clock: ManualClock
+) -> None:
+    memory = Told("memory", MemorySeen("test", 0.5), is_cheap=True)
+
+    async def work() -> None:
+        async with probe(engine, clock, gauges=(memory,), is_eager=True) as looking:
+            found = []
+            for left in (0.5, 0.05, 0.05, 0.5, 0.5, 0.5, 0.5):
+                memory.says = MemorySeen("test", left)
+                await looking.tick()
+                found.append(machine(engine).holds)
+                clock.advance(EVERY_S)
+            assert found == [0, 0, 1, 1, 1, 1, 0]
+            assert (memory.looks, looking.stored) == (7, 3)
+
+    run(work)
+
+
+def test_a_refusal_is_said_again_before_it_ends(engine: SqliteEngine, clock: ManualClock) -> None:
+    disk = Told("disk", DiskSeen("test", 0.01, 5), is_cheap=True)
+
+    async def work() -> None:
+        async with probe(engine, clock, gauges=(disk,), is_eager=True) as looking:
+            for _ in range(20):
+                await looking.tick()
+                until = machine(engine).refuses_until
+                assert until is not None
+                assert until > clock.now() + 20_000
+                clock.advance(EVERY_S)
+            disk.says = DiskSeen("test", 0.5, 5 << 30)
+            await looking.tick()
+            assert machine(engine).refuses is None
+
+    run(work)
+
+
+def test_a_program_that_only_works_off_what_is_ready_does_not_ask_whether_the_machine_is_tired(
+    engine: SqliteEngine, clock: ManualClock
+) -> None:
+    memory = Told("memory", MemorySeen("test", 0.01), is_cheap=True)
+
+    async def work() -> None:
+        async with probe(engine, clock, gauges=(memory,)) as looking:
+            write(engine, note_machine, node_name(), BUSY, None, clock.now())
+            await looking.tick()
+            assert (memory.looks, machine(engine).holds) == (0, 0)
 
     run(work)

@@ -80,6 +80,29 @@ def test_a_stream_of_saves_is_looked_at_once_per_longest_wait(engine: SqliteEngi
     assert asyncio.run(looks_at(engine, 2_000 // every_ms, every_ms)) in (2, 3)
 
 
+@pytest.mark.parametrize(
+    ("is_crowded", "max_wait_ms", "waits"), [(False, 9_000, 1.0), (True, 9_000, 4.0), (True, 3_000, 3.0)]
+)
+def test_a_watch_whose_jobs_are_mostly_superseded_waits_longer_for_quiet_but_not_too_long(
+    engine: SqliteEngine, is_crowded: bool, max_wait_ms: int, waits: float
+) -> None:
+    async def story() -> None:
+        clock = ManualClock()
+        [row] = engine.query(watches_of_node, node_name())
+        watched = Counted(engine, clock, row, None, PlannerOptions(FAR, debounce_ms=1_000, max_wait_ms=max_wait_ms))
+        await watched.tick()
+        watched.is_crowded = is_crowded
+        watched.hear({"/w/a.py"})
+        clock.advance(waits - 0.1)
+        await watched.tick()
+        assert watched.looks == 0
+        clock.advance(0.2)
+        await watched.tick()
+        assert watched.looks == 1
+
+    asyncio.run(story())
+
+
 class Hearing(Planner):
     """Notes when it hears of something."""
 

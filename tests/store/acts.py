@@ -210,6 +210,10 @@ TABLES = (
     "tenants",
     "queue_clocks",
     "queue_starts",
+    "queue_pressure",
+    "queue_breakers",
+    "node_tokens",
+    "maintenance",
     "queues",
 )
 

@@ -22,6 +22,7 @@ HEADER = """\
 """
 TABLE = re.compile(r"^CREATE TABLE (\w+)", re.MULTILINE)
 COLUMN = re.compile(r"^ALTER TABLE (\w+) ADD COLUMN (.*);$", re.DOTALL | re.MULTILINE)
+COLUMN_GONE = re.compile(r"^ALTER TABLE (\w+) DROP COLUMN (\w+);$")
 INDEX = re.compile(r"CREATE (?:UNIQUE )?INDEX")
 DROPPED = re.compile(r"DROP INDEX (\w+);")
 GONE = re.compile(r"DROP TABLE (\w+);")
@@ -48,6 +49,17 @@ class Table(Struct):
         note = [f"  {line}" for line in comment.splitlines()]
         column = f"  {definition}".replace("\n  ", "\n    ") + ("" if is_last else ",")
         self.text = "\n".join([*lines[: last + 1], *note, column, *lines[last + 1 :]])
+
+    def drop_column(self, name: str) -> None:
+        """Leave out a column that a later migration removed, and the comment above it."""
+        lines = self.text.splitlines()
+        first = next(number for number, line in enumerate(lines) if line.startswith(f"  {name} "))
+        last = next(number for number in range(first + 1, len(lines)) if not lines[number].startswith("    ")) - 1
+        while lines[first - 1].startswith("  --"):
+            first -= 1
+        if lines[last + 1].startswith(")"):
+            lines[first - 1] = lines[first - 1].removesuffix(",")
+        self.text = "\n".join([*lines[:first], *lines[last + 1 :]])
 
     def drop_index(self, name: str) -> None:
         """Leave out an index that a later migration removed or made anew."""
@@ -79,6 +91,8 @@ def merged(dialect: Dialect) -> str:
             tables[created[1]] = Table(statement, [])
         elif added := COLUMN.match(body):
             tables[added[1]].add_column(added[2], comment)
+        elif removed := COLUMN_GONE.match(body):
+            tables[removed[1]].drop_column(removed[2])
         elif dropped := DROPPED.match(body):
             for table in tables.values():
                 table.drop_index(dropped[1])
@@ -91,7 +105,7 @@ def merged(dialect: Dialect) -> str:
             )
         elif altered := ALTERED.match(body):
             tables[altered[1]].belongings.append(statement)
-        elif body.startswith("INSERT"):
+        elif body.startswith(("INSERT", "UPDATE")):
             continue  # Rows are not schema.
         elif body.startswith("CREATE FUNCTION"):
             functions.append(statement)

@@ -126,7 +126,7 @@ def test_the_clock_says_what_is_ready_and_what_ended(engine: Engine) -> None:
 def test_a_queue_that_may_start_more_is_named(engine: Engine) -> None:
     assert told(engine, set_limit, "x", 3) == Changes(ready={"x"})
     assert told(engine, pause, "x", None, NOW) == Changes()
-    assert told(engine, resume, "x") == Changes(ready={"x"})
+    assert told(engine, resume, "x", NOW) == Changes(ready={"x"})
     put_one(engine, "a", queue="x")
     assert told(engine, move_to_top, "a") == Changes(ready={"x"})
 

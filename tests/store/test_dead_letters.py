@@ -125,14 +125,28 @@ def test_a_retry_that_is_left_and_jobs_of_the_system_are_no_letters(engine: Engi
     assert listed(engine) == []
 
 
-def test_a_poison_pill_has_a_mark(engine: Engine) -> None:
-    put_one(engine, "a", policy=RetryPolicy(initial_ms=0))
+def die_of_it(engine: Engine, job_id: JobId) -> None:
+    """A job that takes down three processes."""
+    put_one(engine, job_id, policy=RetryPolicy(initial_ms=0))
     for _ in range(3):
         death = Broke(Failure(FailureKind.INFRA, "SIGNAL_SIGSEGV", "killed"), death=True)
         end(engine, claim_one(engine), death)
         let_time_pass(engine, NOW)
+
+
+def test_a_poison_pill_has_a_mark(engine: Engine) -> None:
+    die_of_it(engine, "a")
     [letters] = listed(engine)
     assert (letters.is_poison, letters.code, letters.kind) == (True, "ERR_POISON", FailureKind.INFRA)
+
+
+def test_poison_pills_can_be_listed_alone(engine: Engine) -> None:
+    put_and_end(engine, "plain", broke("it never works"))
+    assert engine.query(list_dead_letters, poison=True).letters == []
+    die_of_it(engine, "bad")
+    assert len(listed(engine)) == 2
+    [letters] = engine.query(list_dead_letters, poison=True).letters
+    assert (letters.jobs, letters.example.job_id) == (1, "bad")
 
 
 def test_retry_makes_new_jobs_in_order_and_empties_the_list(engine: Engine) -> None:

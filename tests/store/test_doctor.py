@@ -8,11 +8,13 @@ import pytest
 
 from holdfast.core.group import GroupMode
 from holdfast.core.requests import Dependency
+from holdfast.core.tokens import Tokens
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.doctor import Violation, broken_invariants, examine
 from holdfast.store.scripts.schedule_rows import NewSchedule
 from holdfast.store.scripts.schedules import put_schedule
 from holdfast.store.scripts.templates import NewTemplate, put_template
+from holdfast.store.scripts.tokens import TokenSetting, note_tokens
 from holdfast.store.scripts.webhook_rows import NewWebhook
 from holdfast.store.scripts.webhooks import put_webhook
 from holdfast.store.statements import statements
@@ -41,6 +43,7 @@ def world(engine: Engine) -> None:
     put_and_end(engine, "failed", FAILED)
     put(engine, new_job("running1"), new_job("running2"))
     claim_some(engine)
+    write(engine, note_tokens, "node", TokenSetting(tokens=Tokens(cpu=1)), False, NOW)
     group(engine, "g", GroupMode.SEQUENTIAL)
     put(
         engine,
@@ -165,6 +168,11 @@ BREAKS: list[tuple[str, str, list[dict[str, Any]]]] = [
         [{"id": "ready", "state": "QUEUED", "open_conditions": 1, "open_rows": 0}],
     ),
     (
+        "ready_tenant_waits",
+        "INSERT INTO tenants (queue, tenant, is_waiting) VALUES ('default', 'x', 1)",
+        [{"queue": "default", "tenant": "default"}] * 2,
+    ),
+    (
         "run_has_a_job",
         "INSERT INTO job_runs (id, job_id, attempt, status, params_snapshot, started_at, finished_at)"
         " VALUES ('stray', 'nobody', 1, 'FAILED', '', 0, 1)",
@@ -224,6 +232,11 @@ BREAKS: list[tuple[str, str, list[dict[str, Any]]]] = [
         "subject_knows_every_generation",
         "UPDATE subjects SET generation = 6",
         [{"id": "about", "subject_key": "s", "generation": 7, "newest": 6}],
+    ),
+    (
+        "tokens_within_capacity",
+        "UPDATE jobs SET cpu = 2, started_at = 1700000000009 WHERE id = 'running1'",
+        [{"node": "node", "cpu": 1, "cpu_in_use": 2}],
     ),
     (
         "tries_within_attempts",

@@ -9,8 +9,9 @@ import pytest
 from holdfast.core.errors import InvalidInput
 from holdfast.core.fairness import ACTIVE_MS, FADING_MS
 from holdfast.store.engine import Engine
+from holdfast.store.scripts.cancel import cancel_job
 from holdfast.store.scripts.reorder import move_before
-from holdfast.store.scripts.tenants import list_tenants, note_activity, set_weight
+from holdfast.store.scripts.tenants import forget_tenants, list_tenants, note_activity, set_weight
 from tests.store.acts import (
     NOW,
     claim_some,
@@ -158,3 +159,32 @@ def test_activity_raises_a_weight_and_fades(engine: Engine) -> None:
 
     after = NOW + ACTIVE_MS
     assert [weight(at) for at in (NOW, after, after + FADING_MS // 2, after + FADING_MS)] == [100, 100, 55, 10]
+
+
+def test_tenants_at_rest_are_forgotten_where_there_are_very_many(engine: Engine) -> None:
+    for tenant in ("gone", "heavy", "t1", "t2"):
+        put_one(engine, tenant, tenant=tenant)
+    write(engine, set_weight, "heavy", 30, "default")
+    write(engine, cancel_job, "gone", NOW)
+    assert claimed_ids(engine, 2) == ["heavy", "t1"]
+    assert write(engine, forget_tenants, NOW, 50) == 0
+    # Who was cancelled has nothing left; one was given a weight, one has had a turn more than others, one waits.
+    assert write(engine, forget_tenants, NOW, 50, 0) == 1
+    assert claimed_ids(engine) == ["t2"]
+    assert write(engine, forget_tenants, NOW, 50, 0) == 2
+    assert [one.tenant for one in engine.query(list_tenants, NOW)] == ["default", "heavy"]
+
+
+def test_an_activity_that_is_long_past_is_forgotten(engine: Engine) -> None:
+    until = write(engine, note_activity, "x", NOW)
+    assert write(engine, forget_tenants, until + FADING_MS, 50, 0) == 0
+    assert write(engine, forget_tenants, until + FADING_MS + 1, 50, 0) == 1
+
+
+def test_a_tenant_that_was_forgotten_has_its_turn_where_it_would_have_had_it(engine: Engine) -> None:
+    put_one(engine, "x0", tenant="x")
+    flood(engine, "y", 20)
+    assert len(claim_some(engine, 10)) == 10
+    assert write(engine, forget_tenants, NOW, 50, 0) == 1
+    flood(engine, "x", 4, task="t")
+    assert Counter(name[0] for name in claimed_ids(engine, 8)) == {"x": 4, "y": 4}

@@ -6,7 +6,8 @@ import pytest
 
 from holdfast.core.errors import NotFound
 from holdfast.core.event import Shape
-from holdfast.core.machine import Judged, Simulation
+from holdfast.core.machine import Judged
+from holdfast.core.readings import Simulation
 from holdfast.store.engine import Engine, Tx
 from holdfast.store.scripts.events import list_events, register_pattern
 from holdfast.store.scripts.machines import Machine, forget_machines, list_machines, note_machine, probed, simulate

@@ -79,7 +79,7 @@ def test_a_paused_queue_starts_nothing_and_what_runs_goes_on(engine: Engine) -> 
     write(engine, pause, "default", "lunch", NOW + 5)
     assert claimed_ids(engine, queues=("default", "other")) == ["c"]
     assert end(engine, run).state is StateName.DONE
-    write(engine, resume, "default")
+    write(engine, resume, "default", NOW)
     assert claimed_ids(engine) == ["b"]
 
 
@@ -88,5 +88,5 @@ def test_a_pause_keeps_the_limit_and_a_limit_keeps_the_pause(engine: Engine) -> 
     write(engine, pause, "default", "lunch", NOW)
     write(engine, set_limit, "default", 4)
     assert engine.query(list_queues) == [Queue(name="default", concurrency=4, paused_at=NOW, pause_reason="lunch")]
-    write(engine, resume, "default")
+    write(engine, resume, "default", NOW)
     assert engine.query(list_queues) == [Queue(name="default", concurrency=4)]

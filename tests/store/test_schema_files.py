@@ -45,8 +45,8 @@ def test_on_sqlite_the_file_makes_what_the_migrations_make(migrated_file: Path) 
 
 CATALOGUE = {
     "columns": """
-        SELECT table_name, ordinal_position, column_name, data_type, collation_name, is_nullable, column_default,
-          is_identity
+        SELECT table_name, row_number() OVER (PARTITION BY table_name ORDER BY ordinal_position), column_name,
+          data_type, collation_name, is_nullable, column_default, is_identity
         FROM information_schema.columns WHERE table_schema = {schema} AND table_name <> 'schema_version'""",
     "constraints": """
         SELECT conrelid::regclass::text, conname, pg_get_constraintdef(oid)

@@ -10,14 +10,29 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.core.errors import NotFound
+from holdfast.core.gates import MOST_COUNTED, Closed
 from holdfast.core.job import StateName
-from holdfast.core.requests import ANY_QUEUE, Dependency, QueueSlots
+from holdfast.core.requests import ANY_QUEUE, COMMAND, Dependency, QueueSlots
 from holdfast.store.engine import Engine
 from holdfast.store.scripts import queues, sessions
 from holdfast.store.scripts.cancel import cancel_job
+from holdfast.store.scripts.claim import SUSPECT_PATIENCE_MS
 from holdfast.store.scripts.reserve import NewReservation, release, reserve
 from holdfast.store.scripts.why import Why, why
-from tests.store.acts import NOW, QUEUE, TASK, claim_some, end, lose, open_session, put_one, write
+from tests.store.acts import (
+    NOW,
+    QUEUE,
+    TASK,
+    claim_some,
+    end,
+    execute,
+    lose,
+    new_job,
+    open_session,
+    put,
+    put_one,
+    write,
+)
 
 OFFER = sessions.Offer("w1", "worker", (TASK,), (QUEUE,), 10)
 
@@ -64,9 +79,88 @@ def test_slots_of_other_queues_do_not_take_a_job(engine: Engine) -> None:
     put_one(engine, "j", queue="third")
     put_one(engine, "named", queue="named")
     explained = ask(engine, "j")
-    assert (explained.closed, explained.free_slots, explained.slots) == ([], 0, 2)
-    assert "all 2 slots that could take it are busy" in str(explained)
+    assert [gate.reason for gate in explained.closed] == ["all 2 slots that could take it are busy"]
+    assert (explained.free_slots, explained.slots) == (0, 2)
     assert ask(engine, "named").free_slots == 8
+
+
+def turn(engine: Engine, job_id: str, now: int = NOW) -> Closed:
+    """What the last gate says, which is the only one that is closed."""
+    [gate] = ask(engine, job_id, now).closed
+    assert gate.gate == "tenant's turn"
+    return gate
+
+
+@pytest.fixture
+def narrow(engine: Engine) -> Engine:
+    """An engine on which a worker with one slot offers the task."""
+    open_session(engine, "s2", offer=sessions.Offer("w1", "worker", (TASK,), (QUEUE,), 1))
+    return engine
+
+
+def test_a_job_behind_others_says_who_goes_first(narrow: Engine) -> None:
+    for name in ("first", "second", "third"):
+        put_one(narrow, name)
+    assert closed(narrow, "first") == []
+    assert turn(narrow, "third").reason == "others go first"
+    assert (
+        turn(narrow, "third").now == "1 of 1 slots that could take it is free; job first goes first; 2 jobs before it"
+    )
+
+
+def test_a_job_of_a_tenant_says_with_whom_it_takes_turns(narrow: Engine) -> None:
+    for tenant in ("x", "y"):
+        for number in range(2):
+            put_one(narrow, f"{tenant}{number}", tenant=tenant)
+    claim_some(narrow, 1, session="s2")
+    gate = turn(narrow, "y1")
+    assert gate.reason == "the only slot that could take it is busy"
+    assert gate.now == "1 job of its tenant 'y' before it; it takes turns with tenant 'x'"
+
+
+def test_a_long_line_is_not_counted_to_its_end(narrow: Engine) -> None:
+    put(narrow, *[new_job(f"j{number}") for number in range(MOST_COUNTED + 5)])
+    assert f"{MOST_COUNTED} or more jobs before it" in turn(narrow, f"j{MOST_COUNTED + 4}").now
+    assert "3 jobs before it" in turn(narrow, "j3").now
+
+
+def test_a_worker_without_a_slot_for_the_queue_takes_nothing(engine: Engine) -> None:
+    lanes = (QueueSlots(QUEUE, 0), QueueSlots("named", 8))
+    open_session(engine, "s2", offer=sessions.Offer("w1", "w", (TASK,), (QUEUE, "named"), 8, lanes))
+    put_one(engine, "j")
+    assert turn(engine, "j").reason == "no worker has a slot for its queue"
+
+
+def test_a_task_that_does_not_roam_is_not_offered_elsewhere(engine: Engine) -> None:
+    offer = sessions.Offer("w1", "w", (TASK, COMMAND), (ANY_QUEUE, "named"), 8, (), (COMMAND,))
+    open_session(engine, "s2", offer=offer)
+    put_one(engine, "here", queue="named")
+    put_one(engine, "elsewhere", queue="other")
+    assert closed(engine, "here") == []
+    assert closed(engine, "elsewhere") == ["worker"]
+
+
+def test_a_job_whose_time_is_over_says_so(staffed: Engine) -> None:
+    put_one(staffed, "late", deadline=NOW + 5)
+    put_one(staffed, "stale", ttl_ms=5)
+    for name, said in (("late", "its deadline has passed"), ("stale", "it was ready for longer than its time to live")):
+        assert closed(staffed, name) == []
+        assert [gate.reason for gate in ask(staffed, name, NOW + 5).closed] == [said]
+
+
+def test_a_job_that_the_clock_has_not_reached_yet_says_so(staffed: Engine) -> None:
+    put_one(staffed, "j", delay_ms=5)
+    assert turn(staffed, "j", NOW + 5).now == "it is about to be made ready"
+
+
+def test_others_wait_while_a_worker_runs_empty_for_a_job_that_must_run_alone(staffed: Engine) -> None:
+    put_one(staffed, "running")
+    claim_some(staffed, 1, session="s2")
+    for name in ("suspect", "j"):
+        put_one(staffed, name)
+    execute(staffed, "UPDATE jobs SET is_suspect = 1 WHERE id = 'suspect'")
+    assert closed(staffed, "j") == []
+    assert turn(staffed, "j", NOW + SUSPECT_PATIENCE_MS + 1).now == "job suspect runs alone next"
 
 
 def test_a_worker_that_is_stopping_does_not_count(staffed: Engine) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec import structs
 
 from holdfast.core.requests import ANY_QUEUE, COMMAND, ClaimRequest, QueueSlots
 from holdfast.store.engine import Engine
@@ -101,6 +102,15 @@ def test_a_task_that_does_not_roam_is_taken_from_named_queues_only(engine: Engin
         "command in a named queue",
         "t in a named queue",
     ]
+
+
+def test_a_suspect_whose_task_does_not_roam_stays_in_its_queue(engine: Engine) -> None:
+    put_one(engine, "suspect", queue="other")
+    execute(engine, "UPDATE jobs SET is_suspect = 1")
+    lanes = (QueueSlots("named", 9), QueueSlots(ANY_QUEUE, 9))
+    settled = ClaimRequest(session_id=SESSION, slots=9, queues=lanes, tasks=(TASK, COMMAND), wild_tasks=(COMMAND,))
+    assert write(engine, claim, settled, NOW) == []
+    assert len(write(engine, claim, structs.replace(settled, wild_tasks=None), NOW)) == 1
 
 
 def test_why_knows_that_a_wild_worker_serves_the_queue(engine: Engine) -> None:

@@ -228,6 +228,9 @@ def _not_ready(missing: str) -> Answer:
 def _readyz(backend: Backend) -> Endpoint:
     async def readyz(incoming: Incoming) -> Answer:
         missing = backend.missing()
+        trouble = backend.engine.troubles.current
+        if missing is None and trouble is not None:
+            missing = trouble.sentence
         return answer(Health("ready")) if missing is None else _not_ready(missing)
 
     return readyz

@@ -35,6 +35,7 @@ TAGS = {
     "reservations": "Keep a queue, or everything, free of new runs.",
     "sessions": "Lives of processes that run jobs.",
     "workers": "For processes that run jobs: the exchange protocol.",
+    "maintenance": "What a database needs now and then.",
     "system": "The daemon itself.",
 }
 LOG_HEADERS = {

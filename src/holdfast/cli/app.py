@@ -53,10 +53,12 @@ SECTIONS: dict[str, dict[str, str]] = {
         "resume": "queues",
         "tenant": "tenant",
         "activity": "tenant",
+        "tokens": "tokens",
         "direct": "direct",
     },
     "Database": {
         "db": "db",
+        "maintain": "maintain",
         "bench": "bench",
     },
     "Shell": {

@@ -35,7 +35,11 @@ AllOption = Annotated[bool, Option("--all", help="Every dead letter there is.")]
 
 
 def list_(
-    limit: LimitOption = 20, cursor: CursorOption = None, home: HomeOption = None, json: JsonOption = False
+    poison: Annotated[bool, Option("--poison", help="Only jobs that are parked as poison pills.")] = False,
+    limit: LimitOption = 20,
+    cursor: CursorOption = None,
+    home: HomeOption = None,
+    json: JsonOption = False,
 ) -> None:
     """List what failed for good, by what it failed of.
 
@@ -44,12 +48,14 @@ def list_(
     \b
     Examples:
       holdfast dead ls
+      holdfast dead ls --poison
     """
-    page = _client(home).dead_letters(limit=limit, cursor=cursor)
+    page = _client(home).dead_letters(limit=limit, cursor=cursor, poison=poison)
     if json:
         show_json(page)
     elif not page.letters:
-        say("no dead letters: nothing has failed for good that nobody has dealt with")
+        what = "is parked as a poison pill" if poison else "has failed for good"
+        say(f"no dead letters: nothing {what} that nobody has dealt with")
     else:
         head = ["fingerprint", "jobs", "last", "first", "code", "what"]
         show_table(head, [_line(letters) for letters in page.letters], right=("jobs",))

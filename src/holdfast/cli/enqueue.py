@@ -34,6 +34,7 @@ def enqueue(
     after_ended: job_options.AfterEnded = None,
     when_idle: job_options.WhenIdle = False,
     when_charging: job_options.WhenCharging = False,
+    tokens: job_options.TokensWord = None,
     on_event: job_options.OnEvent = None,
     where: job_options.Where = None,
     key: Annotated[str | None, Option(metavar="KEY", help="An idempotency key: the same one twice is one job.")] = None,
@@ -66,6 +67,7 @@ def enqueue(
         after_ended=after_ended,
         when_idle=when_idle,
         when_charging=when_charging,
+        tokens=tokens,
         on_event=on_event,
         where=where,
     )

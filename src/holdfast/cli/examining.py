@@ -41,6 +41,7 @@ def examine(home: Home) -> list[Finding]:
         return [*findings, *_no_daemon(home), *_file(home)]
     findings += [
         *_daemon(daemon),
+        *_trouble(daemon),
         *_workers(daemon, hf.workers()),
         *_clock(hf.stats().now, [job.created_at for job in hf.jobs(limit=1).jobs]),
     ]
@@ -100,6 +101,11 @@ def _daemon(daemon: DaemonStatus) -> Iterator[Finding]:
         yield Finding(
             "version", False, f"the daemon is {daemon.version}, this program {VERSION}; holdfast down && holdfast up -d"
         )
+
+
+def _trouble(daemon: DaemonStatus) -> Iterator[Finding]:
+    if daemon.trouble is not None:
+        yield Finding("store", False, daemon.trouble)
 
 
 def _workers(daemon: DaemonStatus, workers: list[Worker]) -> Iterator[Finding]:

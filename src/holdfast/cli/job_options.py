@@ -9,9 +9,12 @@ from holdfast.cli.times import moment, seconds
 from holdfast.cli.words import Option
 from holdfast.core.errors import InvalidInput
 from holdfast.core.limits import shown
+from holdfast.core.tokens import KINDS
 
 if TYPE_CHECKING:
     from holdfast.client.remote import Client
+
+MOST_DIGITS = 9
 
 InQueue = Annotated[str | None, Option("--queue", "-q", metavar="QUEUE", help="Which queue.", complete=queues)]
 Priority = Annotated[int | None, Option("--priority", "-p", metavar="N", help="Higher runs first.")]
@@ -35,6 +38,10 @@ AfterEnded = Annotated[
 ]
 WhenIdle = Annotated[bool, Option("--when-idle", help="Only while nobody uses the machine.")]
 WhenCharging = Annotated[bool, Option("--when-charging", help="Only while the machine has mains power.")]
+TokensWord = Annotated[
+    str | None,
+    Option("--tokens", metavar="KIND=N,...", help="What it takes of the machine while it runs: cpu=2,gpu=1,io=1."),
+]
 OnEvent = Annotated[
     str | None, Option(metavar="NAME", help="Only after this event, emitted from now on; git:* means any ending.")
 ]
@@ -61,6 +68,7 @@ def options(
     after_ended: list[str] | None,
     when_idle: bool,
     when_charging: bool,
+    tokens: str | None,
     on_event: str | None,
     where: list[str] | None,
 ) -> dict[str, Any]:
@@ -92,9 +100,24 @@ def options(
         "after_ended": [hf.job(job) for job in after_ended] if after_ended else None,
         "when_idle": when_idle or None,
         "when_charging": when_charging or None,
+        "tokens": token_counts("--tokens ", tokens),
         "on_event": on_event,
         "where": attributes("--where ", where) if where else None,
     }
+
+
+def token_counts(said_by: str, given: str | None) -> dict[str, int] | None:
+    """`cpu=2,gpu=1` as a number for each kind."""
+    if given is None:
+        return None
+    found: dict[str, int] = {}
+    for word in given.split(","):
+        kind, _, count = word.strip().partition("=")
+        if kind not in KINDS or kind in found or not (count.isascii() and count.isdigit()) or len(count) > MOST_DIGITS:
+            kinds = ", ".join(KINDS)
+            raise InvalidInput(f"{said_by}{shown(given)} is not valid: write KIND=N, each of {kinds} at most once")
+        found[kind] = int(count)
+    return found
 
 
 def attributes(said_by: str, given: list[str] | None) -> dict[str, str]:

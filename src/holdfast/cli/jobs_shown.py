@@ -50,7 +50,11 @@ def detail(job: Job) -> str:
                 said = "waits for other jobs" if event is None else f"waits for event {event}"
             return f"{said}: {reason}" if reason else said
         case Queued():
-            needs = (job.wait_for_idle and "an idle machine", job.require_charging and "mains power")
+            needs = (
+                job.wait_for_idle and "an idle machine",
+                job.require_charging and "mains power",
+                job.tokens and str(job.tokens),
+            )
             named = " and ".join(need for need in needs if need)
             return f"needs {named}" if named else ""
         case Running(since=since, cancel_requested_at=asked):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Annotated, Any
 
 from holdfast.cli.completion import queues
@@ -14,6 +15,7 @@ from holdfast.core.job import StateName
 
 if TYPE_CHECKING:
     from holdfast.client.remote import Client
+    from holdfast.core.breaker import Breaker
     from holdfast.store.scripts.stats import QueueStats
 
 QueueNames = Annotated[list[str], Argument("QUEUE...", help="Names of queues.", complete=queues)]
@@ -36,7 +38,8 @@ def queue(
         Option(metavar="HOW", help="When it is full: reject new jobs, or shed waiting ones of lower priority."),
     ] = None,
     queue_class: Annotated[
-        str | None, Option("--class", metavar="CLASS", help="How much its jobs burden the machine: light or heavy.")
+        str | None,
+        Option("--class", metavar="CLASS", help="How much its jobs burden the machine: light, normal or heavy."),
     ] = None,
     retries: Annotated[
         int | None, Option(metavar="N", min=0, help="How often its jobs are tried again, if they do not say.")
@@ -44,9 +47,18 @@ def queue(
     timeout: Annotated[
         str | None, Option(metavar="TIME", help="How long a run may take, for jobs that do not say.")
     ] = None,
+    breaker: Annotated[
+        int | None,
+        Option(metavar="N", min=0, help="Hold it back after N failures in a row by the machine's fault; 0: never."),
+    ] = None,
+    breaker_for: Annotated[
+        str | None, Option(metavar="TIME", help="How long it is held back then, until one job tries.")
+    ] = None,
     clear: Annotated[
         list[str] | None,
-        Option(metavar="SETTING", help="Set this back: limit, rate, max_length, overflow, class, retry, timeout."),
+        Option(
+            metavar="SETTING", help="Set this back: limit, rate, max_length, overflow, class, retry, timeout, breaker."
+        ),
     ] = None,
     home: HomeOption = None,
     json: JsonOption = False,
@@ -62,6 +74,7 @@ def queue(
       holdfast queue build --no-limit
       holdfast queue mail --rate 10/min --max-length 1000 --overflow shed
       holdfast queue index --class heavy --retries 5 --timeout 10m
+      holdfast queue index --breaker 3 --breaker-for 1m
       holdfast queue mail --clear rate --clear max_length
     """
     hf = client(home)
@@ -75,6 +88,8 @@ def queue(
         "queue_class": queue_class,
         "retry": retries,
         "timeout": seconds("timeout", timeout),
+        "breaker": breaker,
+        "breaker_for": seconds("breaker-for", breaker_for),
         "clear": [*(clear or []), *(["limit"] if no_limit else [])] or None,
     }
     given: dict[str, Any] = {word: value for word, value in changes.items() if value is not None}
@@ -118,7 +133,7 @@ def pause(
 
 
 def resume(names: QueueNames, home: HomeOption = None, json: JsonOption = False) -> None:
-    """Start jobs of a paused queue again.
+    """Start jobs of a queue again that is paused, or held back by its breaker.
 
     \b
     Examples:
@@ -157,9 +172,11 @@ def row_of(line: QueueStats) -> list[str]:
     """A queue as a row of the table."""
     counts = line.jobs
     failed = counts.get(StateName.FAILED, 0)
-    paused = ""
+    held = []
     if line.paused_at is not None:
-        paused = f"{ago(line.paused_at)}: {line.pause_reason}" if line.pause_reason else ago(line.paused_at)
+        held.append(f"{ago(line.paused_at)}: {line.pause_reason}" if line.pause_reason else ago(line.paused_at))
+    if line.tripped is not None:
+        held.append(breaker_says(line.tripped))
     return [
         line.name,
         str(line.queue_class),
@@ -171,8 +188,19 @@ def row_of(line: QueueStats) -> list[str]:
         _or_dash(line.max_length),
         str(counts.get(StateName.DONE, 0)),
         Coloured(str(failed), RED if failed else ""),
-        Coloured(paused, YELLOW),
+        Coloured("; ".join(held), YELLOW),
     ]
+
+
+def breaker_says(tripped: Breaker) -> str:
+    """In a few words: that a breaker is open, or that one job tries."""
+    from holdfast.observe.redact import redacted_text
+
+    left = (tripped.half_opens_at or 0) - time.time() * 1_000
+    state = (
+        f"held back for {length(left)}" if left > 0 and not tripped.is_half_open else "held back while one job tries"
+    )
+    return f"{state}: {redacted_text(tripped.reason)}"
 
 
 def settings_of(line: QueueStats) -> str:
@@ -180,7 +208,12 @@ def settings_of(line: QueueStats) -> str:
     full = {"reject": "when it is full, new jobs are refused", "shed": "when it is full, lower priorities make room"}
     retries = "0 retries" if line.retry is None else f"{line.retry.retries} retries"
     timeout = "no time-out" if line.timeout_ms is None else f"a time-out of {length(line.timeout_ms)}"
-    return f"{full[line.overflow]}; jobs that do not say have {retries} and {timeout}"
+    breaker = (
+        f"{line.breaker} failures in a row by the fault of the machine hold it back for {length(line.breaker_for_ms)}"
+        if line.breaker
+        else "failures by the fault of the machine do not hold it back"
+    )
+    return f"{full[line.overflow]}; jobs that do not say have {retries} and {timeout};\n{breaker}"
 
 
 def _or_dash(value: object) -> str:

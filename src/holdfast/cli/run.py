@@ -36,6 +36,7 @@ def run(
     after_ended: job_options.AfterEnded = None,
     when_idle: job_options.WhenIdle = False,
     when_charging: job_options.WhenCharging = False,
+    tokens: job_options.TokensWord = None,
     on_event: job_options.OnEvent = None,
     where: job_options.Where = None,
     env: Annotated[
@@ -91,6 +92,7 @@ def run(
         after_ended=after_ended,
         when_idle=when_idle,
         when_charging=when_charging,
+        tokens=tokens,
         on_event=on_event,
         where=where,
     )

@@ -75,6 +75,7 @@ def _fields(hf: Client, job: Job, runs: list[Run]) -> list[tuple[str, str | None
         ("tag", job.tag),
         ("group", job.group_id),
         ("tenant", job.tenant if job.tenant != "default" else None),
+        ("tokens", str(job.tokens) if job.tokens else None),
         ("retries", f"{policy.retries} at most, {job.tries.transient} used" if policy.retries else None),
         ("timeout", length(job.timeout_ms)),
         ("ttl", length(job.ttl_ms)),

@@ -1,7 +1,8 @@
-"""`holdfast simulate`: have the daemon's machine look idle, charging or on battery."""
+"""`holdfast simulate`: have the daemon's machine look idle, on battery, busy or hot."""
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Annotated, Any
 
 from holdfast.cli.options import HomeOption, JsonOption, client
@@ -10,25 +11,37 @@ from holdfast.cli.words import Argument, Option
 from holdfast.core.errors import InvalidInput
 from holdfast.core.limits import shown
 from holdfast.core.machine import NOBODY, NOT_LOOKED, NOT_YET
+from holdfast.core.readings import NUMBERS
 
 if TYPE_CHECKING:
     from holdfast.store.scripts.machines import Machine
 
 OFF = "off"
 SWITCHES = {"on": True, "off": False}
-SHORT = {"idle": "idle=on", "charging": "charging=on", "discharging": "charging=off"}
-ALLOWED = "idle=on, idle=off, charging=on, charging=off, battery=0 to battery=100, or off to end it"
+SHORT = {
+    "idle": "idle=on",
+    "charging": "charging=on",
+    "discharging": "charging=off",
+    "throttling": "throttling=on",
+}
+SWITCHED = ("idle", "charging", "throttling")
+ALLOWED = (
+    "idle, charging or throttling =on or =off; battery, cpu, memory, gpu or disk =0 to =100; heat=0 to heat=150; "
+    "wal=300MiB; or off to end it"
+)
+_SIZE = re.compile(r"(\d{1,12})(B|KiB|MiB|GiB)?")
+_BYTES = {None: 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 
 
 def simulate(
     words: Annotated[
-        list[str] | None, Argument("[WORD]...", help="idle=on|off, charging=on|off, battery=N; or off.")
+        list[str] | None, Argument("[WORD]...", help="Such as battery=15, discharging, cpu=95; or off.")
     ] = None,
     node: Annotated[str | None, Option(metavar="NODE", help="Which machine; by default the daemon's own.")] = None,
     home: HomeOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Have the machine look idle, charging or on battery.
+    """Have the machine look idle, on battery, busy or hot.
 
     What is not named stays as it really is. It stays simulated until it is switched off.
 
@@ -37,13 +50,18 @@ def simulate(
       idle=on|off, or idle              whether nobody uses it
       charging=on|off, or charging      whether it has mains power
       discharging                       the same as charging=off
-      battery=N                         its charge, from 0 to 100
+      battery=N                         its charge, in percent
+      cpu=N, gpu=N                      how busy these are, in percent
+      memory=N, disk=N                  what is free of them, in percent
+      heat=N                            how hot it is, in °C
+      throttling=on|off, or throttling  whether it slows down because of that
+      wal=SIZE                          the size of the write-ahead log: 300MiB
       off                               nothing is simulated any more
 
     \b
     Examples:
-      holdfast simulate idle=on charging=off
       holdfast simulate battery=15 discharging
+      holdfast simulate cpu=95 memory=5
       holdfast simulate off
     """
     if not words:
@@ -61,13 +79,22 @@ def read(words: list[str]) -> dict[str, Any]:
         name, _, value = SHORT.get(word, word).partition("=")
         if name in found:
             raise InvalidInput(f"{name} is said twice ({shown(' '.join(words))}): say it once")
-        if name in ("idle", "charging") and value in SWITCHES:
-            found[name] = SWITCHES[value]
-        elif name == "battery" and value.isascii() and value.isdigit() and int(value) <= 100:
-            found[name] = int(value)
-        else:
+        meant = _meant(name, value)
+        if meant is None:
             raise InvalidInput(f"{shown(word)} cannot be simulated: say {ALLOWED}")
+        found[name] = meant
     return found
+
+
+def _meant(name: str, value: str) -> bool | int | None:
+    """What a value stands for; None if it is none."""
+    if name in SWITCHED:
+        return SWITCHES.get(value)
+    size = _SIZE.fullmatch(value) if value.isascii() else None
+    if name not in NUMBERS or size is None or (name != "wal" and size[2]):
+        return None
+    number = int(size[1]) * _BYTES[size[2]]
+    return number if number <= NUMBERS[name] else None
 
 
 def fields(machine: Machine) -> list[tuple[str, str | None]]:
@@ -75,8 +102,22 @@ def fields(machine: Machine) -> list[tuple[str, str | None]]:
     return [
         ("idle", verdict(machine.is_idle, machine.idle)),
         ("charging", verdict(machine.is_charging, machine.charging)),
+        *pressure(machine),
         ("told by", f"{'nobody yet' if machine.source == NOBODY else machine.source}, on {machine.node}"),
     ]
+
+
+def pressure(machine: Machine) -> list[tuple[str, str | None]]:
+    """What presses on a machine, and what it therefore holds back, refuses or does less often."""
+    if not machine.pressure:
+        return []
+    told = "; ".join(one.says for one in machine.pressure)
+    follows = [*(["heavy queues rest", "all queues but light ones rest"][machine.holds - 1 : machine.holds])]
+    if machine.pull_interval_ms:
+        follows.append(f"workers pull jobs every {machine.pull_interval_ms / 1000:g} s")
+    if machine.refuses is not None:
+        follows.append("new jobs are refused")
+    return [("pressure", told), ("so", ", ".join(follows) or None)]
 
 
 def verdict(is_so: bool, said: str) -> str:

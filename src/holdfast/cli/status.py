@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING
 from holdfast.cli.options import HomeOption, JsonOption, client
 from holdfast.cli.output import GREEN, RED, Coloured, clean, show_fields, show_json, show_table, size
 from holdfast.cli.queues import is_in_use, show_queues
-from holdfast.cli.simulate import verdict
+from holdfast.cli.simulate import pressure, verdict
 from holdfast.cli.times import ago, length
+from holdfast.core.tokens import KINDS
 
 if TYPE_CHECKING:
     from holdfast.store.scripts.machines import Machine
     from holdfast.store.scripts.reserve import Reservation
     from holdfast.store.scripts.stats import Stats
+    from holdfast.store.scripts.tokens import NodeTokens
     from holdfast.store.scripts.workers import Worker
     from holdfast.wire.status import DaemonStatus, PlaceStatus
 
@@ -29,13 +31,20 @@ def status(home: HomeOption = None, json: JsonOption = False) -> None:
     """
     hf = client(home)
     daemon, stats, workers, reservations = hf.daemon(), hf.stats(), hf.workers(), hf.reservations()
-    machines = hf.machines()
+    machines, tokens = hf.machines(), hf.tokens()
     if json:
         show_json(
-            {"daemon": daemon, "stats": stats, "workers": workers, "reservations": reservations, "machines": machines}
+            {
+                "daemon": daemon,
+                "stats": stats,
+                "workers": workers,
+                "reservations": reservations,
+                "machines": machines,
+                "tokens": tokens,
+            }
         )
         return
-    show_fields(_fields(daemon, stats, reservations) + _machines(machines, daemon.node))
+    show_fields(_fields(daemon, stats, reservations) + _machines(machines, daemon.node) + _tokens(tokens, daemon.node))
     print()
     show_table(
         ["worker", "pid", "state", "running", "restarts", "queues"],
@@ -62,6 +71,7 @@ def _fields(daemon: DaemonStatus, stats: Stats, reservations: list[Reservation])
         ("daemon", f"version {daemon.version}, pid {daemon.pid} on {daemon.node}, up {up}"),
         ("home", daemon.home),
         ("store", f"{daemon.store}{_size(daemon)}"),
+        ("trouble", None if daemon.trouble is None else Coloured(daemon.trouble, RED)),
         ("settings", daemon.settings),
         ("listens", daemon.socket if daemon.tcp is None else f"{daemon.socket}, {daemon.tcp}"),
         ("jobs", f"{stats.running} running, {stats.ended_per_second:.1f} ended per second"),
@@ -71,12 +81,22 @@ def _fields(daemon: DaemonStatus, stats: Stats, reservations: list[Reservation])
 
 
 def _machines(machines: list[Machine], own: str) -> list[tuple[str, str | None]]:
-    """Whether each machine is idle and charging; the others are named."""
+    """Whether each machine is idle and charging, and what presses on it; the others are named."""
     lines: list[tuple[str, str | None]] = []
     for machine in machines:
         where = "" if machine.node == own else f" (on {machine.node})"
         lines.append(("idle", f"{verdict(machine.is_idle, machine.idle)}{where}"))
         lines.append(("charging", f"{verdict(machine.is_charging, machine.charging)}{where}"))
+        lines += [(name, None if said is None else f"{said}{where}") for name, said in pressure(machine)]
+    return lines
+
+
+def _tokens(found: list[NodeTokens], own: str) -> list[tuple[str, str | None]]:
+    """What runs use of what each machine has; the others are named."""
+    lines: list[tuple[str, str | None]] = []
+    for one in found:
+        use = [f"{getattr(one.in_use, kind)} of {getattr(one.capacity, kind)} {kind}" for kind in KINDS]
+        lines.append(("tokens", f"{', '.join(use)} in use" + ("" if one.node == own else f" (on {one.node})")))
     return lines
 
 

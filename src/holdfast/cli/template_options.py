@@ -40,6 +40,7 @@ class JobWords(TypedDict, total=False):
     subject: job_options.Subject
     when_idle: job_options.WhenIdle
     when_charging: job_options.WhenCharging
+    tokens: job_options.TokensWord
     on_event: job_options.OnEvent
     where: job_options.Where
 

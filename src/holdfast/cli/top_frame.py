@@ -14,7 +14,8 @@ from rich.text import Text
 
 from holdfast.cli.jobs_shown import what
 from holdfast.cli.output import clean, size
-from holdfast.cli.queues import is_in_use
+from holdfast.cli.queues import breaker_says, is_in_use
+from holdfast.cli.simulate import pressure
 from holdfast.cli.times import length
 from holdfast.core.job import Job, Millis, Running, StateName
 from holdfast.store.scripts.stats import QueueStats, Stats
@@ -42,7 +43,10 @@ class Machine(Struct, frozen=True):
 
 
 class Glance(Struct, frozen=True):
-    """Everything at one moment. `rates` are jobs that ended per second, by queue, since the last look."""
+    """Everything at one moment. `rates` are jobs that ended per second, by queue, since the last look.
+
+    `pressure` is what presses on the machines, a line for each.
+    """
 
     daemon: DaemonStatus
     stats: Stats
@@ -50,6 +54,7 @@ class Glance(Struct, frozen=True):
     jobs: list[Job]
     machine: Machine
     rates: dict[str, float]
+    pressure: list[str] = []
 
 
 class Look:
@@ -64,7 +69,8 @@ class Look:
         hf = self._hf
         daemon, stats, workers = hf.daemon(), hf.stats(), hf.workers()
         jobs = hf.jobs(state=StateName.RUNNING, limit=MOST_JOBS).jobs
-        return Glance(daemon, stats, workers, jobs, _machine(daemon.home), self._rates(stats))
+        pressed = [f"{machine.node}: {said}" for machine in hf.machines() for _, said in pressure(machine) if said]
+        return Glance(daemon, stats, workers, jobs, _machine(daemon.home), self._rates(stats), pressed)
 
     def _rates(self, stats: Stats) -> dict[str, float]:
         ended = {queue.name: sum(queue.jobs.get(state, 0) for state in ENDED) for queue in stats.queues}
@@ -88,11 +94,12 @@ def draw(glance: Glance, width: int, height: int | None, problem: str | None = N
     """The frame. Without a height, all of it."""
     queues, workers = list(filter(is_in_use, glance.stats.queues)), _workers(glance)
     # Each table has a heading and an empty line above it; the two lines at the top and the last one are fixed.
-    room = MOST_JOBS if height is None else max(3, height - FIXED_LINES)
+    room = MOST_JOBS if height is None else max(3, height - FIXED_LINES - len(glance.pressure))
     most_queues = min(len(queues), max(1, room // 3))
     most_workers = min(workers.row_count, max(1, room // 4))
     most_jobs = max(1, room - most_queues - most_workers)
     parts: list[RenderableType] = [_head(glance, problem), _machine_line(glance.machine, width)]
+    parts += [Text(clean(line), style="yellow", no_wrap=True, overflow="ellipsis") for line in glance.pressure]
     parts += [Text(), _queues(queues[:most_queues], glance), Text()]
     parts.append(_jobs(glance, most_jobs) if glance.jobs else Text("nothing runs", style="dim"))
     if height is None or workers.row_count <= most_workers:
@@ -163,6 +170,8 @@ def _queue(queue: QueueStats, rate: float | None, now: Millis) -> list[Text]:
     if queue.concurrency is not None:
         running.append(f"/{queue.concurrency}")
     paused = "" if queue.paused_at is None else f"paused {clean(queue.pause_reason or '')}"
+    if queue.tripped is not None:
+        paused = f"{paused} {clean(breaker_says(queue.tripped))}".lstrip()
     return [
         Text(queue.name),
         running,

@@ -56,10 +56,8 @@ def _tell_gates(hf: Client, job: Job, said: Why) -> None:
     if closed:
         count = "one gate holds it" if len(closed) == 1 else f"{len(closed)} gates hold it"
         print(f"{count}:\n")
-    elif said.free_slots:
-        print("nothing holds it: it is about to run\n")
     else:
-        print("no gate holds it: it runs as soon as a slot that could take it is free\n")
+        print("nothing holds it: it is about to run\n")
     for gate in said.gates:
         match gate:
             case Closed():
@@ -69,10 +67,7 @@ def _tell_gates(hf: Client, job: Job, said: Why) -> None:
                         print(f"  {'':{WIDE}} {paint(name + ':', DIM)} {clean(numbered(text, hf))}")
             case Open():
                 print(f"{mark(True)} {gate.gate:{WIDE}} {paint(clean(numbered(gate.now, hf)), DIM)}")
-    if not any(gate.gate == "worker" for gate in closed):
-        slots = paint(said.slots_say, DIM) if said.free_slots else said.slots_say
-        print(f"{mark(bool(said.free_slots))} {'slot':{WIDE}} {slots}")
-    hints = [hint for gate in closed if (hint := _hint(job, gate.gate))]
+    hints = list(dict.fromkeys(hint for gate in closed if (hint := _hint(job, gate.gate))))
     if hints:
         print()
         print("\n".join(hints))
@@ -85,6 +80,12 @@ def _hint(job: Job, gate: str) -> str | None:
             return f"to go on: holdfast resume {job.queue}"
         case "queue concurrency":
             return f"to let more run: holdfast queue {job.queue} --limit N"
+        case "rate limit":
+            return f"to let more start: holdfast queue {job.queue} --rate N/TIME"
+        case "tenant's turn":
+            return f"to have it go before others of its tenant: holdfast move {job.number} top"
+        case "machine pressure" | "idle" | "charging":
+            return "what the machine is like: holdfast status"
         case "worker":
             return "to run it: holdfast worker --app FILE, with code that has this task for this queue"
         case "reservation":

@@ -26,13 +26,18 @@ class DeadLetterCalls:
 
     _access: StoreAccess
 
-    def dead_letters(self, *, limit: int = 50, cursor: str | None = None) -> DeadLetterPage:
-        """What failed for good and nobody has dealt with: a line for each fingerprint, what was seen last first."""
-        return self._access.read(dead_letters.list_dead_letters, *_page(limit, cursor))
+    def dead_letters(self, *, limit: int = 50, cursor: str | None = None, poison: bool = False) -> DeadLetterPage:
+        """What failed for good and nobody has dealt with: a line for each fingerprint, what was seen last first.
 
-    async def adead_letters(self, *, limit: int = 50, cursor: str | None = None) -> DeadLetterPage:
+        With `poison`, only jobs that are parked because process after process died with them.
+        """
+        return self._access.read(dead_letters.list_dead_letters, *_page(limit, cursor), bool(poison))
+
+    async def adead_letters(
+        self, *, limit: int = 50, cursor: str | None = None, poison: bool = False
+    ) -> DeadLetterPage:
         """The awaitable twin of `dead_letters`."""
-        return await self._access.aread(dead_letters.list_dead_letters, *_page(limit, cursor))
+        return await self._access.aread(dead_letters.list_dead_letters, *_page(limit, cursor), bool(poison))
 
     def dead_letters_of(self, fingerprint: str, *, limit: int = 50, cursor: str | None = None) -> DeadLetterJobs:
         """The letters of one fingerprint, with a page of their jobs, newest first."""

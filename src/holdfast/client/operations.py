@@ -14,10 +14,12 @@ from holdfast.client.durations import to_moment
 from holdfast.client.events import Events
 from holdfast.client.groups import Groups
 from holdfast.client.handle import JobHandle
+from holdfast.client.maintenance import Maintaining
 from holdfast.client.options import JobRef, Prepared, check_bool, check_priority, id_of, make_options
 from holdfast.client.overview import Overview
 from holdfast.client.queues import Queues
 from holdfast.client.tenants import Tenants
+from holdfast.client.tokens import TokenCalls
 from holdfast.core.errors import InvalidInput
 from holdfast.core.job import Job, StateName
 from holdfast.core.limits import MAX_INT, MAX_SUBJECT, check_int, check_label, check_name, shown
@@ -33,7 +35,7 @@ MOST_PER_PAGE = 1_000
 MOST_PER_ACTION = 10_000
 
 
-class Operations(Groups, Events, Overview, Queues, Tenants):
+class Operations(Groups, Events, Maintaining, Overview, Queues, Tenants, TokenCalls):
     """The part of `Holdfast` that looks at jobs and moves them, whoever runs them."""
 
     def job(self, ref: JobRef | int) -> JobHandle[Any]:

@@ -20,6 +20,7 @@ from holdfast.core.group import Needs
 from holdfast.core.limits import MAX_PRIORITY, MAX_SUBJECT, check_int, check_label, check_name, shown
 from holdfast.core.requests import Dependency, NewJob
 from holdfast.core.subject import tenant_of
+from holdfast.core.tokens import KINDS, MOST_TOKENS, NO_TOKENS, Tokens
 from holdfast.observe import trace
 
 # `{name}`, a doubled brace, or a brace that stands alone.
@@ -62,6 +63,7 @@ class Options(Struct, frozen=True, kw_only=True):
     trace_id: str | None = None
     when_idle: bool | None = None
     when_charging: bool | None = None
+    tokens: Tokens | Mapping[str, int] | None = None
     on_event: str | None = None
     where: Mapping[str, object] | None = None
 
@@ -114,6 +116,7 @@ class Prepared:
             "after": (*_after(options.after, Needs.DONE), *_after(options.after_ended, Needs.ENDED)),
             "wait_for_idle": _flag("when_idle", options.when_idle),
             "require_charging": _flag("when_charging", options.when_charging),
+            "tokens": NO_TOKENS if options.tokens is None else check_tokens(options.tokens),
             "wait_for_event": None if options.on_event is None else check_pattern("on_event", options.on_event),
             "event_attributes": {} if options.where is None else check_attributes(options.where),
         }
@@ -210,6 +213,14 @@ def check_bool(what: str, value: object) -> bool:
 
 def _flag(what: str, value: bool | None) -> bool:
     return False if value is None else check_bool(what, value)
+
+
+def check_tokens(value: object) -> Tokens:
+    """So many of each kind that a machine has."""
+    given = msgspec.structs.asdict(value) if isinstance(value, Tokens) else value
+    if not isinstance(given, Mapping) or not set(given) <= set(KINDS):
+        raise InvalidInput(f"tokens {shown(value)} is not valid: use a number for each of {', '.join(KINDS)}")
+    return Tokens(**{kind: check_int(kind, count, 0, MOST_TOKENS) for kind, count in given.items()})
 
 
 def make_options(options: Mapping[str, Any]) -> Options:

@@ -6,13 +6,12 @@ Every blocking call has an awaitable twin with the prefix `a`.
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 from holdfast.client.durations import Duration
 from holdfast.client.store_access import StoreAccess
-from holdfast.core.job import Millis
 from holdfast.core.limits import check_int, check_label
-from holdfast.core.machine import Simulation
+from holdfast.core.readings import Looks, Simulation
 from holdfast.store.machine import node_name
 from holdfast.store.scripts import groups, machines, reserve, stats, workers
 from holdfast.store.scripts.groups import GroupPage
@@ -49,43 +48,26 @@ class Overview:
         return await self._access.aread(workers.list_workers)
 
     def machines(self) -> list[Machine]:
-        """Every machine that somebody looks at: whether it is idle and charging, and who tells."""
+        """Every machine that somebody looks at: whether it is idle and charging, who tells, and what presses."""
         return self._access.read(machines.list_machines)
 
     async def amachines(self) -> list[Machine]:
         """The awaitable twin of `machines`."""
         return await self._access.aread(machines.list_machines)
 
-    def simulate(
-        self,
-        node: str | None = None,
-        *,
-        idle: bool | None = None,
-        charging: bool | None = None,
-        battery: int | None = None,
-    ) -> Machine:
+    def simulate(self, node: str | None = None, **looks: Unpack[Looks]) -> Machine:
         """Have a machine, by default this one, look as you say, until you say otherwise; None is as it really is.
 
-        For trying out jobs that wait until the machine is idle or charging; `hf.simulate()` ends it.
+        For trying out what happens when it is `idle`, `charging`, or needs rest; `hf.simulate()` ends it. `cpu` and
+        `gpu` are how busy these are, `memory` and `disk` what is free of them, `battery` is its charge, all in percent;
+        `heat` is in °C, `throttling` whether it slows down because of that, and `wal` the size of the write-ahead log
+        in bytes.
         """
-        return self._access.write(machines.simulate, *self._simulation(node, idle, charging, battery))
+        return self._access.write(machines.simulate, _which(node), Simulation(**looks), self._access.now())
 
-    async def asimulate(
-        self,
-        node: str | None = None,
-        *,
-        idle: bool | None = None,
-        charging: bool | None = None,
-        battery: int | None = None,
-    ) -> Machine:
+    async def asimulate(self, node: str | None = None, **looks: Unpack[Looks]) -> Machine:
         """The awaitable twin of `simulate`."""
-        return await self._access.awrite(machines.simulate, *self._simulation(node, idle, charging, battery))
-
-    def _simulation(
-        self, node: str | None, idle: bool | None, charging: bool | None, battery: int | None
-    ) -> tuple[str, Simulation, Millis]:
-        which = node_name() if node is None else check_label("node", node)
-        return which, Simulation(idle=idle, charging=charging, battery=battery), self._access.now()
+        return await self._access.awrite(machines.simulate, _which(node), Simulation(**looks), self._access.now())
 
     def groups(self, *, limit: int = 50, cursor: str | None = None) -> GroupPage:
         """A page of groups, newest first."""
@@ -119,6 +101,10 @@ class Overview:
         from holdfast.client.reserving import Reserving
 
         return Reserving(self._access, scope, wait, ttl, reserved_by)
+
+
+def _which(node: str | None) -> str:
+    return node_name() if node is None else check_label("node", node)
 
 
 def _page(limit: int, cursor: str | None) -> tuple[int, str | None]:

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from holdfast.client.durations import Duration, to_millis
 from holdfast.client.retry import Retry
 from holdfast.client.store_access import StoreAccess
+from holdfast.core.breaker import LONGEST_OPEN_MS, MOST_FAILURES
 from holdfast.core.errors import InvalidInput
 from holdfast.core.limits import check_int, check_label, check_name, shown
 from holdfast.core.queue import MOST_WAITING, Overflow, QueueChanges, QueueClass, QueueSetting
@@ -38,16 +39,22 @@ class Queues:
         queue_class: str | None = None,
         retry: Retry | int | None = None,
         timeout: Duration | None = None,
+        breaker: int | None = None,
+        breaker_for: Duration | None = None,
         clear: str | Iterable[str] = (),
     ) -> Queue:
         """Change what is set for a queue: `hf.set_queue("mail", limit=2, rate="10/min", max_length=1000)`.
 
         `limit` is how many of its jobs run at once and `rate` how many start within any such time, over all processes.
         With `max_length` jobs waiting it is full: it refuses more (`overflow="reject"`), or ends waiting ones of lower
-        priority to make room (`"shed"`). `queue_class` is `"light"` or `"heavy"`. `retry` and `timeout` are for jobs
-        that say nothing themselves. None leaves a setting as it is; `clear` names those that get their default back.
+        priority to make room (`"shed"`). `queue_class` is `"light"`, `"normal"` or `"heavy"`. `retry` and `timeout` are
+        for jobs that say nothing themselves. After `breaker` failures in a row by the fault of the machine (5; 0 for
+        never), nothing of it starts for `breaker_for` (30 s); then one job tries. None leaves a setting as it is;
+        `clear` names those that get their default back.
         """
-        changes = make_changes(limit, rate, max_length, overflow, queue_class, retry, timeout, clear)
+        changes = make_changes(
+            limit, rate, max_length, overflow, queue_class, retry, timeout, breaker, breaker_for, clear
+        )
         return self._access.write(queues.set_queue, check_name("queue", queue), changes)
 
     async def aset_queue(
@@ -61,10 +68,14 @@ class Queues:
         queue_class: str | None = None,
         retry: Retry | int | None = None,
         timeout: Duration | None = None,
+        breaker: int | None = None,
+        breaker_for: Duration | None = None,
         clear: str | Iterable[str] = (),
     ) -> Queue:
         """The awaitable twin of `set_queue`."""
-        changes = make_changes(limit, rate, max_length, overflow, queue_class, retry, timeout, clear)
+        changes = make_changes(
+            limit, rate, max_length, overflow, queue_class, retry, timeout, breaker, breaker_for, clear
+        )
         return await self._access.awrite(queues.set_queue, check_name("queue", queue), changes)
 
     def limit(self, queue: str, concurrency: int | None) -> None:
@@ -84,12 +95,12 @@ class Queues:
         await self._access.awrite(queues.pause, check_name("queue", queue), _reason(reason), self._access.now())
 
     def resume(self, queue: str) -> None:
-        """Start jobs of a paused queue again."""
-        self._access.write(queues.resume, check_name("queue", queue))
+        """Start jobs of a paused queue again, also if its breaker was open."""
+        self._access.write(queues.resume, check_name("queue", queue), self._access.now())
 
     async def aresume(self, queue: str) -> None:
         """The awaitable twin of `resume`."""
-        await self._access.awrite(queues.resume, check_name("queue", queue))
+        await self._access.awrite(queues.resume, check_name("queue", queue), self._access.now())
 
     def queue(self, name: str) -> Queue:
         """What is set for a queue; one that nobody has set anything for has the defaults."""
@@ -116,6 +127,8 @@ def make_changes(
     queue_class: str | None = None,
     retry: Retry | int | None = None,
     timeout: Duration | None = None,
+    breaker: int | None = None,
+    breaker_for: Duration | None = None,
     clear: str | Iterable[str] = (),
 ) -> QueueChanges:
     """What is to change, from the words of `set_queue`; InvalidInput names what does not fit."""
@@ -130,6 +143,8 @@ def make_changes(
         queue_class=None if queue_class is None else QueueClass(_one_of("class", queue_class, tuple(QueueClass))),
         retry=None if retry is None else _policy(retry),
         timeout_ms=None if timeout is None else to_millis("timeout", timeout),
+        breaker=None if breaker is None else check_int("breaker", breaker, 0, MOST_FAILURES),
+        breaker_for_ms=None if breaker_for is None else _breaker_for(breaker_for),
         clear=tuple(SETTINGS[_one_of("clear", name, tuple(SETTINGS))] for name in names),
     )
 
@@ -143,7 +158,15 @@ SETTINGS = {
     "class": QueueSetting.QUEUE_CLASS,
     "retry": QueueSetting.RETRY,
     "timeout": QueueSetting.TIMEOUT,
+    "breaker": QueueSetting.BREAKER,
 }
+
+
+def _breaker_for(value: Duration) -> int:
+    millis = to_millis("breaker_for", value)
+    if not 1 <= millis <= LONGEST_OPEN_MS:
+        raise InvalidInput(f"breaker_for {shown(value)} is not valid: use 1 ms to 366 days; for no breaker, breaker=0")
+    return millis
 
 
 def _rate(value: str | tuple[int, Duration]) -> Rate:

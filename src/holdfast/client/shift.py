@@ -25,6 +25,7 @@ from holdfast.store.scripts.sessions import Offer
 from holdfast.wire.remote import RemoteEngine
 from holdfast.workers.exchange import Exchange
 from holdfast.workers.files import USUAL, LogLimits
+from holdfast.workers.holdings import wild_tasks
 from holdfast.workers.raising import StopReason
 from holdfast.workers.spec import TaskSpec
 from holdfast.workers.stuck import StuckWatch
@@ -95,6 +96,7 @@ class Shift:
             queues=tuple(self._slots),
             slots=sum(self._slots.values()),
             queue_slots=tuple(QueueSlots(queue, slots) for queue, slots in self._slots.items()),
+            wild_tasks=wild_tasks(self._specs),
         )
         await self._session.open(offer)
         self._heartbeat.start()
@@ -145,13 +147,20 @@ class Shift:
                     await self.exchange.woken()
                     await self._let_time_pass()
                 elif not await self._let_time_pass() and not await self._look_around():
-                    return runs
+                    chores = await self._do_chores()
+                    if not chores:
+                        return runs
+                    runs += chores
         finally:
             leave()
 
     async def _let_time_pass(self) -> int:
         """Move forward what is due by the clock; how many jobs that were."""
         return 0 if self._upkeep is None else await self._upkeep.promote()
+
+    async def _do_chores(self) -> int:
+        """Look after the database, where somebody asked for that; how many runs that were."""
+        return 0 if self._upkeep is None else await self._upkeep.do_chores()
 
     async def _look_around(self) -> bool:
         """See how the machine is, if a job waits for that; whether that was news."""

@@ -169,7 +169,7 @@ class NoDaemon(StoreUnavailable):
 
 
 class StoreBusy(StoreError):
-    """A foreign program kept the database locked for too long. Nothing was written; try again.
+    """Another program kept the database locked, or its write-ahead log is too long. Nothing was written; try again.
 
     >>> from holdfast import StoreBusy, StoreError
     >>> issubclass(StoreBusy, StoreError)
@@ -180,7 +180,7 @@ class StoreBusy(StoreError):
 
 
 class StoreFull(StoreError):
-    """The disk is full. Nothing was written.
+    """The disk is full, or nearly so that no new jobs are taken. Nothing was written.
 
     >>> from holdfast import StoreError, StoreFull
     >>> issubclass(StoreFull, StoreError)

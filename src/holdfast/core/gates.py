@@ -11,59 +11,16 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from holdfast.core.job import WAITING, Job, JobId, Millis, Scheduled
-from holdfast.core.rate import Rate
+from holdfast.core.breaker import BreakerState, may_probe, state_at
+from holdfast.core.job import WAITING, Job, Millis, Queued, Scheduled
+from holdfast.core.subject import DEFAULT_TENANT
+from holdfast.core.tokens import KINDS, Tokens
+from holdfast.core.world import Place, TokenPlace, Turn, World
 
 # A sentence with more queues than that is not read to its end.
 MOST_NAMED = 5
-
-
-class Reserved(Struct, frozen=True):
-    """Somebody keeps the queue, or everything, for himself; until it is granted, he waits for what runs there."""
-
-    reserved_by: str
-    scope: str
-    expires_at: Millis
-    is_granted: bool = True
-    in_line: int = 0
-
-
-class Place(Struct, frozen=True):
-    """A machine where the job could run: what its probe has found, each with a sentence for people."""
-
-    node: str
-    is_idle: bool
-    is_charging: bool
-    idle_says: str
-    charging_says: str
-
-
-class World(Struct, frozen=True, kw_only=True):
-    """What the gates of one job depend on, read together with it.
-
-    `event_attributes` is what the event must have that the job waits for; None: it has come, or none is waited for.
-    `ran_out` is a reservation whose time is over although whoever made it goes on. `offered_on` are the queues that
-    its task is taken from, where its own is not among them.
-    """
-
-    now: Millis
-    waits_for: tuple[JobId, ...] = ()
-    event_attributes: dict[str, str] | None = None
-    places: tuple[Place, ...] = ()
-    paused_at: Millis | None = None
-    pause_reason: str | None = None
-    reserved: Reserved | None = None
-    ran_out: Reserved | None = None
-    concurrency: int | None = None
-    running: int = 0
-    rate: Rate | None = None
-    started: int = 0
-    rate_opens_at: Millis | None = None
-    is_offered: bool = True
-    offered_on: tuple[str, ...] = ()
-    busy_with: JobId | None = None
-    must_run_alone: bool = False
-    kept_for: JobId | None = None
+# Nobody needs to know how many more go first.
+MOST_COUNTED = 1_000
 
 
 class Open(Struct, frozen=True, tag="open", tag_field="gate_is"):
@@ -88,11 +45,22 @@ Gate: TypeAlias = Callable[[Job, World], Verdict]
 
 
 def due(job: Job, world: World) -> Verdict:
-    """Its time has come."""
+    """Its time has come, and is not over."""
+    over = _over(job, world.now)
+    if over is not None:
+        return Closed("due", over, "it is about to be skipped", "nothing: it does not run any more")
     until = job.state.until if isinstance(job.state, Scheduled) else None
     if until is None or until <= world.now:
         return Open("due", "its time has come")
     return Closed("due", "it is not due yet", f"{until - world.now} ms to go", "its time", until)
+
+
+def _over(job: Job, now: Millis) -> str | None:
+    if job.deadline is not None and job.deadline <= now:
+        return "its deadline has passed"
+    if isinstance(job.state, Queued) and job.ttl_ms is not None and job.state.since + job.ttl_ms <= now:
+        return "it was ready for longer than its time to live"
+    return None
 
 
 def dependencies(job: Job, world: World) -> Verdict:
@@ -115,12 +83,28 @@ def event(job: Job, world: World) -> Verdict:
     return Closed("event", said, "none came since it was enqueued", needs)
 
 
+def machine_pressure(job: Job, world: World) -> Verdict:
+    """A machine that could run it has enough of everything to start it."""
+    gate = "machine pressure"
+    if not any(place.pressure_says for place in world.places):
+        return Open(gate, "no machine that could run it needs rest")
+    seen = _seen([(place.node, place.pressure_says) for place in world.places if place.pressure_says])
+    if all(place.is_held for place in world.places):
+        said = f"the machine needs rest, so queue {job.queue!r} is held back"
+        return Closed(gate, said, seen, "less pressure on the machine; light queues go on")
+    if world.pulls_at is not None:
+        said = "the machine is busy, so its workers take jobs only now and then"
+        return Closed(gate, said, seen, "a moment", world.pulls_at)
+    return Open(gate, seen)
+
+
 def idle(job: Job, world: World) -> Verdict:
     """The machine is idle, if it waits for that."""
     if not job.wait_for_idle:
         return Open("idle", "it does not wait for an idle machine")
-    seen = _seen([(place.node, place.idle_says) for place in world.places])
-    if any(place.is_idle for place in world.places):
+    places = _unheld(world)
+    seen = _seen([(place.node, place.idle_says) for place in places])
+    if any(place.is_idle for place in places):
         return Open("idle", seen)
     return Closed("idle", "it waits until nobody uses the machine", seen, "an idle machine")
 
@@ -129,12 +113,18 @@ def charging(job: Job, world: World) -> Verdict:
     """The machine has mains power, if it waits for that; an idle one, if it waits for that as well."""
     if not job.require_charging:
         return Open("charging", "it does not wait for mains power")
-    idle_ones = tuple(place for place in world.places if place.is_idle) if job.wait_for_idle else ()
-    places = idle_ones or world.places
+    unheld = _unheld(world)
+    idle_ones = tuple(place for place in unheld if place.is_idle) if job.wait_for_idle else ()
+    places = idle_ones or unheld
     seen = _seen([(place.node, place.charging_says) for place in places])
     if any(place.is_charging for place in places):
         return Open("charging", seen)
     return Closed("charging", "it waits until the machine has mains power", seen, "a machine on mains power")
+
+
+def _unheld(world: World) -> tuple[Place, ...]:
+    """The machines that do not hold it back; all of them if they all do, which another gate says."""
+    return tuple(place for place in world.places if not place.is_held) or world.places
 
 
 def _seen(said: list[tuple[str, str]]) -> str:
@@ -166,6 +156,21 @@ def reservation(job: Job, world: World) -> Verdict:
     return Closed(
         "reservation", said, now, "a release of the reservation", held.expires_at if held.is_granted else None
     )
+
+
+def breaker(job: Job, world: World) -> Verdict:
+    """Its queue is not held back because one run after the other failed by the fault of the machine."""
+    found = world.breaker
+    if found is None:
+        return Open("breaker", "its queue is not held back by failures")
+    if may_probe(found.opened_at, found.half_opens_at, world.is_probing, world.now):
+        return Open("breaker", "one job of its queue may start, to see whether the machine works again")
+    if state_at(found.opened_at, found.half_opens_at, world.now) is BreakerState.HALF_OPEN:
+        said = f"a job of queue {job.queue!r} is running to see whether the machine works again"
+        return Closed("breaker", said, f"job {found.probe} is running", "a good end of that job")
+    failures = "the last run" if found.failures == 1 else f"the last {found.failures} runs"
+    said = f"{failures} of queue {job.queue!r} failed by the fault of the machine, so nothing of it starts for a while"
+    return Closed("breaker", said, found.reason, f"time, or: holdfast resume {job.queue}", found.half_opens_at)
 
 
 def queue_concurrency(job: Job, world: World) -> Verdict:
@@ -220,12 +225,95 @@ def alone(job: Job, world: World) -> Verdict:
     return Closed("alone", said, "its worker is not empty", "a worker with nothing else to do")
 
 
+def tokens(job: Job, world: World) -> Verdict:
+    """A machine that could run it has what it takes of cores, graphics cards and heavy input and output."""
+    gate, needs = "tokens", job.tokens
+    if not needs:
+        return Open(gate, "it needs no tokens")
+    large = [place for place in world.token_places if needs.fit(place.capacity)]
+    free = [place for place in large if needs.fit(place.capacity.less(place.in_use))]
+    fits = [place for place in free if needs.fit(place.capacity.less(place.in_use).less(place.kept))]
+    if fits or not world.token_places:
+        return Open(gate, f"it needs {needs}" + (f"; free on {fits[0].node}" if fits else ""))
+    if free:
+        place = free[0]
+        said = f"it needs {needs}, which are kept for a job that has waited for longer"
+        return Closed(
+            gate, said, f"job {place.kept_for} waits for {place.kept} on {place.node}", "the start of that job"
+        )
+    if large:
+        seen = "; ".join(_tokens_in_use(needs, place) for place in large[:MOST_NAMED])
+        return Closed(gate, f"it needs {needs}", seen, "the end of jobs that use them")
+    seen = "; ".join(f"{place.node} has {place.capacity}" for place in world.token_places[:MOST_NAMED])
+    said = f"it needs {needs}, more than any machine has that could run it"
+    return Closed(gate, said, seen, "a machine that has more, or: holdfast tokens set")
+
+
+def _tokens_in_use(needs: Tokens, place: TokenPlace) -> str:
+    said = [
+        f"{getattr(place.in_use, kind)} of {getattr(place.capacity, kind)} {kind}"
+        for kind in KINDS
+        if getattr(needs, kind)
+    ]
+    return f"{', '.join(said)} in use on {place.node}"
+
+
+def tenants_turn(job: Job, world: World) -> Verdict:
+    """A slot that could take it is free, and nobody goes first."""
+    gate, turn = "tenant's turn", world.turn
+    if turn is None:
+        return Open(gate, "it has its turn when nothing else holds it")
+    if turn.is_next:
+        return Open(gate, f"it is next; {_slots_say(turn)}")
+    if isinstance(job.state, Scheduled):
+        return Closed(gate, "its time has come only now", "it is about to be made ready", "a moment")
+    if turn.kept_for is not None:
+        said = "another job goes first, with nothing beside it, because its process died before"
+        return Closed(gate, said, f"job {turn.kept_for} runs alone next", "the end of that job")
+    line = _line_says(job, turn)
+    if not turn.slots:
+        said, needs = "no worker has a slot for its queue", "a worker with a slot for this queue"
+        return Closed(gate, said, "; ".join(line) or "no such slot", needs)
+    if not turn.free_slots:
+        needs = "the end of a job that runs there, or more slots"
+        return Closed(gate, _all_busy(turn.slots), "; ".join(line) or "none is free", needs)
+    return Closed(gate, "others go first", "; ".join([_slots_say(turn), *line]), "its turn, or more slots")
+
+
+def _slots_say(turn: Turn) -> str:
+    return f"{turn.free_slots} of {turn.slots} slots that could take it {'is' if turn.free_slots == 1 else 'are'} free"
+
+
+def _all_busy(slots: int) -> str:
+    return (
+        "the only slot that could take it is busy" if slots == 1 else f"all {slots} slots that could take it are busy"
+    )
+
+
+def _line_says(job: Job, turn: Turn) -> list[str]:
+    """Who goes before it, in words."""
+    said = []
+    if turn.first is not None:
+        said.append(f"job {turn.first} goes first")
+    if turn.ahead:
+        tenant = f" of its tenant {job.tenant!r}" if turn.others or job.tenant != DEFAULT_TENANT else ""
+        more = " or more" if turn.ahead >= MOST_COUNTED else ""
+        said.append(f"{turn.ahead}{more} {'job' if turn.ahead == 1 else 'jobs'}{tenant} before it")
+    if turn.others:
+        named = ", ".join(map(repr, turn.others[:MOST_NAMED]))
+        more = ", …" if len(turn.others) > MOST_NAMED else ""
+        said.append(f"it takes turns with {'tenant' if len(turn.others) == 1 else 'tenants'} {named}{more}")
+    return said
+
+
 GATES: Sequence[Gate] = (
     due,
     dependencies,
     event,
-    queue_paused,
+    machine_pressure,
     reservation,
+    queue_paused,
+    breaker,
     queue_concurrency,
     rate_limit,
     idle,
@@ -233,6 +321,8 @@ GATES: Sequence[Gate] = (
     worker,
     subject_busy,
     alone,
+    tokens,
+    tenants_turn,
 )
 
 

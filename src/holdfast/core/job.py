@@ -11,6 +11,7 @@ from typing import ClassVar, TypeAlias
 from msgspec import Struct
 
 from holdfast.core.retry import RetryPolicy, Tries
+from holdfast.core.tokens import NO_TOKENS, Tokens
 
 Millis: TypeAlias = int
 JobId: TypeAlias = str
@@ -218,3 +219,4 @@ class Job(Struct, frozen=True, kw_only=True):
     template_id: str | None = None
     schedule_id: str | None = None
     fire_time: Millis | None = None
+    tokens: Tokens = NO_TOKENS

@@ -6,16 +6,12 @@ long as the verdict does, because it is stored only when that changes.
 
 from __future__ import annotations
 
-from enum import StrEnum
-
 from msgspec import Struct
 from msgspec.structs import replace
 
-from holdfast.core.errors import InvalidInput
 from holdfast.core.job import Millis
-from holdfast.core.limits import check_int, shown
+from holdfast.core.readings import EVER, SIMULATED, InputSeen, PowerSeen, Seen, Simulation
 
-SIMULATED = "simulated"
 NOBODY = "none"
 NOT_LOOKED = "no job waits for it, so nobody looks"
 NOT_YET = "nobody has looked yet"
@@ -23,61 +19,6 @@ NOT_YET = "nobody has looked yet"
 JUMP_MS = 5_000
 # After so long without a look, nobody knows what the load was meanwhile.
 GAP_S = 180.0
-EVER: Millis = 100 * 365 * 86_400_000
-
-
-class BatteryStatus(StrEnum):
-    """What a battery says about itself."""
-
-    CHARGING = "Charging"
-    FULL = "Full"
-    NOT_CHARGING = "Not charging"
-    DISCHARGING = "Discharging"
-    UNKNOWN = "Unknown"
-
-
-class Battery(Struct, frozen=True):
-    """One battery that the machine can run on."""
-
-    percent: float | None = None
-    status: BatteryStatus = BatteryStatus.UNKNOWN
-
-
-class InputSeen(Struct, frozen=True):
-    """How long nobody has used the keyboard, the mouse or a terminal."""
-
-    source: str
-    idle_ms: Millis
-
-
-class LoadSeen(Struct, frozen=True):
-    """How much of all processors is in use, from 0 to 1, without what Holdfast itself runs."""
-
-    source: str
-    share: float
-
-
-class PowerSeen(Struct, frozen=True):
-    """Where the power comes from. `on_ac` is None if no adapter tells."""
-
-    source: str
-    on_ac: bool | None = None
-    batteries: tuple[Battery, ...] = ()
-
-
-class Seen(Struct, frozen=True, kw_only=True):
-    """What sources told, part by part; what none of them tells is None."""
-
-    input: InputSeen | None = None
-    load: LoadSeen | None = None
-    power: PowerSeen | None = None
-
-    def over(self, other: Seen) -> Seen:
-        """This, and what only the other one tells."""
-        return Seen(**{part: getattr(self, part) or getattr(other, part) for part in PARTS})
-
-
-PARTS = Seen.__struct_fields__
 
 
 class Reading(Struct, frozen=True):
@@ -113,40 +54,6 @@ class Judged(Struct, frozen=True, kw_only=True):
     is_charging: bool
     charging: str
     source: str
-
-
-class Simulation(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What somebody wants the machine to look like; what is None stays as it really is."""
-
-    idle: bool | None = None
-    charging: bool | None = None
-    battery: int | None = None
-
-    def __post_init__(self) -> None:
-        for name in ("idle", "charging"):
-            if not isinstance(value := getattr(self, name), bool | None):
-                raise InvalidInput(f"{name} {shown(value)} is not valid: use True, False or None")
-        if self.battery is not None:
-            check_int("battery", self.battery, 0, 100)
-
-    def __bool__(self) -> bool:
-        return self.idle is not None or self._has_power
-
-    @property
-    def _has_power(self) -> bool:
-        return self.charging is not None or self.battery is not None
-
-    @property
-    def seen(self) -> Seen:
-        """What a source would tell on such a machine. A battery alone is one that is being used up."""
-        told = None if self.idle is None else InputSeen(SIMULATED, EVER if self.idle else 0)
-        return Seen(input=told, power=self._power if self._has_power else None)
-
-    @property
-    def _power(self) -> PowerSeen:
-        status = BatteryStatus.CHARGING if self.charging else BatteryStatus.DISCHARGING
-        has_battery = self.battery is not None or not self.charging
-        return PowerSeen(SIMULATED, bool(self.charging), (Battery(self.battery, status),) if has_battery else ())
 
 
 def judge(reading: Reading, memory: Memory, rules: Rules) -> tuple[Judged, Memory]:
@@ -222,25 +129,9 @@ def _charging(power: PowerSeen | None) -> tuple[bool, str, str | None]:
     if power is None:
         return True, "no battery found", None
     mark = " (simulated)" if power.source == SIMULATED else ""
-    percents = [battery.percent for battery in power.batteries if battery.percent is not None]
-    left = f", {sum(percents) / len(percents):.0f} %" if percents else ""
-    is_charging, said = _supplied(power)
+    left = "" if power.percent is None else f", {power.percent:.0f} %"
+    is_charging, said = power.supply
     return is_charging, said + left + mark, power.source
-
-
-def _supplied(power: PowerSeen) -> tuple[bool, str]:
-    states = {battery.status for battery in power.batteries}
-    if power.on_ac:
-        return True, "on AC"
-    if not states:
-        return True, "no battery"
-    if BatteryStatus.CHARGING in states:
-        return True, "charging"
-    if BatteryStatus.DISCHARGING in states or power.on_ac is False:
-        return False, "discharging"
-    if BatteryStatus.UNKNOWN in states:
-        return False, "on battery, and nothing tells of an adapter"
-    return True, "on AC"
 
 
 def _length(ms: Millis) -> str:

@@ -22,9 +22,10 @@ class Overflow(StrEnum):
 
 
 class QueueClass(StrEnum):
-    """How much the jobs of a queue burden the machine."""
+    """How much the jobs of a queue burden the machine. Under pressure the heavy ones are held back first."""
 
     LIGHT = "light"
+    NORMAL = "normal"
     HEAVY = "heavy"
 
 
@@ -38,12 +39,14 @@ class QueueSetting(StrEnum):
     QUEUE_CLASS = "queue_class"
     RETRY = "retry"
     TIMEOUT = "timeout"
+    BREAKER = "breaker"
 
 
 class QueueChanges(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What is to be different about a queue; None leaves it as it is, and `clear` names what gets its default back.
 
     `retry` and `timeout_ms` are for jobs that say nothing themselves. A rate has both a limit and a window.
+    After `breaker` infra failures in a row nothing of the queue starts for `breaker_for_ms`; 0: never mind them.
     """
 
     concurrency: int | None = None
@@ -54,6 +57,8 @@ class QueueChanges(Struct, frozen=True, kw_only=True, omit_defaults=True):
     queue_class: QueueClass | None = None
     retry: RetryPolicy | None = None
     timeout_ms: Millis | None = None
+    breaker: int | None = None
+    breaker_for_ms: Millis | None = None
     clear: tuple[QueueSetting, ...] = ()
 
 

@@ -9,6 +9,7 @@ from holdfast.core.job import JobId, Millis, RunId, SessionId, StateName
 from holdfast.core.retry import RetryPolicy
 from holdfast.core.settle import Outcome
 from holdfast.core.subject import DEFAULT_TENANT
+from holdfast.core.tokens import NO_TOKENS, Tokens
 
 
 class Dependency(Struct, frozen=True):
@@ -53,6 +54,7 @@ class NewJob(Struct, frozen=True, kw_only=True, omit_defaults=True):
     template_id: str | None = None
     schedule_id: str | None = None
     fire_time: Millis | None = None
+    tokens: Tokens = NO_TOKENS
 
     @property
     def is_plain(self) -> bool:

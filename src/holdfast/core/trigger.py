@@ -96,4 +96,5 @@ _WORDS: dict[str, Callable[[Mapping[str, Any], Callable[[Millis], str]], str]] =
     "watch": _watch,
     "webhook": lambda about, moment: f"webhook {about['webhook_id']}, for event {about['event_id']}",
     "canary": lambda about, moment: "a canary of the daemon's own",
+    "maintenance": lambda about, moment: "due, as every now and then",
 }

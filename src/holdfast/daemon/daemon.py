@@ -13,20 +13,24 @@ from pathlib import Path
 from holdfast.api.app import Backend, make_app
 from holdfast.api.hub import Hub
 from holdfast.core.addresses import AddressPolicy
+from holdfast.core.crowding import CrowdingRules
 from holdfast.core.errors import Conflict, HoldfastError, StoreUnavailable
 from holdfast.core.machine import Rules
+from holdfast.core.measures import Thresholds
 from holdfast.core.queue import QueueChanges
+from holdfast.core.tokens import Tokens
 from holdfast.core.watch import NewWatch
 from holdfast.daemon.instruments import Instruments
 from holdfast.daemon.meter import Sources
 from holdfast.daemon.presence import Presence
 from holdfast.daemon.server import Doors
-from holdfast.daemon.settings import MachineSettings, PlannerSettings, Settings
+from holdfast.daemon.settings import MachineSettings, PlannerSettings, PressureSettings, Settings, TokenSettings
 from holdfast.daemon.settings_file import CONFIG
 from holdfast.daemon.supervisor import Supervisor
 from holdfast.runtime.clock import Clock, SystemClock
+from holdfast.runtime.crowding import CrowdWatch
 from holdfast.runtime.judge import BEATS
-from holdfast.runtime.node import boot_id, node_name
+from holdfast.runtime.node import boot_id, node_name, own_tokens
 from holdfast.runtime.planner import Planner
 from holdfast.runtime.probe import Probing
 from holdfast.runtime.upkeep import Upkeep
@@ -35,6 +39,7 @@ from holdfast.store.engine import Engine
 from holdfast.store.locks import LifeLock
 from holdfast.store.scripts.queues import set_queue
 from holdfast.store.scripts.sessions import note_stop_request, running_sessions
+from holdfast.store.scripts.tokens import TokenSetting
 from holdfast.store.statements import Dialect
 from holdfast.version import VERSION
 from holdfast.wire.calls import PROTOCOL, Hello
@@ -101,7 +106,7 @@ class Daemon:
             for name, changes in self._queues.items():
                 # What the file names stands above what was set by hand before; all else stays.
                 await engine.write(set_queue, name, changes)
-            presence = Presence(engine, self._clock, settings.lease / BEATS)
+            presence = Presence(engine, self._clock, settings.lease / BEATS, _tokens(self._settings.tokens))
             await presence.start()
             parts.push_async_callback(presence.stop)
             upkeep = Upkeep(
@@ -111,7 +116,7 @@ class Daemon:
                 round(settings.keep * 1000),
                 lease=settings.lease,
                 own_locks=self._locks / "sessions",
-                probing=_probing(self._settings.machine),
+                probing=_probing(self._settings.machine, self._settings.pressure),
             )
             presence.on_renewed(upkeep.rename)
             await upkeep.start()
@@ -120,6 +125,9 @@ class Daemon:
             await planner.settle_file()
             planner.start()
             parts.push_async_callback(planner.stop)
+            crowds = CrowdWatch(engine, self._clock, _crowding(self._settings.pressure), planner.slow_down)
+            crowds.start()
+            parts.push_async_callback(crowds.stop)
             hub = Hub(engine)
             await hub.start()
             parts.callback(hub.stop)
@@ -182,6 +190,7 @@ class Daemon:
         port = None if self._doors is None else self._doors.port
         scheme = "https" if api.tls_cert is not None else "http"
         kept = [] if self._supervisor is None else self._supervisor.kept()
+        trouble = engine.troubles.current
         return DaemonStatus(
             version=VERSION,
             pid=os.getpid(),
@@ -194,6 +203,7 @@ class Daemon:
             dialect=str(engine.dialect),
             settings=(self._environment or {}).get(CONFIG),
             workers=kept,
+            trouble=None if trouble is None else trouble.sentence,
         )
 
     @property
@@ -226,9 +236,38 @@ def _places(apps: tuple[str, ...], workers: int) -> list[Place]:
     return [Place("system", ("--system",)), *with_code]
 
 
-def _probing(settings: MachineSettings) -> Probing:
+def _probing(settings: MachineSettings, pressure: PressureSettings) -> Probing:
     rules = Rules(round(settings.idle_after * 1000), settings.idle_load)
-    return Probing(rules=rules, every=settings.probe_every, is_eager=True)
+    thresholds = Thresholds(
+        cpu=pressure.cpu,
+        cpu_others=pressure.cpu_others,
+        gpu=pressure.gpu,
+        memory=pressure.memory,
+        battery=pressure.battery,
+        battery_critical=pressure.battery_critical,
+        heat=pressure.heat,
+        wal=pressure.wal,
+        disk=pressure.disk,
+        disk_bytes=pressure.disk_bytes,
+        pull_interval_ms=round(pressure.pull_interval * 1000),
+        enter_ms=round(pressure.enter_after * 1000),
+        leave_ms=round(pressure.leave_after * 1000),
+        unplugged_ms=round(pressure.unplugged * 1000),
+    )
+    return Probing(rules=rules, thresholds=thresholds, every=settings.probe_every, is_eager=True)
+
+
+def _tokens(settings: TokenSettings) -> TokenSetting:
+    """What the settings say of this machine; what they leave out is what it looks like."""
+    own = own_tokens()
+    said = {"cpu": settings.cpu, "gpu": settings.gpu, "io": settings.io}
+    has = Tokens(**{kind: getattr(own, kind) if count is None else count for kind, count in said.items()})
+    is_default = settings == TokenSettings()
+    return TokenSetting(tokens=has, timeout_ms=round(settings.timeout * 1000), is_default=is_default)
+
+
+def _crowding(settings: PressureSettings) -> CrowdingRules:
+    return CrowdingRules(round(settings.wait * 1000), settings.superseded)
 
 
 def _planning(settings: PlannerSettings) -> PlannerOptions:

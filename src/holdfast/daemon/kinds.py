@@ -64,6 +64,17 @@ def share() -> Kind:
     return Kind("a number above 0, up to 1", read, str)
 
 
+def limit_share() -> Kind:
+    """A part of a whole, or 0 for none."""
+
+    def read(value: Any) -> float:
+        if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= 1:
+            raise Wrong
+        return float(value)
+
+    return Kind("a number from 0 to 1", read, str)
+
+
 def one_of(*words: str) -> Kind:
     """One of a few words."""
 

@@ -8,16 +8,23 @@ from contextlib import suppress
 
 from msgspec import Struct
 
+from holdfast.core.breaker import state_at
 from holdfast.core.job import TERMINAL, Millis, RunId, StateName
+from holdfast.core.pressure import READINGS
 from holdfast.core.requests import Claimed, Report
 from holdfast.core.settle import Broke
-from holdfast.observe.metrics import Depth, Metrics, Readings, Share
+from holdfast.core.tokens import KINDS
+from holdfast.observe.metrics import Depth, Metrics, Pressed, Readings, Share, TokenCount, Tripped
 from holdfast.observe.sla import Sla
 from holdfast.runtime.clock import Clock
 from holdfast.store.engine import Engine, Tx
+from holdfast.store.scripts.breakers import open_breakers
+from holdfast.store.scripts.crowded import Crowded, list_crowded
 from holdfast.store.scripts.exchange import Exchange
 from holdfast.store.scripts.look import Count, counts
+from holdfast.store.scripts.machines import Machine, list_machines
 from holdfast.store.scripts.tenants import TenantView, list_tenants
+from holdfast.store.scripts.tokens import NodeTokens, list_tokens
 from holdfast.store.statements import sql
 from holdfast.store.tally import Tally
 
@@ -26,7 +33,7 @@ MOST_TENANTS = 2_000
 RUNNING = StateName.RUNNING
 LOOKS = frozenset({"stats", "counts", "list_queues", "find_job", "hello", "livez", "readyz"})
 # After these, a job may start that could not before, however idle the system was.
-OPENING = frozenset({"resume", "release", "set_limit", "set_queue", "open_session", "bulk"})
+OPENING = frozenset({"resume", "release", "set_limit", "set_queue", "set_tokens", "open_session", "bulk"})
 
 
 class Store(Struct, frozen=True):
@@ -35,6 +42,10 @@ class Store(Struct, frozen=True):
     counts: list[Count]
     workers: int
     tenants: list[TenantView]
+    tripped: list[Tripped]
+    tokens: list[NodeTokens]
+    machines: list[Machine]
+    crowded: list[Crowded]
 
 
 class Sources(Struct):
@@ -67,6 +78,15 @@ class Meter:
             self._metrics.ended(tally.ended)
         for queue, jobs in tally.shed.items():
             self._metrics.shed(queue, jobs)
+        for queue, failures in tally.infra.items():
+            self._metrics.failed_by_machine(queue, failures)
+        for queue, jobs in tally.parked.items():
+            self._metrics.parked(queue, jobs)
+        for kind, tokens in tally.tokens.items():
+            self._metrics.took_tokens(kind, tokens)
+        if tally.lines:
+            # A queue was held back, or goes on: how long its jobs were ready says nothing about how fast we are.
+            self._calm_since = self._clock.now()
 
     def called(self, call: str, seconds: float, status: int) -> None:
         """A short call was answered."""
@@ -105,6 +125,7 @@ class Meter:
         """Look up what is not counted as it happens."""
         store = await self._engine.read(_store, self._clock.now())
         open_ones, refused = self.sources.long_calls()
+        trouble = self._engine.troubles.current
         live = [
             Depth(count.queue, count.state, count.jobs)
             for count in store.counts
@@ -121,6 +142,16 @@ class Meter:
                 self.sources.lines_dropped(),
                 self.sources.crash_loops(),
                 [Share(one.queue, one.tenant, one.share, one.starts) for one in store.tenants],
+                store.tripped,
+                [
+                    TokenCount(one.node, kind, getattr(one.in_use, kind), getattr(one.capacity, kind))
+                    for one in store.tokens
+                    for kind in KINDS
+                ],
+                {kind.value: failures for kind, failures in self._engine.troubles.failures.items()},
+                None if trouble is None else trouble.kind.value,
+                [Pressed(*pressed) for machine in store.machines for pressed in _levels(machine)],
+                [(one.queue, one.reading) for one in store.crowded],
             )
         )
 
@@ -150,7 +181,19 @@ class Meter:
 
 
 def _store(tx: Tx, now: Millis) -> Store:
-    return Store(counts(tx), len(tx.rows(sql.offers)), list_tenants(tx, now, limit=MOST_TENANTS))
+    tripped = [
+        Tripped(queue, state_at(found.opened_at, found.half_opens_at, now))
+        for queue, found in open_breakers(tx).items()
+    ]
+    tenants = list_tenants(tx, now, limit=MOST_TENANTS)
+    return Store(
+        counts(tx), len(tx.rows(sql.offers)), tenants, tripped, list_tokens(tx), list_machines(tx), list_crowded(tx)
+    )
+
+
+def _levels(machine: Machine) -> list[tuple[str, str, int]]:
+    levels = {one.reading: one.level.rank for one in machine.pressure}
+    return [(machine.node, reading, levels.get(reading, 0)) for reading in READINGS]
 
 
 def _wal_bytes(engine: Engine) -> int:

@@ -12,6 +12,7 @@ from holdfast.runtime.clock import Clock
 from holdfast.runtime.heartbeat import Heartbeat
 from holdfast.runtime.session import Session
 from holdfast.store.engine import Engine, new_uuid
+from holdfast.store.scripts.tokens import TokenSetting
 
 TRY_AGAIN_S = 1.0
 
@@ -21,10 +22,11 @@ log = logging.getLogger("holdfast.daemon")
 class Presence:
     """A session with its heartbeat. A daemon that stood still for too long comes back under a new name."""
 
-    def __init__(self, engine: Engine, clock: Clock, every: float) -> None:
+    def __init__(self, engine: Engine, clock: Clock, every: float, tokens: TokenSetting | None = None) -> None:
         self._engine = engine
         self._clock = clock
         self._every = every
+        self._tokens = tokens
         self._renewing: asyncio.Task[None] | None = None
         self._renewed: Callable[[SessionId], None] = lambda _: None
         self._session = self._new_session()
@@ -55,7 +57,7 @@ class Presence:
             log.warning("the daemon's session could not be closed, it is settled when this process is gone: %s", error)
 
     def _new_session(self) -> Session:
-        return Session(self._engine, self._clock, new_uuid(), "daemon")
+        return Session(self._engine, self._clock, new_uuid(), "daemon", tokens=self._tokens)
 
     def _new_heartbeat(self) -> Heartbeat:
         return Heartbeat(self._engine, self._clock, self._session.id, self._lost, lambda: self._every)

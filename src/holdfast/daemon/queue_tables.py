@@ -9,6 +9,7 @@ from typing import Any
 
 from holdfast.client.queues import make_changes
 from holdfast.client.retry import MOST_FACTOR, MOST_RETRIES, Retry
+from holdfast.core.breaker import LONGEST_OPEN_MS, MOST_FAILURES, USUAL_FAILURES
 from holdfast.core.errors import InvalidInput
 from holdfast.core.limits import check_name, shown
 from holdfast.core.queue import MOST_WAITING, QueueChanges
@@ -65,7 +66,7 @@ KEYS: Mapping[str, Says] = {
         one_of("reject", "shed"),
         '"reject"',
     ),
-    "class": Says("How much its jobs burden the machine.", one_of("light", "heavy"), '"light"'),
+    "class": Says("How much its jobs burden the machine.", one_of("light", "normal", "heavy"), '"normal"'),
     "retry": Says(
         "How its jobs are tried again, if they do not say: a number, or a table with `retries`, `initial`, `factor`, "
         "`cap`, `mode` and `infra`.",
@@ -73,6 +74,16 @@ KEYS: Mapping[str, Says] = {
         "5",
     ),
     "timeout": Says("How long a run may take, for jobs that do not say.", _TIME, '"10m"'),
+    "breaker": Says(
+        "After so many failures in a row by the fault of the machine nothing of it starts for a while; 0: never mind.",
+        whole(0, MOST_FAILURES),
+        str(USUAL_FAILURES),
+    ),
+    "breaker_for": Says(
+        "For how long nothing starts then; after that one job tries.",
+        duration(0.001, LONGEST_OPEN_MS / 1_000, "1 millisecond to 366 days"),
+        '"30s"',
+    ),
 }
 
 

@@ -55,6 +55,30 @@ class Share(Struct, frozen=True):
     starts: int
 
 
+class Tripped(Struct, frozen=True):
+    """A queue whose breaker is open or half-open."""
+
+    queue: str
+    state: str
+
+
+class TokenCount(Struct, frozen=True):
+    """How many tokens of a kind a machine has, and how many of them are in use."""
+
+    node: str
+    kind: str
+    in_use: int
+    capacity: int
+
+
+class Pressed(Struct, frozen=True):
+    """How much a reading of a machine presses: 0 is calm, 1 is high, 2 is critical."""
+
+    node: str
+    reading: str
+    level: int
+
+
 class Readings(Struct, frozen=True):
     """What is looked up when somebody asks for the metrics."""
 
@@ -67,6 +91,12 @@ class Readings(Struct, frozen=True):
     log_lines_dropped: int = 0
     crash_loops: int = 0
     shares: Iterable[Share] = ()
+    tripped: Iterable[Tripped] = ()
+    tokens: Iterable[TokenCount] = ()
+    store_failures: Mapping[str, int] = {}
+    store_trouble: str | None = None
+    pressed: Iterable[Pressed] = ()
+    crowded: Iterable[tuple[str, str]] = ()
 
 
 class Metrics:
@@ -84,6 +114,17 @@ class Metrics:
         }
         self._jobs_shed = self._counter(
             "jobs_shed", "Waiting jobs of a full queue that made room for others of higher priority.", "queue"
+        )
+        self._infra_failures = self._counter(
+            "infra_failures",
+            "Failures that the machine is to blame for; a worker that dies is one for each queue.",
+            "queue",
+        )
+        self._jobs_parked = self._counter(
+            "jobs_parked", "Poison pills: jobs that took down one process after the other.", "queue"
+        )
+        self._tokens_acquired = self._counter(
+            "tokens_acquired", "Tokens of cpu, gpu or io that runs have taken of their machine.", "kind"
         )
         self._runs_retried = self._counter(
             "runs_retried", "Runs that failed and whose job will be tried again.", "queue"
@@ -104,11 +145,28 @@ class Metrics:
         )
         self._long_calls_refused = self._counter("long_calls_refused", "Long calls that found no place.")
         self._queue_depth = self._gauge("queue_depth", "Jobs that wait or run.", "queue", "state")
+        self._breakers = self._gauge(
+            "breaker_open",
+            "1 for each queue that is held back after failures, by the state of its breaker.",
+            "queue",
+            "state",
+        )
+        self._tokens_in_use = self._gauge("tokens_in_use", "Tokens of a machine that runs use now.", "node", "kind")
+        self._tokens_capacity = self._gauge("tokens_capacity", "Tokens that a machine has.", "node", "kind")
         self._tenant_share = self._gauge(
             "tenant_share", "What a tenant that waits may have of a queue, from 0 to 1.", "queue", "tenant"
         )
         self._tenant_starts = self._counter(
             "tenant_starts", "Jobs of a tenant that were started, in queues that several share.", "queue", "tenant"
+        )
+        self._pressure = self._gauge(
+            "pressure",
+            "How much a reading of a machine presses: 0 is calm, 1 is high, 2 is critical.",
+            "node",
+            "reading",
+        )
+        self._queue_pressure = self._gauge(
+            "queue_pressure", "Queues whose jobs wait for too long, or are mostly superseded.", "queue", "reading"
         )
         self._active_workers = self._gauge("active_workers", "Workers that are connected.")
         self._crash_loops = self._gauge(
@@ -116,6 +174,12 @@ class Metrics:
         )
         self._cpu_usage = self._gauge("cpu_usage", "How busy the machine's processors are, from 0 to 1.")
         self._wal_size = self._gauge("wal_size_bytes", "The size of the write-ahead log of a SQLite store.")
+        self._store_failures = self._counter(
+            "store_failures", "Transactions that failed because of the store, by what was wrong with it.", "kind"
+        )
+        self._store_trouble = self._gauge(
+            "store_trouble", "1 while the store cannot be written, by what is wrong with it.", "kind"
+        )
         self._long_calls = self._gauge("long_calls_open", "Long calls that are open.")
         self._log_drops = self._counter("log_lines_dropped", "Lines of the daemon's log that could not be written.")
         ProcessCollector(namespace=PREFIX, registry=self.registry)
@@ -131,9 +195,21 @@ class Metrics:
         for state, jobs in counts.items():
             self._jobs_ended[state].inc(jobs)
 
+    def took_tokens(self, kind: str, tokens: int) -> None:
+        """Runs took tokens of their machine."""
+        self._tokens_acquired.labels(kind).inc(tokens)
+
     def shed(self, queue: str, jobs: int) -> None:
         """Waiting jobs made room for others."""
         self._of_queue(self._jobs_shed, queue).inc(jobs)
+
+    def failed_by_machine(self, queue: str, failures: int) -> None:
+        """The machine is to blame for failures."""
+        self._of_queue(self._infra_failures, queue).inc(failures)
+
+    def parked(self, queue: str, jobs: int) -> None:
+        """Poison pills were parked."""
+        self._of_queue(self._jobs_parked, queue).inc(jobs)
 
     def started(self, queue: str, waited_ms: float) -> None:
         """A job was handed to a worker."""
@@ -184,7 +260,12 @@ class Metrics:
             depths[key] = depths.get(key, 0) + depth.jobs
         for labels, jobs in depths.items():
             self._queue_depth.labels(*labels).set(jobs)
+        self._breakers.clear()
+        for one in readings.tripped:
+            self._breakers.labels(self._known("depth", one.queue), one.state).set(1)
         self._look_at_shares(readings.shares)
+        self._look_at_tokens(readings.tokens)
+        self._look_at_pressure(readings)
         self._active_workers.set(readings.workers)
         if time.monotonic() - self._looked_at >= CPU_S:
             # Counted since the last look, which must not be too short ago to tell.
@@ -192,6 +273,11 @@ class Metrics:
             self._looked_at = time.monotonic()
         self._crash_loops.set(readings.crash_loops)
         self._wal_size.set(readings.wal_bytes)
+        for kind, failures in readings.store_failures.items():
+            self._catch_up(("store", kind), self._store_failures.labels(kind), failures)
+        self._store_trouble.clear()
+        if readings.store_trouble is not None:
+            self._store_trouble.labels(readings.store_trouble).set(1)
         self._long_calls.set(readings.long_calls_open)
         for counter, total in (
             (self._long_calls_refused, readings.long_calls_refused),
@@ -199,6 +285,14 @@ class Metrics:
             (self._log_drops, readings.log_lines_dropped),
         ):
             self._catch_up(counter, counter, total)
+
+    def _look_at_pressure(self, readings: Readings) -> None:
+        self._pressure.clear()
+        for one in readings.pressed:
+            self._pressure.labels(self._known("node", one.node), one.reading).set(one.level)
+        self._queue_pressure.clear()
+        for queue, reading in readings.crowded:
+            self._queue_pressure.labels(self._known("crowded", queue), reading).set(1)
 
     def _look_at_shares(self, shares: Iterable[Share]) -> None:
         self._tenant_share.clear()
@@ -210,6 +304,14 @@ class Metrics:
         for labels, (share, starts) in found.items():
             self._tenant_share.labels(*labels).set(share)
             self._catch_up(labels, self._tenant_starts.labels(*labels), starts)
+
+    def _look_at_tokens(self, tokens: Iterable[TokenCount]) -> None:
+        self._tokens_in_use.clear()
+        self._tokens_capacity.clear()
+        for found in tokens:
+            node = self._known("node", found.node)
+            self._tokens_in_use.labels(node, found.kind).inc(found.in_use)
+            self._tokens_capacity.labels(node, found.kind).inc(found.capacity)
 
     def _catch_up(self, key: object, counter: Counter, total: int) -> None:
         """Others count this; here the counter catches up with them."""

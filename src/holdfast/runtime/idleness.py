@@ -11,7 +11,7 @@ from typing import ClassVar
 from msgspec import Struct
 
 from holdfast.core.job import Millis
-from holdfast.core.machine import InputSeen
+from holdfast.core.readings import InputSeen
 from holdfast.runtime.asking import ask
 
 PROPERTIES = ("Type", "Class", "State", "Desktop", "IdleHint", "IdleSinceHintMonotonic")

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from msgspec import Struct
 
-from holdfast.core.machine import LoadSeen
+from holdfast.core.readings import LoadSeen
 
 # Less than this is no measure of anything: seconds of all processors together, for each of them.
 SHORTEST_S = 2.0

@@ -6,6 +6,7 @@ import os
 from functools import cache
 from pathlib import Path
 
+from holdfast.core.tokens import Tokens, usual_tokens
 from holdfast.store.machine import node_name as node_name
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
@@ -19,6 +20,12 @@ def boot_id() -> str:
     import psutil
 
     return f"{node_name()}@{int(psutil.boot_time())}"
+
+
+def own_tokens() -> Tokens:
+    """What this machine has unless somebody decides otherwise, by the cores that this process may use."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return usual_tokens(cores or 1)
 
 
 def process_id() -> int:

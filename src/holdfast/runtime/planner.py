@@ -42,6 +42,7 @@ class Planner(Loop):
         self._leave: Callable[[], None] | None = None
         self._watched: dict[str, Watched] = {}
         self._watcher: Watcher | None = None
+        self._crowded: frozenset[str] = frozenset()
 
     async def tick(self) -> float | None:
         if self._leave is None:
@@ -73,6 +74,12 @@ class Planner(Loop):
         self._watched.clear()
         await self._close_watcher()
 
+    def slow_down(self, queues: frozenset[str]) -> None:
+        """Most jobs of these queues are superseded before they end: who makes them waits longer for quiet."""
+        self._crowded = queues
+        for watched in self._watched.values():
+            watched.is_crowded = watched.row.queue in queues
+
     def look_at_everything(self) -> None:
         """Something may have been missed."""
         for watched in self._watched.values():
@@ -88,6 +95,7 @@ class Planner(Loop):
             self._watcher = Watcher(self._hear, self.look_at_everything)
         kind = WatchedRepository if row.kind == WatchKind.GIT else WatchedFolder
         watched = kind(self._engine, self.clock, row, self._watcher, self._options)
+        watched.is_crowded = row.queue in self._crowded
         watched.start()
         return watched
 

@@ -1,10 +1,11 @@
-"""Looks at the machine for those who wait until it is idle or charging, and hardly at all if nobody does."""
+"""Looks at the machine: whether it needs rest, and for those who wait for that, whether it is idle or charging."""
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
 import logging
+import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -15,8 +16,12 @@ import msgspec
 from msgspec import Struct
 
 from holdfast.core.job import Millis
-from holdfast.core.machine import Judged, Memory, Reading, Rules, Seen, Simulation, judge
+from holdfast.core.machine import Judged, Memory, Reading, Rules, judge
+from holdfast.core.measures import Thresholds
+from holdfast.core.pressure import REFUSAL_MS, Pressure, Waiting, changed, press
+from holdfast.core.readings import Seen, Simulation, is_simulated
 from holdfast.runtime.clock import Clock
+from holdfast.runtime.gauges import CpuBusy, DisksLeft, Heat, MemoryLeft, NvidiaSmi, WalSize
 from holdfast.runtime.idleness import HidIdleTime, Logind, XPrintIdle
 from holdfast.runtime.load import CpuLoad
 from holdfast.runtime.loop import Loop
@@ -35,6 +40,9 @@ LINGER_S = 60.0
 BREATH_S = 1.0
 # A sentence that grows old, such as the charge of a battery, is not worth a write more often.
 REFRESH_MS: Millis = 300_000
+
+# `HOLDFAST_PRESSURE=off` in the environment of a program: it never rests, whatever the machine is like.
+SWITCH = "HOLDFAST_PRESSURE"
 
 log = logging.getLogger("holdfast.probe")
 
@@ -55,9 +63,15 @@ class Source(Protocol):
 
 
 class Probing(Struct, frozen=True, kw_only=True):
-    """How a process looks at its machine. `is_eager`: from its start on, and not only once somebody waits."""
+    """How a process looks at its machine. `is_eager`: from its start on, and not only once somebody waits.
+
+    `gauges` are the sources that tell whether it needs rest, by these thresholds; none of them: it never does, unless
+    that is simulated.
+    """
 
     rules: Rules = Rules()
+    thresholds: Thresholds = Thresholds()
+    gauges: tuple[Source, ...] | None = None
     every: float = EVERY_S
     sources: tuple[Source, ...] | None = None
     simulated: SimulatedMachine | None = None
@@ -72,10 +86,13 @@ class Probe(Loop):
         self._engine = engine
         self._probing = probing
         self._sources = system_sources() if probing.sources is None else probing.sources
+        self._gauges = system_gauges(engine) if probing.gauges is None else probing.gauges
+        self._is_on_watch = probing.is_eager
         self._node = node_name()
         self._home = asyncio.get_running_loop()
         self._place: LifeLock | None = None
         self._memory = Memory()
+        self._waiting = Waiting()
         self._looked_at: float | None = None
         self._watched_at: float | None = None
         self._was_full = False
@@ -96,13 +113,19 @@ class Probe(Loop):
             wait = self._wait(is_full, simulation, is_known=known.machine is not None)
             if wait > 0:
                 return wait
-            judged = await self._look(simulation, is_full)
-            if not self._is_news(known.machine, judged):
+            judged, pressing = await self._look(simulation, is_full, known.machine)
+            if not self._is_news(known.machine, judged, pressing):
                 break
-            if await self._engine.write(note_machine, self._node, judged, stored, self.clock.now()):
+            found = (self._node, judged, stored, self.clock.now(), pressing, self._probing.thresholds)
+            if await self._engine.write(note_machine, *found):
                 self.stored += 1
                 break
         return self._wait(is_full, simulation, is_known=True)
+
+    def start(self) -> None:
+        # Who only ever works off what is ready, and ends, need not know whether the machine is tired.
+        self._is_on_watch = True
+        super().start()
 
     async def stop(self) -> None:
         await super().stop()
@@ -116,7 +139,7 @@ class Probe(Loop):
 
     def look_anew(self) -> None:
         """The machine has slept, or its clock was set: what was seen before says nothing about now."""
-        self._looked_at = None
+        self._looked_at, self._waiting = None, Waiting()
         self.wake()
 
     def nudge(self) -> None:
@@ -155,25 +178,41 @@ class Probe(Loop):
         """How long to wait with a look; nothing if what it goes by has changed."""
         now = self.clock.monotonic()
         if self._looked_at is None:
-            if is_full or is_known or self._probing.is_eager:
+            if is_full or is_known or simulation or self._probing.is_eager:
                 return 0.0
             # A program that never has such a job, and soon ends, need not look at all.
             self._looked_at, self._went_by = now, simulation
-            return SELDOM_S
+            return self._every(is_full)
         if is_full != self._was_full or simulation != self._went_by:
             return 0.0
-        return max(0.0, self._looked_at + (self._probing.every if is_full else SELDOM_S) - now)
+        return max(0.0, self._looked_at + self._every(is_full) - now)
 
-    async def _look(self, simulation: Simulation, is_full: bool) -> Judged:
+    def _every(self, is_full: bool) -> float:
+        return self._probing.every if is_full or (self._is_on_watch and self._gauges) else SELDOM_S
+
+    async def _look(
+        self, simulation: Simulation, is_full: bool, known: Machine | None
+    ) -> tuple[Judged, tuple[Pressure, ...]]:
         self._was_full, self._went_by = is_full, simulation
-        seen = await asyncio.to_thread(gather, self._sources, simulation.seen, is_full)
-        self._looked_at = self.clock.monotonic()
-        reading = Reading(seen, self._looked_at, self.clock.now(), is_full)
-        judged, self._memory = judge(reading, self._memory, self._probing.rules)
-        return judged
+        gauges = self._gauges if self._is_on_watch else ()
+        seen = await asyncio.to_thread(gather, (*self._sources, *gauges), simulation.seen, is_full)
+        self._looked_at, now = self.clock.monotonic(), self.clock.now()
+        judged, self._memory = judge(Reading(seen, self._looked_at, now, is_full), self._memory, self._probing.rules)
+        pressing, self._waiting = press(
+            seen if gauges else _simulated(seen),
+            () if known is None else known.pressure,
+            self._waiting,
+            self._probing.thresholds,
+            was_on_mains=known is not None and known.is_charging,
+            at=self._looked_at,
+            now=now,
+        )
+        return judged, pressing
 
-    def _is_news(self, known: Machine | None, judged: Judged) -> bool:
-        if known is None:
+    def _is_news(self, known: Machine | None, judged: Judged, pressing: Sequence[Pressure]) -> bool:
+        if known is None or known.thresholds != self._probing.thresholds or changed(known.pressure, pressing):
+            return True
+        if known.refuses_until is not None and known.refuses_until - self.clock.now() < REFUSAL_MS / 2:
             return True
         verdicts = ("is_idle", "idle", "is_charging", "source")
         if any(getattr(known, name) != getattr(judged, name) for name in verdicts):
@@ -194,6 +233,16 @@ def system_sources() -> tuple[Source, ...]:
     return (Logind(), XPrintIdle(), CpuLoad(), SysfsPower(), PsutilPower())
 
 
+def system_gauges(engine: Engine) -> tuple[Source, ...]:
+    """What tells whether this machine needs rest; nothing if that was switched off."""
+    if os.environ.get(SWITCH) == "off":
+        return ()
+    path: str | None = getattr(engine, "path", None)
+    folders = (engine.files,) if path is None else (Path(path).parent, engine.files)
+    general: tuple[Source, ...] = (CpuBusy(), MemoryLeft(), Heat(), NvidiaSmi(), DisksLeft(folders))
+    return general if path is None else (*general, WalSize(path))
+
+
 def gather(sources: Sequence[Source], before: Seen, is_full: bool) -> Seen:
     """What is known already, and what the sources add; the load matters only where nothing tells of input."""
     parts = {part: getattr(before, part) for part in Seen.__struct_fields__}
@@ -202,6 +251,11 @@ def gather(sources: Sequence[Source], before: Seen, is_full: bool) -> Seen:
         if is_needed and (is_full or source.is_cheap):
             parts[source.tells] = _asked(source)
     return Seen(**parts)
+
+
+def _simulated(seen: Seen) -> Seen:
+    parts = {part: getattr(seen, part) for part in Seen.__struct_fields__}
+    return Seen(**{part: told for part, told in parts.items() if is_simulated(told)})
 
 
 def _asked(source: Source) -> Any:

@@ -6,11 +6,12 @@ from pathlib import Path
 
 from holdfast.core.job import SessionId
 from holdfast.runtime.clock import Clock
-from holdfast.runtime.node import boot_id, node_name, process_id
+from holdfast.runtime.node import boot_id, node_name, own_tokens, process_id
 from holdfast.store.engine import Engine
 from holdfast.store.locks import LifeLock
 from holdfast.store.scripts import sessions
 from holdfast.store.scripts.sessions import NewSession, Offer
+from holdfast.store.scripts.tokens import TokenSetting
 
 # What stands in the lock file of a session whose process is not the daemon's to end.
 GUEST = "guest"
@@ -20,16 +21,25 @@ class Session:
     """One life of a process that claims jobs. The lock comes before the row, and goes after it.
 
     `is_guest`: the process belongs to somebody who does other things with it; nobody ends it because it stands still.
+    `tokens` is what somebody decided that the machine has; otherwise it is what the machine looks like.
     """
 
     def __init__(
-        self, engine: Engine, clock: Clock, session_id: SessionId, kind: str = "embedded", *, is_guest: bool = False
+        self,
+        engine: Engine,
+        clock: Clock,
+        session_id: SessionId,
+        kind: str = "embedded",
+        *,
+        is_guest: bool = False,
+        tokens: TokenSetting | None = None,
     ) -> None:
         self.id = session_id
         self._is_guest = is_guest
         self._engine = engine
         self._clock = clock
         self._kind = kind
+        self._tokens = tokens or TokenSetting(tokens=own_tokens())
         self._lock: LifeLock | None = None
 
     async def open(self, offer: Offer | None) -> None:
@@ -38,7 +48,7 @@ class Session:
         self._lock = LifeLock(path)
         if self._is_guest:
             path.write_text(GUEST)
-        row = NewSession(self.id, self._kind, node_name(), boot_id(), process_id(), str(path))
+        row = NewSession(self.id, self._kind, node_name(), boot_id(), process_id(), str(path), self._tokens)
         try:
             await self._engine.write(sessions.open_session, row, offer, self._clock.now())
         except BaseException:

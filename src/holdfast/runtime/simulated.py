@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Unpack
 
 import msgspec
-from msgspec import UNSET, UnsetType
 
-from holdfast.core.machine import Simulation
+from holdfast.core.readings import Looks, Simulation
 
 
 class SimulatedMachine:
     """What a program is told about its machine instead of how it is; what is left out stays as it really is.
+
+    `idle`, `charging` and `throttling` are True or False. `cpu` and `gpu` are how busy these are, `memory` and `disk`
+    what is free of them, `battery` is its charge, all in percent; `heat` is in °C, and `wal` is the size of the
+    write-ahead log in bytes.
 
     >>> from holdfast import Holdfast
     >>> from holdfast.testing import SimulatedMachine
@@ -28,30 +31,22 @@ class SimulatedMachine:
     1
     """
 
-    def __init__(self, *, idle: bool | None = None, charging: bool | None = None, battery: int | None = None) -> None:
-        self._simulation = Simulation(idle=idle, charging=charging, battery=battery)
+    def __init__(self, **looks: Unpack[Looks]) -> None:
+        self._simulation = Simulation(**looks)
         self._callbacks: list[Callable[[], None]] = []
 
     def __repr__(self) -> str:
-        now = self._simulation
-        return f"SimulatedMachine(idle={now.idle}, charging={now.charging}, battery={now.battery})"
+        parts = msgspec.structs.asdict(self._simulation).items()
+        return f"SimulatedMachine({', '.join(f'{name}={value}' for name, value in parts if value is not None)})"
 
     @property
     def simulation(self) -> Simulation:
         """What it is like now."""
         return self._simulation
 
-    def set(
-        self,
-        *,
-        idle: bool | UnsetType | None = UNSET,
-        charging: bool | UnsetType | None = UNSET,
-        battery: int | UnsetType | None = UNSET,
-    ) -> None:
+    def set(self, **looks: Unpack[Looks]) -> None:
         """Change what is named, in any thread, while programs run; None: as it really is."""
-        given: dict[str, Any] = {"idle": idle, "charging": charging, "battery": battery}
-        named = {name: value for name, value in given.items() if value is not UNSET}
-        self._simulation = Simulation(**(msgspec.structs.asdict(self._simulation) | named))
+        self._simulation = msgspec.structs.replace(self._simulation, **looks)
         for callback in list(self._callbacks):
             callback()
 

@@ -1,4 +1,4 @@
-"""What a database needs of whoever works on it: due jobs promoted, the dead settled, the old forgotten."""
+"""What a database needs of whoever works on it: due jobs promoted, the dead settled, the chores done."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 from holdfast.core.job import Millis, SessionId
+from holdfast.runtime.alarm import Alarm
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.clock_watch import ClockWatch
 from holdfast.runtime.cron import Cron
-from holdfast.runtime.janitor import Janitor
 from holdfast.runtime.judge import LEASE_S, Judge
 from holdfast.runtime.loop import Loop
+from holdfast.runtime.maintenance import Maintenance
 from holdfast.runtime.node import boot_id, node_name
 from holdfast.runtime.probe import Probe, Probing
 from holdfast.runtime.promoter import Promoter
@@ -49,6 +50,7 @@ class Upkeep:
         # A SQLite file and its lock files are on one machine; those of a PostgreSQL server's clients may not be.
         locks = lock_folder(engine) if engine.dialect is Dialect.SQLITE else None
         judge = Judge(boot_id(), node_name(), locks=locks, lease=lease)
+        self._maintenance = Maintenance(engine, clock, own, keep_ms)
         self._recovery = Recovery(engine, clock, judge, own, own_locks)
         probing = probing or Probing()
         self._probe = Probe(engine, clock, probing)
@@ -57,15 +59,16 @@ class Upkeep:
             self._promoter,
             self._cron,
             self._recovery,
-            Janitor(engine, clock, keep_ms),
+            self._maintenance,
             self._probe,
             ClockWatch(clock, self._heed_the_clock),
+            Alarm(engine, clock),
         ]
         self._leave: list[Callable[[], None]] = []
 
     def rename(self, own: SessionId) -> None:
         """The process that this belongs to is another session now."""
-        self._recovery.own = own
+        self._recovery.own = self._maintenance.own = own
 
     async def settle_the_dead(self) -> None:
         """Look once, now."""
@@ -76,6 +79,10 @@ class Upkeep:
         before = self._probe.stored
         await self._probe.tick()
         return self._probe.stored != before
+
+    async def do_chores(self) -> int:
+        """Do what somebody asked for, now; how many chores that were."""
+        return await self._maintenance.run_ready()
 
     def leave(self) -> None:
         """Give back what was taken without a start."""
@@ -111,6 +118,7 @@ class Upkeep:
             await loop.stop()
 
     def _heed(self, changes: Changes) -> None:
+        self._maintenance.heed(changes)
         if changes.due or changes.unknown:
             self._home.call_soon_threadsafe(self._look_at_the_clock)
         if changes.ready or changes.unknown:

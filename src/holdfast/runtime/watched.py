@@ -7,6 +7,7 @@ from abc import abstractmethod
 
 from msgspec import Struct
 
+from holdfast.core.crowding import PATIENCE
 from holdfast.core.watch import DEBOUNCE_MS, MAX_WAIT_MS, RECONCILE_S, Burst
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.loop import Loop
@@ -51,6 +52,8 @@ class Watched(Loop):
         self._burst: Burst | None = None
         self._next_round = clock.monotonic()
         self._problem = row.problem
+        # Most of its jobs are superseded before they end, so it waits longer for quiet.
+        self.is_crowded = False
 
     @property
     def name(self) -> str:
@@ -104,7 +107,7 @@ class Watched(Loop):
         self.wake()
 
     def _due(self, burst: Burst) -> float:
-        return burst.due(self._debounce_ms, self._max_wait_ms)
+        return burst.due(self._debounce_ms * (PATIENCE if self.is_crowded else 1), self._max_wait_ms)
 
     async def _look(self) -> None:
         paths, burst = self._paths, self._burst

@@ -8,6 +8,7 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
+from functools import cached_property
 from itertools import starmap
 from operator import itemgetter
 from pathlib import Path
@@ -18,6 +19,7 @@ from msgspec import Struct
 
 from holdfast.store.statements import Dialect, Statement
 from holdfast.store.tally import Tally, Watcher
+from holdfast.store.trouble import Troubles
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -107,6 +109,10 @@ class Engine(Protocol):
     dialect: Dialect
 
     @property
+    def troubles(self) -> Troubles:
+        """What keeps this process from writing, if anything does, and what has gone wrong so far."""
+
+    @property
     def locks(self) -> Path:
         """The folder on this machine where processes that share the database hold their locks."""
 
@@ -167,10 +173,20 @@ class AwaitableCalls(ABC):
 
     _watcher: Watcher | None = None
 
+    @cached_property
+    def troubles(self) -> Troubles:
+        return Troubles()
+
+    def _forget_troubles(self) -> None:
+        """In a forked child: those were the parent's."""
+        self.__dict__.pop("troubles", None)
+
     def watch(self, watcher: Watcher) -> None:
         self._watcher = watcher
 
     def _committed(self, seconds: float, tally: Tally) -> None:
+        for line in tally.lines:
+            log.warning(line.message, extra={"event": line.event} | line.about)
         if self._watcher is not None:
             try:
                 self._watcher(seconds, tally)

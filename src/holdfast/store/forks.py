@@ -54,6 +54,11 @@ class Occupancy:
         """Whether nobody is inside; in a child, whether nobody was when it was forked."""
         return not self._inside
 
+    @property
+    def is_wanted(self) -> bool:
+        """Whether a fork waits for those inside."""
+        return bool(self._forks)
+
     def keep_out(self) -> None:
         """Let nobody in, and wait until those inside are out: for a while, in case one of them never will be."""
         until = time.monotonic() + PATIENCE_S

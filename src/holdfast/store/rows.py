@@ -20,6 +20,7 @@ from holdfast.core.job import (
 )
 from holdfast.core.retry import RetryMode, RetryPolicy, Tries
 from holdfast.core.run import Run, RunStatus
+from holdfast.core.tokens import Tokens
 
 
 class JobRow(Struct, frozen=True, gc=False):
@@ -78,6 +79,9 @@ class JobRow(Struct, frozen=True, gc=False):
     template_id: str | None
     schedule_id: str | None
     fire_time: int | None
+    cpu: int
+    gpu: int
+    io: int
 
     def to_job(self) -> Job:
         """The job that this row describes."""
@@ -117,7 +121,13 @@ class JobRow(Struct, frozen=True, gc=False):
             template_id=self.template_id,
             schedule_id=self.schedule_id,
             fire_time=self.fire_time,
+            tokens=self.tokens,
         )
+
+    @property
+    def tokens(self) -> Tokens:
+        """What it takes of the machine."""
+        return Tokens(self.cpu, self.gpu, self.io)
 
     def _state(self) -> State:
         ended = self.finished_at or 0
@@ -203,6 +213,7 @@ class OwnedRow(Struct, frozen=True, gc=False):
     stop_reason: str | None
     deadline: int | None
     generation: int | None
+    lane: int
     newest_generation: int | None
     result_summary: str | None
     run_id: str | None

@@ -15,16 +15,18 @@ CREATE TABLE sessions (
   stop_requested_at INTEGER,
   runs_lost         INTEGER,
   stopped_at        INTEGER,
+  -- From when on a session may pull again while its machine is busy; NULL: nobody has to be told.
+  pulls_at          INTEGER,
   CHECK ((status = 'running') = (stopped_at IS NULL))
 ) STRICT;
 
 CREATE INDEX idx_sessions_running ON sessions (id) WHERE status = 'running';
+CREATE INDEX idx_sessions_pulls ON sessions (pulls_at) WHERE pulls_at IS NOT NULL;
 
 CREATE TABLE queues (
   name           TEXT PRIMARY KEY,
   concurrency    INTEGER CHECK (concurrency >= 0),
   max_length     INTEGER CHECK (max_length >= 0),
-  class          TEXT NOT NULL DEFAULT 'light' CHECK (class IN ('light', 'heavy')),
   paused_at      INTEGER,
   pause_reason   TEXT,
   rate_limit     INTEGER CHECK (rate_limit >= 1),
@@ -35,7 +37,12 @@ CREATE TABLE queues (
   overflow       TEXT NOT NULL DEFAULT 'reject' CHECK (overflow IN ('reject', 'shed')),
   -- A retry policy as JSON.
   retry          TEXT,
-  timeout_ms     INTEGER CHECK (timeout_ms >= 0)
+  timeout_ms     INTEGER CHECK (timeout_ms >= 0),
+  -- How much its jobs burden the machine. Queues used to be light unless somebody said that they are heavy.
+  burden         TEXT NOT NULL DEFAULT 'normal' CHECK (burden IN ('light', 'normal', 'heavy')),
+  -- After so many infra failures in a row, for so long; 0 failures: never.
+  breaker        INTEGER NOT NULL DEFAULT 5 CHECK (breaker >= 0),
+  breaker_for_ms INTEGER NOT NULL DEFAULT 30000 CHECK (breaker_for_ms >= 1)
 ) STRICT;
 
 CREATE INDEX idx_queues_opens ON queues (opens_at) WHERE opens_at IS NOT NULL;
@@ -133,7 +140,6 @@ CREATE TABLE jobs (
   group_seq           INTEGER,
   user_tag            TEXT,
   tenant              TEXT NOT NULL DEFAULT 'default',
-  resources           TEXT,
   idempotency_key     TEXT,
   trigger             TEXT,
   result_summary      TEXT,
@@ -141,8 +147,16 @@ CREATE TABLE jobs (
   checkpoint          TEXT,
   progress            REAL CHECK (progress BETWEEN 0 AND 1),
   progress_text       TEXT,
-  -- 1 waits for an idle machine, 2 for a charging one, 3 for both; a claim walks past no job of a lane that is closed.
-  lane                INTEGER GENERATED ALWAYS AS (wait_for_idle + 2 * require_charging) VIRTUAL,
+  cpu                 INTEGER NOT NULL DEFAULT 0 CHECK (cpu >= 0),
+  gpu                 INTEGER NOT NULL DEFAULT 0 CHECK (gpu >= 0),
+  io                  INTEGER NOT NULL DEFAULT 0 CHECK (io >= 0),
+  -- Since when others have passed it because it did not fit; and whether its priority has grown for that.
+  tokens_since        INTEGER,
+  has_aged            INTEGER NOT NULL DEFAULT 0 CHECK (has_aged IN (0, 1)),
+  -- Bits: 1 waits for an idle machine, 2 for a charging one, 4, 8 and 16 for tokens of cpu, gpu and io; a claim walks past
+  -- no job of a lane that is closed.
+  lane                INTEGER GENERATED ALWAYS AS (wait_for_idle + 2 * require_charging
+    + CASE WHEN cpu > 0 THEN 4 ELSE 0 END + CASE WHEN gpu > 0 THEN 8 ELSE 0 END + CASE WHEN io > 0 THEN 16 ELSE 0 END) VIRTUAL,
   CHECK ((subject_key IS NULL) = (generation IS NULL)),
   CHECK ((finished_at IS NOT NULL) = (state NOT IN ('SCHEDULED', 'QUEUED', 'RUNNING'))),
   CHECK ((run_id IS NOT NULL) = (state = 'RUNNING')),
@@ -178,7 +192,6 @@ CREATE UNIQUE INDEX idx_jobs_one_running_per_sequence ON jobs (group_id)
   WHERE state = 'RUNNING' AND group_seq IS NOT NULL;
 CREATE UNIQUE INDEX idx_jobs_idempotency ON jobs (job_type, idempotency_key)
   WHERE idempotency_key IS NOT NULL AND retry_of IS NULL;
-CREATE INDEX idx_jobs_gated ON jobs (queue, lane) WHERE state = 'QUEUED' AND lane > 0;
 CREATE INDEX idx_jobs_schedule ON jobs (schedule_id, number) WHERE schedule_id IS NOT NULL;
 CREATE INDEX idx_jobs_open_of_schedule ON jobs (schedule_id, number)
   WHERE schedule_id IS NOT NULL AND finished_at IS NULL;
@@ -187,6 +200,9 @@ CREATE INDEX idx_jobs_pop ON jobs (queue, lane, tenant, priority DESC, position,
   WHERE state = 'QUEUED';
 CREATE INDEX idx_jobs_commands ON jobs (queue, lane, tenant, priority DESC, position, created_at, id)
   WHERE state = 'QUEUED' AND job_type = 'command';
+CREATE INDEX idx_jobs_gated ON jobs (queue, lane) WHERE state = 'QUEUED' AND lane > 0;
+CREATE INDEX idx_jobs_holding_tokens ON jobs (session_id, started_at, cpu, gpu, io) WHERE state = 'RUNNING' AND lane > 3;
+CREATE INDEX idx_jobs_passed ON jobs (tokens_since, number) WHERE state = 'QUEUED' AND tokens_since IS NOT NULL;
 
 CREATE TRIGGER jobs_ended_is_final
 BEFORE UPDATE OF state ON jobs
@@ -266,11 +282,14 @@ CREATE TABLE job_runs (
   pid             INTEGER,
   pid_started_at  INTEGER,
   template_id     TEXT,
+  -- Since when the run has been asked to make room; it may go on.
+  yield_asked_at  INTEGER,
   CHECK ((status IS NULL) = (finished_at IS NULL))
 ) STRICT;
 
 CREATE UNIQUE INDEX idx_job_runs_of_job ON job_runs (job_id, attempt);
 CREATE UNIQUE INDEX idx_job_runs_open ON job_runs (job_id) WHERE status IS NULL;
+CREATE INDEX idx_job_runs_yield ON job_runs (session_id) WHERE status IS NULL AND yield_asked_at IS NOT NULL;
 
 -- A closed run is history.
 CREATE TRIGGER job_runs_closed_is_final
@@ -380,13 +399,23 @@ CREATE TABLE event_patterns (
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE machines (
-  node        TEXT PRIMARY KEY,
-  is_idle     INTEGER NOT NULL CHECK (is_idle IN (0, 1)),
-  is_charging INTEGER NOT NULL CHECK (is_charging IN (0, 1)),
-  detail      TEXT NOT NULL DEFAULT '{}',
-  source      TEXT NOT NULL,
-  updated_at  INTEGER NOT NULL
+  node             TEXT PRIMARY KEY,
+  is_idle          INTEGER NOT NULL CHECK (is_idle IN (0, 1)),
+  is_charging      INTEGER NOT NULL CHECK (is_charging IN (0, 1)),
+  detail           TEXT NOT NULL DEFAULT '{}',
+  source           TEXT NOT NULL,
+  updated_at       INTEGER NOT NULL,
+  -- 0: nothing is held back, 1: heavy queues, 2: all but light ones.
+  holds            INTEGER NOT NULL DEFAULT 0 CHECK (holds IN (0, 1, 2)),
+  pull_interval_ms INTEGER NOT NULL DEFAULT 0 CHECK (pull_interval_ms >= 0),
+  -- A list of what presses now, as JSON.
+  pressure         TEXT NOT NULL DEFAULT '[]',
+  -- Why new jobs are refused, and until when unless the probe says it again.
+  refuses          TEXT CHECK (refuses IN ('wal', 'disk')),
+  refuses_until    INTEGER CHECK ((refuses_until IS NULL) = (refuses IS NULL))
 ) STRICT;
+
+CREATE INDEX idx_machines_refuse ON machines (refuses_until) WHERE refuses_until IS NOT NULL;
 
 CREATE TABLE schedule_skips (
   schedule_id    TEXT NOT NULL REFERENCES schedules (id) ON DELETE CASCADE,
@@ -538,3 +567,46 @@ CREATE TABLE dead_letters (
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX idx_dead_letters_open ON dead_letters (fingerprint, number, failed_at) WHERE closed_at IS NULL;
+
+-- Who decided is kept: what a machine has by itself is found out anew, what somebody decided stays.
+CREATE TABLE node_tokens (
+  node       TEXT PRIMARY KEY,
+  cpu        INTEGER NOT NULL CHECK (cpu >= 0),
+  gpu        INTEGER NOT NULL CHECK (gpu >= 0),
+  io         INTEGER NOT NULL CHECK (io >= 0),
+  timeout_ms INTEGER NOT NULL CHECK (timeout_ms >= 0),
+  set_by     TEXT NOT NULL CHECK (set_by IN ('default', 'settings', 'hand')),
+  -- No run that began before this moment was measured against these numbers.
+  set_at     INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- Queues whose jobs wait for too long, or are mostly superseded before they run.
+CREATE TABLE queue_pressure (
+  queue   TEXT NOT NULL,
+  reading TEXT NOT NULL CHECK (reading IN ('wait', 'superseded')),
+  says    TEXT NOT NULL,
+  since   INTEGER NOT NULL,
+  PRIMARY KEY (queue, reading)
+) STRICT, WITHOUT ROWID;
+
+-- A queue has a row from its first infra failure until a run ends in another way.
+CREATE TABLE queue_breakers (
+  queue         TEXT PRIMARY KEY,
+  failures      INTEGER NOT NULL CHECK (failures >= 1),
+  failed_at     INTEGER NOT NULL,
+  reason        TEXT NOT NULL,
+  opened_at     INTEGER,
+  half_opens_at INTEGER CHECK ((half_opens_at IS NULL) = (opened_at IS NULL)),
+  -- Everybody was told that one job may try.
+  is_half_open  INTEGER NOT NULL DEFAULT 0 CHECK (is_half_open IN (0, 1) AND (is_half_open = 0 OR opened_at IS NOT NULL)),
+  -- The job that tries, or tried last.
+  probe         TEXT CHECK (probe IS NULL OR is_half_open = 1)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX idx_queue_breakers_opens ON queue_breakers (half_opens_at) WHERE half_opens_at IS NOT NULL AND is_half_open = 0;
+
+CREATE TABLE maintenance (
+  task   TEXT PRIMARY KEY,
+  due_at INTEGER NOT NULL,
+  job_id TEXT
+) STRICT, WITHOUT ROWID;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from contextlib import suppress
 from pathlib import Path
@@ -17,6 +18,8 @@ from holdfast.wire.home import LOOKS_S, Home
 # The exit code of a worker that wants another one in its place.
 REPLACE_ME = 75
 MOST_WORDS = 1_000
+
+log = logging.getLogger("holdfast.worker")
 
 
 class Place(Struct, frozen=True):
@@ -45,8 +48,19 @@ def take(home: Home, place: Place) -> LifeLock:
         lock = LifeLock(path, LOOKS_S)
     except BlockingIOError:
         raise Conflict(f"place {place.name!r} has a worker already") from None
-    path.write_bytes(msgspec.json.encode(Occupant(os.getpid(), place.words)))
+    try:
+        _note(path, msgspec.json.encode(Occupant(os.getpid(), place.words)))
+    except OSError as error:
+        # The daemon that starts a worker knows it without the note, and jobs can run while nothing can be written.
+        log.warning("it cannot be noted who is in place %s: %s", place.name, error)
     return lock
+
+
+def _note(path: Path, text: bytes) -> None:
+    """Write over what a predecessor left: on a disk that is full, that room is there."""
+    with path.open("r+b", buffering=0) as file:
+        file.write(text)
+        file.truncate(len(text))
 
 
 def occupant(home: Home, name: str) -> Occupant | None:

@@ -13,7 +13,9 @@ _BY_CODE: dict[str, type[HoldfastError]] = {
     if isinstance(kind, type) and issubclass(kind, HoldfastError) and not issubclass(kind, JobError)
 }
 # Nothing was stored when these came, so that the same call may be made again.
-_REPEATABLE = frozenset({errors.QueueFull.code, errors.StoreFull.code, errors.StoreBusy.code})
+_REPEATABLE = frozenset(
+    {errors.QueueFull.code, errors.StoreFull.code, errors.StoreBusy.code, errors.StoreUnavailable.code}
+)
 _BY_CODE["ERR_TOO_LARGE"] = errors.InvalidInput  # only the API can tell, and no repeat would help
 
 

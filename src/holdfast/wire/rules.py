@@ -11,16 +11,20 @@ from typing import Annotated, Any, Literal, get_args
 
 from msgspec import Meta, Raw, Struct
 
+from holdfast.core.breaker import LONGEST_OPEN_MS, MOST_FAILURES
 from holdfast.core.cron import LONGEST_EXPRESSION
 from holdfast.core.event import LONGEST_ATTRIBUTE, LONGEST_VALUE, MOST_ATTRIBUTES
 from holdfast.core.fairness import MOST_WEIGHT
 from holdfast.core.glob import LONGEST_GLOB
 from holdfast.core.job import StateName
 from holdfast.core.limits import MAX_INT, MAX_NAME, MAX_PAYLOAD, MAX_PRIORITY, MAX_SUBJECT
+from holdfast.core.maintenance import Chore
 from holdfast.core.queue import MOST_WAITING, QueueSetting
 from holdfast.core.rate import LONGEST_WINDOW, MOST_STARTS
+from holdfast.core.readings import NUMBERS
 from holdfast.core.schedule import MAX_JITTER
 from holdfast.core.timing import FAR_FUTURE, LONGEST
+from holdfast.core.tokens import MOST_TOKENS
 from holdfast.core.webhook import LONGEST_TIMEOUT_MS, MOST_PATTERNS
 
 MOST_ITEMS = 10_000
@@ -191,6 +195,7 @@ RULES: Mapping[str, Rule] = {
     "name": NAME,
     "scope": SCOPE,
     "tag": LABEL,
+    "chore": _text(f"one of {', '.join(Chore)}, or all", MAX_NAME, f"^{_NAME}{_END}"),
     "tenant": LABEL,
     "weight": _number(1, MOST_WEIGHT),
     "for_ms": DURATION,
@@ -257,9 +262,14 @@ RULES: Mapping[str, Rule] = {
     "rate_limit": _number(1, MOST_STARTS),
     "rate_window_ms": _number(1, LONGEST_WINDOW),
     "max_length": _number(0, MOST_WAITING),
+    "breaker": _number(0, MOST_FAILURES),
+    "breaker_for_ms": _number(1, LONGEST_OPEN_MS),
     "clear": Rule("names of settings, each once", most=len(QueueSetting)),
     "slots": _number(0, MOST_SLOTS),
-    "battery": _number(0, 100),
+    "cpu": _number(0, MOST_TOKENS),
+    "gpu": _number(0, MOST_TOKENS),
+    "io": _number(0, MOST_TOKENS),
+    **{f"Simulation.{name}": _number(0, most) for name, most in NUMBERS.items()},
     "exit_code": _number(-(2**31), 2**31 - 1),
     "pid": _number(0, 2**31 - 1),
     "jitter_ms": _number(0, MAX_JITTER),

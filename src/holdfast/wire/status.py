@@ -27,7 +27,10 @@ class PlaceStatus(Struct, frozen=True):
 
 
 class DaemonStatus(Struct, frozen=True, kw_only=True):
-    """Who the daemon is, where it keeps what, and how its workers are. `store` is a path, or where the server is."""
+    """Who the daemon is, where it keeps what, and how its workers are. `store` is a path, or where the server is.
+
+    `trouble` is what keeps it from writing there, in words.
+    """
 
     version: str
     pid: int
@@ -40,3 +43,4 @@ class DaemonStatus(Struct, frozen=True, kw_only=True):
     dialect: str
     settings: str | None
     workers: list[PlaceStatus]
+    trouble: str | None = None

@@ -48,7 +48,7 @@ from holdfast.workers.context import Context
 from holdfast.workers.coroutine_thread import serve_coroutines
 from holdfast.workers.files import RunFiles
 from holdfast.workers.isolation import ModulePlace, TaskPlace, loading
-from holdfast.workers.raising import StopReason, ended_by, traceback_of
+from holdfast.workers.raising import StopReason, ended_by, must_stop, outranks, traceback_of
 from holdfast.workers.spec import TaskSpec, recall
 
 MAIN = "__holdfast_main__"
@@ -81,9 +81,10 @@ class ChildContext(Context):
         """The worker says something. Called from the thread that listens."""
         match word:
             case Stop(reason=reason):
-                asked_before = self._stop_reason is not None
-                self._stop_reason = reason
-                if not asked_before:
+                asked_before = must_stop(self._stop_reason)
+                if outranks(reason, self._stop_reason):
+                    self._stop_reason = reason
+                if must_stop(reason) and not asked_before:
                     self._cancel()
             case Told(number=number, predecessors=found):
                 self._answered(number).set_result(found)
@@ -108,7 +109,7 @@ class ChildContext(Context):
     def on_stop(self, cancel: Callable[[], object]) -> None:
         """Call this when the run is asked to stop, or now if it was."""
         self._cancel = cancel
-        if self._stop_reason is not None:
+        if must_stop(self._stop_reason):
             cancel()
 
     def _answered(self, number: int) -> Future[Any]:

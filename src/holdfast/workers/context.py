@@ -183,7 +183,7 @@ class Context:
     @property
     def cancelled(self) -> bool:
         """Whether the run should end because its result is not wanted: cancelled, superseded, or out of time."""
-        return self._stop_reason is not None and self._stop_reason is not StopReason.SHUTDOWN
+        return self._stop_reason not in (None, StopReason.SHUTDOWN, StopReason.YIELD)
 
     @property
     def should_yield(self) -> bool:

@@ -43,6 +43,7 @@ class Conversation:
         self._context = context
         self.ended: Ended | None = None
         self._ended_at = 0.0
+        self._has_begun = False
         with ExitStack() as ours, ExitStack() as theirs:
             self.orders, orders = pipe(theirs, ours)
             self._heard, self.channel = pipe(ours, theirs)
@@ -55,10 +56,12 @@ class Conversation:
         watch.hear(self._heard, Ear(self._heed).hear)
         watch.speak = self._mouth.flush
         self._mouth.say(Start(claimed, place, str(files), [str(folder) for folder in sys.path]))
+        self._has_begun = True
 
     def stop(self, reason: StopReason) -> None:
-        """Ask it to stop."""
-        self._mouth.say(Stop(reason))
+        """Ask it to stop, if it was told what to do."""
+        if self._has_begun:
+            self._mouth.say(Stop(reason))
 
     def silent_for(self) -> float | None:
         """How long ago it said its last word, in seconds; None if it has not."""

@@ -26,8 +26,7 @@ class Holdings:
         self._session_id = session_id
         self._worker_id = worker_id
         self._tasks = tuple(specs)
-        roaming = tuple(name for name, spec in specs.items() if spec.roams)
-        self._wild_tasks = None if roaming == self._tasks else roaming
+        self._wild_tasks = wild_tasks(specs)
         self._running = dict.fromkeys(slots, 0)
         self.slots = dict(slots)
         self.share = sum(slots.values()) if share is None else share
@@ -68,3 +67,9 @@ class Holdings:
     def _lane(self, run: Claimed) -> str:
         """Whose slots a run takes."""
         return run.queue if run.queue in self.slots else ANY_QUEUE
+
+
+def wild_tasks(specs: Mapping[str, TaskSpec]) -> tuple[str, ...] | None:
+    """Those that are taken from queues that nobody names; None: all of them."""
+    roaming = tuple(name for name, spec in specs.items() if spec.roams)
+    return None if len(roaming) == len(specs) else roaming

@@ -118,11 +118,26 @@ class StopReason(StrEnum):
     DEADLINE = "deadline"
     TIMEOUT = "timeout"
     SHUTDOWN = "shutdown"
+    # The machine needs room. Who does not look may go on.
+    YIELD = "yield"
+
+    @property
+    def is_wish(self) -> bool:
+        """Whether the run may go on all the same."""
+        return self is StopReason.YIELD
+
+
+_RANKS = {StopReason.YIELD: 0, StopReason.SHUTDOWN: 1}
 
 
 def outranks(reason: StopReason, earlier: StopReason | None) -> bool:
-    """What a person asked for stands above what the machine did; otherwise the first reason stands."""
-    return earlier is None or (earlier is StopReason.SHUTDOWN and reason is not StopReason.SHUTDOWN)
+    """What a person asked for stands above what the machine did, and that above a wish; else the first one stands."""
+    return earlier is None or _RANKS.get(reason, 2) > _RANKS.get(earlier, 2)
+
+
+def must_stop(reason: StopReason | None) -> bool:
+    """Whether a run with this reason is to be ended, and not only told."""
+    return reason is not None and not reason.is_wish
 
 
 def stopped(reason: StopReason) -> Outcome:
@@ -138,6 +153,8 @@ def stopped(reason: StopReason) -> Outcome:
             return Broke(Failure(FailureKind.TRANSIENT, "ERR_TIMEOUT", "it took longer than its time-out"))
         case StopReason.SHUTDOWN:
             return Yielded("its process was stopped in order")
+        case StopReason.YIELD:
+            return Yielded("it made room for the machine")
 
 
 def ended_by(

@@ -25,7 +25,7 @@ from holdfast.workers.active_run import ActiveRun
 from holdfast.workers.context import Context
 from holdfast.workers.coroutine_thread import serve_coroutines
 from holdfast.workers.previous import aarguments_of, arguments_of
-from holdfast.workers.raising import StopReason, ended_by, outranks, stopped
+from holdfast.workers.raising import StopReason, ended_by, must_stop, outranks, stopped
 from holdfast.workers.spec import TaskSpec
 from holdfast.workers.subprocesses import Subprocesses
 from holdfast.workers.threads import Threads
@@ -294,8 +294,8 @@ class Runner:
             run = self._active.get(run_id)
             if run is None or not outranks(reason, run.context._stop_reason):
                 continue
-            asked_before = run.context._stop_reason is not None
+            asked_before = must_stop(run.context._stop_reason)
             run.context._stop_reason = reason
             run.note_asked(reason, self._clock.monotonic())
-            if run.task is not None and not asked_before:
+            if run.task is not None and must_stop(reason) and not asked_before:
                 run.task.cancel()

@@ -68,7 +68,9 @@ class StuckWatch(Loop):
                 run.note_asked(StopReason.TIMEOUT, now)
             if run.claimed.deadline is not None and self.clock.now() > run.claimed.deadline:
                 run.note_asked(StopReason.DEADLINE, now)
-            if run.asked is not None and run.asked[0] is not StopReason.SHUTDOWN and now - run.asked[1] >= grace:
+            if run.asked is None or run.asked[0] in (StopReason.SHUTDOWN, StopReason.YIELD):
+                continue
+            if now - run.asked[1] >= grace:
                 found.append(run)
         return found
 

@@ -26,7 +26,7 @@ from holdfast.workers.environment import home_of
 from holdfast.workers.exits import broke, crashed, exit_code
 from holdfast.workers.launching import Gated, Program, why_not_started
 from holdfast.workers.previous import complete
-from holdfast.workers.raising import StopReason, outranks, raised, stopped
+from holdfast.workers.raising import StopReason, must_stop, outranks, raised, stopped
 from holdfast.workers.spec import TaskSpec
 from holdfast.workers.threads import Threads
 from holdfast.workers.watching import Bell, Watch
@@ -62,6 +62,9 @@ class ProcessRun:
         """Ask it to stop. Called from any thread."""
         if outranks(reason, self._context._stop_reason):
             self._context._stop_reason = reason
+            if reason.is_wish and self._talk is not None:
+                # A command has no ear for it.
+                self._talk.stop(reason)
         self._bell.ring()
 
     def hurry(self) -> None:
@@ -144,6 +147,8 @@ class ProcessRun:
         if talk is not None and self._spec.place is not None:
             talk.begin(self.claimed, self._spec.place, files.top, watch)
             watch.on_stop = lambda: talk.stop(self._context._stop_reason or StopReason.SHUTDOWN)
+            if self._context._stop_reason is StopReason.YIELD:
+                talk.stop(StopReason.YIELD)
         process.open(program)
         status = watch.follow()
         self._exit_code = exit_code(status)
@@ -164,7 +169,7 @@ class ProcessRun:
             return self._stopped() if watch.was_stopped else crashed(status, self.claimed.task, watch.last_line)
         self._traceback = talk.ended.traceback
         outcome = talk.ended.outcome
-        if self._context._stop_reason is not None and not isinstance(outcome, Completed | Skipped | Snoozed):
+        if must_stop(self._context._stop_reason) and not isinstance(outcome, Completed | Skipped | Snoozed):
             # SIGTERM went to what it had started as well: whatever broke then, broke because of us.
             self._traceback = None
             return self._stopped()
@@ -175,7 +180,7 @@ class ProcessRun:
 
     def _pause(self) -> tuple[bool, float | None]:
         """Whether it is to stop, and how long it may go on before that has to be asked again."""
-        if self._context._stop_reason is not None:
+        if must_stop(self._context._stop_reason):
             return True, None
         silent = None if self._talk is None else self._talk.silent_for()
         if silent is not None:

@@ -176,6 +176,9 @@ def show_life() -> None:
 
 
 threading.Thread(target=show_life, daemon=True).start()
+# Programs are killed here by the dozen; nobody should wait until the machine is better.
+for queue in ("default", "edits"):
+    hf.set_queue(queue, breaker=0)
 hf.start()
 if purpose == "load":
     happenings.put_schedules(plain, n=1)

@@ -18,7 +18,7 @@ from weakref import WeakSet
 import psycopg
 from psycopg import errors as pg
 from psycopg import sql as compose
-from psycopg_pool import ConnectionPool, PoolTimeout
+from psycopg_pool import ConnectionPool
 
 from holdfast.core.errors import StoreUnavailable
 from holdfast.core.limits import check_name
@@ -26,9 +26,11 @@ from holdfast.store import migrate
 from holdfast.store.engine import AwaitableCalls, Changes, Ids, Listener, announce, is_urgent, new_uuid
 from holdfast.store.forks import forget_after_fork
 from holdfast.store.postgres.connection import PostgresTx
-from holdfast.store.postgres.faults import translate
+from holdfast.store.postgres.faults import kind_of, may_pass, translate
 from holdfast.store.postgres.listener import ListenerThread, pack
+from holdfast.store.postgres.recovering import Recovering
 from holdfast.store.statements import Dialect
+from holdfast.store.trouble import LASTING, Kind
 
 T = TypeVar("T")
 
@@ -55,6 +57,7 @@ class PostgresEngine(AwaitableCalls):
     _threads: ThreadPoolExecutor | None
     _urgent_thread: ThreadPoolExecutor | None
     _listening: ListenerThread | None
+    _recovering: Recovering | None
     _me: str
 
     def __init__(
@@ -133,7 +136,7 @@ class PostgresEngine(AwaitableCalls):
         try:
             with self._connection(_snapshot) as connection:
                 return script(PostgresTx(connection, self._ids), *args, **kw)
-        except (psycopg.Error, PoolTimeout) as error:
+        except psycopg.Error as error:
             raise translate(error, self.where) from error
 
     def listen(self, listener: Listener) -> Callable[[], None]:
@@ -162,17 +165,21 @@ class PostgresEngine(AwaitableCalls):
             if self._listening is not None:
                 self._listening.close()
                 self._listening = None
+            if self._recovering is not None:
+                self._recovering.close()
+                self._recovering = None
             if self._pool is not None:
                 self._pool.close()
                 self._pool = None
 
     def forget(self) -> object:
-        inherited = (self._pool, self._threads, self._urgent_thread, self._listening)
+        inherited = (self._pool, self._threads, self._urgent_thread, self._listening, self._recovering)
         for connection in list(self._connections):
             # The copy of the socket alone: as long as one is open, the server takes a dead parent for alive.
             with suppress(psycopg.Error, OSError):
                 os.close(connection.fileno())
         self._listeners = []
+        self._forget_troubles()
         self._start_fresh()
         return inherited
 
@@ -182,6 +189,7 @@ class PostgresEngine(AwaitableCalls):
         self._threads = None
         self._urgent_thread = None
         self._listening = None
+        self._recovering = None
         self._connections: WeakSet[psycopg.Connection[Any]] = WeakSet()
         self._me = self._ids()
 
@@ -214,6 +222,10 @@ class PostgresEngine(AwaitableCalls):
                 migrate.postgres(connection.execute, self.schema, self._now(), self._migrate_to)
         except psycopg.Error as error:
             raise translate(error, self.where) from error
+
+    def connect(self) -> psycopg.Connection[Any]:
+        """A connection of the caller's own, outside of the pool; each statement is a transaction."""
+        return self._connect()
 
     def _connect(self) -> psycopg.Connection[Any]:
         connection = psycopg.connect(self.url, autocommit=True, connect_timeout=int(CONNECT_S), **KEEPALIVE)
@@ -253,17 +265,52 @@ class PostgresEngine(AwaitableCalls):
                     if not (left and connection.broken):
                         raise
                     continue
-                yield connection
+                try:
+                    yield connection
+                except pg.ReadOnlySqlTransaction:
+                    # It may be another server that takes writes by now.
+                    connection.close()
+                    raise
                 return
 
     def _write(self, script: Callable[..., T], args: tuple[Any, ...], kw: dict[str, Any]) -> T:
+        refusal = self.troubles.refusal()
+        if refusal is not None:
+            self._recover()
+            raise refusal
         for left in reversed(range(TRIES)):
             try:
                 return self._transact(script, args, kw)
-            except (pg.SerializationFailure, pg.DeadlockDetected) as error:
-                if not left:
-                    raise translate(error, self.where) from error
+            except psycopg.Error as error:
+                if not (left and may_pass(error)):
+                    failure = translate(error, self.where)
+                    self._find_out(kind_of(error), str(failure))
+                    raise failure from error
         raise AssertionError
+
+    def _find_out(self, kind: Kind | None, says: str) -> None:
+        """A transaction has failed: was it the server, and can that be written at all?"""
+        if kind is None:
+            return
+        self.troubles.count(kind, says, self._now())
+        # What a damaged server still stores, only it can tell.
+        if kind in LASTING and kind is not Kind.CORRUPT and not self._can_write():
+            self.troubles.begin(kind, says, self._now())
+            self._recover()
+
+    def _recover(self) -> None:
+        with self._opening:
+            if self._pool is not None and (self._recovering is None or self._recovering.is_over):
+                self._recovering = Recovering(self.troubles, self._can_write, self._now)
+
+    def _can_write(self) -> bool:
+        """Whether a commit goes well on a fresh connection."""
+        try:
+            with self._connect() as connection:
+                connection.execute("UPDATE schema_version SET name = name WHERE version = 1")
+        except psycopg.Error:
+            return False
+        return True
 
     def _transact(self, script: Callable[..., T], args: tuple[Any, ...], kw: dict[str, Any]) -> T:
         committing = False
@@ -276,10 +323,11 @@ class PostgresEngine(AwaitableCalls):
                     connection.execute("SELECT pg_notify(%s, %s)", (self._channel, pack(tx.changes, self._me)))
                 committing = True
                 connection.commit()
-        except (pg.SerializationFailure, pg.DeadlockDetected):
+        except (psycopg.OperationalError, psycopg.InterfaceError) as error:
+            if committing and kind_of(error) is Kind.LOST:
+                self.troubles.count(Kind.LOST, str(error), self._now())
+                raise translate(error, self.where, committing=True) from error
             raise
-        except (psycopg.Error, PoolTimeout) as error:
-            raise translate(error, self.where, committing=committing) from error
         self._committed(time.monotonic() - began, tx.tally)
         if tx.changes:
             self._announce(tx.changes)

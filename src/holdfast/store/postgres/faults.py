@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import psycopg
 from psycopg import errors as pg
+from psycopg_pool import PoolTimeout
 
 from holdfast.core.errors import (
     HoldfastError,
@@ -15,6 +16,7 @@ from holdfast.core.errors import (
     StoreFull,
     StoreUnavailable,
 )
+from holdfast.store.trouble import Kind
 
 
 def translate(error: psycopg.Error, where: str, *, committing: bool = False) -> HoldfastError:
@@ -24,10 +26,14 @@ def translate(error: psycopg.Error, where: str, *, committing: bool = False) -> 
         case pg.DiskFull() | pg.OutOfMemory():
             return StoreFull(f"{where} is out of room ({said}); nothing was written")
         case pg.DataCorrupted() | pg.IndexCorrupted():
-            return StoreCorrupt(f"{where} reports damage: {said}")
+            return StoreCorrupt(f"{where} is damaged ({said}); restore it from a backup")
+        case pg.IoError():
+            return StoreUnavailable(f"the disk of {where} reports an error ({said}); nothing was written")
         case pg.LockNotAvailable() | pg.QueryCanceled():
             return StoreBusy(f"{where} was too busy ({said}); nothing was written. Try again")
-        case pg.ReadOnlySqlTransaction() | pg.InsufficientPrivilege() | pg.InvalidPassword() | pg.InvalidSchemaName():
+        case pg.ReadOnlySqlTransaction():
+            return StoreUnavailable(f"{where} is read-only ({said}); nothing was written")
+        case pg.InsufficientPrivilege() | pg.InvalidPassword() | pg.InvalidSchemaName():
             return StoreUnavailable(f"{where} does not let this user write: {said}")
         case pg.ProgramLimitExceeded():
             return InvalidInput(f"{where} cannot store a value that long ({said}); nothing was written. Shorten it")
@@ -40,3 +46,35 @@ def translate(error: psycopg.Error, where: str, *, committing: bool = False) -> 
             return StoreUnavailable(f"{where} cannot be reached ({said}); check that it runs and the URL is right")
         case _:
             return StoreError(f"{where} refused: {said}")
+
+
+def kind_of(error: BaseException) -> Kind | None:
+    """What is wrong with the store, if that is why something failed, and not what was asked of it."""
+    match error:
+        case pg.DiskFull():
+            return Kind.FULL
+        case pg.OutOfMemory():
+            return Kind.MEMORY
+        case pg.DataCorrupted() | pg.IndexCorrupted():
+            return Kind.CORRUPT
+        case pg.ReadOnlySqlTransaction():
+            return Kind.READ_ONLY
+        case pg.IoError():
+            return Kind.IO
+        case pg.LockNotAvailable() | pg.QueryCanceled() | pg.SerializationFailure() | pg.DeadlockDetected():
+            return Kind.BUSY
+        case pg.ProgramLimitExceeded() | pg.InvalidPassword() | pg.InvalidAuthorizationSpecification():
+            return None
+        case PoolTimeout() | psycopg.OperationalError() | psycopg.InterfaceError():
+            return Kind.LOST
+        case _:
+            return None
+
+
+def may_pass(error: psycopg.Error) -> bool:
+    """Whether the same may go well at once on another connection. Nothing of it is there."""
+    if isinstance(error, PoolTimeout):
+        return False  # It was tried for long.
+    if isinstance(error, pg.SerializationFailure | pg.DeadlockDetected):
+        return True
+    return kind_of(error) in (Kind.LOST, Kind.READ_ONLY, Kind.MEMORY)

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 from msgspec import Struct
 
-from holdfast.core.job import Millis
-from holdfast.core.order import PLAIN, lanes_open
+from holdfast.core.breaker import may_probe
+from holdfast.core.job import JobId, Millis
 from holdfast.core.rate import Rate
 from holdfast.core.requests import ANY_QUEUE, COMMAND, Claimed, ClaimRequest, is_system_queue
+from holdfast.core.tokens import KINDS, NO_TOKENS, TOKEN_LANES, Tokens
 from holdfast.store.engine import Tx
+from holdfast.store.scripts.breakers import note_probe
 from holdfast.store.scripts.picking import Candidate, Pick, Wish, charge, let_rest, pick
+from holdfast.store.scripts.pressed import Asked, note_pull, relieve
+from holdfast.store.scripts.room import Claimer, look_around
+from holdfast.store.scripts.sharing import Kept, Wanted, note_share, share_out
 from holdfast.store.scripts.starts import Allowance, allowance, note_starts, tell_opening
+from holdfast.store.scripts.walking import Head
 from holdfast.store.statements import sql
 
 SUSPECT_PATIENCE_MS = 30_000
@@ -26,7 +32,16 @@ class Suspect(Struct, frozen=True, gc=False):
     """A job that waits to run with nothing beside it."""
 
     number: int
+    id: JobId
     queued_at: Millis
+    cpu: int
+    gpu: int
+    io: int
+
+    @property
+    def needs(self) -> Tokens:
+        """What it takes of the machine."""
+        return Tokens(self.cpu, self.gpu, self.io)
 
 
 class Gates(Struct, frozen=True, gc=False):
@@ -37,79 +52,134 @@ class Gates(Struct, frozen=True, gc=False):
     rate_limit: int | None
     rate_window_ms: Millis | None
     opens_at: Millis | None
+    opened_at: Millis | None
+    half_opens_at: Millis | None
     running: int
     reservation: str | None
-
-
-class Machine(Struct, frozen=True, gc=False):
-    """What the machine of a session is like."""
-
-    is_idle: int
-    is_charging: int
+    is_probing: int | None
 
 
 class Load(Struct, frozen=True, gc=False):
-    """What a session is running."""
+    """What a session is running, and what its machine asks for."""
 
     running: int
     suspects: int
     status: str | None
+    pulls_at: Millis | None
+    holds: int | None
+    pull_interval_ms: Millis | None
 
 
 class Free(Struct, frozen=True):
     """How many jobs each queue may start now; of the wild ones, which share `wild_slots`, each at most so many.
 
-    `allowed` is what is known of those that have a rate.
+    `allowed` is what is known of those that have a rate; `openings`, when those open that are closed and nobody knows.
+    `probing` are those whose breaker lets one job through, `paced` those whose starts make the next pull wait so long.
     """
 
-    named: dict[str, int]
-    wild: dict[str, int]
-    wild_slots: int
-    allowed: dict[str, Allowance]
+    named: dict[str, int] = {}
+    wild: dict[str, int] = {}
+    wild_slots: int = 0
+    allowed: dict[str, Allowance] = {}
+    openings: dict[str, Millis] = {}
+    probing: set[str] = set()
+    paced: dict[str, Millis] = {}
+
+
+class Choice(Struct, frozen=True):
+    """What a claim hands over: these jobs in this order, and what of each queue they are.
+
+    `kept_for` is a job that runs with nothing beside it: it goes first, or the session is left to run empty for it.
+    `passed` are those for which there were no tokens at their turn, `kept` is the room that is kept for one of them,
+    `taken` what those who are handed over take.
+    """
+
+    jobs: Sequence[Candidate] = ()
+    picks: Sequence[Pick] = ()
+    free: Free = Free()
+    kept_for: JobId | None = None
+    passed: Sequence[Head] = ()
+    kept: Kept | None = None
+    taken: Tokens = NO_TOKENS
 
 
 def claim(tx: Tx, request: ClaimRequest, now: Millis) -> list[Claimed]:
     """At most `request.slots` jobs, each with a run of its own; the run id is the fencing token."""
+    choice = choose(tx, request, now)
+    for queue, opens_at in choice.free.openings.items():
+        tell_opening(tx, queue, opens_at)
+    claimed = _hand_over(tx, choice.jobs, request, choice.free, now)
+    if choice.kept_for is not None and claimed:
+        # Others may have been left to run empty for it; they need not be any more.
+        tx.changes.ready.update(row["queue"] for row in tx.rows(sql.ready_queues))
+    for picked in choice.picks:
+        charge(tx, picked)
+        let_rest(tx, picked)
+    if choice.passed or choice.kept is not None:
+        note_share(tx, choice.passed, choice.kept, now)
+    for kind in KINDS if choice.taken else ():
+        tx.tally.count_tokens(kind, getattr(choice.taken, kind))
+    return claimed
+
+
+def choose(tx: Tx, request: ClaimRequest, now: Millis) -> Choice:
+    """What a claim would hand over now. It writes nothing: whoever wants to know why a job waits asks it as well."""
     if request.slots <= 0 or not request.tasks:
-        return []
+        return Choice()
     free = _free_slots(tx, request, now)
     if not (free.named or free.wild):
-        return []
+        return Choice(free=free)
     load = tx.one(sql.session_load, Load, session_id=request.session_id)
     # A session that was settled as dead owns nothing: nobody would settle it a second time.
     if load is None or load.status != "running" or load.suspects:
-        return []
-    tasks = msgspec.json.encode(request.tasks).decode()
-    open_lanes = _open_lanes(tx, request)
-    suspects = _suspect_alone(tx, free, tasks, load, open_lanes, now)
-    if suspects is not None:
-        return _hand_over(tx, suspects, request, free, now)
-    order, picks = _from_queues(tx, free, request, open_lanes, now)
-    claimed = _hand_over(tx, order, request, free, now)
-    for picked in picks:
-        charge(tx, picked)
-        let_rest(tx, picked)
-    return claimed
+        return Choice(free=free)
+    if load.holds or load.pull_interval_ms:
+        _relieve(tx, free, load, now)
+    claimer = look_around(tx, request.session_id)
+    alone = _suspect_alone(tx, free, request, load, claimer, now)
+    if alone is not None:
+        return alone
+    named = {queue: Wish(queue, request.tasks, claimer.lanes_of(tx, queue), now) for queue in free.named}
+    wild = {queue: Wish(queue, _wild_tasks(request), claimer.lanes_of(tx, queue), now) for queue in free.wild}
+    if any(lane & TOKEN_LANES for wish in (*named.values(), *wild.values()) for lane in wish.lanes):
+        return _with_tokens(tx, free, request, named, wild, claimer, load, now)
+    order, picks = _from_queues(tx, free, request, named, wild)
+    return Choice(order, picks, free)
+
+
+def may_start(tx: Tx, queue: str, holds: int, now: Millis) -> bool:
+    """Whether a queue starts anything at all, however much of it runs, on a machine that holds this much back."""
+    gates = tx.one(sql.queue_gates, Gates, queue=queue)
+    assert gates is not None
+    if gates.paused_at is not None or gates.reservation is not None:
+        return False
+    if gates.opened_at is not None and not may_probe(gates.opened_at, gates.half_opens_at, bool(gates.is_probing), now):
+        return False
+    slots = {queue: 1}
+    if holds:
+        relieve(tx, slots, Asked(holds, 0, None), now)
+    return queue in slots
 
 
 def _free_slots(tx: Tx, request: ClaimRequest, now: Millis) -> Free:
     """What each queue may start, by its own gates and by what the caller can take."""
     asked = {item.queue: item.slots for item in request.queues}
     wild_slots = asked.pop(ANY_QUEUE, 0)
-    wild: dict[str, int] = {}
-    allowed: dict[str, Allowance] = {}
+    free = Free({}, {}, wild_slots, {}, {}, set(), {})
     if wild_slots > 0:
         # One that is named without a free slot is full, not wild.
         ready = sql.ready_command_queues if _wild_tasks(request) == (COMMAND,) else sql.ready_queues
         queues = [row["queue"] for row in tx.rows(ready) if row["queue"] not in asked]
-        wild = _through_gates(tx, dict.fromkeys(queues, wild_slots), allowed, now)
+        free.wild.update(_through_gates(tx, dict.fromkeys(queues, wild_slots), free, now))
     # The system's own queues are empty most of the time; whoever asks for them besides his own pays one step for each.
     asked = {name: n for name, n in asked.items() if not is_system_queue(name) or tx.value(sql.any_ready, queue=name)}
-    return Free(_through_gates(tx, asked, allowed, now), wild, wild_slots, allowed)
+    free.named.update(_through_gates(tx, asked, free, now))
+    return free
 
 
-def _through_gates(tx: Tx, asked: dict[str, int], allowed: dict[str, Allowance], now: Millis) -> dict[str, int]:
-    free = {}
+def _through_gates(tx: Tx, asked: dict[str, int], free: Free, now: Millis) -> dict[str, int]:
+    """Those of the queues that may start something, and how much; what is found out about rates is noted in `free`."""
+    through = {}
     for queue, wanted in asked.items():
         if wanted <= 0:
             continue
@@ -118,50 +188,92 @@ def _through_gates(tx: Tx, asked: dict[str, int], allowed: dict[str, Allowance],
         if gates.paused_at is not None or gates.reservation is not None:
             continue
         slots = wanted if gates.concurrency is None else min(wanted, gates.concurrency - gates.running)
+        if gates.opened_at is not None:
+            if not may_probe(gates.opened_at, gates.half_opens_at, bool(gates.is_probing), now):
+                continue
+            free.probing.add(queue)
+            slots = min(slots, 1)
         if slots > 0 and gates.rate_limit is not None and gates.rate_window_ms is not None:
-            allowed[queue] = _allowed(tx, queue, Rate(gates.rate_limit, gates.rate_window_ms), gates.opens_at, now)
-            slots = min(slots, allowed[queue].free)
+            allowed = allowance(tx, queue, Rate(gates.rate_limit, gates.rate_window_ms), now)
+            free.allowed[queue] = allowed
+            if allowed.opens_at is not None and allowed.opens_at != gates.opens_at:
+                # Whoever finds it closed makes sure that all are woken when it opens.
+                free.openings[queue] = allowed.opens_at
+            slots = min(slots, allowed.free)
         if slots > 0:
-            free[queue] = slots
-    return free
+            through[queue] = slots
+    return through
 
 
-def _allowed(tx: Tx, queue: str, rate: Rate, told: Millis | None, now: Millis) -> Allowance:
-    """What a queue with a rate may start. Whoever finds it closed makes sure that all are woken when it opens."""
-    found = allowance(tx, queue, rate, now)
-    if found.opens_at is not None and found.opens_at != told:
-        tell_opening(tx, queue, found.opens_at)
-    return found
+def _relieve(tx: Tx, free: Free, load: Load, now: Millis) -> None:
+    """Leave out what the machine of the session holds back."""
+    asked = Asked(load.holds or 0, load.pull_interval_ms or 0, load.pulls_at)
+    for slots in (free.named, free.wild):
+        free.paced.update(relieve(tx, slots, asked, now))
 
 
-def _open_lanes(tx: Tx, request: ClaimRequest) -> int:
-    """What the caller's machine is: a bit for each lane that is open. Nobody asks while no job waits for it."""
-    if not tx.value(sql.any_gated):
-        return PLAIN
-    machine = tx.one(sql.machine_of_session, Machine, session_id=request.session_id)
-    return PLAIN if machine is None else lanes_open(bool(machine.is_idle), bool(machine.is_charging))
-
-
-def _suspect_alone(tx: Tx, free: Free, tasks: str, load: Load, open_lanes: int, now: Millis) -> list[Candidate] | None:
-    """A job whose process died runs with nothing beside it, so that guilt shows. None: nobody waits for that."""
-    queues = msgspec.json.encode([*free.named, *free.wild]).decode()
-    waiting = tx.all(
-        sql.ready_suspects, Suspect, queues=queues, tasks=tasks, open_lanes=open_lanes, limit=MOST_SUSPECTS
+def _with_tokens(
+    tx: Tx,
+    free: Free,
+    request: ClaimRequest,
+    named: Mapping[str, Wish],
+    wild: Mapping[str, Wish],
+    claimer: Claimer,
+    load: Load,
+    now: Millis,
+) -> Choice:
+    """What is handed over where jobs take tokens of the machine."""
+    wanted = Wanted(
+        request.slots,
+        {queue: (wish, free.named[queue]) for queue, wish in named.items()},
+        {queue: (wish, free.wild[queue]) for queue, wish in wild.items()},
+        free.wild_slots,
     )
+    share = share_out(tx, wanted, claimer, lambda queue: may_start(tx, queue, load.holds or 0, now), now)
+    return Choice(share.jobs, share.picks, free, passed=share.passed, kept=share.kept, taken=share.taken)
+
+
+def _suspect_alone(
+    tx: Tx, free: Free, request: ClaimRequest, load: Load, claimer: Claimer, now: Millis
+) -> Choice | None:
+    """A job whose process died runs with nothing beside it, so that guilt shows. None: nobody waits for that."""
+    lanes = claimer.machine_lanes | claimer.capacity.lanes
+    ready = [
+        suspect
+        for queues, tasks in ((free.named, request.tasks), (free.wild, _wild_tasks(request)))
+        if queues and tasks
+        for suspect in _suspects(tx, queues, tasks, lanes)
+    ]
+    ready.sort(key=lambda suspect: (suspect.queued_at, suspect.number))
+    # What the session itself uses is free once it runs empty.
+    room = claimer.capacity.less(claimer.others)
+    waiting = [suspect for suspect in ready if suspect.needs.fit(room)]
     if not waiting:
         return None
     if load.running:
         # Others may pass it for a while; then the session is left to run empty for it.
-        return [] if now - waiting[0].queued_at > SUSPECT_PATIENCE_MS else None
+        is_overdue = now - waiting[0].queued_at > SUSPECT_PATIENCE_MS
+        return Choice(free=free, kept_for=waiting[0].id) if is_overdue else None
     for suspect in waiting:
-        found = tx.all(sql.claimable_suspect, Candidate, number=suspect.number, open_lanes=open_lanes, now=now)
+        found = tx.all(sql.claimable_suspect, Candidate, number=suspect.number, open_lanes=lanes, now=now)
         if found:
-            return found
+            return Choice(found, free=free, kept_for=suspect.id, taken=suspect.needs)
     return None
 
 
+def _suspects(tx: Tx, queues: Collection[str], tasks: Collection[str], open_lanes: int) -> list[Suspect]:
+    return tx.all(
+        sql.ready_suspects,
+        Suspect,
+        queues=msgspec.json.encode(list(queues)).decode(),
+        tasks=msgspec.json.encode(list(tasks)).decode(),
+        open_lanes=open_lanes,
+        limit=MOST_SUSPECTS,
+    )
+
+
 def _from_queues(
-    tx: Tx, free: Free, request: ClaimRequest, open_lanes: int, now: Millis
+    tx: Tx, free: Free, request: ClaimRequest, named: Mapping[str, Wish], wild: Mapping[str, Wish]
 ) -> tuple[list[Candidate], list[Pick]]:
     """The jobs to hand over, in order, and what of each queue they are."""
     order: list[Candidate] = []
@@ -170,14 +282,13 @@ def _from_queues(
         wanted = min(slots, request.slots - len(order))
         if wanted <= 0:
             break
-        picks.append(pick(tx, Wish(queue, request.tasks, open_lanes, now), wanted))
+        picks.append(pick(tx, named[queue], wanted))
         order += picks[-1].jobs
     wanted = min(free.wild_slots, request.slots - len(order))
     if wanted > 0 and free.wild:
-        tasks = _wild_tasks(request)
-        wild = [pick(tx, Wish(queue, tasks, open_lanes, now), min(slots, wanted)) for queue, slots in free.wild.items()]
-        order += _merged(wild, wanted)
-        picks += wild
+        others = [pick(tx, wild[queue], min(slots, wanted)) for queue, slots in free.wild.items()]
+        order += _merged(others, wanted)
+        picks += others
     return order, picks
 
 
@@ -257,4 +368,10 @@ def _hand_over(
     if free.allowed:
         for queue, count in Counter(run.queue for run in claimed if run.queue in free.allowed).items():
             note_starts(tx, free.allowed[queue], count, now)
+    for run in claimed if free.probing else ():
+        if run.queue in free.probing:
+            note_probe(tx, run.queue, run.job_id, now)
+    waits = [free.paced[run.queue] for run in claimed if run.queue in free.paced] if free.paced else []
+    if waits:
+        note_pull(tx, request.session_id, now + max(waits))
     return claimed

@@ -1,5 +1,5 @@
 """What nobody has to ask for: due jobs become ready, jobs that waited too long end, events reach who waits for them,
-and queues that start only so many in a time go on."""
+and queues that start only so many in a time, or were held back by their breaker, go on."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from msgspec import Struct
 
 from holdfast.core.job import Millis, StateName
 from holdfast.store.engine import Tx
+from holdfast.store.scripts.breakers import half_open
 from holdfast.store.scripts.endings import end_waiting
+from holdfast.store.scripts.pressed import allow_pulls
 from holdfast.store.scripts.scopes import expire_due
 from holdfast.store.scripts.spread import spread
 from holdfast.store.statements import sql
@@ -36,10 +38,12 @@ def tick(tx: Tx, now: Millis, limit: int = BATCH, events: int = 1) -> Ticked:
     tx.changes.ready.update(row["queue"] for row in promoted)
     opened = tx.rows(sql.open_queues, now=now)
     tx.changes.ready.update(row["name"] for row in opened)
+    probing = half_open(tx, now)
+    allow_pulls(tx, now)
     expire_due(tx, now)
     reached = spread(tx, now, events=events)
     most = max(len(late), len(stale), len(promoted))
-    return Ticked(len(promoted) + len(opened) + reached, len(late) + len(stale), most >= limit or reached > 0)
+    return Ticked(len(promoted) + len(opened) + probing + reached, len(late) + len(stale), most >= limit or reached > 0)
 
 
 def next_moment(tx: Tx) -> Millis | None:

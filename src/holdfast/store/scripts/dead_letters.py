@@ -108,8 +108,11 @@ class _Row(Struct, frozen=True):
         )
 
 
-def list_dead_letters(tx: Tx, limit: int = 50, cursor: str | None = None) -> DeadLetterPage:
-    """What failed for good and nobody has dealt with, by fingerprint; what was seen last comes first."""
+def list_dead_letters(tx: Tx, limit: int = 50, cursor: str | None = None, poison: bool = False) -> DeadLetterPage:
+    """What failed for good and nobody has dealt with, by fingerprint; what was seen last comes first.
+
+    With `poison`, only jobs that are parked because process after process died with them.
+    """
     moment, fingerprint = (MAX_INT, BEHIND) if cursor is None else _read_cursor(cursor)
     found = tx.all(
         sql.list_dead_letters,
@@ -118,6 +121,7 @@ def list_dead_letters(tx: Tx, limit: int = 50, cursor: str | None = None) -> Dea
         last=BEHIND,
         below_moment=moment,
         below_fingerprint=fingerprint,
+        poison=int(poison),
         limit=limit + 1,
     )
     page = [row.to_letters() for row in found[:limit]]
@@ -178,7 +182,7 @@ def discard_dead_letters(
 
 
 def _find(tx: Tx, fingerprint: str) -> DeadLetters:
-    place = {"below_moment": MAX_INT, "below_fingerprint": BEHIND}
+    place = {"below_moment": MAX_INT, "below_fingerprint": BEHIND, "poison": 0}
     found = tx.one(sql.list_dead_letters, _Row, first=fingerprint, last=fingerprint, limit=1, **place)
     if found is None:
         raise NotFound(

@@ -1,7 +1,8 @@
 """The door that new jobs come in by: whoever cannot be taken in now is refused here, before anything is committed.
 
 A full queue refuses them, or ends waiting jobs of lower priority to make room. Retries, and jobs that a running job
-enqueues as its children, were let in before and always come in.
+enqueues as its children, were let in before and always come in. A machine whose disk or write-ahead log has no room for
+more refuses everybody but the system's own jobs, some of which make room.
 """
 
 from __future__ import annotations
@@ -11,11 +12,12 @@ from collections.abc import Sequence
 import msgspec
 from msgspec import Struct
 
-from holdfast.core.errors import QueueFull
+from holdfast.core.errors import QueueFull, StoreBusy, StoreFull
 from holdfast.core.job import Millis, StateName
 from holdfast.core.limits import MAX_INT
+from holdfast.core.pressure import Pressure
 from holdfast.core.queue import SHED_CODE, Overflow, Waiting, make_room
-from holdfast.core.requests import NewJob
+from holdfast.core.requests import NewJob, is_system_queue
 from holdfast.core.subject import DEFAULT_TENANT
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.endings import announce_ended
@@ -25,6 +27,8 @@ from holdfast.store.statements import sql
 LOOKED_BACK = 1_000
 MOST_TENANTS = 10_000
 SOONEST_S, LATEST_S = 1.0, 60.0
+LOOK_S = 10.0  # so often a probe looks
+NO_ROOM = {"disk": "the disk is nearly full", "wal": "the write-ahead log is too long"}
 
 
 class Limit(Struct):
@@ -59,6 +63,11 @@ class Door:
         """Whether anybody has to be counted."""
         return bool(self._limits)
 
+    def refuse(self, job: NewJob, node: str) -> None:
+        """A machine has no room for anything new: raises what says so, unless the job is the system's own."""
+        if not is_system_queue(job.queue):
+            raise no_room(self._tx, node)
+
     def count(self, job: NewJob) -> None:
         """A job that waits was taken in for now."""
         limit = self._limits.get(job.queue)
@@ -88,6 +97,23 @@ class Door:
         if victims is None:
             raise refusal(self._tx, queue, limit.most, limit.before, len(limit.newcomers), self._now)
         shed(self._tx, queue, victims, self._now)
+
+
+def no_room(tx: Tx, node: str) -> StoreFull | StoreBusy:
+    """The error that says which machine has no room, and why; it is worth asking again when its probe has looked."""
+    row = tx.rows(sql.machine_of_node, node=node)[0]
+    presses = msgspec.json.decode(row["pressure"], type=list[Pressure])
+    says = next((one.says for one in presses if one.reading == row["refuses"]), NO_ROOM[row["refuses"]])
+    if row["refuses"] == "disk":
+        error: StoreFull | StoreBusy = StoreFull(
+            f"on {node} {says}; nothing was enqueued. Free some space: new jobs are taken in again by themselves then"
+        )
+    else:
+        error = StoreBusy(
+            f"on {node} {says}; nothing was enqueued. New jobs are taken in again when it has shrunk: try again later"
+        )
+    error.retry_after = LOOK_S
+    return error
 
 
 def how_many_fit(tx: Tx, jobs: Sequence[NewJob]) -> int:

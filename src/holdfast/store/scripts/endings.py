@@ -11,6 +11,7 @@ from holdfast.core.job import JobId, Millis, StateName
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.group_events import tell_groups
 from holdfast.store.scripts.job_events import tell_ended
+from holdfast.store.scripts.tokens import wake_token_queues
 from holdfast.store.statements import sql
 
 GROUP_RULE = "group"
@@ -54,6 +55,8 @@ def end_waiting(tx: Tx, job_id: JobId, state: StateName, reason: str, now: Milli
     """End a job that is not running, and tell whoever waits for it. False if it was not waiting any more."""
     if not tx.run(sql.end_waiting_job, job_id=job_id, state=state, reason=reason, error_code=None, now=now):
         return False
+    if tx.value(sql.was_passed, job_id=job_id) is not None:
+        wake_token_queues(tx)  # Room may have been kept for it.
     announce_ended(tx, [(job_id, state)], now)
     return True
 

@@ -56,7 +56,7 @@ class Batch:
         self._door = door
         self._rows: list[dict[str, Any]] = []
         self._conditions: list[dict[str, Any]] = []
-        self._lines = Lines(tx, door)
+        self._lines = Lines(tx, door, now)
         self._parallel: dict[str, bool] = {}
         self._tails: dict[str, tuple[str, int]] = {}
         self._ended: list[str] = []
@@ -201,6 +201,9 @@ class Batch:
             "schedule_id": job.schedule_id,
             "fire_time": job.fire_time,
             "retry_of": placing.retry_of,
+            "cpu": job.tokens.cpu,
+            "gpu": job.tokens.gpu,
+            "io": job.tokens.io,
         }
 
 

@@ -10,6 +10,7 @@ from holdfast.core.run import RunStatus
 from holdfast.core.settle import Completed, Outcome, Settlement
 from holdfast.store.engine import Tx
 from holdfast.store.rows import OwnedRow
+from holdfast.store.scripts.breakers import note_reports
 from holdfast.store.scripts.endings import announce_ended
 from holdfast.store.scripts.job_events import tell_runs
 from holdfast.store.scripts.settling import Decided, decide, write_settlements
@@ -24,8 +25,11 @@ def finish(tx: Tx, reports: Sequence[Report], now: Millis) -> list[Settled]:
         return [settled for report in reports for settled in finish(tx, [report], now)]
     done = _complete(tx, [report for report in reports if isinstance(report.outcome, Completed)], now)
     rest = [report for report in reports if report.run_id not in done]
-    settled = done | _settle(tx, rest, now)
-    return [settled[report.run_id] for report in reports]
+    answers, decided = _settle(tx, rest, now)
+    jobs_of = {item.job.run_id: item.job.job_id for item in decided}
+    ended = [report for report in reports if report.run_id in done or report.run_id in jobs_of]
+    note_reports(tx, [(report, jobs_of.get(report.run_id, report.job_id)) for report in ended], now)
+    return [(done | answers)[report.run_id] for report in reports]
 
 
 def _complete(tx: Tx, reports: Sequence[Report], now: Millis) -> dict[str, Settled]:
@@ -59,7 +63,7 @@ def _complete(tx: Tx, reports: Sequence[Report], now: Millis) -> dict[str, Settl
     return {run_id: Settled(run_id, report.job_id, StateName.DONE) for run_id, report in accepted.items()}
 
 
-def _settle(tx: Tx, reports: Sequence[Report], now: Millis) -> dict[str, Settled]:
+def _settle(tx: Tx, reports: Sequence[Report], now: Millis) -> tuple[dict[str, Settled], list[Decided]]:
     answers: dict[str, Settled] = {}
     decided: list[Decided] = []
     for report in reports:
@@ -86,7 +90,7 @@ def _settle(tx: Tx, reports: Sequence[Report], now: Millis) -> dict[str, Settled
     for item, state in zip(decided, states, strict=True):
         assert item.job.run_id is not None
         answers[item.job.run_id] = Settled(item.job.run_id, item.job.job_id, state)
-    return answers
+    return answers, decided
 
 
 def _again(job: OwnedRow, report: Report, now: Millis) -> Settled:

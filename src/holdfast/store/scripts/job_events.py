@@ -34,6 +34,21 @@ def tell_runs(tx: Tx, runs: Iterable[tuple[JobId, RunId, RunStatus]], now: Milli
             publish(tx, f"job.run.{status.lower()}", attributes, now)
 
 
+def tell_parked(tx: Tx, job_ids: Iterable[JobId], now: Millis) -> None:
+    """`alert.poison`, for jobs that have just been parked."""
+    for job_id in job_ids:
+        job = _told(tx, job_id)
+        if job is not None:
+            tx.tally.count_parked(job.queue)
+            tx.tally.warn(
+                "job_parked",
+                f"job {job.number} is a poison pill; {job.reason}",
+                job_id=job.id,
+                queue=job.queue,
+            )
+            publish(tx, "alert.poison", _about(job), now)
+
+
 def _told(tx: Tx, job_id: JobId) -> JobRow | None:
     """The job; None for those of the system's own, so that nothing feeds itself."""
     job = tx.one(sql.job_by_id, JobRow, id=job_id)

@@ -29,6 +29,7 @@ class Arrival(Struct, frozen=True, gc=False):
     overflow: str | None
     retry: str | None
     timeout_ms: Millis | None
+    refused_by: str | None
 
 
 class Usual(Struct, frozen=True):
@@ -39,11 +40,12 @@ class Usual(Struct, frozen=True):
 
 
 class Lines:
-    """The lines of one transaction, each looked up once. The door is told of queues that have a maximum length."""
+    """The lines of one transaction, each looked up once. The door is told of what limits them."""
 
-    def __init__(self, tx: Tx, door: Door | None) -> None:
+    def __init__(self, tx: Tx, door: Door | None, now: Millis) -> None:
         self._tx = tx
         self._door = door
+        self._now = now
         self._highest: dict[Line, int | None] = {}
         self._usual: dict[str, Usual] = {}
 
@@ -61,8 +63,11 @@ class Lines:
         """The line in which a job comes to stand."""
         line = (job.queue, job.tenant, job.priority)
         if line not in self._highest:
-            found = self._tx.one(sql.arrival, Arrival, queue=job.queue, tenant=job.tenant, priority=job.priority)
+            place = {"queue": job.queue, "tenant": job.tenant, "priority": job.priority}
+            found = self._tx.one(sql.arrival, Arrival, now=self._now, **place)
             assert found is not None
+            if found.refused_by is not None and self._door is not None:
+                self._door.refuse(job, found.refused_by)
             self._highest[line] = found.position
             if job.queue not in self._usual:
                 self._usual[job.queue] = Usual(policy_in(found.retry) or NO_RETRIES, found.timeout_ms)

@@ -5,15 +5,21 @@ A row changes when a verdict does, and not because time passes.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 from msgspec import Struct
 
 from holdfast.core.errors import NotFound
 from holdfast.core.job import Millis
 from holdfast.core.limits import shown
-from holdfast.core.machine import Judged, Simulation, simulated
+from holdfast.core.machine import Judged, simulated
+from holdfast.core.measures import Thresholds
+from holdfast.core.pressure import Pressure, simulate_pressure
+from holdfast.core.readings import Simulation
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.events import heard_by, publish
+from holdfast.store.scripts.pressed import press_machine
 from holdfast.store.statements import sql
 
 EVENTS = ("machine.idle", "machine.busy", "machine.charging", "machine.discharging")
@@ -22,7 +28,9 @@ EVENTS = ("machine.idle", "machine.busy", "machine.charging", "machine.dischargi
 class Machine(Struct, frozen=True, kw_only=True):
     """A machine as its probe sees it: both verdicts, each in words too, who told, and since when it is so.
 
-    `simulation` is what somebody wants it to look like.
+    `simulation` is what somebody wants it to look like. `pressure` is what the machine suffers from, by the
+    `thresholds` of its probe; because of that it `holds` back nothing (0), heavy queues (1), or all but light ones (2),
+    lets each worker pull only every `pull_interval_ms`, and `refuses` new jobs until a moment that the probe moves on.
     """
 
     node: str
@@ -33,6 +41,12 @@ class Machine(Struct, frozen=True, kw_only=True):
     source: str
     updated_at: Millis
     simulation: Simulation | None = None
+    holds: int = 0
+    pull_interval_ms: Millis = 0
+    pressure: list[Pressure] = []
+    refuses: str | None = None
+    refuses_until: Millis | None = None
+    thresholds: Thresholds = Thresholds()
 
     @property
     def judged(self) -> Judged:
@@ -49,6 +63,11 @@ class MachineRow(Struct, frozen=True):
     detail: str
     source: str
     updated_at: Millis
+    holds: int
+    pull_interval_ms: Millis
+    pressure: str
+    refuses: str | None
+    refuses_until: Millis | None
 
     def to_machine(self) -> Machine:
         """The machine that this row describes."""
@@ -62,15 +81,22 @@ class MachineRow(Struct, frozen=True):
             source=self.source,
             updated_at=self.updated_at,
             simulation=detail.simulation,
+            holds=self.holds,
+            pull_interval_ms=self.pull_interval_ms,
+            pressure=msgspec.json.decode(self.pressure, type=list[Pressure]),
+            refuses=self.refuses,
+            refuses_until=self.refuses_until,
+            thresholds=detail.thresholds,
         )
 
 
 class Detail(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What the column `detail` holds: a sentence about each verdict, and the simulation."""
+    """What the column `detail` holds: a sentence about each verdict, the simulation, and what the probe goes by."""
 
     idle: str = ""
     charging: str = ""
     simulation: Simulation | None = None
+    thresholds: Thresholds = Thresholds()
 
 
 class Probed(Struct, frozen=True):
@@ -92,26 +118,38 @@ def probed(tx: Tx, node: str) -> Probed:
     return Probed(None if row is None else row.to_machine(), is_watched)
 
 
-def note_machine(tx: Tx, node: str, judged: Judged, simulation: Simulation | None, now: Millis) -> bool:
+def note_machine(
+    tx: Tx,
+    node: str,
+    judged: Judged,
+    simulation: Simulation | None,
+    now: Millis,
+    pressing: Sequence[Pressure] = (),
+    thresholds: Thresholds | None = None,
+) -> bool:
     """Store what a probe found. False if the simulation that it went by is another one by now: then it looks again."""
     row = tx.one(sql.machine_of_node, MachineRow, node=node)
     before = None if row is None else row.to_machine()
     if (None if before is None else before.simulation) != simulation:
         return False
-    _store(tx, node, before, judged, simulation, now)
+    _store(tx, node, before, judged, simulation, pressing, thresholds or Thresholds(), now)
     return True
 
 
 def simulate(tx: Tx, node: str, simulation: Simulation | None, now: Millis) -> Machine:
-    """Have a machine look idle, charging or on battery, or none of that any more. Its jobs go by it at once."""
+    """Have a machine look as somebody wants it to, or as it is again. Its jobs go by it at once."""
     row = tx.one(sql.machine_of_node, MachineRow, node=node)
     if row is None:
         known = ", ".join(machine.node for machine in list_machines(tx)) or "none"
         raise NotFound(f"there is no machine {shown(node)} that anybody looks at; known are: {known}")
     before = row.to_machine()
     wanted = simulation or None
-    judged = simulated(before.judged, before.simulation or Simulation(), wanted or Simulation())
-    _store(tx, node, before, judged, wanted, now)
+    old, new = before.simulation or Simulation(), wanted or Simulation()
+    judged = simulated(before.judged, old, new)
+    pressing = simulate_pressure(
+        old.seen, new.seen, before.pressure, before.thresholds, was_on_mains=before.is_charging, now=now
+    )
+    _store(tx, node, before, judged, wanted, pressing, before.thresholds, now)
     # The probe looks again, for what is not simulated.
     tx.changes.unknown = True
     stored = tx.one(sql.machine_of_node, MachineRow, node=node)
@@ -121,13 +159,21 @@ def simulate(tx: Tx, node: str, simulation: Simulation | None, now: Millis) -> M
 
 def forget_machines(tx: Tx, before: Millis) -> int:
     """Remove machines on which nobody works, and of which nothing was said since a moment; how many."""
+    tx.run(sql.delete_gone_tokens, before=before)
     return tx.run(sql.delete_gone_machines, before=before)
 
 
 def _store(
-    tx: Tx, node: str, before: Machine | None, judged: Judged, simulation: Simulation | None, now: Millis
+    tx: Tx,
+    node: str,
+    before: Machine | None,
+    judged: Judged,
+    simulation: Simulation | None,
+    pressing: Sequence[Pressure],
+    thresholds: Thresholds,
+    now: Millis,
 ) -> None:
-    detail = Detail(idle=judged.idle, charging=judged.charging, simulation=simulation)
+    detail = Detail(idle=judged.idle, charging=judged.charging, simulation=simulation, thresholds=thresholds)
     tx.run(
         sql.put_machine,
         node=node,
@@ -137,6 +183,7 @@ def _store(
         source=judged.source,
         now=now,
     )
+    press_machine(tx, node, [] if before is None else before.pressure, pressing, thresholds, now)
     was_idle, was_charging = (False, False) if before is None else (before.is_idle, before.is_charging)
     if (judged.is_idle and not was_idle) or (judged.is_charging and not was_charging):
         tx.changes.ready.update(found["queue"] for found in tx.rows(sql.gated_queues))

@@ -9,7 +9,7 @@ from typing import TypeAlias
 import msgspec
 from msgspec import Struct
 
-from holdfast.core.fairness import Tenant, take_turns, weight_now
+from holdfast.core.fairness import Tenant, Turns, take_turns, weight_now
 from holdfast.core.job import Millis
 from holdfast.core.order import PLAIN
 from holdfast.core.requests import COMMAND
@@ -64,25 +64,30 @@ class Line(Struct, frozen=True):
 
 
 class Pick(Struct):
-    """The next jobs of a queue, and the line they stand in if they are not all of one tenant."""
+    """The next jobs of a queue, and the line they stand in if they are not all of one tenant.
+
+    Where they were taken turn by turn, `turns` says how the times stand after them, and `spent` who had no more.
+    """
 
     queue: str
     jobs: list[Candidate]
     line: Line | None = None
+    turns: Turns | None = None
+    spent: Collection[str] = ()
 
 
 class Wish(Struct, frozen=True):
-    """What is asked of a queue: the tasks that are offered, the lanes that are open, and when."""
+    """What is asked of a queue: the tasks that are offered, the lanes to look at, and when."""
 
     queue: str
     tasks: tuple[str, ...]
-    open_lanes: int
+    lanes: tuple[int, ...]
     now: Millis
 
 
 def pick(tx: Tx, wish: Wish, slots: int) -> Pick:
     """The next jobs of a queue, at most so many."""
-    first = _next_tenants(tx, wish, None, slots)
+    first = next_tenants(tx, wish, None, slots)
     if not first:
         return Pick(wish.queue, _heads(tx, wish, DEFAULT_TENANT, slots))
     clock: float = tx.value(sql.queue_clock, queue=wish.queue) or 0.0
@@ -91,11 +96,9 @@ def pick(tx: Tx, wish: Wish, slots: int) -> Pick:
 
 def charge(tx: Tx, picked: Pick) -> None:
     """The jobs of a pick have been started: their tenants' times go on."""
-    line = picked.line
-    if line is None or not picked.jobs:
+    turns = picked.turns if picked.line is None else _turns_of(picked, picked.line)
+    if turns is None or not turns.order:
         return
-    turns = take_turns(line.tenants, line.clock, len(picked.jobs), line.most)
-    assert list(turns.order) == [job.tenant for job in picked.jobs]
     starts = Counter(turns.order)
     tx.run_many(
         sql.charge_tenant,
@@ -107,10 +110,17 @@ def charge(tx: Tx, picked: Pick) -> None:
     tx.run(sql.set_queue_clock, queue=picked.queue, virtual_time=turns.clock)
 
 
+def _turns_of(picked: Pick, line: Line) -> Turns:
+    turns = take_turns(line.tenants, line.clock, len(picked.jobs), line.most)
+    assert list(turns.order) == [job.tenant for job in picked.jobs]
+    return turns
+
+
 def let_rest(tx: Tx, picked: Pick) -> None:
     """Tenants that turned out to have nothing left wait for no turn."""
-    if picked.line is not None:
-        tx.run_many(sql.let_tenant_rest, [{"queue": picked.queue, "tenant": name} for name in picked.line.most])
+    spent = picked.spent if picked.line is None else picked.line.most
+    if spent:
+        tx.run_many(sql.let_tenant_rest, [{"queue": picked.queue, "tenant": name} for name in spent])
 
 
 def _fair(tx: Tx, wish: Wish, slots: int, first: list[TenantRow], clock: float) -> Pick:
@@ -133,7 +143,7 @@ def _fair(tx: Tx, wish: Wish, slots: int, first: list[TenantRow], clock: float) 
                     most[name] = len(jobs)
         elif len(page) >= slots and len(rows) - len(most) < slots:
             # Some have too few jobs, so those further back in the line come in.
-            page = _next_tenants(tx, wish, rows[-1], slots)
+            page = next_tenants(tx, wish, rows[-1], slots)
             rows += page
             if not page:
                 break
@@ -144,7 +154,8 @@ def _fair(tx: Tx, wish: Wish, slots: int, first: list[TenantRow], clock: float) 
     return Pick(wish.queue, jobs, Line(tenants, clock, most))
 
 
-def _next_tenants(tx: Tx, wish: Wish, after: TenantRow | None, limit: int) -> list[TenantRow]:
+def next_tenants(tx: Tx, wish: Wish, after: TenantRow | None, limit: int) -> list[TenantRow]:
+    """Those who wait for a turn, the least virtual time first, from behind one of them on."""
     return tx.all(
         sql.waiting_tenants,
         TenantRow,
@@ -157,9 +168,9 @@ def _next_tenants(tx: Tx, wish: Wish, after: TenantRow | None, limit: int) -> li
 
 def _heads(tx: Tx, wish: Wish, tenant: str, limit: int) -> list[Candidate]:
     """The first jobs of one tenant over the lanes that are open, in their common order."""
-    if wish.open_lanes == PLAIN:
+    if wish.lanes == (PLAIN,):
         return _of_lane(tx, wish, tenant, PLAIN, limit)
-    found = [job for lane in _lanes(wish) for job in _of_lane(tx, wish, tenant, lane, limit)]
+    found = [job for lane in wish.lanes for job in _of_lane(tx, wish, tenant, lane, limit)]
     return sorted(found, key=_order)[:limit]
 
 
@@ -178,7 +189,7 @@ def _heads_of(tx: Tx, wish: Wish, tenants: Collection[str], limit: int) -> dict[
         return {name: _heads(tx, wish, name, limit)}
     found: dict[str, list[Candidate]] = {name: [] for name in tenants}
     line: dict[str, object] = {"queue": wish.queue, "tenants": _json(tenants), "slots": limit, "now": wish.now}
-    for lane in _lanes(wish):
+    for lane in wish.lanes:
         if wish.tasks == (COMMAND,):
             jobs = tx.all(sql.claimable_commands_fair, Candidate, lane=lane, **line)
         else:
@@ -186,10 +197,6 @@ def _heads_of(tx: Tx, wish: Wish, tenants: Collection[str], limit: int) -> dict[
         for job in jobs:
             found[job.tenant].append(job)
     return {name: sorted(jobs, key=_order)[:limit] for name, jobs in found.items()}
-
-
-def _lanes(wish: Wish) -> list[int]:
-    return [lane for lane in range(PLAIN, wish.open_lanes + 1) if lane & wish.open_lanes == lane]
 
 
 Rank: TypeAlias = tuple[int, int, Millis, str]

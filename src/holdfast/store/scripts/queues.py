@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct, structs
 
+from holdfast.core.breaker import USUAL_FAILURES, USUAL_OPEN_MS, Breaker, has_opened
 from holdfast.core.errors import InvalidInput
 from holdfast.core.job import Millis
 from holdfast.core.queue import Overflow, QueueChanges, QueueClass, QueueSetting
@@ -14,11 +15,15 @@ from holdfast.core.rate import Rate, check_rate
 from holdfast.core.retry import RetryPolicy
 from holdfast.core.timing import FAR_FUTURE
 from holdfast.store.engine import Tx
+from holdfast.store.scripts.breakers import close_breaker, find_breaker, open_breakers
 from holdfast.store.statements import sql
 
 
 class Queue(Struct, frozen=True, kw_only=True):
-    """What is set for a queue; None stands for no limit, and for what its jobs say themselves."""
+    """What is set for a queue; None stands for no limit, and for what its jobs say themselves.
+
+    `tripped` is its breaker, while that is open or half-open.
+    """
 
     name: str
     concurrency: int | None = None
@@ -26,11 +31,14 @@ class Queue(Struct, frozen=True, kw_only=True):
     rate_window_ms: Millis | None = None
     max_length: int | None = None
     overflow: Overflow = Overflow.REJECT
-    queue_class: QueueClass = QueueClass.LIGHT
+    queue_class: QueueClass = QueueClass.NORMAL
     retry: RetryPolicy | None = None
     timeout_ms: Millis | None = None
+    breaker: int = USUAL_FAILURES
+    breaker_for_ms: Millis = USUAL_OPEN_MS
     paused_at: Millis | None = None
     pause_reason: str | None = None
+    tripped: Breaker | None = None
 
     @property
     def rate(self) -> Rate | None:
@@ -52,6 +60,8 @@ class QueueRow(Struct, frozen=True):
     queue_class: str
     retry: str | None
     timeout_ms: Millis | None
+    breaker: int
+    breaker_for_ms: Millis
     paused_at: Millis | None
     pause_reason: str | None
 
@@ -67,6 +77,8 @@ class QueueRow(Struct, frozen=True):
             queue_class=QueueClass(self.queue_class),
             retry=policy_in(self.retry),
             timeout_ms=self.timeout_ms,
+            breaker=self.breaker,
+            breaker_for_ms=self.breaker_for_ms,
             paused_at=self.paused_at,
             pause_reason=self.pause_reason,
         )
@@ -87,11 +99,15 @@ def set_queue(tx: Tx, name: str, changes: QueueChanges) -> Queue:
         queue_class=settings.queue_class,
         retry=None if settings.retry is None else msgspec.json.encode(settings.retry).decode(),
         timeout_ms=settings.timeout_ms,
+        breaker=settings.breaker,
+        breaker_for_ms=settings.breaker_for_ms,
     )
     if before.rate is not None and settings.rate is None:
-        tx.run(sql.forget_starts, queue=name, since=FAR_FUTURE, horizon=FAR_FUTURE)
+        tx.run(sql.forget_starts, queue=name, since=FAR_FUTURE)
+    if not settings.breaker:
+        tx.run(sql.delete_breaker, queue=name)
     tx.changes.ready.add(name)
-    return settings
+    return find_queue(tx, name)
 
 
 def set_limit(tx: Tx, name: str, concurrency: int | None) -> None:
@@ -103,12 +119,20 @@ def set_limit(tx: Tx, name: str, concurrency: int | None) -> None:
 def find_queue(tx: Tx, name: str) -> Queue:
     """What is set for a queue; one that nobody has set anything for has the defaults."""
     found = tx.one(sql.list_queues, QueueRow, name=name)
-    return Queue(name=name) if found is None else found.to_queue()
+    queue = Queue(name=name) if found is None else found.to_queue()
+    return _with_breaker(queue, find_breaker(tx, name))
 
 
 def list_queues(tx: Tx) -> list[Queue]:
-    """Queues that have settings of their own."""
-    return [row.to_queue() for row in tx.all(sql.list_queues, QueueRow, name=None)]
+    """Queues that have settings of their own, and those whose breaker has opened."""
+    known = {row.name: row.to_queue() for row in tx.all(sql.list_queues, QueueRow, name=None)}
+    opened = open_breakers(tx)
+    names = sorted(known.keys() | opened.keys())
+    return [_with_breaker(known.get(name, Queue(name=name)), opened.get(name)) for name in names]
+
+
+def _with_breaker(queue: Queue, breaker: Breaker | None) -> Queue:
+    return structs.replace(queue, tripped=breaker) if has_opened(breaker) else queue
 
 
 def pause(tx: Tx, name: str, reason: str | None, now: Millis) -> None:
@@ -116,8 +140,9 @@ def pause(tx: Tx, name: str, reason: str | None, now: Millis) -> None:
     tx.run(sql.pause_queue, name=name, paused_at=now, reason=reason)
 
 
-def resume(tx: Tx, name: str) -> None:
-    """Start jobs of a queue again."""
+def resume(tx: Tx, name: str, now: Millis) -> None:
+    """Start jobs of a queue again, also if its breaker was open."""
+    close_breaker(tx, name, now)
     tx.run(sql.pause_queue, name=name, paused_at=None, reason=None)
     tx.changes.ready.add(name)
 
@@ -131,6 +156,7 @@ def policy_in(text: str | None) -> RetryPolicy | None:
 _FIELDS: dict[QueueSetting, tuple[str, ...]] = {
     QueueSetting.RATE: ("rate_limit", "rate_window_ms"),
     QueueSetting.TIMEOUT: ("timeout_ms",),
+    QueueSetting.BREAKER: ("breaker", "breaker_for_ms"),
 }
 _NONE = Queue(name="")
 

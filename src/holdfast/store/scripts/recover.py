@@ -6,6 +6,7 @@ from collections.abc import Collection
 
 from msgspec import Struct
 
+from holdfast.core.breaker import Sign
 from holdfast.core.job import Millis, RunId, SessionId
 from holdfast.core.recovery import CRASH_CODE, Death, after_death, is_suspect
 from holdfast.core.retry import Failure, FailureKind
@@ -21,6 +22,7 @@ from holdfast.core.settle import (
 )
 from holdfast.store.engine import Tx
 from holdfast.store.rows import OwnedRow, policy_of
+from holdfast.store.scripts.breakers import Ending, note_endings
 from holdfast.store.scripts.scopes import expire_of_session
 from holdfast.store.scripts.sessions import SessionRow
 from holdfast.store.scripts.settling import Decided, decide, write_settlements
@@ -56,11 +58,13 @@ def recover(
 
     `spared` are runs whose own processes are not gone yet: they stay open, and so does the session.
     """
-    tx.run(sql.note_runs_lost, id=session_id)
+    is_first = bool(tx.run(sql.note_runs_lost, id=session_id))
     session = tx.one(sql.session_of_id, SessionRow, id=session_id)
     if session is None:
         return Recovered(0, more=False)
     death = how_it_died(session, rebooted)
+    if is_first and death is Death.CRASH:
+        _note_crash(tx, session, now)
     held = tx.all(sql.running_jobs_of_session, OwnedRow, session_id=session_id, limit=limit + len(spared))
     jobs = [job for job in held if job.open_run_id not in spared][:limit]
     decided = [_judge(tx, job, death, session.runs_lost or 1, now) for job in jobs]
@@ -80,6 +84,17 @@ def how_it_died(session: SessionRow, rebooted: bool) -> Death:
     if session.stop_requested_at is not None:
         return Death.ORDERLY
     return Death.REBOOT if rebooted else Death.CRASH
+
+
+def _note_crash(tx: Tx, session: SessionRow, now: Millis) -> None:
+    """However many runs a process takes with it, and however many steps it takes to settle them, it died once."""
+    about = {"session_id": session.id, "node": session.node, "pid": str(session.pid)}
+    failure = Failure(FailureKind.INFRA, CRASH_CODE, "a worker died")
+    endings = [
+        Ending(row["queue"], row["probe"], Sign.INFRA, failure, about | {"runs": str(row["runs"])})
+        for row in tx.rows(sql.queues_of_session, session_id=session.id)
+    ]
+    note_endings(tx, endings, now)
 
 
 def _judge(tx: Tx, job: OwnedRow, death: Death, company: int, now: Millis) -> Decided:

@@ -50,6 +50,7 @@ def made_anew(tx: Tx, job: JobRow, **more: Any) -> NewJob:
         timeout_ms=job.timeout_ms,
         policy=policy_of(job),
         tag=job.user_tag,
+        tokens=job.tokens,
         trace_id=job.trace_id,
         trigger=msgspec.json.encode({"kind": "retry", "job_id": job.id}).decode(),
         **more,

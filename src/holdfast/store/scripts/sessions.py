@@ -9,6 +9,7 @@ from holdfast.core.job import Millis, SessionId
 from holdfast.core.requests import QueueSlots
 from holdfast.store.engine import Tx, urgent
 from holdfast.store.scripts.scopes import expire_of_session
+from holdfast.store.scripts.tokens import TokenSetting, note_tokens
 from holdfast.store.statements import sql
 
 
@@ -21,6 +22,7 @@ class NewSession(Struct, frozen=True):
     boot_id: str
     pid: int
     lock_path: str | None
+    tokens: TokenSetting | None = None
 
 
 class SessionRow(Struct, frozen=True):
@@ -41,7 +43,8 @@ class SessionRow(Struct, frozen=True):
 class Offer(Struct, frozen=True):
     """What the worker of a session offers to run: `slots` jobs at once.
 
-    `queue_slots` says how many of them each queue has; without it, every queue may take all of them.
+    `queue_slots` says how many of them each queue has; without it, every queue may take all of them. `wild_tasks` are
+    those that it takes from queues that it does not name; None: all of them.
     """
 
     worker_id: str
@@ -50,22 +53,34 @@ class Offer(Struct, frozen=True):
     queues: tuple[str, ...]
     slots: int
     queue_slots: tuple[QueueSlots, ...] = ()
+    wild_tasks: tuple[str, ...] | None = None
 
 
 def open_session(tx: Tx, session: NewSession, offer: Offer | None, now: Millis) -> None:
     """Write down that a process begins to claim. Its lock is held before this is stored."""
-    tx.run(sql.insert_session, now=now, **msgspec.structs.asdict(session))
+    row = msgspec.structs.asdict(session)
+    del row["tokens"]
+    tx.run(sql.insert_session, now=now, **row)
+    if session.tokens is not None:
+        note_tokens(tx, session.node, session.tokens, session.kind == "daemon", now)
     if offer is not None:
         tx.run(
             sql.insert_worker,
             id=offer.worker_id,
             session_id=session.id,
             name=offer.name,
-            tasks=msgspec.json.encode(offer.tasks).decode(),
+            tasks=msgspec.json.encode(_tasks(offer)).decode(),
             queues=msgspec.json.encode(_queues(offer)).decode(),
             slots=offer.slots,
             now=now,
         )
+
+
+def _tasks(offer: Offer) -> tuple[str, ...] | dict[str, bool]:
+    """Their names; or whether each is taken from queues that are not named, where the worker says so."""
+    if offer.wild_tasks is None:
+        return offer.tasks
+    return {task: task in offer.wild_tasks for task in offer.tasks}
 
 
 def _queues(offer: Offer) -> tuple[str, ...] | dict[str, int]:

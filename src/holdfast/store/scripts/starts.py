@@ -49,7 +49,8 @@ def note_starts(tx: Tx, allowed: Allowance, count: int, now: Millis) -> None:
     moment = moment_of(allowed.starts.latest_at, now)
     total = allowed.starts.total + count
     since = moment - allowed.rate.window_ms
-    tx.run(sql.forget_starts, queue=allowed.queue, since=since, horizon=horizon(allowed.rate, now))
+    tx.run(sql.forget_starts, queue=allowed.queue, since=since)
+    tx.run(sql.forget_wrong_starts, queue=allowed.queue, horizon=horizon(allowed.rate, now))
     tx.run(sql.note_starts, queue=allowed.queue, started_at=moment, starts=count, total=total)
     starts = Starts(moment, total, allowed.starts.before)
     if not free_starts(allowed.rate, starts):

@@ -50,7 +50,7 @@ def stats(tx: Tx, now: Millis) -> Stats:
         in_all[state] = in_all.get(state, 0) + count.jobs
     settings = {queue.name: queue for queue in list_queues(tx)}
     ready = [name for name, jobs in by_queue.items() if jobs.get(StateName.QUEUED)][:MOST_QUEUES]
-    since = {name: _ready_since(tx, name) for name in ready}
+    since = {name: ready_since(tx, name) for name in ready}
     queues = []
     for name in sorted(by_queue.keys() | settings.keys()):
         own = structs.asdict(settings.get(name) or Queue(name=name))
@@ -70,7 +70,7 @@ def stats(tx: Tx, now: Millis) -> Stats:
     )
 
 
-def _ready_since(tx: Tx, queue: str) -> Millis | None:
+def ready_since(tx: Tx, queue: str) -> Millis | None:
     """Since when the next job of a queue has been ready, as far as its first tenants tell."""
     names = {DEFAULT_TENANT, *(row["tenant"] for row in tx.rows(sql.first_tenants, queue=queue, limit=MOST_TENANTS))}
     found = (tx.value(sql.ready_since, queue=queue, tenant=name) for name in sorted(names))

@@ -12,6 +12,7 @@ from holdfast.core.job import JobId, Millis
 from holdfast.core.requests import Dependency, Enqueued, NewJob
 from holdfast.core.retry import RetryPolicy
 from holdfast.core.subject import tenant_of
+from holdfast.core.tokens import Tokens
 from holdfast.store.engine import Tx
 from holdfast.store.rows import JobRow
 from holdfast.store.scripts.enqueue import enqueue
@@ -33,6 +34,7 @@ class JobOptions(Struct, frozen=True, kw_only=True, omit_defaults=True):
     tag: str | None = None
     wait_for_idle: bool | None = None
     require_charging: bool | None = None
+    tokens: Tokens | None = None
     wait_for_event: str | None = None
     event_attributes: dict[str, str] | None = None
 

@@ -6,12 +6,13 @@ from collections import defaultdict
 
 from msgspec import Struct
 
-from holdfast.core.fairness import ACTIVE_MS, weight_now
+from holdfast.core.fairness import ACTIVE_MS, FADING_MS, weight_now
 from holdfast.core.job import Millis
 from holdfast.store.engine import Tx
 from holdfast.store.statements import sql
 
 EVERYWHERE = ""
+MOST_KEPT = 1_000  # of so many, those at rest can still be looked at
 
 
 class TenantRow(Struct, frozen=True):
@@ -79,3 +80,13 @@ def note_activity(tx: Tx, tenant: str, now: Millis, for_ms: Millis = ACTIVE_MS) 
     tx.run(sql.put_activity, tenant=tenant, active_until=until)
     tx.run(sql.set_activity, tenant=tenant, active_until=until)
     return until
+
+
+def forget_tenants(tx: Tx, now: Millis, limit: int, kept: int = MOST_KEPT) -> int:
+    """Remove tenants at rest of whom nothing has to be remembered, where there are very many; how many."""
+    too_many = int(tx.value(sql.count_tenants)) - kept
+    if too_many <= 0:
+        return 0
+    # Those whose jobs ended without being started are still said to wait.
+    tx.run_many(sql.let_tenant_rest, tx.rows(sql.tenants_said_to_wait, limit=limit))
+    return tx.run(sql.forget_tenants, faded=now - FADING_MS, limit=min(limit, too_many))

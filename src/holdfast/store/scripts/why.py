@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
-import msgspec
-from msgspec import Struct
+from collections.abc import Mapping
+from functools import partial
 
+import msgspec
+from msgspec import Struct, structs
+
+from holdfast.core.breaker import Breaker, has_opened
 from holdfast.core.event import EVENT
-from holdfast.core.gates import Closed, Place, Reserved, Verdict, World, look
+from holdfast.core.gates import Closed, Verdict, look
 from holdfast.core.job import Job, JobId, Millis, StateName
+from holdfast.core.machine import NOT_YET
+from holdfast.core.pressure import Holds, is_held, is_paced, slows
+from holdfast.core.queue import QueueClass
 from holdfast.core.rate import Rate
-from holdfast.core.requests import ANY_QUEUE
+from holdfast.core.world import Place, Reserved, TokenPlace, World
 from holdfast.store.engine import Tx
+from holdfast.store.scripts.breakers import find_breaker
+from holdfast.store.scripts.claim import may_start
 from holdfast.store.scripts.look import find_last
-from holdfast.store.scripts.machines import list_machines
+from holdfast.store.scripts.machines import Machine, list_machines
+from holdfast.store.scripts.offers import OfferRow, claimers_of
+from holdfast.store.scripts.pressed import class_of
+from holdfast.store.scripts.room import claimer
 from holdfast.store.scripts.scopes import Reservation, find_reservation, overlap
+from holdfast.store.scripts.sharing import kept_room
 from holdfast.store.scripts.starts import Allowance, allowance
+from holdfast.store.scripts.turns import find_turn
 from holdfast.store.statements import sql
 
 
@@ -35,28 +49,11 @@ class Why(Struct, frozen=True):
         """The gates that hold it."""
         return [gate for gate in self.gates if isinstance(gate, Closed)]
 
-    @property
-    def slots_say(self) -> str:
-        """How it stands with the slots that could take it, in words."""
-        if self.free_slots:
-            return (
-                f"{self.free_slots} of {self.slots} that could take it {'is' if self.free_slots == 1 else 'are'} free"
-            )
-        match self.slots:
-            case 0:
-                return "none could take it now"
-            case 1:
-                return "the only slot that could take it is busy"
-            case many:
-                return f"all {many} slots that could take it are busy"
-
     def __str__(self) -> str:
         if not self.gates:
             return f"job {self.job_id} does not wait: it is {self.state}"
         held = [f"{gate.reason} ({gate.now}); needs {gate.needs}" for gate in self.closed]
-        if not held:
-            held = ["it is about to run" if self.free_slots else f"no gate holds it, but {self.slots_say}"]
-        return f"job {self.job_id} is {self.state}: " + "; ".join(held)
+        return f"job {self.job_id} is {self.state}: " + ("; ".join(held) or "it is about to run")
 
 
 class Facts(Struct, frozen=True):
@@ -70,6 +67,7 @@ class Facts(Struct, frozen=True):
     running: int
     busy_with: JobId | None
     is_suspect: int
+    is_probing: int | None
     reservation: str | None
     ran_out: str | None
 
@@ -86,70 +84,32 @@ class OpenCondition(Struct, frozen=True):
         return self.key == EVENT or self.key.startswith(f"{EVENT}.")
 
 
-class OfferRow(Struct, frozen=True):
-    """A living worker."""
-
-    session_id: str
-    node: str
-    tasks: str
-    queues: str
-    slots: int
-    running: int
-    runs_alone: JobId | None
-
-    def offers(self, task: str) -> bool:
-        """Whether it would take a job of this task from some queue."""
-        return task in msgspec.json.decode(self.tasks)
-
-    def serves(self, job: Job) -> bool:
-        """Whether it would take a job of this task from this queue."""
-        queues = msgspec.json.decode(self.queues)
-        return self.offers(job.task) and (job.queue in queues or ANY_QUEUE in queues)
-
-    def lane(self, tx: Tx, queue: str) -> Lane:
-        """The slots that a job of this queue would take one of."""
-        queues = msgspec.json.decode(self.queues)
-        if not isinstance(queues, dict):
-            return Lane(self.slots, self.running)
-        # Every queue that is not named shares the slots of `*`.
-        name = queue if queue in queues else ANY_QUEUE
-        by_queue = tx.all(sql.running_by_queue, RunningInQueue, session_id=self.session_id)
-        busy = sum(row.running for row in by_queue if (row.queue if row.queue in queues else ANY_QUEUE) == name)
-        return Lane(queues[name], busy)
-
-
-class Lane(Struct, frozen=True):
-    """Slots of a worker that jobs of one queue, or of some, share."""
-
-    slots: int
-    busy: int
-
-
-class RunningInQueue(Struct, frozen=True):
-    """A row of `running_by_queue`."""
-
-    queue: str
-    running: int
-
-
 def why(tx: Tx, job_id: JobId, now: Millis) -> Why:
     """What holds a job back; in a retry chain, the last link."""
     job = find_last(tx, job_id)
     facts = tx.one(sql.why_facts, Facts, id=job.id)
     assert facts is not None
-    everybody = [offer for offer in tx.all(sql.offers, OfferRow) if offer.offers(job.task)]
-    offers = [offer for offer in everybody if offer.serves(job)]
+    everybody = [offer for offer in claimers_of(tx, job) if offer.offers(job.task)]
+    offers = [offer for offer in everybody if offer.serves(job.queue, job.task)]
+    machines = {machine.node: machine for machine in list_machines(tx)}
+    queue_class = class_of(tx, job.queue)
+    places = _places(machines, job, queue_class, offers)
+    nodes = {place.node for place in places if place.suits(job)}
+    # Those on machines that suit it; if none does, a gate of the machine says so.
+    able = [offer for offer in offers if offer.node in nodes] or offers
     conditions = tx.all(sql.open_conditions_of_job, OpenCondition, job_id=job.id)
     allowed = _allowance(tx, job, facts, now)
     world = World(
         now=now,
         waits_for=tuple(row.key.partition(":")[2] for row in conditions if not row.is_of_event),
         event_attributes=_event_attributes(conditions),
-        places=_places(tx, job, offers),
+        places=places,
         paused_at=facts.paused_at,
         pause_reason=facts.pause_reason,
         reserved=_reserved(tx, facts.reservation),
         ran_out=None if facts.reservation is not None else _reserved(tx, facts.ran_out),
+        breaker=_opened(find_breaker(tx, job.queue)),
+        is_probing=bool(facts.is_probing),
         concurrency=facts.concurrency,
         running=facts.running,
         rate=None if allowed is None else allowed.rate,
@@ -158,17 +118,26 @@ def why(tx: Tx, job_id: JobId, now: Millis) -> Why:
         is_offered=bool(offers),
         offered_on=() if offers else _queues_of(everybody),
         busy_with=facts.busy_with,
-        must_run_alone=bool(facts.is_suspect) and all(offer.running for offer in offers),
-        kept_for=offers[0].runs_alone if offers and all(offer.runs_alone for offer in offers) else None,
+        must_run_alone=bool(facts.is_suspect) and all(offer.running for offer in able),
+        kept_for=able[0].runs_alone if able and all(offer.runs_alone for offer in able) else None,
+        pulls_at=_pulls_at(machines, job, queue_class, able, now),
+        token_places=_token_places(tx, job, machines, able, now),
     )
-    lanes = [offer.lane(tx, job.queue) for offer in offers if offer.runs_alone is None]
-    free = sum(max(0, lane.slots - lane.busy) for lane in lanes)
-    return Why(job.id, job.state.name, look(job, world), free, sum(lane.slots for lane in lanes))
+    rooms = [offer.room_for(tx, job) for offer in able if offer.runs_alone is None]
+    gates = look(job, world)
+    if gates and not any(isinstance(gate, Closed) for gate in gates):
+        gates = look(job, structs.replace(world, turn=find_turn(tx, job, rooms, now)))
+    slots, free_slots = sum(room.slots for room in rooms), sum(room.free for room in rooms)
+    return Why(job.id, job.state.name, gates, free_slots, slots)
 
 
 def _queues_of(offers: list[OfferRow]) -> tuple[str, ...]:
     """The queues that these serve."""
     return tuple(sorted({queue for offer in offers for queue in msgspec.json.decode(offer.queues)}))
+
+
+def _opened(breaker: Breaker | None) -> Breaker | None:
+    return breaker if has_opened(breaker) else None
 
 
 def _allowance(tx: Tx, job: Job, facts: Facts, now: Millis) -> Allowance | None:
@@ -182,16 +151,65 @@ def _event_attributes(conditions: list[OpenCondition]) -> dict[str, str] | None:
     return {row.key.removeprefix(f"{EVENT}."): row.value for row in rows if row.key != EVENT} if rows else None
 
 
-def _places(tx: Tx, job: Job, offers: list[OfferRow]) -> tuple[Place, ...]:
+def _places(
+    machines: Mapping[str, Machine], job: Job, queue_class: QueueClass, offers: list[OfferRow]
+) -> tuple[Place, ...]:
     """The machines whose workers would take it; all of them, if there is no such worker."""
-    if not (job.wait_for_idle or job.require_charging):
-        return ()
-    machines, nodes = list_machines(tx), {offer.node for offer in offers}
-    return tuple(
-        Place(machine.node, machine.is_idle, machine.is_charging, machine.idle, machine.charging)
-        for machine in machines
+    nodes = {offer.node for offer in offers}
+    places = [
+        Place(
+            machine.node,
+            machine.is_idle,
+            machine.is_charging,
+            machine.idle,
+            machine.charging,
+            is_held(machine.holds, job.queue, queue_class),
+            "; ".join(one.says for one in machine.pressure if slows(one)),
+        )
+        for machine in machines.values()
         if not nodes or machine.node in nodes
-    )
+    ]
+    if not (job.wait_for_idle or job.require_charging):
+        # A machine that nobody looks at holds nothing back.
+        places += [Place(node, False, False, NOT_YET, NOT_YET) for node in sorted(nodes - machines.keys())]
+    return tuple(places)
+
+
+def _pulls_at(
+    machines: Mapping[str, Machine], job: Job, queue_class: QueueClass, offers: list[OfferRow], now: Millis
+) -> Millis | None:
+    """When the first of these workers pulls again, if none of them does now."""
+    if not is_held(Holds.ALL_BUT_LIGHT, job.queue, queue_class):
+        return None
+    moments = []
+    for offer in offers:
+        machine = machines.get(offer.node)
+        if machine is None or not is_paced(machine.pull_interval_ms, offer.pulls_at, now):
+            return None
+        moments.append(offer.pulls_at or now)
+    return min(moments, default=None)
+
+
+def _token_places(
+    tx: Tx, job: Job, machines: Mapping[str, Machine], offers: list[OfferRow], now: Millis
+) -> tuple[TokenPlace, ...]:
+    """What the machines of these workers have of what it needs, and what is kept there for others."""
+    if not job.tokens:
+        return ()
+    places = []
+    for node, offer in {offer.node: offer for offer in reversed(offers)}.items():
+        found = claimer(tx, offer.session_id)
+        holds = machines[node].holds if node in machines else 0
+        kept = kept_room(tx, found, partial(_starts, tx, holds, now), now)
+        if kept is None or kept.job.id == job.id:
+            places.append(TokenPlace(node, found.capacity, found.in_use))
+        else:
+            places.append(TokenPlace(node, found.capacity, found.in_use, kept.needs, kept.job.id))
+    return tuple(places)
+
+
+def _starts(tx: Tx, holds: int, now: Millis, queue: str) -> bool:
+    return may_start(tx, queue, holds, now)
 
 
 def _reserved(tx: Tx, reservation_id: str | None) -> Reserved | None:

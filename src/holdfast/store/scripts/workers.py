@@ -54,6 +54,6 @@ def list_workers(tx: Tx) -> list[Worker]:
 def _worker(row: WorkerRow) -> Worker:
     fields = msgspec.structs.asdict(row)
     for name in ("tasks", "queues"):
-        # Queues have their slots beside them, if the worker told them: their names are what is shown.
+        # Queues have their slots beside them, if the worker told them, and tasks where they are taken: names are shown.
         fields[name] = list(msgspec.json.decode(fields[name]))
     return Worker(**fields)

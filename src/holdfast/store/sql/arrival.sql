@@ -1,10 +1,19 @@
 -- Where a new job comes to stand: the last place of its tenant in its queue at its priority, over all lanes, and what
--- the queue says of new jobs.
+-- the queue says of new jobs. `refused_by` is a machine that has no room for any.
+WITH RECURSIVE lanes (lane) AS (
+  SELECT CAST(0 AS BIGINT)
+  UNION ALL
+  SELECT (
+    SELECT min(gated.lane) FROM jobs AS gated
+    WHERE gated.state = 'QUEUED' AND gated.lane > 0 AND gated.queue = :queue AND gated.lane > lanes.lane)
+  FROM lanes WHERE lanes.lane IS NOT NULL
+)
 SELECT
   (SELECT max((
      SELECT max(position) FROM jobs
      WHERE state = 'QUEUED' AND queue = :queue AND jobs.lane = lanes.lane AND tenant = :tenant
        AND priority = :priority))
-   FROM (SELECT 0 AS lane UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3) AS lanes) AS position,
-  q.max_length, q.overflow, q.retry, q.timeout_ms
+   FROM lanes) AS position,
+  q.max_length, q.overflow, q.retry, q.timeout_ms,
+  (SELECT node FROM machines WHERE refuses_until > :now ORDER BY refuses_until DESC LIMIT 1) AS refused_by
 FROM (SELECT 1 AS one) AS asked LEFT JOIN queues AS q ON q.name = :queue

@@ -12,4 +12,3 @@ WHERE state = 'QUEUED' AND queue = :queue AND lane = :lane AND tenant = :tenant 
       AND busy.subject_key IS NOT NULL))
 ORDER BY priority DESC, position, created_at, id
 LIMIT :slots
-FOR UPDATE SKIP LOCKED

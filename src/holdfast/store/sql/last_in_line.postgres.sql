@@ -1,7 +1,15 @@
 -- Ready jobs that have never run, those of the lowest priority and at the end of their line first, of each tenant.
+WITH RECURSIVE lanes (lane) AS (
+  SELECT CAST(0 AS BIGINT)
+  UNION ALL
+  SELECT (
+    SELECT min(gated.lane) FROM jobs AS gated
+    WHERE gated.state = 'QUEUED' AND gated.lane > 0 AND gated.queue = :queue AND gated.lane > lanes.lane)
+  FROM lanes WHERE lanes.lane IS NOT NULL
+)
 SELECT victims.*
 FROM (SELECT json_array_elements_text(CAST(:tenants AS json)) AS name) AS t,
-  (SELECT 0 AS lane UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3) AS lanes,
+  lanes,
   LATERAL (
     SELECT id, priority, number FROM jobs
     WHERE state = 'QUEUED' AND queue = :queue AND jobs.lane = lanes.lane AND tenant = t.name AND priority < :below

@@ -6,6 +6,7 @@ FROM (
     max(number) AS newest
   FROM dead_letters
   WHERE closed_at IS NULL AND fingerprint >= :first AND fingerprint <= :last
+    AND (:poison = 0 OR EXISTS (SELECT 1 FROM jobs WHERE id = dead_letters.job_id AND error_code = 'ERR_POISON'))
   GROUP BY fingerprint
   HAVING max(failed_at) < :below_moment OR (max(failed_at) = :below_moment AND fingerprint < :below_fingerprint)
   ORDER BY last_seen DESC, fingerprint DESC LIMIT :limit

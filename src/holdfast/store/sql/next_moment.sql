@@ -13,5 +13,9 @@ SELECT min(moment) FROM (
   UNION ALL
   SELECT min(opens_at) FROM queues WHERE opens_at IS NOT NULL
   UNION ALL
+  SELECT min(half_opens_at) FROM queue_breakers WHERE half_opens_at IS NOT NULL AND is_half_open = 0
+  UNION ALL
+  SELECT min(pulls_at) FROM sessions WHERE pulls_at IS NOT NULL
+  UNION ALL
   SELECT CASE WHEN EXISTS (SELECT 1 FROM events WHERE is_spreading = 1) THEN 0 END
 ) AS moments

@@ -2,6 +2,7 @@
 SELECT w.id, w.session_id, s.node, w.name, w.tasks, w.queues, w.slots,
   (SELECT count(*) FROM jobs WHERE jobs.state = 'RUNNING' AND jobs.session_id = w.session_id) AS running,
   (SELECT jobs.id FROM jobs
-   WHERE jobs.state = 'RUNNING' AND jobs.session_id = w.session_id AND jobs.is_suspect = 1 LIMIT 1) AS runs_alone
+   WHERE jobs.state = 'RUNNING' AND jobs.session_id = w.session_id AND jobs.is_suspect = 1 LIMIT 1) AS runs_alone,
+  s.pulls_at
 FROM workers AS w JOIN sessions AS s ON s.id = w.session_id
 WHERE s.status = 'running' AND s.stop_requested_at IS NULL ORDER BY w.connected_at

@@ -6,6 +6,8 @@ SELECT
    WHERE busy.state = 'RUNNING' AND busy.job_type = j.job_type AND busy.subject_key = j.subject_key
      AND busy.subject_key IS NOT NULL) AS busy_with,
   j.is_suspect,
+  (SELECT 1 FROM queue_breakers AS b CROSS JOIN jobs AS p
+   WHERE b.queue = j.queue AND p.id = b.probe AND p.state = 'RUNNING') AS is_probing,
   (SELECT r.id FROM direct_reservations AS r
    WHERE r.status = 'ACTIVE' AND r.scope IN ('*', j.queue) ORDER BY r.reserved_at LIMIT 1) AS reservation,
   -- Its time is over, but whoever made it still lives and has not given it back.

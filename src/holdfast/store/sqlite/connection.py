@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any, TypeVar
@@ -27,6 +28,8 @@ def connect(path: str, *, writable: bool, durability: str, vfs: str | None = Non
         connection.set_busy_timeout(WRITER_BUSY_MS if writable else READER_BUSY_MS)
         connection.pragma("cache_size", PAGES_IN_MEMORY)
         connection.pragma("temp_store", "memory")
+        # Plans that may look at the values would be made anew at every call, which costs more than the call itself.
+        connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         if writable:
             connection.pragma("foreign_keys", True)
             connection.pragma("synchronous", "FULL" if durability == "full" else "NORMAL")
@@ -39,6 +42,15 @@ def connect(path: str, *, writable: bool, durability: str, vfs: str | None = Non
         connection.close(True)
         raise
     return connection
+
+
+def identity(path: str) -> tuple[int, int] | None:
+    """Which file it is that has this name."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def let_go(connection: apsw.Connection) -> None:

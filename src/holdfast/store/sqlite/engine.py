@@ -17,7 +17,7 @@ from holdfast.core.errors import StoreUnavailable
 from holdfast.store import migrate
 from holdfast.store.engine import AwaitableCalls, Changes, Ids, Listener, announce, new_uuid
 from holdfast.store.forks import forget_after_fork, occupancy
-from holdfast.store.sqlite.connection import SqliteTx, connect, let_go
+from holdfast.store.sqlite.connection import SqliteTx, connect, identity, let_go
 from holdfast.store.sqlite.faults import DATABASE_ERRORS, translate
 from holdfast.store.sqlite.turnstile import Turnstile
 from holdfast.store.sqlite.writer import Letter, Writer
@@ -59,6 +59,7 @@ class SqliteEngine(AwaitableCalls):
         self._files = files
         self._listeners: list[Listener] = []
         self._is_stranded = False
+        self._file: tuple[int, int] | None = None
         self._start_fresh()
         forget_after_fork(self)
 
@@ -121,10 +122,7 @@ class SqliteEngine(AwaitableCalls):
             if writer is not None:
                 writer.close()
             with occupancy:
-                idle, self._idle_readers = self._idle_readers, []
-                for connection in idle:
-                    with suppress(apsw.Error):
-                        connection.close(True)
+                self._close_readers()
             if self._turnstile is not None:
                 self._turnstile.close()
                 self._turnstile = None
@@ -137,6 +135,7 @@ class SqliteEngine(AwaitableCalls):
             for connection in inherited:
                 let_go(connection)
         self._listeners = []
+        self._forget_troubles()
         self._start_fresh()
         return inherited
 
@@ -176,12 +175,14 @@ class SqliteEngine(AwaitableCalls):
                 self._prepare()
                 writer = Writer(
                     self.path,
-                    self._connect,
+                    self._connect_writer,
                     turnstile,
                     self._ids,
                     self._announce,
                     self._committed,
                     lambda: bool(self._listeners),
+                    self.troubles,
+                    self._now,
                 )
         except apsw.Error as error:
             turnstile.close()
@@ -196,6 +197,9 @@ class SqliteEngine(AwaitableCalls):
         """WAL and the newest schema, while nobody else writes."""
         connection = self._connect()
         try:
+            if not connection.pragma("page_count"):
+                # While there is nothing in it yet: later it takes a VACUUM.
+                connection.pragma("auto_vacuum", "INCREMENTAL")
             if connection.pragma("journal_mode") != "wal" and connection.pragma("journal_mode", "wal") != "wal":
                 raise StoreUnavailable(f"{self.path} cannot use a write-ahead log; put it on a local disk")
             migrate.sqlite(connection, self.path, self._now(), self._migrate_to)
@@ -204,6 +208,20 @@ class SqliteEngine(AwaitableCalls):
 
     def _connect(self) -> apsw.Connection:
         return connect(self.path, writable=True, durability=self._durability, vfs=self._vfs)
+
+    def _connect_writer(self) -> apsw.Connection:
+        # Where the writer needs a fresh connection, the file may have been replaced.
+        found = identity(self.path)
+        if found != self._file:
+            self._close_readers()
+            self._file = found
+        return self._connect()
+
+    def _close_readers(self) -> None:
+        idle, self._idle_readers = self._idle_readers, []
+        for connection in idle:
+            with suppress(apsw.Error):
+                connection.close(True)
 
     def _announce(self, changes: Changes) -> None:
         announce(changes, self._listeners)

@@ -14,6 +14,7 @@ from holdfast.core.errors import (
     StoreFull,
     StoreUnavailable,
 )
+from holdfast.store.trouble import Kind
 
 # Text that was damaged on the disk comes out of apsw as the second.
 DatabaseError: TypeAlias = apsw.Error | UnicodeDecodeError
@@ -38,6 +39,29 @@ def translate(error: DatabaseError, path: str) -> HoldfastError:
         case apsw.InterruptError():
             return StoreBusy(f"a query on {path} took too long and was stopped; narrow it or try again")
         case apsw.IOError():
-            return StoreError(f"the disk that holds {path} reports an error ({error}); nothing was written")
+            return StoreUnavailable(
+                f"the disk that holds {path} reports an error ({error}); nothing was written. Look after the disk"
+            )
+        case apsw.NoMemError():
+            return StoreError(f"there was no memory left to work on {path}; nothing was written. Try again")
         case _:
             return StoreError(f"the database {path} refused: {error}")
+
+
+def kind_of(error: BaseException) -> Kind | None:
+    """What is wrong with the store, if that is why something failed, and not what was asked of it."""
+    match error:
+        case apsw.FullError():
+            return Kind.FULL
+        case apsw.BusyError() | apsw.LockedError() | StoreBusy():
+            return Kind.BUSY
+        case apsw.CorruptError() | apsw.NotADBError():
+            return Kind.CORRUPT
+        case apsw.ReadOnlyError() | apsw.CantOpenError() | apsw.PermissionsError():
+            return Kind.READ_ONLY
+        case apsw.NoMemError() | MemoryError():
+            return Kind.MEMORY
+        case apsw.IOError():
+            return Kind.IO
+        case _:
+            return None

@@ -40,6 +40,16 @@ class Turnstile:
     ) -> None:
         fcntl.flock(self._turn, fcntl.LOCK_UN)
 
+    @property
+    def is_wanted(self) -> bool:
+        """Whether somebody waits for the turn, which is ours now."""
+        try:
+            fcntl.flock(self._gate, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        fcntl.flock(self._gate, fcntl.LOCK_UN)
+        return False
+
     def close(self) -> None:
         """Let go."""
         if self._is_open:

@@ -1,12 +1,11 @@
 """The writer: one thread that owns the only writing connection of this process.
 
-It takes the scripts that wait in its mailbox, runs each in a savepoint, commits once, and only then answers.
+It takes the scripts that wait in its mailbox, runs each in a savepoint, commits once, and only then answers. While the
+store cannot be written, it refuses them at once, and tries from time to time whether that is over.
 """
 
 from __future__ import annotations
 
-import logging
-import os
 import queue
 import threading
 import time
@@ -17,23 +16,18 @@ from typing import Any
 
 import apsw
 
-from holdfast.core.errors import OutcomeUnknown, StoreBusy, StoreError, StoreUnavailable
+from holdfast.core.errors import OutcomeUnknown, StoreError, StoreUnavailable
 from holdfast.store.engine import Changes, Ids
 from holdfast.store.forks import forget_after_fork, occupancy
 from holdfast.store.sqlite.connection import SqliteTx, let_go
-from holdfast.store.sqlite.faults import DATABASE_ERRORS, translate
+from holdfast.store.sqlite.faults import DATABASE_ERRORS, kind_of, translate
 from holdfast.store.sqlite.turnstile import Turnstile
+from holdfast.store.sqlite.writing import WritingConnection
 from holdfast.store.tally import Tally, Watcher
+from holdfast.store.trouble import LASTING, Kind, Troubles
 
 SLICE_S = 0.005
 FOREIGN_POLL_S = 0.025
-SURE_POLL_S = 0.5
-BUSY_TRIES = 25
-CHECKPOINT_PAGES = 2_000
-TRUNCATE_PAGES = 8_000
-PATIENT_PAGES = 16_000  # 64 MiB: worth waiting until the slowest reader is done
-
-log = logging.getLogger("holdfast.store")
 
 
 class Letter:
@@ -62,26 +56,22 @@ class Writer:
         announce: Callable[[Changes], None],
         committed: Watcher,
         is_heard: Callable[[], bool],
+        troubles: Troubles,
+        now: Callable[[], int],
     ) -> None:
         self._path = path
-        self._connect = connect
         self._turnstile = turnstile
         self._ids = ids
         self._announce = announce
         self._committed = committed
         self._is_heard = is_heard
+        self._troubles = troubles
+        self._now = now
         self._mailbox: queue.SimpleQueue[Letter | None] = queue.SimpleQueue()
         self._door = threading.Lock()
         self._is_closed = False
         self._has_work = True
-        self._connection: apsw.Connection | None = connect()
-        self._wal_pages = 0
-        self._checkpoint_at = CHECKPOINT_PAGES
-        self._data_version = 0
-        self._looked_at = 0.0
-        self._wal_path = f"{path}-wal"
-        self._wal_seen = (0, 0)
-        self._adopt(self._connection)
+        self._writing = WritingConnection(path, connect, turnstile)
         forget_after_fork(self)
         self._thread = threading.Thread(target=self._work, name="holdfast-writer", daemon=True)
         self._thread.start()
@@ -110,24 +100,40 @@ class Writer:
         SQLite keeps its locks for each process, not for each connection. As long as a copy is open, it believes that
         the child has the parent's locks, and lets the child's own connections work without any.
         """
-        if self._connection is not None and occupancy.is_empty:
-            let_go(self._connection)
-        return self._connection
+        inherited = (self._writing.connection, self._writing.anchor)
+        for connection in inherited:
+            if connection is not None and occupancy.is_empty:
+                let_go(connection)
+        return inherited
 
     def _work(self) -> None:
         while self._has_work:
             try:
-                first = self._mailbox.get(timeout=FOREIGN_POLL_S if self._is_heard() else None)
+                first = self._mailbox.get(timeout=self._patience())
             except queue.Empty:
-                if self._wal_has_moved():
+                self._try_if_due()
+                if self._is_heard() and self._writing.log_has_moved():
                     self._notice_foreign_commits()
                 continue
             if first is None:
                 self._has_work = False
             else:
-                self._run_batch(first)
+                self._serve(first)
         with occupancy:
-            self._reopen_later()
+            self._writing.close()
+
+    def _patience(self) -> float | None:
+        """How many seconds to wait for a letter before looking around."""
+        waits = (FOREIGN_POLL_S if self._is_heard() else None, self._troubles.try_in)
+        return min((wait for wait in waits if wait is not None), default=None)
+
+    def _serve(self, first: Letter) -> None:
+        self._try_if_due()
+        first.error = self._troubles.refusal()
+        if first.error is None:
+            self._run_batch(first)
+        else:
+            _answer(first)
 
     def _run_batch(self, first: Letter) -> None:
         """One transaction for all that waits, within a slice of time."""
@@ -136,173 +142,113 @@ class Writer:
         tally = Tally()
         took: float | None = None
         try:
-            with self._turnstile, occupancy:
-                began = time.monotonic()
-                try:
-                    changes = self._transact(letters, tally)
-                    took = time.monotonic() - began
-                except BaseException:
-                    self._abort()
+            try:
+                changes, took = self._attempt(letters, tally)
+            except apsw.Error as error:
+                if not self._may_pass(error):
                     raise
+                # Nothing of it is there, and what failed once may go well on a fresh connection.
+                tally = Tally()
+                changes, took = self._attempt(letters, tally)
         except BaseException as error:
             failure = self._failure_of_all(error)
             for letter in letters:
                 letter.error = letter.error or failure
+            self._find_out(error, failure)
         for letter in letters:
             _answer(letter)
         if took is not None:
             self._committed(took, tally)
-        self._checkpoint_if_long()
+        self._writing.checkpoint_if_long()
         if changes:
             self._announce(changes)
-        if self._is_heard() and time.monotonic() - self._looked_at > FOREIGN_POLL_S:
+        if self._is_heard() and time.monotonic() - self._writing.looked_at > FOREIGN_POLL_S:
             self._notice_foreign_commits()
 
+    def _attempt(self, letters: list[Letter], tally: Tally) -> tuple[Changes, float]:
+        """Run these letters and what else waits; what changed, and how many seconds it took."""
+        with self._turnstile, occupancy:
+            began = time.monotonic()
+            try:
+                return self._transact(letters, tally), time.monotonic() - began
+            except BaseException:
+                self._writing.abort()
+                raise
+
     def _transact(self, letters: list[Letter], tally: Tally) -> Changes:
-        connection = self._begin()
+        connection = self._writing.begin()
         tx = SqliteTx(connection, self._ids)
         until = time.monotonic() + SLICE_S
         changes = Changes()
-        letter: Letter | None = letters[0]
-        while letter is not None:
+        for letter in letters:  # It grows on the way.
             tx.changes, tx.tally = Changes(), Tally()
             self._run_one(connection, tx, letter)
             if letter.error is None:
                 changes.merge(tx.changes)
                 tally.merge(tx.tally)
-            if time.monotonic() >= until:
-                break
-            try:
-                letter = self._mailbox.get_nowait()
-            except queue.Empty:
-                break
+            if letter is letters[-1] and time.monotonic() < until:
+                self._take_one_more(letters)
+        self._writing.commit()
+        return changes
+
+    def _take_one_more(self, letters: list[Letter]) -> None:
+        with suppress(queue.Empty):
+            letter = self._mailbox.get_nowait()
             if letter is None:
                 self._has_work = False
             else:
                 letters.append(letter)
-        self._commit(connection)
-        return changes
-
-    def _begin(self) -> apsw.Connection:
-        if self._connection is None:
-            connection = self._connect()
-            self._adopt(connection)
-            self._connection = connection
-        for _ in range(BUSY_TRIES):
-            try:
-                self._connection.execute("BEGIN IMMEDIATE")
-                return self._connection
-            except apsw.BusyError:
-                continue
-        raise StoreBusy(
-            f"another program has kept {self._path} locked for {BUSY_TRIES * 0.2:.0f} s; close it or try again"
-        )
 
     def _run_one(self, connection: apsw.Connection, tx: SqliteTx, letter: Letter) -> None:
         connection.execute("SAVEPOINT script")
+        letter.error = None
         try:
             letter.result = letter.script(tx, *letter.args, **letter.kw)
             connection.execute("RELEASE script")
         except BaseException as error:
             letter.error = self._translated(error)
-            if not connection.in_transaction:
-                # Full, I/O error, out of memory: SQLite has thrown away the work of the others too.
+            if not connection.in_transaction or (isinstance(error, apsw.Error) and kind_of(error) in LASTING):
+                # SQLite has thrown away the work of the others too, or is in no state to go on with it.
                 raise
             connection.execute("ROLLBACK TO script")
             connection.execute("RELEASE script")
 
-    def _commit(self, connection: apsw.Connection) -> None:
-        try:
-            connection.execute("COMMIT")
-        except apsw.FullError:
-            # The mark that makes it count is written last, so it is certain that nothing will ever be seen of it.
-            self._reopen_later()
-            raise
-        except apsw.Error as error:
-            self._reopen_later()
-            raise OutcomeUnknown(
-                f"the commit on {self._path} failed ({error}): it may or may not be there. "
-                "Repeat the call with the same idempotency key, or look before you repeat"
-            ) from error
-        except BaseException:
-            self._reopen_later()
-            raise
+    def _may_pass(self, error: apsw.Error) -> bool:
+        """Whether the same may go well at once on a fresh connection, which is then the next one."""
+        kind = kind_of(error)
+        if kind is None or kind in (Kind.BUSY, Kind.CORRUPT):
+            return False
+        with occupancy:
+            self._writing.give_up()
+        return True
 
-    def _abort(self) -> None:
-        """After a failed batch: no transaction stays open, whatever it takes."""
-        if self._connection is not None and self._connection.in_transaction:
-            try:
-                self._connection.execute("ROLLBACK")
-            except apsw.Error:
-                self._reopen_later()
-
-    def _reopen_later(self) -> None:
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            with suppress(apsw.Error):
-                connection.close(True)
-
-    def _checkpoint_if_long(self) -> None:
-        """Move the WAL into the database while nobody else can write, so that it cannot grow without bound."""
-        if self._connection is None or self._wal_pages < self._checkpoint_at:
+    def _find_out(self, error: BaseException, failure: BaseException) -> None:
+        """A batch has failed: was it the store, and can that be written at all?"""
+        if isinstance(error, OutcomeUnknown) and isinstance(error.__cause__, apsw.Error):
+            # What became of that commit is for its callers; what comes after it is not.
+            error = error.__cause__
+            failure = translate(error, self._path)
+        kind = kind_of(error)
+        if kind is None:
             return
-        try:
-            with self._turnstile, occupancy:
-                self._checkpoint(self._connection, self._wal_pages)
-        except apsw.BusyError:
-            pass  # A reader still needs the old pages.
-        except (apsw.Error, OSError) as error:
-            log.warning("checkpoint of %s failed: %s", self._path, error)
-
-    def _checkpoint(self, connection: apsw.Connection, pages: int) -> None:
-        # Where it comes to nothing, it is tried again when the WAL has grown by some more.
-        self._checkpoint_at = pages + max(CHECKPOINT_PAGES, pages // 4)
-        if pages < TRUNCATE_PAGES:
-            connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+        self._troubles.count(kind, str(failure), self._now())
+        if kind is Kind.CORRUPT:
+            self._writing.note_damage()
+        elif kind not in LASTING or self._writing.can_write(kind):
             return
-        # Many short tries: one long one waits for a place among the readers that the next reader has already taken
-        # with a newer snapshot, and would not notice.
-        for tries_left in reversed(range(1 if pages < PATIENT_PAGES else BUSY_TRIES)):
-            try:
-                connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
-                break
-            except apsw.BusyError:
-                if not tries_left:
-                    raise
-        self._wal_pages, self._checkpoint_at = 0, CHECKPOINT_PAGES
+        self._troubles.begin(kind, str(failure), self._now())
 
-    def _adopt(self, connection: apsw.Connection) -> None:
-        connection.set_wal_hook(self._note_wal_size)
-        connection.pragma("journal_size_limit", TRUNCATE_PAGES * connection.pragma("page_size"))
-        self._data_version = connection.pragma("data_version")
-
-    def _note_wal_size(self, connection: apsw.Connection, database: str, pages: int) -> int:
-        if pages < self._wal_pages:
-            # It began anew at its start.
-            self._checkpoint_at = CHECKPOINT_PAGES
-        self._wal_pages = pages
-        return apsw.SQLITE_OK
-
-    def _wal_has_moved(self) -> bool:
-        """Whether it is worth asking the database. Two writes in one tick of the file's clock look like one."""
-        try:
-            found = os.stat(self._wal_path)
-        except OSError:
-            return True
-        seen, self._wal_seen = self._wal_seen, (found.st_mtime_ns, found.st_size)
-        return seen != self._wal_seen or time.monotonic() - self._looked_at > SURE_POLL_S
+    def _try_if_due(self) -> None:
+        trouble = self._troubles.current
+        if trouble is None or self._troubles.try_in:
+            return
+        if self._writing.can_write(trouble.kind):
+            self._troubles.end(self._now())
+        else:
+            self._troubles.tried_in_vain()
 
     def _notice_foreign_commits(self) -> None:
-        self._looked_at = time.monotonic()
-        if self._connection is None:
-            return
-        try:
-            with occupancy:
-                version = self._connection.pragma("data_version")
-        except apsw.Error:
-            return
-        if version != self._data_version:
-            self._data_version = version
+        if self._writing.others_have_committed():
             self._announce(Changes(unknown=True))
 
     def _translated(self, error: BaseException) -> BaseException:

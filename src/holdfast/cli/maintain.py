@@ -1,0 +1,88 @@
+"""`holdfast maintain`: what the database needs now and then, and having it done."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
+
+from holdfast.cli.failing import FAILED, Ended, say
+from holdfast.cli.options import HomeOption, JsonOption, client
+from holdfast.cli.output import show_json, show_table, size
+from holdfast.cli.times import ago
+from holdfast.cli.words import Argument, Option
+from holdfast.core.job import Done
+from holdfast.core.maintenance import MAINTENANCE, Chore
+
+if TYPE_CHECKING:
+    import click
+
+    from holdfast.core.job import Job
+    from holdfast.store.scripts.maintenance import ChoreView
+
+HEAD = ("chore", "what it does", "last", "it did", "next")
+BYTES = "_bytes"
+
+
+def _chores(context: click.Context, incomplete: str) -> list[str]:
+    return [name for name in (*Chore, "all") if name.startswith(incomplete)]
+
+
+def maintain(
+    chore: Annotated[
+        str | None, Argument("[CHORE]", help="Which one; all of them but the vacuum: all.", complete=_chores)
+    ] = None,
+    wait: Annotated[bool, Option("--wait", "-w", help="Wait until it is done.")] = False,
+    home: HomeOption = None,
+    json: JsonOption = False,
+) -> None:
+    """List the chores of the database, or have one done now.
+
+    They are done by themselves when they are due. Each is a job of the queue holdfast.maintenance, and gives way to all
+    others.
+
+    \b
+    Examples:
+      holdfast maintain
+      holdfast maintain retention --wait
+      holdfast maintain vacuum
+    """
+    hf = client(home)
+    if chore is None:
+        found = hf.maintenance()
+        show_json(found) if json else show_table(HEAD, [_row(one) for one in found])
+        return
+    handles = hf.maintain(chore)
+    for handle in handles if wait else []:
+        handle.wait()
+    jobs = [handle.job for handle in handles]
+    if json:
+        show_json(jobs)
+    else:
+        for job in jobs:
+            print(f"job {job.number}: {job.task}, {_said(job)}")
+    if not wait:
+        say(f"the daemon does it in between; see holdfast ls --all --queue {MAINTENANCE}")
+    elif not all(isinstance(job.state, Done) for job in jobs):
+        raise Ended(FAILED)
+
+
+def _row(one: ChoreView) -> list[str]:
+    last = one.last
+    return [
+        one.chore,
+        one.says,
+        "" if last is None else ago(last.created_at),
+        "" if last is None else _said(last),
+        "" if one.due_at is None else ago(one.due_at),
+    ]
+
+
+def _said(job: Job) -> str:
+    """What became of a chore, and what it did."""
+    if not isinstance(job.state, Done) or job.state.result_summary is None:
+        return str(job.state.name)
+    did = msgspec.json.decode(job.state.result_summary, type=dict[str, int])
+    return ", ".join(
+        f"{name.removesuffix(BYTES)} {size(count) if name.endswith(BYTES) else count}" for name, count in did.items()
+    )

@@ -1,0 +1,51 @@
+"""Maintenance: what the database needs now and then, and having it done. Every blocking call has an awaitable twin."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from holdfast.client.caller import what_triggers
+from holdfast.client.handle import JobHandle
+from holdfast.client.store_access import StoreAccess
+from holdfast.core.errors import InvalidInput
+from holdfast.core.limits import shown
+from holdfast.core.maintenance import Chore
+from holdfast.core.requests import Enqueued
+from holdfast.store.scripts import maintenance
+from holdfast.store.scripts.maintenance import ChoreView
+
+EVERY = "all"
+
+
+class Maintaining:
+    """The part of `Holdfast` that looks after the database."""
+
+    _access: StoreAccess
+
+    def maintenance(self) -> list[ChoreView]:
+        """Every chore of the database: what it does, when it is due again, and what the last one did."""
+        return self._access.read(maintenance.list_chores)
+
+    async def amaintenance(self) -> list[ChoreView]:
+        """The awaitable twin of `maintenance`."""
+        return await self._access.aread(maintenance.list_chores)
+
+    def maintain(self, chore: str = EVERY) -> list[JobHandle[Any]]:
+        """Have a chore done now: `hf.maintain("retention")`; or all of them that are not for a quiet hour.
+
+        A chore is a job like others, and is done by whoever has the database open to work: the daemon, or a program
+        that runs jobs. One that waits already is the answer.
+        """
+        return self._handles(self._access.write(maintenance.maintain, *self._wanted(chore)))
+
+    async def amaintain(self, chore: str = EVERY) -> list[JobHandle[Any]]:
+        """The awaitable twin of `maintain`."""
+        return self._handles(await self._access.awrite(maintenance.maintain, *self._wanted(chore)))
+
+    def _wanted(self, chore: str) -> tuple[str, int, str]:
+        if chore != EVERY and chore not in tuple(Chore):
+            raise InvalidInput(f"there is no chore {shown(chore)}; use one of {', '.join(Chore)}, or {EVERY}")
+        return str(chore), self._access.now(), what_triggers()
+
+    def _handles(self, answers: list[Enqueued]) -> list[JobHandle[Any]]:
+        return [JobHandle(self._access, answer, None) for answer in answers]

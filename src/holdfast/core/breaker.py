@@ -1,0 +1,110 @@
+"""A queue whose runs fail one after the other because of the machine stops for a while; then one job tries.
+
+A breaker is closed, and counts; or open, and nothing starts; or half-open, and one job probes. What it knows is one
+row, so that every process decides alike.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from msgspec import Struct
+
+from holdfast.core.job import JobId, Millis
+from holdfast.core.retry import FailureKind
+from holdfast.core.settle import Broke, Cancelled, Outcome, Outdated, Yielded
+
+USUAL_FAILURES = 5
+USUAL_OPEN_MS: Millis = 30_000
+MOST_FAILURES = 1_000
+LONGEST_OPEN_MS: Millis = 366 * 86_400_000
+FORGOTTEN_MS: Millis = 86_400_000  # failures that are further apart are not in a row
+CLOCKS_DIFFER: Millis = 60_000  # a breaker that opens further ahead than this was opened by a wrong clock
+
+
+class Sign(StrEnum):
+    """What the end of a run says about the machine. Nothing: it was stopped, or nobody is to blame."""
+
+    FINE = "fine"
+    INFRA = "infra"
+    NOTHING = "nothing"
+
+
+class BreakerState(StrEnum):
+    """Whether a queue may start jobs: as many as it likes, none, or one that probes."""
+
+    CLOSED = "closed"
+    OPEN = "open"
+    HALF_OPEN = "half-open"
+
+
+class BreakerPolicy(Struct, frozen=True):
+    """After so many infra failures in a row it opens, for so long. 0: never."""
+
+    failures: int = USUAL_FAILURES
+    open_ms: Millis = USUAL_OPEN_MS
+
+
+class Breaker(Struct, frozen=True):
+    """How many infra failures came in a row and what the last one was; if it has opened, since when and until when.
+
+    `probe` is the job that tries, or tried last; `is_half_open`: everybody was told that one may.
+    """
+
+    failures: int
+    failed_at: Millis
+    reason: str
+    opened_at: Millis | None = None
+    half_opens_at: Millis | None = None
+    is_half_open: bool = False
+    probe: JobId | None = None
+
+
+def sign_of(outcome: Outcome) -> Sign:
+    """What the reported end of a run says about the machine: whoever ran into anything else has run."""
+    match outcome:
+        case Broke(failure=failure, charge=charge) if failure.kind is FailureKind.INFRA:
+            return Sign.INFRA if charge else Sign.NOTHING
+        case Yielded() | Cancelled() | Outdated():
+            return Sign.NOTHING
+        case _:
+            return Sign.FINE
+
+
+def state_at(opened_at: Millis | None, half_opens_at: Millis | None, now: Millis) -> BreakerState:
+    """What a breaker is at a moment."""
+    if opened_at is None or half_opens_at is None:
+        return BreakerState.CLOSED
+    is_over = half_opens_at <= now or opened_at > now + CLOCKS_DIFFER
+    return BreakerState.HALF_OPEN if is_over else BreakerState.OPEN
+
+
+def may_probe(opened_at: Millis | None, half_opens_at: Millis | None, is_probing: bool, now: Millis) -> bool:
+    """Whether one job of a queue whose breaker has opened may start."""
+    return not is_probing and state_at(opened_at, half_opens_at, now) is BreakerState.HALF_OPEN
+
+
+def after_end(
+    policy: BreakerPolicy, breaker: Breaker | None, sign: Sign, job_id: JobId | None, reason: str, now: Millis
+) -> Breaker | None:
+    """The breaker after a run of this job has ended; None: closed, and nothing to count.
+
+    Once it has opened, the probe alone decides: the others began before.
+    """
+    if sign is Sign.NOTHING or (has_opened(breaker) and breaker is not None and breaker.probe != job_id):
+        return breaker
+    if sign is Sign.FINE or not policy.failures:
+        return None
+    failures = 1 if breaker is None or _is_forgotten(breaker, now) else breaker.failures + 1
+    if failures < policy.failures and not has_opened(breaker):
+        return Breaker(failures, now, reason)
+    return Breaker(failures, now, reason, opened_at=now, half_opens_at=now + policy.open_ms)
+
+
+def has_opened(breaker: Breaker | None) -> bool:
+    """Whether it is open or half-open."""
+    return breaker is not None and breaker.opened_at is not None
+
+
+def _is_forgotten(breaker: Breaker, now: Millis) -> bool:
+    return breaker.opened_at is None and abs(now - breaker.failed_at) > FORGOTTEN_MS

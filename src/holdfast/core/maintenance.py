@@ -1,0 +1,120 @@
+"""What a database needs now and then: which chores there are, how often, and when one is worth its trouble."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from msgspec import Struct
+
+from holdfast.core.job import Millis
+
+MAINTENANCE = "holdfast.maintenance"  # the queue of the chores
+KEEP_MS: Millis = 2 * 86_400_000  # how long a chore that is done can be looked at
+HOUR_MS: Millis = 3_600_000
+DAY_MS: Millis = 24 * HOUR_MS
+
+SLACK_BYTES = 4 << 20  # new rows take it again; to give it back would only be work
+WORTH_BYTES = 64 << 20
+WORTH_SHARE = 0.25
+GAP_LEFT = 2  # between two places that are closer nothing can be put
+HIGHEST_PLACE = 2**52  # every language can still count beyond it
+
+_TASK = "holdfast."
+_PLACE = "/"
+
+
+class Chore(StrEnum):
+    """What can be done for a database, by the name that people give it."""
+
+    RETENTION = "retention"
+    EVENTS = "events"
+    LETTERS = "letters"
+    MACHINES = "machines"
+    TENANTS = "tenants"
+    FILES = "files"
+    POSITIONS = "positions"
+    CHECKPOINT = "checkpoint"
+    ANALYZE = "analyze"
+    INCREMENTAL_VACUUM = "incremental-vacuum"
+    VACUUM = "vacuum"
+
+
+class Rule(Struct, frozen=True):
+    """What a chore does, and how often. `of_file`: SQLite alone needs it. `of_place`: each folder of files has its own.
+
+    `asks_first`: it becomes a job only if there is something to do.
+    """
+
+    says: str
+    every_ms: Millis
+    of_file: bool = False
+    of_place: bool = False
+    asks_first: bool = False
+    when_idle: bool = False
+
+
+RULES: dict[Chore, Rule] = {
+    Chore.RETENTION: Rule("removes jobs that ended long ago, with their runs", HOUR_MS, asks_first=True),
+    Chore.EVENTS: Rule("removes events that nobody needs any more", HOUR_MS, asks_first=True),
+    Chore.LETTERS: Rule("names what jobs failed of before failures had names", HOUR_MS, asks_first=True),
+    Chore.MACHINES: Rule("forgets machines on which nobody works any more", DAY_MS),
+    Chore.TENANTS: Rule("forgets tenants that have no jobs, where there are very many", DAY_MS),
+    Chore.FILES: Rule("removes logs and artifacts whose jobs are gone", HOUR_MS, of_place=True),
+    Chore.POSITIONS: Rule("makes room between jobs that stand too close to be moved between", DAY_MS),
+    Chore.CHECKPOINT: Rule("brings the write-ahead log into the database file", HOUR_MS, of_file=True),
+    Chore.ANALYZE: Rule("counts anew what the database chooses its ways by", DAY_MS),
+    Chore.INCREMENTAL_VACUUM: Rule(
+        "gives free pages at the end of the file back, some at a time", HOUR_MS, of_file=True, asks_first=True
+    ),
+    Chore.VACUUM: Rule(
+        "writes the whole file anew, without gaps", DAY_MS, of_file=True, asks_first=True, when_idle=True
+    ),
+}
+
+
+class Space(Struct, frozen=True):
+    """How many pages a file has and how many of them are free. A database that is no file has none."""
+
+    pages: int
+    free: int
+    page_size: int
+    is_incremental: bool
+
+    @property
+    def free_bytes(self) -> int:
+        """What could be given back."""
+        return self.free * self.page_size
+
+
+def can_release(space: Space) -> bool:
+    """Whether free pages can be given back a few at a time, and there are enough of them."""
+    return space.is_incremental and space.free_bytes > SLACK_BYTES
+
+
+def is_worth_vacuuming(space: Space) -> bool:
+    """Whether writing the whole file anew pays."""
+    return space.free_bytes > WORTH_BYTES and space.free > WORTH_SHARE * space.pages
+
+
+def task_of(chore: Chore, place: str) -> str:
+    """The task of a chore: its own for each place, where the chore is about one."""
+    return f"{_TASK}{chore}" + (f"{_PLACE}{place}" if RULES[chore].of_place else "")
+
+
+def chore_of(task: str) -> Chore | None:
+    """The chore that a task is; None if it is none."""
+    name = task.removeprefix(_TASK).partition(_PLACE)[0]
+    return Chore(name) if task.startswith(_TASK) and name in tuple(Chore) else None
+
+
+def chores_of(*, is_file: bool) -> tuple[Chore, ...]:
+    """The chores that a database has, in the order in which they are best done."""
+    return tuple(chore for chore in Chore if is_file or not RULES[chore].of_file)
+
+
+def next_due(due_at: Millis | None, chore: Chore, now: Millis) -> Millis:
+    """When a chore is due, by what is stored of it. A clock that was set back puts none off for long."""
+    rule = RULES[chore]
+    if due_at is None:
+        return now if rule.asks_first else now + rule.every_ms
+    return min(due_at, now + rule.every_ms)

@@ -1,0 +1,52 @@
+"""Tells of the store's own troubles once they can be told: an event for each, to whoever waits for it."""
+
+from __future__ import annotations
+
+import asyncio
+
+from holdfast.core.job import Millis
+from holdfast.runtime.clock import Clock
+from holdfast.runtime.loop import Loop
+from holdfast.runtime.node import node_name
+from holdfast.store.engine import Engine, Tx
+from holdfast.store.scripts.events import publish
+from holdfast.store.trouble import Alert
+
+ALERT = "alert.store"
+
+
+class Alarm(Loop):
+    """Woken by the engine, from any thread, when there is something to tell."""
+
+    def __init__(self, engine: Engine, clock: Clock) -> None:
+        super().__init__(clock)
+        self._engine = engine
+        self._home = asyncio.get_running_loop()
+        engine.troubles.on_alert = self._hear
+
+    async def tick(self) -> float | None:
+        alerts = self._engine.troubles.take_alerts()
+        if alerts:
+            try:
+                await self._engine.write(tell, alerts, node_name(), self.clock.now())
+            except BaseException:
+                self._engine.troubles.give_back(alerts)
+                raise
+        return None
+
+    async def stop(self) -> None:
+        """Whoever comes later tells of the rest."""
+        self._engine.troubles.on_alert = lambda: None
+        await super().stop()
+
+    def _hear(self) -> None:
+        self._home.call_soon_threadsafe(self.wake)
+
+
+def tell(tx: Tx, alerts: list[Alert], node: str, now: Millis) -> None:
+    """One event for each; `seconds` is how long nothing could be written."""
+    for alert in alerts:
+        about = {"node": node, "kind": alert.kind.value, "says": alert.says, "since": str(alert.since)}
+        if alert.ended_at is not None:
+            about["seconds"] = f"{(alert.ended_at - alert.since) / 1000:.1f}"
+        publish(tx, ALERT, about, now)

@@ -1,0 +1,170 @@
+"""Breakers of queues: what the ends of runs make of them, who is told, and which job may probe."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from msgspec import Struct
+
+from holdfast.core.breaker import (
+    CLOCKS_DIFFER,
+    FORGOTTEN_MS,
+    Breaker,
+    BreakerPolicy,
+    BreakerState,
+    Sign,
+    after_end,
+    has_opened,
+    sign_of,
+)
+from holdfast.core.job import JobId, Millis
+from holdfast.core.requests import Report, is_system_queue
+from holdfast.core.retry import Failure
+from holdfast.core.settle import Broke
+from holdfast.store.engine import Tx
+from holdfast.store.scripts.events import publish
+from holdfast.store.statements import sql
+
+LONGEST = 1_000
+
+
+class BreakerRow(Struct, frozen=True):
+    """A row of `queue_breakers`, beside the name of the queue."""
+
+    failures: int
+    failed_at: Millis
+    reason: str
+    opened_at: Millis | None
+    half_opens_at: Millis | None
+    is_half_open: int
+    probe: JobId | None
+
+    def to_breaker(self) -> Breaker:
+        """The breaker that this row describes."""
+        values = {field: getattr(self, field) for field in self.__struct_fields__}
+        return Breaker(**values | {"is_half_open": bool(self.is_half_open)})
+
+
+class EndedJob(Struct, frozen=True):
+    """What an alert says about a job."""
+
+    queue: str
+    number: int
+    task: str
+
+
+class Ending(Struct, frozen=True):
+    """What the end of a run says about the machine; a worker that dies with several is one for each of their queues.
+
+    `job_id` is the job that ended or, of several, the one that probes. `about` is what an alert says besides.
+    """
+
+    queue: str
+    job_id: JobId | None
+    sign: Sign
+    failure: Failure | None = None
+    about: dict[str, str] = {}
+
+
+def find_breaker(tx: Tx, queue: str) -> Breaker | None:
+    """The breaker of a queue; None: closed, and nothing to count."""
+    found = tx.one(sql.breaker_of_queue, BreakerRow, queue=queue)
+    return None if found is None else found.to_breaker()
+
+
+def open_breakers(tx: Tx) -> dict[str, Breaker]:
+    """Those that are open or half-open, by queue."""
+    rows = tx.rows(sql.list_breakers)
+    return {row.pop("queue"): BreakerRow(**row).to_breaker() for row in rows}
+
+
+def note_endings(tx: Tx, endings: Iterable[Ending], now: Millis) -> None:
+    """Runs have ended: count, open or close the breakers of their queues. Jobs of the system's own have none."""
+    for ending in endings:
+        if not is_system_queue(ending.queue):
+            _note(tx, ending, now)
+
+
+def note_reports(tx: Tx, ended: Sequence[tuple[Report, JobId]], now: Millis) -> None:
+    """The same for what workers report. While all goes well and no queue counts failures, nobody looks at the jobs."""
+    signs = [sign_of(report.outcome) for report, _ in ended]
+    if Sign.INFRA not in signs and not tx.value(sql.any_breaker):
+        return
+    for (report, job_id), sign in zip(ended, signs, strict=True):
+        job = tx.one(sql.ended_job, EndedJob, job_id=job_id)
+        assert job is not None
+        failure = report.outcome.failure if isinstance(report.outcome, Broke) else None
+        about = {"job_id": job_id, "number": str(job.number), "task": job.task, "run_id": report.run_id}
+        note_endings(tx, [Ending(job.queue, job_id, sign, failure, about)], now)
+
+
+def note_probe(tx: Tx, queue: str, job_id: JobId, now: Millis) -> None:
+    """This job was started to see whether the machine works again."""
+    before = find_breaker(tx, queue)
+    tx.run(sql.set_probe, queue=queue, job_id=job_id)
+    if before is not None and not before.is_half_open:
+        _tell(tx, queue, BreakerState.HALF_OPEN, before, now)
+
+
+def half_open(tx: Tx, now: Millis) -> int:
+    """Breakers that were open for long enough let one job through; whoever serves their queues is woken. How many."""
+    rows = tx.rows(sql.half_open_breakers, now=now, ahead=now + CLOCKS_DIFFER)
+    for queue in sorted(row["queue"] for row in rows):
+        tx.changes.ready.add(queue)
+        _tell(tx, queue, BreakerState.HALF_OPEN, find_breaker(tx, queue), now)
+    return len(rows)
+
+
+def close_breaker(tx: Tx, queue: str, now: Millis) -> None:
+    """Somebody says that the machine works again, or wants no breaker."""
+    before = find_breaker(tx, queue)
+    tx.run(sql.delete_breaker, queue=queue)
+    if has_opened(before):
+        _tell(tx, queue, BreakerState.CLOSED, before, now)
+
+
+def _note(tx: Tx, ending: Ending, now: Millis) -> None:
+    queue, said = ending.queue, ""
+    if ending.sign is Sign.INFRA and ending.failure is not None:
+        said = f"{ending.failure.code}: {ending.failure.message}"[:LONGEST]
+        tx.tally.count_infra(queue)
+        known = {"queue": queue, "code": ending.failure.code, "message": ending.failure.message[:LONGEST]}
+        publish(tx, "alert.infra", known | ending.about, now)
+    before = find_breaker(tx, queue)
+    policy = tx.one(sql.breaker_policy, BreakerPolicy, queue=queue) or BreakerPolicy()
+    after = after_end(policy, before, ending.sign, ending.job_id, said, now)
+    if after == before:
+        if before is not None and before.probe == ending.job_id and before.probe is not None:
+            tx.changes.ready.add(queue)  # It was stopped before it showed anything: another one may try.
+        return
+    if after is None:
+        tx.run(sql.delete_breaker, queue=queue)
+    else:
+        tx.run(sql.forget_breakers, before=now - FORGOTTEN_MS)
+        row = {field: getattr(after, field) for field in after.__struct_fields__}
+        tx.run(sql.put_breaker, queue=queue, **row | {"is_half_open": int(after.is_half_open)})
+    if has_opened(after):
+        tx.changes.due = True
+        _tell(tx, queue, BreakerState.OPEN, after, now)
+    elif has_opened(before):
+        tx.changes.ready.add(queue)
+        _tell(tx, queue, BreakerState.CLOSED, before, now)
+
+
+def _tell(tx: Tx, queue: str, state: BreakerState, breaker: Breaker | None, now: Millis) -> None:
+    assert breaker is not None
+    about = {"queue": queue, "state": state.value, "failures": str(breaker.failures), "reason": breaker.reason}
+    publish(tx, "alert.breaker", about, now)
+    tx.tally.warn(f"breaker_{state.replace('-', '_')}", _says(queue, state, breaker, now), queue=queue)
+
+
+def _says(queue: str, state: BreakerState, breaker: Breaker, now: Millis) -> str:
+    match state:
+        case BreakerState.OPEN:
+            span = f"{((breaker.half_opens_at or now) - now) / 1_000:g} s"
+            row = f"infra failures in a row: {breaker.failures}, the last one {breaker.reason}"
+            return f"nothing of queue {queue!r} starts for {span}: {row}"
+        case BreakerState.HALF_OPEN:
+            return f"one job of queue {queue!r} may start, to see whether the machine works again"
+        case BreakerState.CLOSED:
+            return f"queue {queue!r} is not held back any more"

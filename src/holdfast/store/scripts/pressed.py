@@ -1,0 +1,123 @@
+"""What a machine under pressure holds back, and who is told: queues, sessions that pull, and runs that make room."""
+
+from __future__ import annotations
+
+from collections.abc import MutableMapping, Sequence
+
+import msgspec
+from msgspec import Struct
+
+from holdfast.core.job import Millis, SessionId
+from holdfast.core.measures import Thresholds
+from holdfast.core.pressure import (
+    REFUSAL_MS,
+    Effects,
+    Holds,
+    Pressure,
+    changed,
+    effect_of,
+    effects_of,
+    is_held,
+    is_paced,
+    rising,
+)
+from holdfast.core.queue import QueueClass
+from holdfast.store.engine import Tx
+from holdfast.store.scripts.events import publish
+from holdfast.store.statements import sql
+
+MOST_NAMED = 5
+
+
+class Asked(Struct, frozen=True):
+    """What the machine of a session asks for, and from when on that session may pull again."""
+
+    holds: int
+    pull_interval_ms: Millis
+    pulls_at: Millis | None
+
+
+def relieve(tx: Tx, slots: MutableMapping[str, int], asked: Asked, now: Millis) -> dict[str, Millis]:
+    """Take out what must not start now; of the rest, the queues whose starts make the next pull wait, and how long."""
+    paced: dict[str, Millis] = {}
+    is_too_soon = is_paced(asked.pull_interval_ms, asked.pulls_at, now)
+    for queue in list(slots):
+        queue_class = class_of(tx, queue)
+        is_spared = not is_held(Holds.ALL_BUT_LIGHT, queue, queue_class)
+        if is_held(asked.holds, queue, queue_class) or (is_too_soon and not is_spared):
+            del slots[queue]
+        elif asked.pull_interval_ms and not is_spared:
+            paced[queue] = asked.pull_interval_ms
+    return paced
+
+
+def note_pull(tx: Tx, session_id: SessionId, pulls_at: Millis) -> None:
+    """The session has pulled, and does not again before that moment; then the clockwork wakes it."""
+    tx.run(sql.note_pull, session_id=session_id, pulls_at=pulls_at)
+    tx.changes.due = True
+
+
+def allow_pulls(tx: Tx, now: Millis) -> None:
+    """Wake whoever waited for the moment to pull again."""
+    if tx.rows(sql.allow_pulls, now=now):
+        _wake(tx)
+
+
+def class_of(tx: Tx, queue: str) -> QueueClass:
+    """How much the jobs of a queue burden the machine."""
+    return QueueClass(tx.value(sql.class_of_queue, queue=queue) or QueueClass.NORMAL)
+
+
+def press_machine(
+    tx: Tx, node: str, before: Sequence[Pressure], after: Sequence[Pressure], thresholds: Thresholds, now: Millis
+) -> None:
+    """Store what presses now, and let everything follow from it: events, a line in the log, who yields, who wakes."""
+    old, new = effects_of(before, thresholds), effects_of(after, thresholds)
+    tx.run(
+        sql.set_pressure,
+        node=node,
+        holds=int(new.holds),
+        pull_interval_ms=new.pull_interval_ms,
+        pressure=msgspec.json.encode(after).decode(),
+        refuses=new.refuses,
+        refuses_until=None if new.refuses is None else now + REFUSAL_MS,
+    )
+    news = changed(before, after)
+    if not news:
+        return
+    # What it held before is held no more: its jobs start in their order.
+    if new.holds < old.holds or new.pull_interval_ms < old.pull_interval_ms:
+        _wake(tx)
+    yielding = [effect_of(one).holds for one in rising(before, after) if effect_of(one).asks_to_yield]
+    if yielding and tx.run(sql.ask_to_yield, node=node, holds=int(max(yielding)), now=now):
+        tx.changes.stops = True
+    for reading, level in news:
+        publish(tx, f"pressure.{reading}", {"node": node, "level": level, "holds": new.holds.name.lower()}, now)
+        says = next((one.says for one in after if one.reading == reading), None)
+        _log(tx, node, reading, level, says, new)
+
+
+def _log(tx: Tx, node: str, reading: str, level: str, says: str | None, effects: Effects) -> None:
+    held = held_queues(tx, effects.holds)
+    named = ", ".join(held[:MOST_NAMED]) + (", …" if len(held) > MOST_NAMED else "")
+    rest = {
+        Holds.NOTHING: "nothing is held back",
+        Holds.HEAVY: "heavy queues are held back",
+        Holds.ALL_BUT_LIGHT: "all queues but light ones are held back",
+    }[effects.holds] + (f": {named}" if named else "")
+    if effects.refuses is not None:
+        rest += "; new jobs are refused"
+    said = says or f"{reading} presses no more"
+    tx.tally.warn("pressure", f"{node}: {said}; {rest}", node=node, reading=reading, pressure=level, queues=named)
+
+
+def held_queues(tx: Tx, holds: Holds) -> list[str]:
+    """The queues from which a machine that holds so much starts nothing: heavy ones, and those with ready jobs."""
+    if holds is Holds.NOTHING:
+        return []
+    known = {row["name"] for row in tx.rows(sql.heavy_queues)} | {row["queue"] for row in tx.rows(sql.ready_queues)}
+    return [queue for queue in sorted(known) if is_held(holds, queue, class_of(tx, queue))]
+
+
+def _wake(tx: Tx) -> None:
+    tx.changes.ready.update(row["queue"] for row in tx.rows(sql.ready_queues))

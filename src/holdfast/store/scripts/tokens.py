@@ -1,0 +1,141 @@
+"""The tokens of each machine: how many it has, who said so, and what its runs use of them."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from holdfast.core.errors import InvalidInput, NotFound
+from holdfast.core.job import Millis
+from holdfast.core.limits import check_duration, check_int, shown
+from holdfast.core.tokens import MOST_TOKENS, USUAL_TIMEOUT_MS, Tokens
+from holdfast.store.engine import Tx
+from holdfast.store.statements import sql
+
+
+class TokenSetting(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a session says its machine has. `is_default`: found out, not decided by anybody.
+
+    A job that does not fit lets others pass for `timeout_ms`; then room is kept for it.
+    """
+
+    tokens: Tokens
+    timeout_ms: Millis = USUAL_TIMEOUT_MS
+    is_default: bool = True
+
+
+class NodeTokens(Struct, frozen=True, kw_only=True):
+    """A machine and its tokens: all that it has, and what runs there use.
+
+    `set_by` is "default" for what was found out, "settings" for what a daemon's settings say, "hand" for what somebody
+    set since.
+    """
+
+    node: str
+    capacity: Tokens
+    in_use: Tokens
+    runs: int
+    timeout_ms: Millis
+    set_by: str
+    set_at: Millis
+
+
+class StoredTokens(Struct, frozen=True):
+    """A row of `node_tokens`."""
+
+    node: str
+    cpu: int
+    gpu: int
+    io: int
+    timeout_ms: Millis
+    set_by: str
+    set_at: Millis
+
+
+class ListedTokens(StoredTokens, frozen=True):
+    """A row of `list_node_tokens`."""
+
+    used_cpu: int
+    used_gpu: int
+    used_io: int
+    runs: int
+
+
+def list_tokens(tx: Tx) -> list[NodeTokens]:
+    """Every machine that runs jobs, what it has, and what is in use there."""
+    return [
+        NodeTokens(
+            node=row.node,
+            capacity=Tokens(row.cpu, row.gpu, row.io),
+            in_use=Tokens(row.used_cpu, row.used_gpu, row.used_io),
+            runs=row.runs,
+            timeout_ms=row.timeout_ms,
+            set_by=row.set_by,
+            set_at=row.set_at,
+        )
+        for row in tx.all(sql.list_node_tokens, ListedTokens)
+    ]
+
+
+def set_tokens(
+    tx: Tx,
+    now: Millis,
+    node: str | None = None,
+    cpu: int | None = None,
+    gpu: int | None = None,
+    io: int | None = None,
+    timeout_ms: Millis | None = None,
+) -> NodeTokens:
+    """Say what a machine has from now on; what is left out stays. The only machine need not be named."""
+    machines = list_tokens(tx)
+    if node is None and len(machines) == 1:
+        node = machines[0].node
+    known = ", ".join(machine.node for machine in machines) or "none"
+    if node is None:
+        raise InvalidInput(f"which machine is meant is not clear; name one of: {known}")
+    before = next((machine for machine in machines if machine.node == node), None)
+    if before is None:
+        raise NotFound(f"there is no machine {shown(node)} that runs jobs; known are: {known}")
+    counts = {"cpu": cpu, "gpu": gpu, "io": io}
+    for kind, count in counts.items():
+        if count is not None:
+            check_int(kind, count, 0, MOST_TOKENS)
+    has = {kind: getattr(before.capacity, kind) if count is None else count for kind, count in counts.items()}
+    wait = before.timeout_ms if timeout_ms is None else check_duration("timeout", timeout_ms)
+    _put(tx, node, TokenSetting(tokens=Tokens(**has), timeout_ms=wait), "hand", now)
+    return next(machine for machine in list_tokens(tx) if machine.node == node)
+
+
+def note_tokens(tx: Tx, node: str, setting: TokenSetting, is_daemon: bool, now: Millis) -> None:
+    """A session begins on a machine. What somebody decided stands against what was only found out."""
+    before = tx.one(sql.tokens_of_node, StoredTokens, node=node)
+    # What the settings of a daemon said holds until a daemon says otherwise.
+    decided = ("hand",) if is_daemon else ("hand", "settings")
+    is_default = setting.is_default or not is_daemon
+    if before is not None and is_default and before.set_by in decided:
+        return
+    _put(tx, node, setting, "default" if is_default else "settings", now)
+
+
+def wake_token_queues(tx: Tx) -> None:
+    """There may be room for jobs that wait for tokens."""
+    tx.changes.ready.update(row["queue"] for row in tx.rows(sql.token_queues))
+
+
+def _put(tx: Tx, node: str, setting: TokenSetting, set_by: str, now: Millis) -> None:
+    before = tx.one(sql.tokens_of_node, StoredTokens, node=node)
+    new, wait = setting.tokens, setting.timeout_ms
+    same = (new.cpu, new.gpu, new.io, wait, set_by)
+    if before is not None and (before.cpu, before.gpu, before.io, before.timeout_ms, before.set_by) == same:
+        return
+    newest: Millis | None = tx.value(sql.newest_token_start, node=node)
+    tx.run(
+        sql.put_node_tokens,
+        node=node,
+        cpu=new.cpu,
+        gpu=new.gpu,
+        io=new.io,
+        timeout_ms=wait,
+        set_by=set_by,
+        now=now if newest is None else max(now, newest + 1),
+    )
+    wake_token_queues(tx)

@@ -1,0 +1,23 @@
+-- How many ready jobs of its own tenant stand before a job, over the lanes of its queue; in each lane at most so many of
+-- a higher priority and of its own are counted.
+WITH RECURSIVE lanes (lane) AS (
+  SELECT CAST(0 AS BIGINT)
+  UNION ALL
+  SELECT (
+    SELECT min(gated.lane) FROM jobs AS gated
+    WHERE gated.state = 'QUEUED' AND gated.lane > 0 AND gated.queue = :queue AND gated.lane > lanes.lane)
+  FROM lanes WHERE lanes.lane IS NOT NULL
+)
+SELECT coalesce(sum(
+  (SELECT count(*) FROM (
+     SELECT 1 FROM jobs
+     WHERE state = 'QUEUED' AND queue = :queue AND jobs.lane = lanes.lane AND tenant = :tenant
+       AND priority > :priority
+     LIMIT :most) AS ready)
+  + (SELECT count(*) FROM (
+     SELECT 1 FROM jobs
+     WHERE state = 'QUEUED' AND queue = :queue AND jobs.lane = lanes.lane AND tenant = :tenant
+       AND priority = :priority AND (position, created_at, id) < (:position, :created_at, :id)
+     LIMIT :most) AS ready)
+), 0) AS ahead
+FROM lanes WHERE lane IS NOT NULL

@@ -1,0 +1,1 @@
+SELECT breaker AS failures, breaker_for_ms AS open_ms FROM queues WHERE name = :queue

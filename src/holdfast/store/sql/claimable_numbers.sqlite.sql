@@ -1,0 +1,4 @@
+-- Jobs that were chosen by their numbers.
+SELECT number, id, job_type, queue, payload, attempts, subject_key, generation, timeout_ms, deadline, checkpoint,
+  user_tag, trace_id, is_suspect, queued_at, template_id, priority, position, created_at, tenant
+FROM (SELECT value AS asked FROM json_each(:numbers)) CROSS JOIN jobs ON jobs.number = asked

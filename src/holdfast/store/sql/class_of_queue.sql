@@ -1,0 +1,1 @@
+SELECT burden FROM queues WHERE name = :queue

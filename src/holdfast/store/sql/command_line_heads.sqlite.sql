@@ -1,0 +1,16 @@
+-- The same as `line_heads`, for a worker that offers nothing but commands.
+SELECT number, id, tenant, priority, position, created_at, cpu, gpu, io, tokens_since
+FROM (SELECT value AS name FROM json_each(:tenants)) AS t CROSS JOIN (SELECT value AS lane FROM json_each(:lanes)) AS l
+JOIN jobs AS head ON head.number IN (
+  SELECT number FROM jobs
+  WHERE state = 'QUEUED' AND queue = :queue AND lane = l.lane AND tenant = t.name AND is_suspect = 0
+    AND job_type = 'command'
+    AND cpu <= :cpu AND gpu <= :gpu AND io <= :io
+    AND (deadline IS NULL OR deadline > :now)
+    AND (ttl_ms IS NULL OR queued_at + ttl_ms > :now)
+    AND (subject_key IS NULL OR NOT EXISTS (
+      SELECT 1 FROM jobs AS busy
+      WHERE busy.state = 'RUNNING' AND busy.job_type = jobs.job_type AND busy.subject_key = jobs.subject_key
+        AND busy.subject_key IS NOT NULL))
+  ORDER BY priority DESC, position, created_at, id
+  LIMIT :limit)

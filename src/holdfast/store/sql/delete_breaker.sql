@@ -1,0 +1,1 @@
+DELETE FROM queue_breakers WHERE queue = :queue

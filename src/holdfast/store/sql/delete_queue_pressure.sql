@@ -1,0 +1,1 @@
+DELETE FROM queue_pressure WHERE queue = :queue AND reading = :reading

@@ -1,0 +1,21 @@
+-- Queues in which others may start something now that these jobs have stopped running: those with a limit that have
+-- room, those where a job of the same subject is ready, and those whose jobs take tokens, if these gave some back.
+WITH RECURSIVE ready (queue) AS (
+  SELECT min(queue) FROM jobs WHERE state = 'QUEUED' AND lane > 0
+  UNION ALL
+  SELECT (SELECT min(queue) FROM jobs WHERE state = 'QUEUED' AND lane > 0 AND jobs.queue > ready.queue)
+  FROM ready WHERE ready.queue IS NOT NULL
+)
+SELECT ended.queue
+FROM json_each(:ids) AS asked CROSS JOIN jobs AS ended ON ended.id = asked.value JOIN queues AS q ON q.name = ended.queue
+WHERE q.concurrency > (SELECT count(*) FROM jobs WHERE state = 'RUNNING' AND state <> 'QUEUED' AND queue = q.name)
+  AND EXISTS (SELECT 1 FROM jobs WHERE state = 'QUEUED' AND queue = q.name)
+UNION
+SELECT follower.queue
+FROM json_each(:ids) AS asked CROSS JOIN jobs AS ended ON ended.id = asked.value
+  JOIN jobs AS follower ON follower.job_type = ended.job_type AND follower.subject_key = ended.subject_key
+WHERE follower.state = 'QUEUED' AND follower.state IN ('SCHEDULED', 'QUEUED') AND follower.subject_key IS NOT NULL
+UNION
+SELECT ready.queue FROM ready
+WHERE EXISTS (SELECT 1 FROM jobs WHERE state = 'QUEUED' AND lane > 0 AND jobs.queue = ready.queue AND jobs.lane > 3)
+  AND EXISTS (SELECT 1 FROM json_each(:ids) AS asked CROSS JOIN jobs AS ended ON ended.id = asked.value WHERE ended.lane > 3)

@@ -1,0 +1,1 @@
+SELECT name FROM queues WHERE burden = 'heavy'

@@ -1,0 +1,1 @@
+SELECT queue, reading, says, since FROM queue_pressure ORDER BY queue, reading

@@ -1,0 +1,2 @@
+-- The server looks after its files itself.
+SELECT 1 WHERE false

@@ -1,0 +1,194 @@
+"""The only writing connection of a process: opened when it is needed, given up and opened anew when it failed."""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections.abc import Callable
+from contextlib import suppress
+
+import apsw
+
+from holdfast.core.errors import OutcomeUnknown, StoreBusy, StoreError
+from holdfast.store.forks import occupancy
+from holdfast.store.sqlite.checkpoint import Checkpoints
+from holdfast.store.sqlite.connection import identity
+from holdfast.store.sqlite.turnstile import Turnstile
+from holdfast.store.trouble import Kind
+
+SURE_POLL_S = 0.5
+BUSY_TRIES = 25
+
+log = logging.getLogger("holdfast.store")
+
+
+class WritingConnection:
+    """Lives on the writer's thread; the first connection is made by whoever makes it.
+
+    A second one, the anchor, does nothing: as long as it is open, giving up the other leaves the write-ahead log and
+    its index where they are. A disk that is full has no room to make them anew, and without them nobody can read.
+    """
+
+    def __init__(self, path: str, connect: Callable[[], apsw.Connection], turnstile: Turnstile) -> None:
+        self._path = path
+        self._connect = connect
+        self._turnstile = turnstile
+        self._checkpoints = Checkpoints()
+        self._data_version = 0
+        self._looked_at = 0.0
+        self._wal_path = f"{path}-wal"
+        self._wal_seen = (0, 0)
+        self._damaged: tuple[int, int] | None = None
+        self.connection: apsw.Connection | None = None
+        self.anchor: apsw.Connection | None = self._anchor()
+        try:
+            self.opened()
+        except BaseException:
+            self.close()
+            raise
+
+    def opened(self) -> apsw.Connection:
+        """The connection, made now if there is none."""
+        if self.connection is None:
+            connection = self._connect()
+            self._checkpoints.adopt(connection)
+            self._data_version = connection.pragma("data_version")
+            self.connection = connection
+        return self.connection
+
+    def give_up(self) -> None:
+        """Close it; the next use opens another one."""
+        connection, self.connection = self.connection, None
+        if connection is not None:
+            with suppress(apsw.Error):
+                connection.close(True)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self.give_up()
+        anchor, self.anchor = self.anchor, None
+        if anchor is not None:
+            with suppress(apsw.Error):
+                anchor.close(True)
+
+    def _anchor(self) -> apsw.Connection:
+        connection = self._connect()
+        try:
+            connection.execute("SELECT 1 FROM sqlite_master").fetchall()
+        except BaseException:
+            connection.close(True)
+            raise
+        return connection
+
+    def begin(self) -> apsw.Connection:
+        """Begin a transaction that can write; StoreBusy if another program keeps the file locked."""
+        connection = self.opened()
+        for _ in range(BUSY_TRIES):
+            try:
+                connection.execute("BEGIN IMMEDIATE")
+                return connection
+            except apsw.BusyError:
+                continue
+        raise StoreBusy(
+            f"another program has kept {self._path} locked for {BUSY_TRIES * 0.2:.0f} s; close it or try again"
+        )
+
+    def commit(self) -> None:
+        """Make it last. After a failure the connection is given up."""
+        assert self.connection is not None
+        try:
+            self.connection.execute("COMMIT")
+        except apsw.FullError:
+            # The mark that makes it count is written last, so it is certain that nothing will ever be seen of it.
+            self.give_up()
+            raise
+        except apsw.Error as error:
+            self.give_up()
+            raise OutcomeUnknown(
+                f"the commit on {self._path} failed ({error}): it may or may not be there. "
+                "Repeat the call with the same idempotency key, or look before you repeat"
+            ) from error
+        except BaseException:
+            self.give_up()
+            raise
+
+    def abort(self) -> None:
+        """After a failure: no transaction stays open, whatever it takes."""
+        if self.connection is not None and self.connection.in_transaction:
+            try:
+                self.connection.execute("ROLLBACK")
+            except apsw.Error:
+                self.give_up()
+
+    def note_damage(self) -> None:
+        """The file that has the name now is damaged."""
+        self._damaged = identity(self._path)
+
+    def can_write(self, kind: Kind) -> bool:
+        """Whether a commit goes well on a fresh connection. A damaged file has to be replaced by another one first."""
+        if kind is Kind.CORRUPT and identity(self._path) in (None, self._damaged):
+            return False
+        try:
+            with self._turnstile, occupancy:
+                if kind is Kind.CORRUPT:
+                    self.close()
+                    self.anchor = self._anchor()
+                self.give_up()
+                self._write_something(kind)
+        except (apsw.Error, OSError, StoreError):
+            with occupancy:
+                self.give_up()
+            return False
+        return True
+
+    def _write_something(self, kind: Kind) -> None:
+        connection = self.opened()
+        if kind is Kind.CORRUPT and connection.execute("PRAGMA quick_check(1)").fetchall() != [("ok",)]:
+            raise apsw.CorruptError(self._path)
+        if kind is Kind.FULL:
+            # What the log takes up may be all that is missing.
+            with suppress(apsw.Error):
+                connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+        self.begin()
+        connection.pragma("user_version", connection.pragma("user_version"))
+        self.commit()
+
+    def checkpoint_if_long(self) -> None:
+        """Move the log into the database if it is long."""
+        if self.connection is None or not self._checkpoints.is_due:
+            return
+        try:
+            with self._turnstile, occupancy:
+                self._checkpoints.run(self.connection)
+        except apsw.BusyError:
+            pass  # A reader still needs the old pages.
+        except (apsw.Error, OSError) as error:
+            log.warning("checkpoint of %s failed: %s", self._path, error)
+
+    @property
+    def looked_at(self) -> float:
+        """When it was last looked whether another process has committed, by the monotonic clock."""
+        return self._looked_at
+
+    def log_has_moved(self) -> bool:
+        """Whether it is worth asking the database. Two writes in one tick of the file's clock look like one."""
+        try:
+            found = os.stat(self._wal_path)
+        except OSError:
+            return True
+        seen, self._wal_seen = self._wal_seen, (found.st_mtime_ns, found.st_size)
+        return seen != self._wal_seen or time.monotonic() - self._looked_at > SURE_POLL_S
+
+    def others_have_committed(self) -> bool:
+        """Whether another process has, since this was last asked."""
+        self._looked_at = time.monotonic()
+        if self.connection is None:
+            return False
+        try:
+            with occupancy:
+                version = self.connection.pragma("data_version")
+        except apsw.Error:
+            return False
+        before, self._data_version = self._data_version, version
+        return bool(version != before)
