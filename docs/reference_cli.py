@@ -30,6 +30,7 @@ from holdfast.store.scripts.sessions import SessionRow
 from holdfast.store.scripts.stats import QueueStats, Stats
 from holdfast.store.scripts.templates import Template
 from holdfast.store.scripts.tenants import TenantView
+from holdfast.store.scripts.tokens import NodeTokens
 from holdfast.store.scripts.watches import Watch
 from holdfast.store.scripts.webhook_rows import CreatedWebhook, Webhook
 from holdfast.store.scripts.why import Why
@@ -72,7 +73,14 @@ SHOWN: dict[str, object] = {"schedule": Schedule, "next": ["str"], "jobs": [Job]
 JSON: dict[str, object] = {
     "up": {"pid": "int", "home": "str", "socket": "str", "log": "str"},
     "down": {"pid": "int", "home": "str"},
-    "status": {"daemon": DaemonStatus, "stats": Stats, "workers": [Worker], "reservations": [Reservation]},
+    "status": {
+        "daemon": DaemonStatus,
+        "stats": Stats,
+        "workers": [Worker],
+        "reservations": [Reservation],
+        "machines": [StoredMachine],
+        "tokens": [NodeTokens],
+    },
     "top": Glance,
     "worker": "the log of the worker, one object in each line",
     "sessions": [{"session": SessionRow, "worker": "Worker | None"}],
@@ -138,6 +146,8 @@ JSON: dict[str, object] = {
     "resume": [QueueStats],
     "tenant ls": [TenantView],
     "tenant weight": [TenantView],
+    "tokens ls": [NodeTokens],
+    "tokens set": NodeTokens,
     "activity": {"tenant": "str", "active_until": "int"},
     "direct": {"reservation": Reservation, "exit_code": "int"},
     "db path": {"path": "str", "is_postgres": "bool"},
@@ -146,6 +156,7 @@ JSON: dict[str, object] = {
     "db check": [Violation],
     "db migrate": {"from": "int", "to": "int", "copy": "str | None"},
     "db compact": Compacted,
+    "maintain": "without a chore a list of `ChoreView`, with one a list of `Job`",
     "bench": Figures,
     "completion": None,
 }

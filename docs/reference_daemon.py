@@ -1,5 +1,7 @@
 """The pages of the reference about the daemon: its settings, its metrics, its log. Used by generate_reference.py."""
 
+import inspect
+
 import msgspec
 from prometheus_client import Counter
 from reference_format import table
@@ -16,6 +18,9 @@ VARIABLES = {
     "HOLDFAST_CONFIG": "The file with the settings, where `--config` is not given.",
     "HOLDFAST_WEBHOOK_ALLOW": (
         "Programs without a daemon: hosts, addresses and networks that webhooks may be sent to, separated by commas."
+    ),
+    "HOLDFAST_PRESSURE": (
+        "`off`: a daemon or a program never rests, whatever its machine is like; what is simulated still counts."
     ),
     "HOLDFAST_TOKEN": "The token for a daemon that is reached over TCP.",
 }
@@ -48,7 +53,7 @@ def toml() -> list[str]:
             rows.append((f"`{name}`", shown, says.kind.allowed, says.text))
         parts += [
             f"### `[{section.name}]`",
-            section.type.__doc__ or "",
+            inspect.cleandoc(section.type.__doc__ or ""),
             table(("setting", "default", "may be", "meaning"), rows),
         ]
     parts += [

@@ -81,6 +81,10 @@ OPTIONS = {
     "trace_id": "Stored with the job and its runs; child jobs inherit it.",
     "when_idle": "Whether the job starts only while nobody uses the machine.",
     "when_charging": "Whether the job starts only while the machine has mains power.",
+    "tokens": (
+        "What a run takes of its machine: a number for each of `cpu`, `gpu` and `io`. It starts only while the machine "
+        "has so many free."
+    ),
     "on_event": "The job waits for an event of this name, emitted after its enqueue; `git:*` means any ending.",
     "where": "What that event must have: attributes by name. All of them must be those of one event.",
 }
@@ -128,13 +132,20 @@ TABLES = {
     "events": "What was emitted, kept for a day.",
     "event_patterns": "Which events somebody waits for: jobs, and webhooks.",
     "machines": "What the probe of each machine last saw: whether it is idle and charging.",
+    "node_tokens": "What each machine has of cpu, gpu and io, who said so, and how long smaller jobs pass others.",
     "watches": "Rules that turn changes of files and repositories into jobs.",
     "watch_files": "The files that a watch knows, each with a fingerprint.",
     "job_groups": "Groups of jobs.",
     "subjects": "The newest generation of each task and subject. Kept when the jobs themselves are removed.",
     "queues": "Queues with settings of their own, or paused. `opens_at` is when a queue with a rate may start more.",
     "queue_clocks": "The virtual time of each queue that several tenants share: whoever comes back starts there.",
+    "queue_pressure": "Queues whose jobs wait for too long, or are mostly superseded before they end, and since when.",
     "queue_starts": "What queues with a rate have started, as far back as their window reaches.",
+    "maintenance": "When each chore of the database is due, and the job that did it last.",
+    "queue_breakers": (
+        "Queues whose last runs failed by the fault of the machine: how many in a row and, once nothing of them "
+        "starts, since when, until when, and which job tries."
+    ),
     "queue_counts": "How many jobs each queue has in each state, kept by triggers on `jobs`.",
     "sessions": "One row for each life of a process that runs jobs. Kept for ever.",
     "workers": "What each living session offers to run.",
