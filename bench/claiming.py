@@ -1,4 +1,4 @@
-"""What a long history and many tenants cost: claims with a million ended and a hundred thousand waiting jobs."""
+"""What a long history, many tenants and all gates cost: claims with a hundred thousand waiting jobs."""
 
 from __future__ import annotations
 
@@ -10,16 +10,23 @@ import apsw
 import psycopg
 
 from bench.table import Place, Table
+from holdfast.core.machine import Judged
+from holdfast.core.queue import QueueChanges
 from holdfast.core.requests import ClaimRequest, NewJob, QueueSlots, Report
 from holdfast.core.settle import Completed
 from holdfast.core.subject import DEFAULT_TENANT
+from holdfast.core.tokens import Tokens
 from holdfast.runtime.clock import SystemClock
 from holdfast.store.engine import Engine, Tx, new_uuid
 from holdfast.store.postgres.engine import PostgresEngine
 from holdfast.store.scripts.claim import claim
 from holdfast.store.scripts.enqueue import enqueue
 from holdfast.store.scripts.finish import finish
+from holdfast.store.scripts.machines import note_machine
+from holdfast.store.scripts.queues import set_queue
+from holdfast.store.scripts.reserve import NewReservation, reserve
 from holdfast.store.scripts.sessions import NewSession, open_session
+from holdfast.store.scripts.tokens import TokenSetting, note_tokens
 from holdfast.store.sqlite.engine import SqliteEngine
 from holdfast.store.statements import pyformat
 
@@ -28,6 +35,9 @@ WAITING = 100_000
 CLAIMS = 300
 SLOTS = 10
 TENANTS = (1, 10, 1_000)
+MANY = 1_000_000
+HELD_BACK = 1_000
+GATES = {"around": "behind gates", "own": "each with every gate of its own"}
 HISTORY = Path(__file__).with_name("history.sql").read_text("utf-8")
 
 
@@ -43,15 +53,20 @@ def measure(place: Place) -> Table:
             shared = _claims(_engine(place, name, ended=0, tenants=tenants))
             label = f"{name}, {WAITING:,} waiting, of {tenants:,} tenant{'s' * (tenants > 1)}"
             rows.append((label, f"{shared * 1e6:.0f} µs", f"{shared / plain:.2f} ×"))
+        for gates, label in GATES.items():
+            gated = _claims(_engine(place, name, ended=0, tenants=1, gates=gates))
+            rows.append((f"{name}, {WAITING:,} waiting, {label}", f"{gated * 1e6:.0f} µs", f"{gated / plain:.2f} ×"))
     return Table(
         f"Claim of {SLOTS} jobs",
         f"Median of {CLAIMS}, inside the transaction, without the commit. Target ≤ 1.5 × that of an empty history and "
-        "the default tenant alone.",
+        "the default tenant alone. Behind gates: a tenant, a queue with a limit and a rate, a reservation of another "
+        f"queue, and {HELD_BACK:,} jobs in the same one that wait for tokens and an idle, charging machine. With every "
+        "gate of its own: the machine is like that, and each job has a subject, takes a token and waits for it.",
         rows,
     )
 
 
-def _engine(place: Place, name: str, ended: int, tenants: int = 0) -> Engine:
+def _engine(place: Place, name: str, ended: int, tenants: int = 0, *, gates: str = "") -> Engine:
     engine: Engine
     if name == "SQLite":
         path = place.new_file()
@@ -60,7 +75,7 @@ def _engine(place: Place, name: str, ended: int, tenants: int = 0) -> Engine:
         if ended:
             with apsw.Connection(path) as connection:
                 connection.execute(HISTORY, {"count": ended, "now": SystemClock().now()})
-        return _fill(engine, tenants)
+        return _fill(engine, tenants, gates)
     schema = place.new_schema()
     engine = PostgresEngine(place.postgres_url, schema=schema, now=SystemClock().now)
     engine.submit(_nothing).result()
@@ -69,21 +84,46 @@ def _engine(place: Place, name: str, ended: int, tenants: int = 0) -> Engine:
         if ended:
             text = pyformat(HISTORY)
             server.execute(text, {"count": ended, "now": SystemClock().now()})
-        _fill(engine, tenants)
+        _fill(engine, tenants, gates)
         server.execute("ANALYZE")
     return engine
 
 
-def _fill(engine: Engine, tenants: int) -> Engine:
+def _fill(engine: Engine, tenants: int, gates: str) -> Engine:
     """Jobs of so many tenants; 0: of the default tenant, who has no turns to wait for."""
     for start in range(0, WAITING, 1_000):
-        jobs = [
-            NewJob(id=new_uuid(), task="noop", tenant=f"t{number % tenants}" if tenants else DEFAULT_TENANT)
-            for number in range(start, start + 1_000)
-        ]
+        jobs = [_job(number, tenants, gates == "own") for number in range(start, start + 1_000)]
         engine.submit(enqueue, jobs, 1).result()
     engine.submit(open_session, NewSession("bench", "embedded", "bench", "bench", 1, None), None, 1).result()
+    if gates:
+        engine.submit(_set_gates, has_room=gates == "own").result()
     return engine
+
+
+def _job(number: int, tenants: int, asks_for_much: bool) -> NewJob:
+    tenant = f"t{number % tenants}" if tenants else DEFAULT_TENANT
+    if not asks_for_much:
+        return NewJob(id=new_uuid(), task="noop", tenant=tenant)
+    return NewJob(
+        id=new_uuid(),
+        task="noop",
+        tenant=tenant,
+        subject=f"s{number}",
+        wait_for_idle=True,
+        require_charging=True,
+        tokens=Tokens(cpu=1),
+    )
+
+
+def _set_gates(tx: Tx, has_room: bool) -> None:
+    """Every gate has something to decide. Without room, those jobs are held back that need some, or an idle machine."""
+    set_queue(tx, "default", QueueChanges(concurrency=MANY, rate_limit=MANY, rate_window_ms=3_600_000))
+    note_tokens(tx, "bench", TokenSetting(tokens=Tokens(cpu=MANY if has_room else 0)), is_daemon=True, now=1)
+    judged = Judged(is_idle=has_room, idle="", is_charging=has_room, charging="", source="bench")
+    note_machine(tx, "bench", judged, None, 1)
+    reserve(tx, NewReservation(new_uuid(), "other", "bench", "bench", MANY, MANY), 1)
+    if not has_room:
+        enqueue(tx, [_job(number, 1, asks_for_much=True) for number in range(HELD_BACK)], 1)
 
 
 def _claims(engine: Engine) -> float:

@@ -20,7 +20,8 @@ VARIABLES = {
         "Programs without a daemon: hosts, addresses and networks that webhooks may be sent to, separated by commas."
     ),
     "HOLDFAST_PRESSURE": (
-        "`off`: a daemon or a program never rests, whatever its machine is like; what is simulated still counts."
+        "`off`: a daemon or a program never rests, whatever its machine is like; what is simulated still counts. "
+        "`on` is the default; a daemon refuses anything else."
     ),
     "HOLDFAST_TOKEN": "The token for a daemon that is reached over TCP.",
 }
@@ -59,7 +60,8 @@ def toml() -> list[str]:
     parts += [
         "### `[queues.NAME]`",
         "What is set for a queue, one table for each; see [Set up queues](../how-to/queues.md). At the start of the "
-        "daemon, what a table names stands above what was set by hand before; what it does not name stays.",
+        "daemon, what a table names stands above what was set by hand before; what it does not name, or no longer "
+        "names, stays.",
         table(
             ("setting", "example", "may be", "meaning"),
             [(f"`{name}`", f"`{says.example}`", says.kind.allowed, says.text) for name, says in QUEUE_KEYS.items()],

@@ -31,7 +31,8 @@ SETTINGS = {
             "environment variable `HOLDFAST_WEBHOOK_ALLOW` lists, separated by commas. A daemon has a setting for it."
         ),
         "wait_for_room": (
-            "How long an enqueue waits in all while its queue is full, before it raises `QueueFull`; 0: not at all."
+            "How long an enqueue waits in all while its queue is full or the machine has no room for more, before it "
+            "raises `QueueFull`, `StoreFull` or `StoreBusy`; 0: not at all."
         ),
     },
     "Retry": {

@@ -13,10 +13,17 @@ from typing import Any
 import pytest
 
 from holdfast.api import long_calls
+from holdfast.core.machine import Judged
+from holdfast.core.queue import QueueChanges, QueueClass
+from holdfast.core.readings import Simulation
+from holdfast.store.scripts.machines import note_machine, simulate
+from holdfast.store.scripts.queues import set_queue
 from tests.api.acts import ask, asking, done, open_worker, until, work_once
 from tests.api.caller import Caller, new_job, on_socket
 from tests.api.running import PATIENCE_S, RunningApi, running_api
-from tests.store.acts import let_time_pass
+from tests.store.acts import NOW, let_time_pass, write
+
+ON_AC = Judged(is_idle=False, idle="in use", is_charging=True, charging="on AC", source="test")
 
 
 def events(response: HTTPResponse) -> Iterator[dict[str, Any]]:
@@ -78,6 +85,26 @@ def test_an_exchange_hears_that_a_job_should_stop(api: RunningApi, caller: Calle
     with asking(api, "/v1/exchange/wait", ask(request | {"slots": 0})) as answer:
         assert caller.post("/v1/jobs/1/cancel").json["requested"] == 1
         assert answer()["stops"] == [{"run_id": run["run_id"], "stop_reason": "cancel"}]
+
+
+def test_a_run_that_goes_on_although_it_was_asked_to_make_room_does_not_end_every_wait(
+    api: RunningApi, caller: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(long_calls, "LOOK_AGAIN_S", PATIENCE_S)
+    write(api.engine, note_machine, "here", ON_AC, None, NOW)
+    write(api.engine, set_queue, "heavy", QueueChanges(queue_class=QueueClass.HEAVY))
+    request = open_worker(caller, "heavy", "default")
+    caller.enqueue(queue="heavy")
+    [run] = caller.post("/v1/exchange", ask(request)).json["claimed"]
+    asked = [{"run_id": run["run_id"], "stop_reason": "yield"}]
+    with asking(api, "/v1/exchange/wait?timeout_ms=60000", ask(request)) as answer:
+        write(api.engine, simulate, "here", Simulation(charging=False), NOW)
+        assert answer()["stops"] == asked
+    with asking(api, "/v1/exchange/wait?timeout_ms=60000", ask(request)) as answer:
+        job_id = caller.enqueue()
+        said = answer()
+    assert [taken["job_id"] for taken in said["claimed"]] == [job_id]
+    assert said["stops"] == asked
 
 
 def test_an_exchange_that_reports_is_answered_at_once(api: RunningApi, caller: Caller) -> None:

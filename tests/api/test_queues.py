@@ -54,3 +54,10 @@ def test_a_full_queue_answers_429_and_says_when_to_ask_again(caller: Caller) -> 
     assert [job["queue"] for job in caller.get("/v1/jobs").json["jobs"]] == ["narrow"]
     caller.post("/v1/jobs/1/cancel")
     assert caller.post("/v1/jobs", two).status == 201
+
+
+def test_what_never_fits_is_not_told_to_ask_again(caller: Caller) -> None:
+    set_queue(caller, "shut", max_length=0)
+    refused = caller.post("/v1/jobs", {"jobs": [new_job(queue="shut")]})
+    assert (refused.status, refused.code) == (429, "ERR_QUEUE_FULL")
+    assert "retry-after" not in refused.headers

@@ -14,7 +14,17 @@ def test_a_weight_and_activity_show_in_the_shares(caller: Caller) -> None:
     assert caller.post("/v1/tenants/other/activity", {"for_ms": 3_600_000}).status == 200
     found = {one["tenant"]: one for one in caller.get("/v1/tenants?queue=default").json}
     assert (found["acme::shop"]["weight"], found["other"]["weight_now"]) == (30, 100)
-    assert found["other"]["share"] == pytest.approx(100 / 140)
+    assert found["other"]["share"] == pytest.approx(100 / 130)
+
+
+def test_a_weight_is_set_back(caller: Caller) -> None:
+    caller.enqueue(tenant="a")
+    caller.put("/v1/tenants/a/weight", {"weight": 30})
+    caller.put("/v1/tenants/a/weight", {"weight": 50, "queue": "default"})
+    assert caller.post("/v1/tenants/a/weight/clear", {"queue": "default"}).status == 200
+    assert [one["weight"] for one in caller.get("/v1/tenants").json] == [30]
+    assert caller.post("/v1/tenants/a/weight/clear").status == 200
+    assert [one["weight"] for one in caller.get("/v1/tenants").json] == [10]
 
 
 @pytest.mark.parametrize(

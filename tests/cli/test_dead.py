@@ -57,3 +57,14 @@ def test_a_mistake_is_told(sh: Shell) -> None:
     assert sh("dead", "retry").code == 2
     assert "not both" in sh("dead", "discard", "f0123456789ab", "--all").err
     assert "no dead letters with the fingerprint" in sh("dead", "retry", "f0123456789ab").err
+
+
+def test_without_a_word_dead_lists(house: House, sh: Shell) -> None:
+    fail(house.client(), "the list is short")
+    assert "the list is short" in sh.ok("dead").out
+    assert "the list is short" not in sh.ok("dead", "--poison").out
+
+
+def test_a_job_without_a_letter_is_named_by_its_number(sh: Shell) -> None:
+    job = sh.number("enqueue", "double", '{"x": 1}', "--delay", "1h")
+    assert f"job {job} has left no dead letter" in sh("dead", "show", job).err

@@ -104,6 +104,10 @@ def test_a_mistake_is_one_line(sh: Shell, words: tuple[str, ...], said: str) -> 
     assert (ended.code, said in ended.err, len(ended.err.splitlines())) == (2, True, 1), ended.err
 
 
+def test_whoever_finds_no_events_hears_which_are_not_kept(sh: Shell) -> None:
+    assert "are kept only if a job or a webhook wants them" in sh.ok("events", "--name", "pressure.*").err
+
+
 def test_an_event_that_is_not_there_is_not_found(sh: Shell) -> None:
     ended = sh("events", "show", "nowhere")
     assert (ended.code, "events are kept for a day" in ended.err) == (1, True)

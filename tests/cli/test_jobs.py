@@ -47,10 +47,20 @@ def test_waiting_for_a_job_that_fails_is_exit_code_1(sh: Shell) -> None:
 def test_waiting_for_a_job_that_nobody_runs_says_so(sh: Shell) -> None:
     job = sh.number("enqueue", "nobody")
     terminal = sh.terminal("wait", job)
-    terminal.wait_for(f"somebody waits for a job that nobody runs: job {job} is QUEUED")
+    terminal.wait_for(f"job {job} waits: no worker offers task 'nobody'")
     terminal.interrupt()
     assert terminal.end() == 130
     sh.ok("cancel", job)
+
+
+@pytest.mark.parametrize("words", [["wait", "JOB"], ["logs", "--follow", "JOB"]])
+def test_waiting_for_a_job_that_is_held_says_what_holds_it(sh: Shell, words: list[str]) -> None:
+    job = sh.number("run", "--tokens", "cpu=1000", "--", "true")
+    terminal = sh.terminal(*(str(job) if word == "JOB" else word for word in words))
+    terminal.wait_for(f"job {job} waits: it needs 1000 cpu, more than any machine has")
+    terminal.wait_for(f"holdfast why {job}")
+    sh.ok("cancel", job)
+    assert terminal.end() in (0, 1)
 
 
 def test_waiting_has_a_limit(sh: Shell, parked: int) -> None:
@@ -71,7 +81,10 @@ def test_why_nobody_runs_a_job_is_said_once(sh: Shell) -> None:
     ("words", "detail"),
     [
         (("--on-event", "never:*"), "waits for event never:*"),
-        (("--when-idle", "--when-charging", "--queue", "still"), "needs an idle machine and mains power"),
+        (
+            ("--when-idle", "--when-charging", "--queue", "still"),
+            "needs an idle machine and mains power, queue is paused",
+        ),
     ],
 )
 def test_the_list_says_what_a_job_waits_for(sh: Shell, words: tuple[str, ...], detail: str) -> None:

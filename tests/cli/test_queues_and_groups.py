@@ -41,6 +41,7 @@ def test_a_paused_queue_shows_why(sh: Shell) -> None:
     assert queue_of(sh, "sleeping")["pause_reason"] == "night"
     [line] = [line for line in sh.ok("queue").lines if line.startswith("resting")]
     assert line.endswith("ago: night")
+    assert " paused " in line
     sh.ok("resume", "resting", "sleeping")
     assert sh("queue", "resting").code == 2
 

@@ -51,6 +51,12 @@ def test_settings_that_are_wrong_are_told_before_anything_starts(empty: Shell) -
     assert "worker is not known: did you mean workers?" in said.err
 
 
+def test_a_switch_for_pressure_that_is_neither_on_nor_off_is_refused(empty: Shell) -> None:
+    said = empty("up", "-d", env={"HOLDFAST_PRESSURE": "0"})
+    assert said.code != 0
+    assert "HOLDFAST_PRESSURE='0' is not valid: use off, or on" in said.err
+
+
 def test_the_settings_can_be_printed_and_used_again(empty: Shell, tmp_path: Path) -> None:
     said = empty.ok("up", "--print-config", "--workers", 3, "--port", 0).out
     assert "\nworkers = 3\n" in said
@@ -87,6 +93,7 @@ def test_status_tells_of_daemon_workers_and_queues(sh: Shell) -> None:
     sh.number("enqueue", "double", '{"x": 1}', "--queue", "shown", "--delay", "1h")
     lines = {line.split()[0]: line.split()[1:] for line in sh.ok("status").lines if line}
     assert lines["home"] == [str(sh.home.folder)]
+    assert lines["pressure"][0] == "off:"
     assert lines["store"][0] == str(sh.home.database)
     assert "working" in lines["app-1"]
     assert lines["shown"] == ["normal", "0", "-", "-", "0", "1", "-", "0", "0"]

@@ -85,7 +85,7 @@ def test_a_list_is_narrowed_by_its_filters(hf: Holdfast, work: Task[..., int], c
 @pytest.mark.parametrize(
     ("filters", "message"),
     [
-        ({"colour": "red"}, "'colour' is not a filter; use state, queue, task, tag, group"),
+        ({"colour": "red"}, "'colour' is not a filter; use state, queue, task, tag, tenant, group"),
         ({"state": "done"}, "state 'done' does not exist; use one of SCHEDULED, QUEUED"),
         ({"state": 5}, "state 5 does not exist"),
         ({"state": []}, "state is empty: name at least one"),

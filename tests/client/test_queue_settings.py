@@ -67,6 +67,7 @@ def test_settings_are_as_they_were_set_and_set_back(hf: Holdfast) -> None:
     [
         ({"rate": "often"}, "'often'"),
         ({"rate": (0, 60)}, "rate 0"),
+        ({"limit": -1}, "limit -1"),
         ({"max_length": -1}, "max_length -1"),
         ({"breaker": -1}, "breaker -1"),
         ({"breaker_for": 0}, "breaker_for"),
@@ -75,7 +76,7 @@ def test_settings_are_as_they_were_set_and_set_back(hf: Holdfast) -> None:
         ({"retry": Retry(1, permanent=KeyError)}, "permanent="),
         ({"timeout": "soon"}, "timeout 'soon'"),
         ({"clear": ["speed"]}, "clear 'speed'"),
-        ({"limit": 1, "clear": "limit"}, "concurrency"),
+        ({"limit": 1, "clear": "limit"}, "limit is to be set to 1 and to be cleared"),
     ],
 )
 def test_a_setting_that_does_not_fit_is_refused_with_its_value(hf: Holdfast, settings: Any, said: str) -> None:

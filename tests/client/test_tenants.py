@@ -17,6 +17,7 @@ def test_weights_and_activity_show_in_the_shares(hf: Holdfast) -> None:
 
     work.options(subject="acme::shop::1").enqueue()
     work.options(tenant="other").enqueue()
+    work.enqueue()
     hf.set_weight("acme::shop", 30)
     hf.set_weight("other", 20, queue="default")
     until = hf.report_activity("default", lasting=3_600)
@@ -24,6 +25,9 @@ def test_weights_and_activity_show_in_the_shares(hf: Holdfast) -> None:
     assert {name: one.weight_now for name, one in found.items()} == {"acme::shop": 30, "default": 100, "other": 20}
     assert found["default"].active_until == until
     assert found["other"].share == pytest.approx(20 / 150)
+    hf.set_weight("acme::shop", None)
+    asyncio.run(hf.aset_weight("other", None, queue="default"))
+    assert {one.tenant: one.weight for one in hf.tenants()} == {"acme::shop": 10, "default": 10, "other": 10}
 
 
 @on_sqlite

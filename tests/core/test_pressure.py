@@ -84,8 +84,18 @@ def first_look(**parts: Any) -> tuple[Pressure, ...]:
         ("power", on_battery(15), Effects(holds=Holds.HEAVY), "it runs on battery with 15 % left"),
         ("power", on_battery(9), Effects(holds=Holds.ALL_BUT_LIGHT), "it runs on battery with 9 % left"),
         ("wal", WalSeen("t", 300 * MIB), Effects(refuses=Refuses.WAL), "the write-ahead log has grown to 300 MiB"),
-        ("disk", DiskSeen("t", 0.02, 9 << 30), Effects(refuses=Refuses.DISK), "only 2 % (9.0 GiB) of the disk is free"),
-        ("disk", DiskSeen("t", 0.5, 1), Effects(refuses=Refuses.DISK), "only 50 % (1 B) of the disk is free"),
+        (
+            "disk",
+            DiskSeen("t", 0.02, 9 << 30),
+            Effects(refuses=Refuses.DISK),
+            "only 2 % (9.0 GiB) of the disk is free, and 5 % is the least (disk)",
+        ),
+        (
+            "disk",
+            DiskSeen("t", 0.99, 60 * MIB),
+            Effects(refuses=Refuses.DISK),
+            "only 60 MiB (99 %) of the disk is free, and 1.0 GiB is the least (disk_bytes)",
+        ),
     ],
 )
 def test_what_presses_says_so_and_has_its_effect(part: str, told: Any, effects: Effects, says: str) -> None:
@@ -116,6 +126,23 @@ def test_a_level_rises_at_one_threshold_and_falls_at_another() -> None:
         {},
         {},
     ]
+
+
+@pytest.mark.parametrize(
+    ("limits", "bad", "good"),
+    [
+        ({"cpu": 0.1}, {"cpu": CpuSeen("t", 0.2)}, {"cpu": CpuSeen("t", 0.0)}),
+        ({"gpu": 0.05}, {"gpu": GpuSeen("t", 0.2)}, {"gpu": GpuSeen("t", 0.0)}),
+        ({"memory": 0.8}, {"memory": MemorySeen("t", 0.7)}, {"memory": MemorySeen("t", 0.95)}),
+        ({"disk": 0.9}, {"disk": DiskSeen("t", 0.8)}, {"disk": DiskSeen("t", 0.95)}),
+    ],
+)
+def test_whatever_the_threshold_is_a_level_can_end(
+    limits: dict[str, float], bad: dict[str, Any], good: dict[str, Any]
+) -> None:
+    watch = Watch(enter_ms=0, leave_ms=0, **limits)
+    assert list(watch.look(**bad)) == list(limits)
+    assert watch.look(**good) == {}
 
 
 def test_what_holdfast_runs_itself_does_not_make_the_processors_busy() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from holdfast import Holdfast, JobHandle, Retry, StateName
 from tests.chaos.processes import PATIENCE_S, until
+from tests.cli.shell import Shell
 from tests.daemon.house import House
 
 ONCE = Retry(0, infra=0)
@@ -30,6 +31,8 @@ def test_it_is_held_back_and_says_so_until_somebody_lets_it_go_on(house: House) 
     tripped = client.queue("fragile").tripped
     assert tripped is not None
     assert tripped.failures == 2
+    doctor = Shell(house.home).ok("doctor").out
+    assert "! breaker      queue fragile is held back for " in doctor
     metrics = house.ask("GET", "/metrics")[1]
     assert b'holdfast_breaker_open{queue="fragile",state="open"} 1.0' in metrics
     assert b'holdfast_infra_failures_total{queue="fragile"} 2.0' in metrics

@@ -29,6 +29,8 @@ def test_a_job_waits_for_an_idle_machine_and_says_so_until_it_is_simulated(house
     assert job.state is StateName.QUEUED
     sh.ok("simulate", "idle=on", "charging=on")
     assert job.result(PATIENCE_S) == {"exit_code": 0}
+    assert "charging  yes" in sh.ok("simulate").out
+    assert "write-ahead log has grown to 286 MiB" in sh.ok("simulate", "wal=300MB").out
     assert "simulated" not in sh.ok("simulate", "off").out
     house.down(daemon)
 
@@ -39,7 +41,9 @@ def test_words_that_cannot_be_simulated_are_refused(house: House) -> None:
         (["fan=95"], "fan=95"),
         (["battery=101"], "battery=101"),
         (["cpu=5MiB"], "cpu=5MiB"),
-        (["wal=5MB"], "wal=5MB"),
+        (["wal=5MX"], "wal=300MiB"),
+        (["wal=300"], "such as wal=300MiB"),
+        (["battery=15%"], "from 0 to 100: battery=15, without a unit"),
         (["heat=-1"], "heat=-1"),
         (["throttling=95"], "throttling=95"),
         (["idle=on", "idle=off"], "twice"),
@@ -47,9 +51,7 @@ def test_words_that_cannot_be_simulated_are_refused(house: House) -> None:
         said = sh("simulate", *words)
         assert said.code == 2
         assert named in said.err
-    said = sh("simulate")
-    assert said.code == 2
-    assert "wal=300MiB" in said.err
+    assert "wal=300MiB" in sh("simulate", "fan").err
 
 
 def test_a_simulation_outlives_its_daemon_and_settings_are_heeded(house: House) -> None:

@@ -185,7 +185,7 @@ def test_shares_asked_and_received_are_looked_up(bench: Bench) -> None:
         bench.put(tenant=tenant)
     bench.engine.submit(set_weight, "a", 30).result()
     bench.exchange()
-    assert bench.sample("tenant_share", queue="default", tenant="a") == 0.6
+    assert bench.sample("tenant_share", queue="default", tenant="a") == 0.75
     assert bench.sample("tenant_starts_total", queue="default") == 1
 
 

@@ -119,8 +119,9 @@ def test_an_unknown_key_is_named_with_the_one_that_was_meant(file: Path) -> None
 
 def test_an_unknown_section_is_named_with_the_sections(file: Path) -> None:
     said = refused(file, "[deamon]\nworkers = 2\n")
-    sections = ", ".join(Settings.__struct_fields__)
+    sections = ", ".join([*Settings.__struct_fields__, "queues", "watch"])
     assert said == f"{file}: [deamon] is not known: did you mean daemon? the sections are {sections}"
+    assert "[queue] is not known: did you mean queues?" in refused(file, '[queue.index]\nclass = "heavy"\n')
 
 
 def test_a_setting_outside_of_its_section_is_refused(file: Path) -> None:
@@ -147,6 +148,13 @@ def test_a_setting_outside_of_its_section_is_refused(file: Path) -> None:
         ('[observe]\notlp = "localhost:4318"', "observe.otlp = 'localhost:4318' is not valid: use an http:// or"),
         ('[observe]\notlp = "http://[x"', "observe.otlp = 'http://[x' is not valid"),
         ("[sla]\nenqueue = 0", "sla.enqueue = 0 is not valid: use 1 millisecond to an hour"),
+        ("[pressure]\ncpu = 90", 'pressure.cpu = 90 is not valid: use 0.9 or "90%" for 90 %'),
+        ("[pressure]\ndisk = 1", 'pressure.disk = 1 is not valid: use 0.01 or "1%" for 1 %'),
+        ("[pressure]\nmemory = '100%'", "pressure.memory = '100%' is not valid: use a number from 0, below 1, or a"),
+        ("[pressure]\ngpu = -0.1", "pressure.gpu = -0.1 is not valid: use a number from 0, up to 1, or a text"),
+        ("[pressure]\ngpu = true", "pressure.gpu = True is not valid: use a number from 0, up to 1, or a text"),
+        ("[pressure]\nwal = 300", 'pressure.wal = 300 is not valid: use "300MiB" for 300 MiB'),
+        ('[pressure]\ndisk_bytes = "5KiB"', "pressure.disk_bytes = '5KiB' is not valid: use 0, or 1MiB to"),
     ],
 )
 def test_a_wrong_value_is_named_with_what_is_allowed(file: Path, line: str, said: str) -> None:
@@ -198,6 +206,21 @@ def test_a_file_that_is_no_certificate_is_refused(file: Path, certificate: Path)
 
 def test_a_part_of_a_log_cannot_be_larger_than_the_whole(file: Path) -> None:
     assert "runs.log_segment = 8388608" in refused(file, "[runs]\nlog_bytes = '1MiB'\n")
+
+
+def test_a_share_may_be_written_in_percent(file: Path) -> None:
+    file.write_text('[pressure]\ncpu = "90%"\ngpu = 1\nmemory = "2.5 %"\ndisk = 0\nwal = 0\ndisk_bytes = "2MiB"\n')
+    found = load(file).pressure
+    assert (found.cpu, found.gpu, found.memory, found.disk) == (0.9, 1, 0.025, 0)
+    assert (found.wal, found.disk_bytes) == (0, 2 << 20)
+
+
+def test_the_sample_shows_queues_and_watches_by_example(file: Path) -> None:
+    for head in ("[queues.NAME]", "[[watch]]"):
+        example = sample().partition(f"# {head}\n")[2].partition("\n\n")[0]
+        file.write_text(f"{head}\n" + "\n".join(re.findall(r"^#   (\w+ = .*)", example, re.MULTILINE)))
+        load(file)
+        assert file.read_text().count(" = ") > 5
 
 
 def test_the_sample_changes_nothing_as_it_is(file: Path) -> None:

@@ -17,6 +17,7 @@ from holdfast.store.locks import is_locked
 from holdfast.wire.places import Place, lock_of, take
 from tests.chaos.journal import entries
 from tests.chaos.processes import PATIENCE_S, ROOT, until
+from tests.cli.shell import Shell
 from tests.daemon.house import APPS, House, short_folder
 
 HOUR = 3_600
@@ -101,11 +102,16 @@ def test_a_machine_without_room_for_more_refuses_new_jobs_until_there_is(house: 
             assert (answer.status, json.load(answer)["code"]) == (status, code)
             assert int(answer.headers["retry-after"]) > 0
     assert client.jobs().jobs == []
+    assert "write-ahead log has grown to 300 MiB" in house.ask("GET", "/readyz")[1]["refuses"]
+    doctor = Shell(house.home)("doctor")
+    assert doctor.code == 1
+    assert "✗ machine      new jobs are refused on " in doctor.out
     waiting = Thread(target=lambda: client.command("true"))
     waiting.start()
     client.simulate(disk=90, wal=0)
     waiting.join(PATIENCE_S)
     until(lambda: [job.state.name for job in client.jobs().jobs] == ["DONE"], "the one who waited came in")
+    assert house.ask("GET", "/readyz") == (200, {"status": "ready"})
 
 
 def heartbeats_failed(said: str) -> bool:

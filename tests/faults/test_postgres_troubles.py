@@ -109,6 +109,22 @@ def test_a_server_that_is_gone_is_refused_at_once_and_found_again(engine: Postgr
     assert job_ids(engine) == {"before", "after"}
 
 
+def test_an_engine_can_be_closed_while_its_server_is_gone(engine: PostgresEngine, url: str) -> None:
+    socket = Path(url.partition("host=")[2]) / ".s.PGSQL.5432"
+    away = socket.with_name("away")
+    with psycopg.connect(url, autocommit=True) as server:
+        socket.rename(away)
+        server.execute(CUT)
+    try:
+        with pytest.raises(StoreUnavailable):
+            put(engine, "hit")
+        with engine._opening:  # As a close has it while it waits for the calls under way.
+            assert isinstance(engine.submit(find_job, "before").exception(30), StoreUnavailable)
+        engine.close()
+    finally:
+        away.rename(socket)
+
+
 def test_a_server_that_takes_no_writes_is_read_on_and_written_when_it_does(engine: PostgresEngine, url: str) -> None:
     on_server(url, "ALTER DATABASE postgres SET default_transaction_read_only = on", CUT)
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from pathlib import Path
+from threading import Event
 
 import apsw
 import pytest
@@ -13,7 +14,9 @@ from holdfast.core.errors import HoldfastError, StoreCorrupt, StoreFull, StoreUn
 from holdfast.store import trouble
 from holdfast.store.scripts import doctor
 from holdfast.store.scripts.look import find_job
+from holdfast.store.sqlite.care import copied, restored
 from holdfast.store.sqlite.engine import SqliteEngine
+from holdfast.store.statements import sql
 from holdfast.store.trouble import Kind
 from tests.faults.crash_image import Image, write_image
 from tests.faults.faulty_vfs import Act, Fault, FaultyDisk, How, NewDisk
@@ -100,6 +103,93 @@ def test_a_damaged_file_is_not_written_until_another_takes_its_place(empty: Imag
     until_it_writes(engine)
     put(engine, "after")
     assert engine.query(find_job, "after").id == "after"
+    engine.close()
+
+
+def test_who_fails_to_hear_of_a_trouble_keeps_nobody_from_writing(disk: FaultyDisk) -> None:
+    def fails() -> None:
+        raise RuntimeError("the loop is closed")
+
+    engine = SqliteEngine(disk.path, now=lambda: NOW, vfs=disk.name)
+    put(engine, "before")
+    engine.troubles.on_alert = fails
+    fail_once(engine, disk, Fault(Act.WRITE, 1, How.FULL, FOR_EVER))
+    disk.break_next(None)
+    until_it_writes(engine)
+    put(engine, "after")
+    engine.close()
+
+
+def test_what_others_wrote_meanwhile_is_told_when_writing_works_again(disk: FaultyDisk) -> None:
+    told = Event()
+    engine = SqliteEngine(disk.path, now=lambda: NOW, vfs=disk.name)
+    engine.listen(lambda changes: told.set() if changes.unknown else None)
+    fail_once(engine, disk, Fault(Act.WRITE, 1, How.FULL, FOR_EVER))
+    assert engine.troubles.current is not None
+    other = SqliteEngine(disk.path, now=lambda: NOW)
+    put(other, "elsewhere")
+    disk.break_next(None)
+    until_it_writes(engine)
+    assert told.wait(60)
+    for one in (other, engine):
+        one.close()
+
+
+def test_a_file_that_is_gone_is_not_made_anew(disk: FaultyDisk) -> None:
+    engine = SqliteEngine(disk.path, now=lambda: NOW, vfs=disk.name)
+    put(engine, "before")
+    path, away = Path(disk.path), Path(f"{disk.path}.away")
+    path.rename(away)
+    fail_once(engine, disk, Fault(Act.WRITE, 1, How.FULL, FOR_EVER))
+    disk.break_next(None)
+    with pytest.raises(HoldfastError):
+        put(engine, "refused")
+    assert not path.exists()
+    away.rename(path)
+    until_it_writes(engine)
+    put(engine, "after")
+    assert engine.query(find_job, "before").id == "before"
+    engine.close()
+
+
+def test_who_has_a_file_open_that_is_replaced_writes_into_the_one_that_took_its_place(
+    empty: Image, tmp_path: Path
+) -> None:
+    path = write_image(empty, tmp_path / "work.db")
+    copied(str(path), tmp_path / "backup.db")
+    engine = SqliteEngine(path, now=lambda: NOW)
+    put(engine, "before")
+    restored(str(path), tmp_path / "backup.db", tmp_path / "aside.db")
+    put(engine, "after")
+    assert engine.query(find_job, "after").id == "after"
+    assert not engine.query(lambda tx: tx.rows(sql.known_jobs, ids='["before"]'))
+    engine.close()
+    found = apsw.Connection(str(path))
+    assert found.execute("SELECT id FROM jobs").fetchall() == [("after",)]
+    assert found.pragma("journal_mode") == "wal"
+    found.close()
+
+
+@pytest.mark.parametrize("share", [0, 0.5])
+def test_a_file_that_takes_the_place_of_another_is_not_written_before_it_is_complete(
+    share: float, empty: Image, tmp_path: Path
+) -> None:
+    path, good = write_image(empty, tmp_path / "work.db"), write_image(empty, tmp_path / "good.db")
+    engine = SqliteEngine(path, now=lambda: NOW)
+    put(engine, "before")
+    whole = good.read_bytes()
+    half = whole[: int(len(whole) * share)]
+    (tmp_path / "new.db").write_bytes(half)
+    replace(path, tmp_path / "new.db")
+    for name in ("refused", "refused too"):
+        with pytest.raises(StoreUnavailable):
+            put(engine, name)
+    assert path.read_bytes() == half
+    with path.open("ab") as file:
+        file.write(whole[len(half) :])
+    until_it_writes(engine)
+    put(engine, "after")
+    assert doctor.examine(engine) == []
     engine.close()
 
 

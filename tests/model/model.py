@@ -267,13 +267,18 @@ class Model:
         ready = [job for queue in free if free[queue] > 0 for job in self.ready(queue) if job.ask.task in request.tasks]
         lane = [job for job in ready if self.suits(job, session.node)]
         beside = tokens.in_use(self, session.node, without=request.session_id)
-        waiting = [job for job in lane if job.suspect and tokens.fits(job, beside)]
-        suspects = sorted(waiting, key=lambda job: (job.queued or 0, job.number))
+        alone_next = sorted((job for job in lane if job.suspect), key=lambda job: (job.queued or 0, job.number))
+        suspects = [job for job in alone_next if tokens.fits(job, beside)]
+        tokens.note_passed(
+            next((job for job in alone_next if job not in suspects and tokens.fits(job, [0, 0, 0])), None), now
+        )
         if suspects and mine and now - (suspects[0].queued or 0) > SUSPECT_PATIENCE_MS:
             return []
         alone = [job for job in suspects if not mine and self.may_run(job, now)]
         taken, kept = alone[:1], None
-        if not alone:
+        if alone:
+            sharing.pay(self, alone[0], now)
+        else:
             able = [job for job in lane if not job.suspect and self.may_run(job, now)]
             taken, kept = tokens.share_out(self, request, session.node, able, free, now)
         for queue in dict.fromkeys(job.ask.queue for job in taken):

@@ -43,7 +43,8 @@ def closed_gates(model: Model, job: Job, now: int) -> set[str]:
 
 
 def _has_room(model: Model, job: Job, node: str, now: int) -> bool:
-    kept = tokens.kept_on(model, node, now)
+    # Nothing is kept from one that runs alone.
+    kept = None if job.suspect else tokens.kept_on(model, node, now)
     return tokens.fits(job, tokens.in_use(model, node), None if kept is job else kept)
 
 

@@ -50,11 +50,9 @@ def have_turn(model: Model, queue: str, name: str, now: int) -> None:
 
 def pay(model: Model, job: Job, now: int) -> None:
     """A job starts before anybody has a turn; the clock of its queue stands still."""
-    clock = model.clocks.get(job.ask.queue)
+    clock = model.clocks.get(job.ask.queue, 0.0)
     have_turn(model, job.ask.queue, job.ask.tenant, now)
-    if clock is None:
-        model.clocks.pop(job.ask.queue, None)
-    else:
+    if (job.ask.queue, job.ask.tenant) in model.tenants:
         model.clocks[job.ask.queue] = clock
 
 

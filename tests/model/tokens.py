@@ -84,8 +84,7 @@ def share_out(
             if name is None:
                 break
             own = [job for job in line if job.ask.tenant == name]
-            if not fits(own[0], used, kept) and (own[0].passed is None or own[0].passed > now):
-                own[0].passed = now
+            note_passed(None if fits(own[0], used, kept) else own[0], now)
             head = next((job for job in own if fits(job, used, kept)), None)
             if head is None:
                 out.add(name)
@@ -96,6 +95,12 @@ def share_out(
             left[queue] -= 1
             used = _sums([head.ask.tokens], used)
     return taken, kept
+
+
+def note_passed(job: Job | None, now: int) -> None:
+    """There was no room for it at its turn; a moment that is still to come is one of a wrong clock."""
+    if job is not None and (job.passed is None or job.passed > now):
+        job.passed = now
 
 
 def _is_looked_at(model: Model, job: Job, node: str, used: list[int]) -> bool:

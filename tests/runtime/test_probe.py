@@ -11,17 +11,19 @@ from typing import Any, ClassVar
 import pytest
 
 from holdfast.core.machine import NOT_LOOKED, Judged
+from holdfast.core.pressure import REFUSAL_MS
 from holdfast.core.readings import DiskSeen, InputSeen, LoadSeen, MemorySeen, Simulation
 from holdfast.runtime.clock import ManualClock
 from holdfast.runtime.node import node_name
-from holdfast.runtime.probe import LINGER_S, SELDOM_S, Probe, Probing, Source, place_of
+from holdfast.runtime.probe import LINGER_S, SELDOM_S, Probe, Probing, Source, place_of, system_gauges
 from holdfast.runtime.simulated import SimulatedMachine
+from holdfast.runtime.upkeep import Upkeep
 from holdfast.store.postgres.engine import PostgresEngine
 from holdfast.store.scripts import sessions
 from holdfast.store.scripts.machines import Machine, list_machines, note_machine, simulate
 from holdfast.store.scripts.sessions import NewSession
 from holdfast.store.sqlite.engine import SqliteEngine
-from tests.store.acts import claim_some, execute, open_session, put_one, write
+from tests.store.acts import SESSION, claim_some, execute, open_session, put_one, write
 
 EVERY_S = 10.0
 BUSY = Judged(is_idle=False, idle="in use", is_charging=True, charging="on AC", source="test")
@@ -334,6 +336,32 @@ def test_a_refusal_is_said_again_before_it_ends(engine: SqliteEngine, clock: Man
     run(work)
 
 
+def test_a_program_that_works_looks_before_it_starts_anything(engine: SqliteEngine, clock: ManualClock) -> None:
+    memory = Told("memory", MemorySeen("test", 0.01), is_cheap=True)
+
+    async def work() -> None:
+        upkeep = Upkeep(engine, clock, SESSION, probing=Probing(sources=(), gauges=(memory,)))
+        await upkeep.start()
+        assert machine(engine).holds == 1
+        await upkeep.stop()
+
+    run(work)
+
+
+def test_a_refusal_is_said_anew_when_the_clock_was_set_back(engine: SqliteEngine, clock: ManualClock) -> None:
+    disk = Told("disk", DiskSeen("test", 0.01, 5), is_cheap=True)
+
+    async def work() -> None:
+        async with probe(engine, clock, gauges=(disk,), is_eager=True) as looking:
+            await looking.tick()
+            clock.step(-3600)
+            looking.look_anew()
+            await looking.tick()
+            assert machine(engine).refuses_until == clock.now() + REFUSAL_MS
+
+    run(work)
+
+
 def test_a_program_that_only_works_off_what_is_ready_does_not_ask_whether_the_machine_is_tired(
     engine: SqliteEngine, clock: ManualClock
 ) -> None:
@@ -346,3 +374,12 @@ def test_a_program_that_only_works_off_what_is_ready_does_not_ask_whether_the_ma
             assert (memory.looks, machine(engine).holds) == (0, 0)
 
     run(work)
+
+
+def test_a_switch_that_is_neither_on_nor_off_counts_as_on_with_a_warning(
+    engine: SqliteEngine, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert system_gauges(engine) == ()
+    monkeypatch.setenv("HOLDFAST_PRESSURE", "nope")
+    assert system_gauges(engine)
+    assert "HOLDFAST_PRESSURE='nope' is not valid: use off, or on" in caplog.text

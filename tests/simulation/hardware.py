@@ -111,12 +111,13 @@ class Hardware:
             self.world.call(note_machine, self.node, judged, None, now, pressing, self._thresholds)
         self._check()
         if self.readings["disk"] == BAD["disk"] or self.readings["wal"] == BAD["wal"]:
-            self.world.plan(REFUSAL_MS / 3, self._look_again)
+            self.world.plan(REFUSAL_MS * 2 / 3, self._look_again)
 
     def _look_again(self) -> None:
         """A refusal is renewed for as long as it holds."""
         known = self.stored
-        if known is not None and known.refuses_until is not None and known.refuses_until - self.world.now < MINUTE / 2:
+        left = None if known is None or known.refuses_until is None else known.refuses_until - self.world.now
+        if left is not None and left < REFUSAL_MS / 2:
             self.look()
 
     @property

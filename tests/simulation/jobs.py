@@ -17,6 +17,7 @@ SHARED = "shared"  # where nothing but fair turns and slots decides
 QUEUES = ("default", SHARED, "heavy", "light", "paced", "short", "shedding", "nightly")
 USUAL_TOKENS = Tokens(cpu=4, gpu=1, io=2)
 UNLIKELY = 0.08
+LIKELY = {"tokens": 0.3}  # so that room is short often
 
 
 def plain_job(world: World, tenant: str) -> NewJob:
@@ -50,5 +51,5 @@ def any_job(world: World, live: Sequence[JobId]) -> NewJob:
         ),
         "after": lambda: tuple(Dependency(job_id) for job_id in random.sample(live, min(1, len(live)))),
     }
-    options = {name: value() for name, value in unlikely.items() if random.random() < UNLIKELY}
+    options = {name: value() for name, value in unlikely.items() if random.random() < LIKELY.get(name, UNLIKELY)}
     return NewJob(id=world.fresh("j"), queue=queue, task=random.choice(TASKS), tenant=random.choice(TENANTS), **options)

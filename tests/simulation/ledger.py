@@ -25,6 +25,7 @@ from tests.simulation.rates import Paces, Windows
 from tests.simulation.world import SECOND, World
 
 if TYPE_CHECKING:
+    from tests.simulation.keeper import Keeper
     from tests.simulation.worker import Worker
 
 JOB = statement("SELECT * FROM jobs WHERE id = :id")
@@ -43,10 +44,10 @@ STARTED = statement(
 )
 WAITING = statement("SELECT id FROM jobs WHERE state IN ('QUEUED', 'SCHEDULED') ORDER BY number")
 QUEUED = statement("SELECT id FROM jobs WHERE state = 'QUEUED' ORDER BY queue, tenant, priority DESC, position")
-FAVOURED = statement(
-    "SELECT 1 FROM jobs WHERE state = 'QUEUED' AND (is_suspect = 1 OR tokens_since IS NOT NULL) LIMIT 1"
+KNOWN = statement(
+    """SELECT count(*) AS jobs FROM jobs
+    WHERE schedule_id IS NULL AND retry_of IS NULL AND queue <> 'holdfast.maintenance'"""
 )
-KNOWN = statement("SELECT count(*) AS jobs FROM jobs WHERE schedule_id IS NULL AND retry_of IS NULL")
 
 
 AROUND = {
@@ -87,6 +88,7 @@ class Ledger:
         self.paces = Paces()
         self.broken: set[str] = set()
         self.workers: list[Worker] = []
+        self.keeper: Keeper | None = None
         self.unburied: set[str] = set()
 
     def rehearse(self, script: Callable[..., Any], *args: Any) -> Any:
@@ -142,13 +144,6 @@ class Ledger:
         self.shares.note_starts(rows, self.world)
         self.world.counts["started"] += len(answer.claimed)
 
-    def is_kept(self, worker: Worker) -> bool:
-        """Whether a worker leaves slots empty for the sake of one job."""
-        if not self.rows(FAVOURED):
-            return False
-        choice = self.world.engine.query(choose, worker.holdings.request([], claims=True), self.world.now)
-        return choice.kept_for is not None or choice.kept is not None
-
     def _check_start(self, row: dict[str, Any]) -> None:
         now = self.world.now
         assert row["paused_at"] is None, f"queue paused: {row}"
@@ -202,8 +197,10 @@ class Ledger:
         asking = [
             (worker.name, worker.holdings.request([], claims=True))
             for worker in self.workers
-            if worker.session is not None and not worker.missed_an_answer and not worker.is_kept
+            if worker.session is not None and not worker.missed_an_answer
         ]
+        if self.keeper is not None and self.keeper.request is not None:
+            asking.append(("the keeper", self.keeper.request))
         if asking and not self.looks_closely:
             asking = [self.world.random.choice(asking)]
         for name, request in asking:
@@ -214,7 +211,7 @@ class Ledger:
 
     def _look_at_gates(self) -> None:
         """A waiting job has a gate that holds it."""
-        if self.unburied or any(worker.missed_an_answer or worker.is_kept for worker in self.workers):
+        if self.unburied or any(worker.missed_an_answer for worker in self.workers):
             return  # Somebody asks again in a moment, or is believed to do so.
         waiting = [row["id"] for row in self.rows(QUEUED)]
         others = [row["id"] for row in self.rows(WAITING)]

@@ -7,6 +7,7 @@ from typing import Any
 
 from holdfast.core.errors import Busy, Conflict, NotFound, QueueFull, StoreBusy, StoreFull
 from holdfast.core.job import Millis
+from holdfast.core.pressure import REFUSAL_MS
 from holdfast.core.queue import Overflow, QueueChanges, QueueClass, QueueSetting
 from holdfast.core.requests import Enqueued, NewJob
 from holdfast.core.schedule import Misfire, Overlap
@@ -16,15 +17,16 @@ from holdfast.store.scripts.enqueue import enqueue
 from holdfast.store.scripts.events import emit
 from holdfast.store.scripts.queues import pause, resume, set_queue
 from holdfast.store.scripts.reserve import NewReservation, release, reserve
-from holdfast.store.scripts.retention import forget_old
 from holdfast.store.scripts.schedule_rows import NewSchedule
 from holdfast.store.scripts.schedules import pause_schedule, put_schedule
 from holdfast.store.scripts.templates import NewTemplate, put_template
 from holdfast.store.scripts.tenants import note_activity, set_weight
 from holdfast.store.scripts.tokens import TokenSetting, note_tokens, set_tokens
+from holdfast.store.statements import Dialect
 from tests.model.observe import statement
 from tests.simulation.hardware import Hardware
 from tests.simulation.jobs import QUEUES, TASKS, TENANTS, USUAL_TOKENS, any_job, plain_job
+from tests.simulation.keeper import Keeper
 from tests.simulation.ledger import Ledger
 from tests.simulation.worker import Worker
 from tests.simulation.world import DAY, HOUR, MINUTE, SECOND, Place, World
@@ -34,11 +36,11 @@ SCHEDULES = {
     "often": ("*/10 * * * *", Misfire.LATEST, Overlap.SKIP),
     "hourly": ("0 * * * *", Misfire.ALL, Overlap.ALLOW),
 }
-KEPT = HOUR
 
 LIVE = statement("SELECT id, state FROM jobs WHERE finished_at IS NULL ORDER BY number")
-REFUSING = statement("SELECT node, refuses FROM machines WHERE refuses_until > :now")
-OLD = statement("SELECT count(*) AS jobs FROM jobs WHERE schedule_id IS NULL AND retry_of IS NULL")
+REFUSING = statement(
+    "SELECT node, refuses FROM machines WHERE refuses_until > :now AND refuses_until <= :latest AND :counts = 1"
+)
 
 
 class Life:
@@ -97,6 +99,7 @@ class Life:
             Worker(world, self.ledger, "app-2", "laptop", {"*": 3, "shared": 1}, TASKS),
             Worker(world, self.ledger, "far-1", "server", {"*": 2, "heavy": 1}, ("index", "build")),
         ]
+        self.keeper = self.ledger.keeper = Keeper(world, self.ledger, "server")
         for action, often in (
             (self.ask, HOUR / self.busyness),
             (self.flood, 2 * HOUR),
@@ -108,7 +111,8 @@ class Life:
             (self.change_tokens, 4 * HOUR),
             (self.break_something, 4 * HOUR),
             (self.reserve, 3 * HOUR),
-            (self.forget, 30 * MINUTE),
+            (self.keeper.plan, 10 * MINUTE),
+            (self.keeper.crash, 6 * HOUR),
             (self.lose_power, 12 * HOUR),
             (self.set_clock, 9 * HOUR),
         ):
@@ -136,7 +140,9 @@ class Life:
             self._enqueue([plain_job(self.world, tenant) for _ in range(many)])
 
     def _enqueue(self, jobs: list[NewJob]) -> None:
-        refusing = self.ledger.rows(REFUSING, now=self.world.now)
+        # The disks of these machines are not the one of a server.
+        counts = int(self.world.engine.dialect is Dialect.SQLITE)
+        refusing = self.ledger.rows(REFUSING, now=self.world.now, latest=self.world.now + REFUSAL_MS, counts=counts)
         answers: list[Enqueued] = []
         is_refused = False
         try:
@@ -255,14 +261,6 @@ class Life:
         self.world.set_clock(self.random.choice((-10 * MINUTE, -2 * SECOND, 2 * MINUTE, 2 * HOUR)))
         self.ledger.windows.forget("paced")
         self.ledger.paces.forget()
-
-    def forget(self) -> None:
-        """Retention removes what ended long ago."""
-        [before] = self.ledger.rows(OLD)
-        while self.world.call(forget_old, self.world.now - KEPT) == 200:
-            pass
-        [after] = self.ledger.rows(OLD)
-        self.ledger.forgotten += before["jobs"] - after["jobs"]
 
     def calm_down(self) -> None:
         """Nothing new comes, and nothing is in the way any more."""

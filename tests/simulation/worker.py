@@ -10,8 +10,8 @@ from holdfast.core.settle import Cancelled, Outcome, Outdated, Overdue, Yielded
 from holdfast.store.engine import Changes
 from holdfast.store.scripts import sessions
 from holdfast.store.scripts.exchange import StopRequest, exchange
+from holdfast.store.scripts.finish import finish
 from holdfast.store.scripts.recover import recover
-from holdfast.workers.exchange import LOOK_AGAIN_S
 from holdfast.workers.holdings import Holdings
 from holdfast.workers.schema import PayloadSchema
 from holdfast.workers.spec import TaskSpec
@@ -20,6 +20,7 @@ from tests.simulation.world import MINUTE, SECOND, World
 
 REASONS: dict[str, Outcome] = {"cancel": Cancelled(), "yield": Yielded("the machine needs rest")}
 LATEST_RECOVERY = 30 * SECOND
+TOLD_APART = 0.1
 
 
 def _spec(task: str) -> TaskSpec:
@@ -43,7 +44,6 @@ class Worker:
         self.session: str | None = None
         self.outbox: list[Report] = []
         self.missed_an_answer = False
-        self.is_kept = False
         self.begin()
 
     def begin(self) -> None:
@@ -71,6 +71,8 @@ class Worker:
         if self.session is None:
             return False
         reports, self.outbox = self.outbox, []
+        if reports and self.world.random.random() < TOLD_APART:
+            return self._tell(reports)
         holds = tuple(self.holdings.runs) if self.missed_an_answer else None
         request = self.holdings.request(reports, claims=True)
         foreseen = self.ledger.foresee(self, reports, request, holds)
@@ -89,15 +91,14 @@ class Worker:
             self._run(claimed)
         for stop in answer.stops:
             self._stop(stop)
-        self.is_kept = self.ledger.is_kept(self)
-        if self.is_kept:
-            # What it is kept for may vanish in many ways; whoever waits for that looks again by itself.
-            self.world.plan(LOOK_AGAIN_S * SECOND, self._look_again)
         return bool(reports or answer.claimed)
 
-    def _look_again(self) -> None:
-        if self.is_kept:
-            self.world.wake(self.name)
+    def _tell(self, reports: list[Report]) -> bool:
+        """Some workers tell what they have done by a call of its own, and ask for more a little later."""
+        for settled in self.world.call(finish, reports, self.world.now):
+            self.holdings.let_go(settled.run_id)
+        self.world.wake(self.name)
+        return True
 
     def _run(self, claimed: Claimed) -> None:
         took, outcome = self.ledger.destiny(claimed)

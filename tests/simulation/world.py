@@ -118,9 +118,9 @@ class World:
             assert idle < MOST_IDLE_ROUNDS, f"they wake each other without end; the last one was {name}"
 
     def set_clock(self, by: Millis) -> None:
-        """The wall clock is set, and no time passes. Those who go by it notice."""
+        """The wall clock is set, and no time passes. Those who go by it notice; workers look again by themselves."""
         self.offset += by
-        self.wake("clockwork", "cron")
+        self.wake(*self.sleepers)
 
 
 def _short(thing: object) -> str:

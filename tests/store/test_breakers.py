@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import pytest
@@ -15,16 +15,18 @@ from holdfast.core.requests import Claimed
 from holdfast.core.retry import Failure, FailureKind, RetryPolicy
 from holdfast.core.settle import Broke, Cancelled, Outcome, Snoozed, Yielded
 from holdfast.core.tokens import Tokens
-from holdfast.store.engine import Changes, Engine
+from holdfast.store.engine import Changes, Engine, Tx
 from holdfast.store.scripts.cancel import cancel_job
 from holdfast.store.scripts.clockwork import next_moment
 from holdfast.store.scripts.exchange import give_back
+from holdfast.store.scripts.finish import finish
 from holdfast.store.scripts.queues import find_queue, list_queues, pause, resume, set_queue
 from holdfast.store.scripts.sessions import note_stop_request
 from holdfast.store.scripts.tokens import TokenSetting, note_tokens
 from holdfast.store.scripts.webhook_rows import NewWebhook
 from holdfast.store.scripts.webhooks import put_webhook
 from holdfast.store.scripts.why import why
+from holdfast.store.statements import Statement
 from tests.store.acts import (
     DONE,
     FAILED,
@@ -40,6 +42,7 @@ from tests.store.acts import (
     open_session,
     put,
     put_one,
+    report,
     select,
     write,
 )
@@ -188,6 +191,14 @@ def test_a_worker_that_dies_with_others_leaves_the_probe_to_decide(engine: Engin
     lose(engine, "old", LATER)
     end(engine, probe, now=LATER)
     assert failures(engine) == 0
+
+
+def test_a_worker_that_dies_while_it_is_open_does_not_keep_it_open_for_longer(engine: Engine) -> None:
+    fill(engine)
+    claim_some(engine, 2, session=open_session(engine, "old"))
+    end_some(engine, KILLED, 5)
+    lose(engine, "old", LATER - 1)
+    assert len(claim_some(engine, now=LATER)) == 1
 
 
 @pytest.mark.parametrize("outcome", [Yielded("asked to"), Cancelled()])
@@ -343,3 +354,29 @@ def test_one_job_probes_also_where_jobs_need_tokens(engine: Engine) -> None:
     end_some(engine, KILLED, 5)
     assert len(claim_some(engine, now=LATER)) == 1
     assert claim_some(engine, now=LATER) == []
+
+
+def test_while_one_queue_counts_nobody_looks_at_the_jobs_of_the_others(engine: Engine) -> None:
+    fill(engine)
+    end_some(engine, KILLED, 1)
+    fill(engine, 3, "fine")
+    runs = claim_some(engine, 3, queues=("fine",))
+    looked_at: list[str] = []
+
+    class Watched:
+        def __init__(self, tx: Tx) -> None:
+            self._tx = tx
+
+        def __getattr__(self, name: str) -> Any:
+            return self._one if name == "one" else getattr(self._tx, name)
+
+        def _one(self, statement: Statement, *args: Any, **params: Any) -> Any:
+            looked_at.append(statement.name)
+            return self._tx.one(statement, *args, **params)
+
+    def finish_watched(tx: Tx) -> None:
+        finish(cast(Tx, Watched(tx)), [report(run) for run in runs], NOW)
+
+    write(engine, finish_watched)
+    assert looked_at == []
+    assert failures(engine) == 1

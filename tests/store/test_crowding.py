@@ -7,6 +7,7 @@ from holdfast.core.event import Shape
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.crowded import list_crowded, note_crowded
 from holdfast.store.scripts.events import list_events, register_pattern
+from holdfast.store.scripts.queues import pause, resume
 from tests.store.acts import NOW, claimed_ids, open_session, put_one, write
 
 RULES = CrowdingRules()
@@ -29,6 +30,14 @@ def test_a_queue_whose_next_job_waits_for_too_long_is_told_once(engine: Engine) 
     told = [(view.event.name, view.event.attributes) for view in engine.query(list_events).events]
     assert [name for name, _ in told] == ["pressure.wait"] * 2
     assert {"queue": "slow", "level": "high"} in [attributes for _, attributes in told]
+
+
+def test_a_queue_that_was_paused_by_hand_does_not_wait_for_too_long(engine: Engine) -> None:
+    put_one(engine, "j1", queue="slow")
+    write(engine, pause, "slow", None, NOW)
+    assert suffers(engine, NOW + 6 * MINUTE) == []
+    write(engine, resume, "slow", NOW)
+    assert suffers(engine, NOW + 6 * MINUTE) == [("slow", "wait")]
 
 
 def test_a_queue_whose_jobs_are_mostly_superseded_is_found_until_that_was_long_ago(engine: Engine) -> None:

@@ -11,7 +11,7 @@ from holdfast.core.fairness import ACTIVE_MS, FADING_MS
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.cancel import cancel_job
 from holdfast.store.scripts.reorder import move_before
-from holdfast.store.scripts.tenants import forget_tenants, list_tenants, note_activity, set_weight
+from holdfast.store.scripts.tenants import clear_weight, forget_tenants, list_tenants, note_activity, set_weight
 from tests.store.acts import (
     NOW,
     claim_some,
@@ -19,6 +19,7 @@ from tests.store.acts import (
     end,
     execute,
     let_time_pass,
+    lose,
     new_job,
     open_session,
     put,
@@ -143,7 +144,6 @@ def test_a_weight_for_all_queues_holds_for_those_that_come_later(engine: Engine)
     flood(engine, "little", 8)
     assert Counter(starts(engine, 8, 4)) == {"much": 6, "little": 2}
     assert [(one.tenant, one.weight, one.starts) for one in engine.query(list_tenants, NOW)] == [
-        ("default", 10, 0),
         ("little", 10, 2),
         ("much", 30, 6),
     ]
@@ -172,7 +172,7 @@ def test_tenants_at_rest_are_forgotten_where_there_are_very_many(engine: Engine)
     assert write(engine, forget_tenants, NOW, 50, 0) == 1
     assert claimed_ids(engine) == ["t2"]
     assert write(engine, forget_tenants, NOW, 50, 0) == 2
-    assert [one.tenant for one in engine.query(list_tenants, NOW)] == ["default", "heavy"]
+    assert [one.tenant for one in engine.query(list_tenants, NOW)] == ["heavy"]
 
 
 def test_an_activity_that_is_long_past_is_forgotten(engine: Engine) -> None:
@@ -188,3 +188,47 @@ def test_a_tenant_that_was_forgotten_has_its_turn_where_it_would_have_had_it(eng
     assert write(engine, forget_tenants, NOW, 50, 0) == 1
     flood(engine, "x", 4, task="t")
     assert Counter(name[0] for name in claimed_ids(engine, 8)) == {"x": 4, "y": 4}
+
+
+def test_a_share_is_one_of_all_who_wait_however_many_are_listed(engine: Engine) -> None:
+    for tenant in "abcd":
+        put_one(engine, tenant, tenant=tenant)
+    [first] = engine.query(list_tenants, NOW, None, 1)
+    shares = {view.tenant: view.share for view in engine.query(list_tenants, NOW)}
+    assert (first.tenant, first.share) == ("a", shares["a"])
+    assert sum(shares.values()) == pytest.approx(1)
+
+
+def test_the_default_tenant_is_listed_only_where_it_has_jobs(engine: Engine) -> None:
+    def shares() -> dict[str, float]:
+        return {view.tenant: view.share for view in engine.query(list_tenants, NOW)}
+
+    put_one(engine, "a", tenant="bob")
+    assert shares() == {"bob": 1.0}
+    put_one(engine, "b")
+    assert shares() == {"bob": 0.5, "default": 0.5}
+
+
+def test_a_weight_is_listed_before_the_first_job_and_can_be_set_back(engine: Engine) -> None:
+    def weights() -> list[tuple[str, str, int]]:
+        return [(view.queue, view.tenant, view.weight) for view in engine.query(list_tenants, NOW)]
+
+    write(engine, set_weight, "bob", 50)
+    assert weights() == [("", "bob", 50)]
+    put_one(engine, "a", queue="q", tenant="bob")
+    write(engine, set_weight, "bob", 20, "q")
+    assert weights() == [("q", "bob", 20)]
+    write(engine, clear_weight, "bob", "q")
+    assert weights() == [("q", "bob", 50)]
+    write(engine, clear_weight, "bob")
+    assert weights() == [("q", "bob", 10)]
+
+
+def test_a_job_that_must_run_alone_is_its_tenants_turn_too(engine: Engine) -> None:
+    put(engine, new_job("a", tenant="a"), new_job("b", tenant="b"))
+    [run] = claim_some(engine, 1, session=open_session(engine, "s2"))
+    lose(engine, "s2")
+    let_time_pass(engine, NOW + 60_000)
+    assert [again.tag for again in claim_some(engine, 1, now=NOW + 60_000)] == [run.tag]
+    starts = {view.tenant: view.starts for view in engine.query(list_tenants, NOW)}
+    assert (starts["a"], starts["b"]) == (2, 0)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from holdfast.core import schedule as schedule_rules
 from holdfast.core.cron import UTC
 from holdfast.core.errors import InvalidInput, QueueFull
 from holdfast.core.group import GroupMode, OnFailure
@@ -51,6 +52,17 @@ def bound(engine: Engine, most: int, overflow: Overflow = Overflow.REJECT, queue
 def length(engine: Engine, queue: str = "default") -> int:
     waiting = (StateName.QUEUED, StateName.SCHEDULED)
     return sum(count.jobs for count in engine.query(counts) if count.queue == queue and count.state in waiting)
+
+
+def test_more_than_a_queue_can_ever_hold_is_not_worth_asking_again(engine: Engine) -> None:
+    bound(engine, 0)
+    with pytest.raises(QueueFull, match=r"Waiting does not help: raise its maximum$") as refused:
+        put_one(engine, "a")
+    assert refused.value.retry_after is None
+    bound(engine, 1)
+    with pytest.raises(QueueFull, match=r"or enqueue fewer at once$") as too_many:
+        put(engine, new_job("a"), new_job("b"))
+    assert too_many.value.retry_after is None
 
 
 def test_a_full_queue_refuses_and_says_when_to_ask_again(engine: Engine) -> None:
@@ -198,6 +210,18 @@ def test_a_schedule_whose_queue_is_full_skips_its_tick_and_goes_on(engine: Engin
     assert [(skip.reason, skip.ticks) for skip in skips] == [("queue full", 1)]
     claim_some(engine, queues=("narrow",))
     assert write(engine, fire_due, NOW + 120_000).jobs == 1
+
+
+def test_a_tick_takes_the_place_of_an_earlier_one_in_a_full_queue(engine: Engine) -> None:
+    write(engine, put_template, NewTemplate(id="t1", name="t1", task=TASK, queue="narrow"), NOW)
+    schedule = NewSchedule(
+        id="s", name="s", template="t1", cron="* * * * *", timezone=UTC, overlap=schedule_rules.Overlap.SUPERSEDE
+    )
+    write(engine, put_schedule, schedule, NOW)
+    bound(engine, 1, queue="narrow")
+    assert write(engine, fire_due, NOW + 60_000).jobs == 1
+    fired = write(engine, fire_due, NOW + 120_000)
+    assert (fired.jobs, fired.skipped, length(engine, "narrow")) == (1, 0, 1)
 
 
 def test_jobs_that_say_nothing_have_what_their_queue_says(engine: Engine) -> None:

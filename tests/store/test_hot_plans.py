@@ -5,15 +5,20 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+import apsw
 import pytest
 from msgspec import Struct
 
 from holdfast.core.limits import MAX_INT
 from holdfast.store.engine import Engine, Tx
 from holdfast.store.postgres.engine import PostgresEngine
+from holdfast.store.scripts.queues import list_queues
+from holdfast.store.sqlite.connection import connect
 from holdfast.store.sqlite.engine import SqliteEngine
 from holdfast.store.statements import Dialect, Statement, sql
 from holdfast.store.tending import care_of
@@ -141,12 +146,13 @@ LANE = {
     "created_at": 5,
     "id": "QUEUED6",
 }
+NUMBERS = {"lane": 0, "open_lanes": 0, "slots": 9, "limit": 9, "priority": 0, "now": 1}
 CLOCK = {"now": 50, "before": 50, "limit": 10}
 NEEDS = {"cpu": 4, "gpu": 1, "io": 2}
 ABOUT = {"job_type": "t2", "subject_key": "c::r::QUEUED2", "generation": 1, "now": 1, "reason": "x"}
 ONE = {"id": "DONE6", "job_id": "DONE6", "run_id": "run of DONE6", "now": 1}
 OPEN = dict.fromkeys(
-    ("state", "queue", "task", "tag", "group_id", "subject_from", "subject_to", "created_after", "error_text")
+    ("state", "queue", "task", "tag", "tenant", "group_id", "subject_from", "subject_to", "created_after", "error_text")
 ) | {"below": MAX_INT, "limit": 50, "without_system": 0}
 ROW = (
     ONE
@@ -162,6 +168,7 @@ PLANS = {
     "claimable_fair": Plan(LANE | {"tasks": '["t1"]', "slots": 9, "now": 1}, (POP, BUSY)),
     "claimable_commands_fair": Plan(LANE | {"slots": 9, "now": 1}, (COMMANDS, BUSY)),
     "let_tenant_rest": Plan(LANE, (POP,)),
+    "idle_defaults": Plan({"queue": "q1"}, (POP,)),
     "put_weight": Plan({"queue": "q1", "tenant": "default", "weight": 10}, (POP,)),
     "ahead_in_line": Plan(LANE | {"most": 9}, (POP,)),
     "tenants_in_line": Plan(LANE | {"looked_at": 9, "limit": 3}, (POP,)),
@@ -176,7 +183,7 @@ PLANS = {
         CLOCK | {"queues": '["q1"]', "tasks": '["t1"]', "open_lanes": 0}, ("idx_jobs_suspect",), in_order=True
     ),
     "any_gated": Plan({}, ("idx_jobs_gated",)),
-    "lanes_of_queue": Plan(LANE, ("idx_jobs_gated",)),
+    "lanes_of_queue": Plan(LANE, (f"{POP}|idx_jobs_gated",)),
     "token_queues": Plan({}, ("idx_jobs_gated",)),
     "tokens_in_use": Plan({"node": "n1", "session_id": "s1"}, ("idx_jobs_holding_tokens",)),
     "newest_token_start": Plan({"node": "n1"}, (f"idx_jobs_holding_tokens|{BY_SESSION}",)),
@@ -185,7 +192,8 @@ PLANS = {
     "line_heads": Plan(LANE | CLOCK | NEEDS | {"lanes": "[0, 4]", "tasks": '["t1"]'}, (POP, BUSY)),
     "command_line_heads": Plan(LANE | CLOCK | NEEDS | {"lanes": "[0, 4]"}, (COMMANDS, BUSY)),
     "claimable_numbers": Plan({"numbers": "[6]"}, (NUMBER,)),
-    "was_passed": Plan(ONE, (JOB,)),
+    "any_favoured": Plan({}, ("idx_jobs_suspect", "idx_jobs_passed")),
+    "any_alone": Plan({"ids": '["DONE6"]'}, ("idx_jobs_suspect", JOB)),
     "note_passed": Plan(ROW | {"number": 6}, (NUMBER,)),
     "age_job": Plan(LANE | {"number": 6}, (NUMBER,)),
     "gated_queues": Plan({}, ("idx_jobs_gated",)),
@@ -206,7 +214,7 @@ PLANS = {
     "triggered_jobs": Plan(CLOCK | {"event_id": "e1"}, ("idx_job_conditions_satisfied_by", JOB)),
     "claim_job": Plan(ROWS, (NUMBER,)),
     "highest_position": Plan(LANE, (POP,), in_order=True),
-    "arrival": Plan(LANE | {"now": 1}, (POP,), in_order=True),
+    "arrival": Plan(LANE | {"now": 1, "latest": 2, "node": None}, (POP,), in_order=True),
     "last_in_line": Plan(LANE | {"below": 5, "upto": 10**9, "limit": 3}, (POP,)),
     "newest_scheduled": Plan(LANE | {"below": 5, "upto": 10**9, "limit": 3, "depth": 9}, (STATE,)),
     "lowest_position": Plan(LANE, (POP,), in_order=True),
@@ -225,6 +233,7 @@ PLANS = {
     "running_jobs_of_session": Plan({"session_id": "s1", "limit": 10}, (BY_SESSION, RUN)),
     "queues_of_session": Plan({"session_id": "s1"}, (BY_SESSION,)),
     "ended_job": Plan(ONE, (JOB,)),
+    "jobs_with_breaker": Plan({"ids": '["DONE6"]'}, (JOB,)),
     "note_runs_lost": Plan({"id": "s1"}, (BY_SESSION,)),
     "close_session": Plan({"id": "s1", "status": "success", "stopped_at": 1}, (BY_SESSION,)),
     "offers": Plan({}, (BY_SESSION,)),
@@ -348,3 +357,26 @@ def explained(engine: Engine, hot: Statement, params: dict[str, Any]) -> list[st
 def test_without_its_index_a_statement_would_be_caught(filled: Engine) -> None:
     steps = explained(filled, statement("SELECT id FROM jobs WHERE payload = 'x'"), {})
     assert any(is_full_scan(step) for step in steps)
+
+
+@pytest.mark.parametrize("name", ["claimable", "ready_suspects", "queue_gates", "arrival", "session_load"])
+def test_a_plan_is_made_once_and_not_for_each_call(tmp_path: Path, name: str) -> None:
+    path = str(tmp_path / "store.db")
+    made = SqliteEngine(path, now=lambda: NOW)
+    made.query(list_queues)
+    made.close()
+    asked: list[int] = []
+
+    def allow(*about: object) -> int:
+        asked.append(1)
+        return apsw.SQLITE_OK
+
+    with closing(connect(path, writable=True, durability="normal")) as connection:
+        connection.authorizer = allow  # Whoever makes a plan asks it.
+        for value in ("a", "b", "c"):
+            params = dict.fromkeys(PLANS[name].params, value) | {"queues": "[]", "tasks": "[]"} | NUMBERS
+            connection.execute(getattr(sql, name).sqlite, params).fetchall()
+            if value == "a":
+                assert asked
+                asked.clear()
+    assert asked == []

@@ -30,11 +30,11 @@ def stock(engine: Engine) -> Engine:
         end(engine, claim_one(engine), outcome)
     put_one(engine, "running", queue="other", group_id="g", now=NOW - 5)
     claim_one(engine, queues=("other",))
-    put_one(engine, "later", task="u", delay_ms=50, subject="me::floor::x")
+    put_one(engine, "later", task="u", delay_ms=50, subject="me::floor::x", tenant="mine")
     put(
         engine,
         new_job("ready", group_id="g", tag="red"),
-        new_job("last", queue="other", subject="you::wall::x", schedule_id="s"),
+        new_job("last", queue="other", subject="you::wall::x", schedule_id="s", tenant="mine"),
     )
     return engine
 
@@ -58,6 +58,15 @@ FILTERS: list[tuple[dict[str, Any], list[str]]] = [
     ({"task": "u"}, ["later"]),
     ({"task": "u", "states": (S.QUEUED, S.SCHEDULED)}, ["later"]),
     ({"tag": "blue"}, ["failed", "done"]),
+    ({"tenant": "mine"}, ["last", "later"]),
+    ({"tenant": "mine", "states": (S.SCHEDULED,)}, ["later"]),
+    ({"tenant": "mine", "states": (S.QUEUED,)}, ["last"]),
+    ({"tenant": "mine", "subject_prefix": "me"}, ["later"]),
+    ({"tenant": "mine", "schedule_id": "s"}, ["last"]),
+    ({"tenant": "default", "tag": "red"}, ["ready"]),
+    ({"tenant": "mine", "tag": "red"}, []),
+    ({"tenant": "mine", "group_id": "g"}, []),
+    ({"tenant": "default", "schedule_id": "s"}, []),
     ({"tag": "blue", "states": (S.DONE,)}, ["done"]),
     ({"tag": "blue", "queue": "other"}, []),
     ({"tag": "blue", "subject_prefix": "me::wall::f"}, ["failed"]),

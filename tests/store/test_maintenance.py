@@ -107,6 +107,13 @@ def test_a_restart_and_a_second_process_repeat_nothing(engine: Engine) -> None:
     assert plan(engine, NOW + DAY_MS) == set()
 
 
+def test_a_clock_that_was_set_back_puts_off_no_chore_for_long(engine: Engine) -> None:
+    plan(engine, NOW + 365 * DAY_MS)
+    assert engine.query(outlook, tasks(engine), NOW).due_at == NOW
+    plan(engine)
+    assert engine.query(outlook, tasks(engine), NOW + 1).due_at == NOW + HOUR_MS
+
+
 def test_files_of_another_place_are_another_chore(engine: Engine) -> None:
     plan(engine)
     other = own_tasks(engine.dialect, "other-1a2b3c")
@@ -139,10 +146,18 @@ def test_a_chore_is_back_after_its_process_has_died(engine: Engine) -> None:
     assert state(engine, chore) in (StateName.SCHEDULED, StateName.QUEUED)
 
 
+def test_a_chore_whose_claim_was_not_heard_of_does_not_keep_all_from_being_done(engine: Engine) -> None:
+    chore = start(engine, "retention")
+    unheard = taken(engine)
+    again = taken(engine)
+    assert (again.job_id, again.run_id != unheard.run_id) == (chore, True)
+    assert engine.query(asked_of_chore, unheard.run_id) == "gone"
+
+
 def test_a_worker_that_lost_an_answer_leaves_the_chores_of_its_process_alone(engine: Engine) -> None:
     chore = start(engine, "retention")
     taken(engine)
-    assert write(engine, give_back, "s1", (), NOW) == 0
+    assert write(engine, give_back, "s1", (), NOW) == []
     assert state(engine, chore) is StateName.RUNNING
 
 
@@ -184,6 +199,7 @@ def test_a_vacuum_that_is_due_waits_for_a_quiet_hour(engine: Engine, monkeypatch
     assert planned is not None
     assert (planned.wait_for_idle, planned.require_charging) == (True, True)
     by_hand = start(engine, "vacuum")
+    assert start(engine, "vacuum") == by_hand
     assert taken(engine).job_id == by_hand
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -14,10 +15,12 @@ from holdfast.core.measures import Level
 from holdfast.core.pressure import REFUSAL_MS, Pressure
 from holdfast.core.requests import SYSTEM_QUEUE
 from holdfast.store.engine import Engine
+from holdfast.store.machine import node_name
 from holdfast.store.scripts.group_jobs import enqueue_group
 from holdfast.store.scripts.machines import note_machine
 from holdfast.store.scripts.retry import retry_job
 from holdfast.store.scripts.templates import enqueue_from_template
+from holdfast.store.statements import Dialect
 from tests.store.acts import FAILED_FOR_GOOD, NOW, claim_one, dump, end, new_job, put, put_one, write
 from tests.store.schedule_acts import FIRST, fire, template, ticks
 from tests.store.schedule_acts import put as put_schedule
@@ -27,8 +30,8 @@ FULL = Pressure("disk", Level.HIGH, "3 % of the disk are free", NOW)
 LONG = Pressure("wal", Level.HIGH, "the write-ahead log has 300 MiB", NOW)
 
 
-def press(engine: Engine, *pressing: Pressure) -> None:
-    assert write(engine, note_machine, "here", CALM, None, NOW, pressing)
+def press(engine: Engine, *pressing: Pressure, node: str | None = None, now: int = NOW) -> None:
+    assert write(engine, note_machine, node or node_name(), CALM, None, now, pressing)
 
 
 @pytest.mark.parametrize(("pressure", "error"), [(FULL, StoreFull), (LONG, StoreBusy)])
@@ -48,7 +51,9 @@ def test_a_machine_without_room_refuses_every_new_job_and_says_why(
         (write, (engine, enqueue_from_template, "report", "from template", NOW)),
     ]
     for way, args in ways:
-        with pytest.raises(error, match=f"on here {pressure.says}; nothing was enqueued") as refused:
+        with pytest.raises(
+            error, match=f"on {re.escape(node_name())} {pressure.says}; nothing was enqueued"
+        ) as refused:
             way(*args)
         assert refused.value.retry_after is not None
     assert dump(engine) == before
@@ -59,6 +64,20 @@ def test_jobs_come_in_again_when_there_is_room_or_nobody_looks_any_more(engine: 
     put_one(engine, "nobody looks", now=NOW + REFUSAL_MS)
     press(engine)
     put_one(engine, "room")
+
+
+def test_a_refusal_of_a_clock_that_was_ahead_is_none(engine: Engine) -> None:
+    press(engine, FULL, now=NOW + 10 * REFUSAL_MS)
+    put_one(engine, "the clock was set right")
+
+
+def test_the_full_disk_of_another_machine_matters_only_where_the_database_is_on_it(engine: Engine) -> None:
+    press(engine, FULL, node="elsewhere")
+    if engine.dialect is Dialect.POSTGRES:
+        put_one(engine, "the server has its own disk")
+    else:
+        with pytest.raises(StoreFull):
+            put_one(engine, "another name of the same machine")
 
 
 def test_what_was_let_in_before_and_what_makes_room_comes_in(engine: Engine) -> None:

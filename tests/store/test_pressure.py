@@ -72,6 +72,14 @@ def test_a_machine_under_pressure_starts_no_more_than_it_should(
     assert claimed_ids(machine, queues=QUEUES) == starts
 
 
+def test_a_held_job_is_told_only_of_what_holds_its_own_queue(machine: Engine) -> None:
+    look_like(machine, battery=5, cpu=95)
+    said = {job: gate.now for job in QUEUES for gate in closed(machine, job)}
+    assert said.keys() == {"heavy", "normal"}
+    assert said["normal"] == "it runs on battery with 5 % left (simulated)"
+    assert "processors" in said["heavy"]
+
+
 def test_what_was_held_starts_in_its_order_when_the_pressure_ends(machine: Engine) -> None:
     put_one(machine, "first", queue="heavy", priority=5)
     look_like(machine, memory=5)
@@ -91,16 +99,16 @@ def test_a_busy_machine_has_each_worker_pull_only_now_and_then(machine: Engine) 
     look_like(machine, cpu=95)
     put_one(machine, "next", queue="normal")
     assert claimed_ids(machine, 1, queues=("normal",)) == ["normal"]
-    assert claimed_ids(machine, 1, queues=("normal",), now=NOW + 999) == []
-    assert [gate.opens_at for gate in closed(machine, "next", NOW + 999)] == [NOW + 1_000]
-    assert machine.query(next_moment) == NOW + 1_000
-    assert claimed_ids(machine, 1, queues=("normal", "light"), now=NOW + 999) == ["light"]
+    assert claimed_ids(machine, 1, queues=("normal",), now=NOW + 99) == []
+    assert [gate.opens_at for gate in closed(machine, "next", NOW + 99)] == [NOW + 100]
+    assert machine.query(next_moment) == NOW + 100
+    assert claimed_ids(machine, 1, queues=("normal", "light"), now=NOW + 99) == ["light"]
     assert write(machine, ready_by_the_clock) == {"heavy", "normal"}
-    assert claimed_ids(machine, 1, queues=("normal",), now=NOW + 1_000) == ["next"]
+    assert claimed_ids(machine, 1, queues=("normal",), now=NOW + 100) == ["next"]
 
 
 def ready_by_the_clock(tx: Tx) -> set[str]:
-    tick(tx, NOW + 1_000)
+    tick(tx, NOW + 100)
     return set(tx.changes.ready)
 
 

@@ -119,7 +119,7 @@ def test_the_gate_says_when_it_opens(engine: Engine) -> None:
     claim_some(engine, 2)
     [gate] = [gate for gate in engine.query(why, "j002", NOW + 5).gates if gate.gate == "rate limit"]
     assert isinstance(gate, Closed)
-    assert (gate.now, gate.opens_at) == ("2 of 2 started within a second", NOW + WINDOW)
+    assert (gate.now, gate.opens_at) == ("2 of 2 started in the last second", NOW + WINDOW)
     later = engine.query(why, "j002", NOW + WINDOW).closed
     assert "rate limit" not in [gate.gate for gate in later]
 

@@ -106,7 +106,7 @@ def test_a_running_job_without_a_run_gets_a_failed_one(engine: Engine) -> None:
 def test_a_run_that_its_living_worker_does_not_list_goes_back_uncharged(engine: Engine) -> None:
     put(engine, new_job("held"), new_job("lost"))
     held, _lost = claim_some(engine)
-    assert write(engine, give_back, SESSION, [held.run_id], NOW) == 1
+    assert write(engine, give_back, SESSION, [held.run_id], NOW) == ["lost"]
     assert states(engine, "held", "lost") == [StateName.RUNNING, StateName.QUEUED]
     assert charged(engine, "lost") == (0, 0, 0)
     assert [run.status for run in runs(engine, "lost")] == [RunStatus.YIELDED]

@@ -7,6 +7,7 @@ import pytest
 from holdfast.core.errors import NotFound
 from holdfast.core.group import GroupMode
 from holdfast.core.job import StateName
+from holdfast.core.tokens import Tokens
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.groups import list_groups
 from holdfast.store.scripts.look import find_run
@@ -51,6 +52,13 @@ def test_the_job_that_is_next_shows_how_long_a_queue_waits(engine: Engine) -> No
     seen = engine.query(stats, NOW + 10)
     assert {queue.name: queue.ready_since for queue in seen.queues} == {"default": NOW + 1, "mail": NOW + 3}
     assert seen.ready_since == NOW + 1
+
+
+def test_a_job_that_waits_for_tokens_is_ready_and_one_that_waits_for_the_machine_is_not(engine: Engine) -> None:
+    put_one(engine, "plain", now=NOW + 5)
+    put_one(engine, "big", tokens=Tokens(cpu=9, io=1), now=NOW + 3)
+    put_one(engine, "at night", tokens=Tokens(cpu=1), wait_for_idle=True, now=NOW + 1)
+    assert engine.query(stats, NOW + 10).ready_since == NOW + 3
 
 
 def test_the_rate_is_that_of_the_last_ten_seconds(engine: Engine) -> None:

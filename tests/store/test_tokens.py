@@ -395,6 +395,13 @@ class TestCapacity:
         found = of_node(engine, "m")
         assert (found.capacity.cpu, found.set_by) == (has, by)
 
+    def test_a_program_with_few_cores_leaves_them_to_those_who_run(self, engine: Engine, here: str) -> None:
+        few = TokenSetting(tokens=Tokens(cpu=1))
+        write(engine, note_tokens, "node", few, False, NOW)
+        assert of_node(engine).capacity == HAS
+        write(engine, note_tokens, "node", few, True, NOW)
+        assert of_node(engine).capacity == few.tokens
+
     def test_what_was_set_by_hand_stays_until_settings_say_otherwise(self, engine: Engine, here: str) -> None:
         write(engine, set_tokens, NOW, cpu=9)
         write(engine, note_tokens, "node", TokenSetting(tokens=HAS), True, NOW)

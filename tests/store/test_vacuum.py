@@ -9,18 +9,21 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from threading import Thread
 
 import apsw
 import pytest
 
 from holdfast.core.errors import StoreFull
+from holdfast.store.forks import occupancy
 from holdfast.store.scripts.enqueue import enqueue
 from holdfast.store.scripts.maintenance import release_pages, space
 from holdfast.store.sqlite import vacuum
 from holdfast.store.sqlite.engine import SqliteEngine
 from holdfast.store.sqlite.tending import FileCare
+from holdfast.store.sqlite.turnstile import Turnstile
 from holdfast.store.tending import Disturbed
-from tests.chaos.processes import ROOT
+from tests.chaos.processes import ROOT, until
 from tests.store.acts import NOW, execute, new_job, put, put_one, select
 
 JOBS = 3_000
@@ -199,6 +202,39 @@ def test_the_vacuum_gives_way_to_whoever_wants_to_write(engine: SqliteEngine) ->
 def test_a_vacuum_that_is_told_to_stop_changes_nothing(engine: SqliteEngine) -> None:
     with pytest.raises(Disturbed):
         FileCare(engine.path).vacuum(lambda: True)
+    assert is_well(engine)
+
+
+@pytest.mark.parametrize("chore", [lambda care: care.analyse("queues"), lambda care: care.empty_log()])
+def test_whoever_waits_for_the_turn_keeps_nobody_from_forking(
+    engine: SqliteEngine, chore: Callable[[FileCare], object]
+) -> None:
+    """The one who has the turn may itself have to wait until a fork is over."""
+    turnstile = Turnstile(engine.locks)
+    with turnstile:
+        waiting = Thread(target=chore, args=(FileCare(engine.path),))
+        waiting.start()
+        until(lambda: is_waited_for(engine.path), "it waits for the turn")
+        until(lambda: occupancy.is_empty, "a fork could go ahead")
+    waiting.join()
+    turnstile.close()
+
+
+def test_a_vacuum_does_not_wait_for_the_turn_of_others(engine: SqliteEngine) -> None:
+    FileCare(engine.path).empty_log()  # For that it would wait, with nothing open.
+    turnstile = Turnstile(engine.locks)
+    with turnstile, pytest.raises(Disturbed):
+        FileCare(engine.path).vacuum(never)
+    turnstile.close()
+    assert is_well(engine)
+
+
+def test_a_vacuum_gives_way_to_a_program_that_knows_no_turns(engine: SqliteEngine) -> None:
+    other = apsw.Connection(engine.path)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(Disturbed):
+        FileCare(engine.path).vacuum(never)
+    other.close()
     assert is_well(engine)
 
 

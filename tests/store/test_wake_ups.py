@@ -9,8 +9,12 @@ from holdfast.core.requests import Claimed, ClaimRequest, QueueSlots
 from holdfast.store.engine import Engine, Tx
 from holdfast.store.scripts.claim import claim
 from holdfast.store.scripts.exchange import exchange
+from holdfast.store.scripts.finish import finish
 from holdfast.store.scripts.queues import set_limit
-from tests.store.acts import NOW, claim_one, lose, new_job, open_session, put, put_one, report, write
+from holdfast.store.scripts.recover import recover
+from tests.store.acts import NOW, claim_one, let_time_pass, lose, new_job, open_session, put, put_one, report, write
+
+LATE = NOW + 10 * 60_000
 
 
 def woken(engine: Engine, script: Callable[..., Any], *args: Any) -> set[str]:
@@ -60,3 +64,30 @@ def test_whoever_is_kept_empty_for_a_job_that_runs_alone_is_woken_when_it_starts
     open_session(engine, "s2")
     put_one(engine, "patient", queue="other")
     assert woken(engine, claim, asking("default", session="s2", slots=1), NOW) >= {"other"}
+
+
+def test_whoever_tells_the_end_of_a_run_by_itself_wakes_others_too(engine: Engine) -> None:
+    write(engine, set_limit, "default", 1)
+    put(engine, new_job("first", subject="a::b::c"), new_job("second"))
+    run = claim_one(engine)
+    put_one(engine, "next", subject="a::b::c", queue="elsewhere")
+    assert woken(engine, finish, [report(run)], NOW) == {"default", "elsewhere"}
+
+
+def test_a_worker_that_ran_one_alone_is_woken_for_others_when_its_end_is_told_by_itself(engine: Engine) -> None:
+    put_one(engine, "suspect")
+    claim_one(engine, session=open_session(engine, "s2"))
+    lose(engine, "s2")
+    let_time_pass(engine, LATE)
+    put_one(engine, "beside", queue="other", now=LATE)
+    run = claim_one(engine, now=LATE)
+    assert write(engine, claim, asking("other"), LATE) == []
+    assert woken(engine, finish, [report(run)], LATE) == {"other"}
+
+
+def test_what_a_dead_process_kept_from_starting_is_told_to_others(engine: Engine) -> None:
+    write(engine, set_limit, "default", 1)
+    put(engine, new_job("first", subject="a::b::c"), new_job("second"))
+    claim_one(engine)
+    put_one(engine, "next", subject="a::b::c", queue="elsewhere")
+    assert woken(engine, recover, "s1", False, NOW) == {"default", "elsewhere"}

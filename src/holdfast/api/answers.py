@@ -121,7 +121,9 @@ def status_of(error: type[errors.HoldfastError]) -> int:
 def problem_of(error: errors.HoldfastError) -> Answer:
     """The problem document that stands for one of our errors."""
     status = status_of(type(error))
-    wait = error.retry_after or RETRY_AFTER_S.get(status)
+    wait = error.retry_after
+    if wait is None and not isinstance(error, errors.QueueFull):
+        wait = RETRY_AFTER_S.get(status)
     return problem(status, error.code, str(error), () if wait is None else retry_after(wait))
 
 

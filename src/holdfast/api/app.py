@@ -32,6 +32,7 @@ from holdfast.store.engine import Engine
 from holdfast.store.scripts.enqueue import enqueue
 from holdfast.store.scripts.exchange import exchange
 from holdfast.store.scripts.group_jobs import enqueue_group
+from holdfast.store.scripts.machines import list_machines
 from holdfast.store.scripts.retention import known_jobs
 from holdfast.wire.call import Call
 from holdfast.wire.calls import CALLS, Hello
@@ -231,7 +232,11 @@ def _readyz(backend: Backend) -> Endpoint:
         trouble = backend.engine.troubles.current
         if missing is None and trouble is not None:
             missing = trouble.sentence
-        return answer(Health("ready")) if missing is None else _not_ready(missing)
+        if missing is not None:
+            return _not_ready(missing)
+        machines = await backend.engine.read(list_machines)
+        own = next((machine for machine in machines if machine.node == backend.hello.node), None)
+        return answer(Health("ready", None if own is None else own.refusal(backend.clock.now())))
 
     return readyz
 

@@ -17,7 +17,7 @@ from holdfast.api.observed import Observer
 from holdfast.api.reading import MAX_BODY, read_request
 from holdfast.api.refusals import Closing, Gone, TooManyLongCalls
 from holdfast.api.routing import Endpoint, Router
-from holdfast.core.job import TERMINAL
+from holdfast.core.job import TERMINAL, RunId
 from holdfast.runtime.clock import Clock
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.exchange import exchange
@@ -110,6 +110,9 @@ class LongCalls:
         request = wanted.request
         reports, progress, holds = wanted.reports, wanted.progress, wanted.holds
         queues = {slots.queue for slots in request.queues if slots.slots > 0}
+        # A run that was asked to make room may go on: told as often as it is asked, its worker would do nothing else.
+        known: set[RunId] | None = None
+        told_again = time.monotonic() + LOOK_AGAIN_S
         waiter = Waiter()
         with self._place():
             self._hub.wait_for_work(waiter, queues, request.tasks)
@@ -120,7 +123,10 @@ class LongCalls:
                         said = await self._engine.write(exchange, reports, progress, request, holds, self._clock.now())
                         self._observer.exchanged(reports, said, time.monotonic() - began)
                         left = until - time.monotonic()
-                        if said.settled or said.claimed or said.stops or left <= 0:
+                        wishes = {stop.run_id for stop in said.stops if stop.is_wish}
+                        known = wishes if known is None else known
+                        news = wishes if time.monotonic() >= told_again else wishes - known
+                        if said.settled or said.claimed or news or len(said.stops) > len(wishes) or left <= 0:
                             break
                         # What was reported is written, and jobs that got lost on their way have gone back.
                         reports, progress, holds = [], [], None

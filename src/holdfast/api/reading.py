@@ -17,6 +17,7 @@ from holdfast.core.requests import NewJob
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.look import find_job
 from holdfast.store.scripts.templates import Overrides
+from holdfast.wire.allowed import fields_at, words_at
 from holdfast.wire.call import Call
 from holdfast.wire.rules import RULES, rule_of
 
@@ -67,7 +68,7 @@ def _from_body(call: Call, body: bytes) -> Any:
     try:
         return call.body_decoder.decode(body or b"{}")
     except _UNREADABLE as error:
-        raise _does_not_fit(call, error, body) from None
+        raise _does_not_fit(call, call.request if call.is_all_body else call.body_part, error, body) from None
 
 
 def _converted(call: Call, kind: type[msgspec.Struct], values: dict[str, Any]) -> dict[str, Any]:
@@ -76,7 +77,7 @@ def _converted(call: Call, kind: type[msgspec.Struct], values: dict[str, Any]) -
     try:
         return msgspec.structs.asdict(msgspec.convert(values, kind, strict=False))
     except _UNREADABLE as error:
-        raise _does_not_fit(call, error, values) from None
+        raise _does_not_fit(call, kind, error, values) from None
 
 
 def _query(call: Call, incoming: Incoming) -> dict[str, Any]:
@@ -97,23 +98,34 @@ def _is_list(kind: Any) -> bool:
     return get_origin(getattr(kind, "__origin__", kind)) in (list, tuple)
 
 
-def _does_not_fit(call: Call, error: Exception, given: bytes | dict[str, Any]) -> InvalidInput:
+def _does_not_fit(
+    call: Call, kind: type[msgspec.Struct], error: Exception, given: bytes | dict[str, Any]
+) -> InvalidInput:
     if isinstance(error, RecursionError):
         return InvalidInput(f"the request does not fit {call.name}: it is nested too deeply")
     said = str(error)
     found = _AT.search(said)
-    if found is None:
-        return InvalidInput(f"the request does not fit {call.name}: {said}")
-    where, says = found[1].lstrip("."), _says(call, found[1])
+    place = "" if found is None else found[1]
+    says = _says(call, place)
     if says is None or not re.match(r"Expected `\w+` (matching|of length|[<>])|Invalid enum", said):
-        return InvalidInput(f"the request does not fit {call.name}: {_AT.sub('', said)} at {where}")
+        where = f" at {place.lstrip('.')}" if found is not None else ""
+        allowed = _allowed(kind, said, place)
+        return InvalidInput(f"the request does not fit {call.name}: {_AT.sub('', said)}{where}{allowed}")
     try:
         document = given if isinstance(given, dict) else msgspec.json.decode(given)
     except _UNREADABLE as worse:
         # What comes behind the first mistake was not read yet.
-        return _does_not_fit(call, worse, {})
-    value = _at(document, found[1])
-    return InvalidInput(f"{where} {shown(value)} is not valid: use {says}")
+        return _does_not_fit(call, kind, worse, {})
+    return InvalidInput(f"{place.lstrip('.')} {shown(_at(document, place))} is not valid: use {says}")
+
+
+def _allowed(kind: type[msgspec.Struct], said: str, place: str) -> str:
+    """What might have been meant by a field or a word that is not known."""
+    if said.startswith("Object contains unknown field"):
+        names = fields_at(kind, place)
+        return f"; allowed are {', '.join(names)}" if names else ""
+    words = words_at(kind, place) if said.startswith("Invalid enum value") else []
+    return f"; use {' or '.join(words)}" if words else ""
 
 
 def _says(call: Call, where: str) -> str | None:

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from holdfast.daemon.database import HomeDatabase
     from holdfast.store.scripts.doctor import Violation
 
+DAMAGE = "database"  # what the database itself says is wrong with it, among the invariants
+MOST_ROWS = 5
+
 
 def path(home: HomeOption = None, config: ConfigOption = None, json: JsonOption = False) -> None:
     """Print where the database is.
@@ -110,11 +113,17 @@ def tell(violations: list[Violation], name: str) -> None:
 
     if not violations:
         print(f"{mark(True)} {name}: whole, and every invariant holds")
+    damage = [violation for violation in violations if violation.invariant == DAMAGE]
+    for row in [row for violation in damage for row in violation.rows][:MOST_ROWS]:
+        print(f"{mark(False)} {name} is damaged: {row['message']}")
     for violation in violations:
-        print(f"{mark(False)} {violation.invariant}: {len(violation.rows)} rows")
-        for row in violation.rows[:5]:
-            print(f"    {msgspec.json.encode(row).decode()}")
-    if violations:
+        if violation not in damage:
+            print(f"{mark(False)} {violation.invariant}: {len(violation.rows)} rows")
+            for row in violation.rows[:MOST_ROWS]:
+                print(f"    {msgspec.json.encode(row).decode()}")
+    if damage:
+        print("restore it from a backup: holdfast down && holdfast db restore FILE")
+    elif violations:
         print("this should never happen: please report it, with a copy made by holdfast db backup")
 
 

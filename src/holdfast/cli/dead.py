@@ -48,7 +48,7 @@ def list_(
     \b
     Examples:
       holdfast dead ls
-      holdfast dead ls --poison
+      holdfast dead --poison
     """
     page = _client(home).dead_letters(limit=limit, cursor=cursor, poison=poison)
     if json:
@@ -81,7 +81,8 @@ def show(
     """
     hf = _client(home)
     if not _is_fingerprint(which):
-        letter = hf.dead_letter(which)
+        # Who has none is told so by the number.
+        letter = hf.dead_letter(hf.job(which))
         show_json(letter) if json else _show_letter(hf, letter)
         return
     page = hf.dead_letters_of(which, limit=limit, cursor=cursor)
@@ -155,6 +156,7 @@ dead = group_of(
     "dead",
     "Look at jobs that failed for good, and deal with all of one kind at once.",
     {"ls": list_, "show": show, "retry": retry, "discard": discard},
+    usual="ls",
 )
 
 

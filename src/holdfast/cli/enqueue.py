@@ -28,6 +28,7 @@ def enqueue(
     ttl: job_options.Ttl = None,
     deadline: job_options.Deadline = None,
     tag: job_options.Tag = None,
+    tenant: job_options.Tenant = None,
     subject: job_options.Subject = None,
     group: job_options.Group = None,
     after: job_options.After = None,
@@ -37,6 +38,7 @@ def enqueue(
     tokens: job_options.TokensWord = None,
     on_event: job_options.OnEvent = None,
     where: job_options.Where = None,
+    wait_for_room: job_options.WaitForRoom = None,
     key: Annotated[str | None, Option(metavar="KEY", help="An idempotency key: the same one twice is one job.")] = None,
     wait: Annotated[bool, Option("--wait", help="Wait for the result and print it.")] = False,
     home: HomeOption = None,
@@ -61,6 +63,7 @@ def enqueue(
         ttl=ttl,
         deadline=deadline,
         tag=tag,
+        tenant=tenant,
         subject=subject,
         group=group,
         after=after,
@@ -70,6 +73,7 @@ def enqueue(
         tokens=tokens,
         on_event=on_event,
         where=where,
+        wait_for_room=wait_for_room,
     )
     handle = hf.enqueue(task, read_object(payload), idempotency_key=key, **options)
     if wait:

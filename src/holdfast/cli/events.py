@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from holdfast.client.remote import Client
     from holdfast.store.scripts.events import EventView
 
+OWN = "events of Holdfast itself (job.*, pressure.*, alert.* and others) are kept only if a job or a webhook wants them"
 LOOK_S = 1.0
 PAGE = 200
 MOST_SHOWN = 8
@@ -75,6 +76,7 @@ def list_(
         show_json(page)
     elif not page.events:
         say("no events fit" if name else "no events yet; try: holdfast emit hello")
+        say(OWN)
     else:
         show_table(
             ["event", "name", "attributes", "when", "triggered by", "let go"],

@@ -12,10 +12,13 @@ from pathlib import Path
 
 from holdfast.cli.doctor import Finding
 from holdfast.cli.output import size
+from holdfast.cli.queues import breaker_says
 from holdfast.cli.status import not_working
 from holdfast.cli.times import length
 from holdfast.core.errors import HoldfastError, NoDaemon
 from holdfast.store.locks import is_locked
+from holdfast.store.scripts.machines import Machine
+from holdfast.store.scripts.stats import QueueStats
 from holdfast.store.scripts.workers import Worker
 from holdfast.version import VERSION
 from holdfast.wire.home import Home
@@ -39,11 +42,14 @@ def examine(home: Home) -> list[Finding]:
         return [*findings, Finding("daemon", False, str(error))]
     if daemon is None:
         return [*findings, *_no_daemon(home), *_file(home)]
+    stats = hf.stats()
     findings += [
         *_daemon(daemon),
         *_trouble(daemon),
+        *_refusals(hf.machines(), stats.now),
+        *_breakers(stats.queues),
         *_workers(daemon, hf.workers()),
-        *_clock(hf.stats().now, [job.created_at for job in hf.jobs(limit=1).jobs]),
+        *_clock(stats.now, [job.created_at for job in hf.jobs(limit=1).jobs]),
     ]
     return [*findings, *_wal(daemon), *_invariants([v.invariant for v in hf.doctor()])]
 
@@ -106,6 +112,22 @@ def _daemon(daemon: DaemonStatus) -> Iterator[Finding]:
 def _trouble(daemon: DaemonStatus) -> Iterator[Finding]:
     if daemon.trouble is not None:
         yield Finding("store", False, daemon.trouble)
+
+
+def _refusals(machines: list[Machine], now: int) -> Iterator[Finding]:
+    for machine in machines:
+        said = machine.refusal(now)
+        if said is not None:
+            yield Finding("machine", False, said)
+
+
+def _breakers(queues: list[QueueStats]) -> Iterator[Finding]:
+    for queue in queues:
+        if queue.tripped is not None:
+            said = (
+                f"queue {queue.name} is {breaker_says(queue.tripped)}; to go on at once: holdfast resume {queue.name}"
+            )
+            yield Finding("breaker", None, said)
 
 
 def _workers(daemon: DaemonStatus, workers: list[Worker]) -> Iterator[Finding]:

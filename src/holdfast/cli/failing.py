@@ -58,7 +58,10 @@ def ending(error: BaseException) -> int:
         case BrokenPipeError():
             return _silenced()
     if isinstance(error, click.ClickException):
-        error.show()
+        context = getattr(error, "ctx", None)
+        if context is not None:
+            say(f"{context.get_usage()}\nTry '{context.command_path} --help' for help.\n")
+        say(f"holdfast: {error.format_message()}")
         return error.exit_code
     return _said(error)
 

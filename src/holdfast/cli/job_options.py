@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Annotated, Any
 
-from holdfast.cli.completion import jobs, queues
+from holdfast.cli.completion import jobs, queues, tenants
 from holdfast.cli.times import moment, seconds
 from holdfast.cli.words import Option
 from holdfast.core.errors import InvalidInput
 from holdfast.core.limits import shown
-from holdfast.core.tokens import KINDS
+from holdfast.core.tokens import KINDS, MOST_TOKENS
 
 if TYPE_CHECKING:
     from holdfast.client.remote import Client
 
 MOST_DIGITS = 9
+_WHOLE = re.compile(r"-?\d+", re.ASCII)
 
 InQueue = Annotated[str | None, Option("--queue", "-q", metavar="QUEUE", help="Which queue.", complete=queues)]
 Priority = Annotated[int | None, Option("--priority", "-p", metavar="N", help="Higher runs first.")]
@@ -25,6 +27,10 @@ At = Annotated[str | None, Option(metavar="MOMENT", help="When: 18:30, or 2030-0
 Ttl = Annotated[str | None, Option(metavar="TIME", help="Skip it if it is still waiting after this.")]
 Deadline = Annotated[str | None, Option(metavar="MOMENT", help="Skip or stop it at this moment.")]
 Tag = Annotated[str | None, Option(metavar="TAG", help="A word to find it by.")]
+Tenant = Annotated[
+    str | None,
+    Option(metavar="TENANT", help="Whose turn it takes in the queue; else the subject says.", complete=tenants),
+]
 Subject = Annotated[
     str | None, Option(metavar="TEXT", help="What it is about; a newer job supersedes those that wait.")
 ]
@@ -41,6 +47,10 @@ WhenCharging = Annotated[bool, Option("--when-charging", help="Only while the ma
 TokensWord = Annotated[
     str | None,
     Option("--tokens", metavar="KIND=N,...", help="What it takes of the machine while it runs: cpu=2,gpu=1,io=1."),
+]
+WaitForRoom = Annotated[
+    str | None,
+    Option(metavar="TIME", help="How long to wait while there is no room for it: 0 for not at all; 30s if not said."),
 ]
 OnEvent = Annotated[
     str | None, Option(metavar="NAME", help="Only after this event, emitted from now on; git:* means any ending.")
@@ -62,6 +72,7 @@ def options(
     ttl: str | None,
     deadline: str | None,
     tag: str | None,
+    tenant: str | None,
     subject: str | None,
     group: str | None,
     after: list[str] | None,
@@ -71,8 +82,10 @@ def options(
     tokens: str | None,
     on_event: str | None,
     where: list[str] | None,
+    wait_for_room: str | None = None,
 ) -> dict[str, Any]:
     """What was said about a job, as the SDK takes it."""
+    hf.wait_for_room(seconds("wait-for-room", wait_for_room))
     if on_event is not None:
         from holdfast.core.event import check_pattern
 
@@ -93,6 +106,7 @@ def options(
         "ttl": seconds("ttl", ttl),
         "deadline": moment("deadline", deadline),
         "tag": tag,
+        "tenant": tenant,
         # A subject of the SDK may name arguments in braces; here it is what it is.
         "subject": subject and subject.replace("{", "{{").replace("}", "}}"),
         "group": group,
@@ -113,9 +127,11 @@ def token_counts(said_by: str, given: str | None) -> dict[str, int] | None:
     found: dict[str, int] = {}
     for word in given.split(","):
         kind, _, count = word.strip().partition("=")
-        if kind not in KINDS or kind in found or not (count.isascii() and count.isdigit()) or len(count) > MOST_DIGITS:
+        if kind not in KINDS or kind in found or not _WHOLE.fullmatch(count):
             kinds = ", ".join(KINDS)
             raise InvalidInput(f"{said_by}{shown(given)} is not valid: write KIND=N, each of {kinds} at most once")
+        if count.startswith("-") or len(count) > MOST_DIGITS:
+            raise InvalidInput(f"{said_by}{shown(word)} is not valid: use a number from 0 to {MOST_TOKENS}")
         found[kind] = int(count)
     return found
 

@@ -117,6 +117,7 @@ def filters(
     tag: str | None = None,
     group: str | None = None,
     error: str | None = None,
+    tenant: str | None = None,
 ) -> dict[str, Any]:
     """The filters that were given, as the SDK takes them."""
     given = {
@@ -126,5 +127,6 @@ def filters(
         "tag": tag,
         "group": group,
         "error_text": error,
+        "tenant": tenant,
     }
     return {name: value for name, value in given.items() if value is not None}

@@ -17,12 +17,13 @@ from holdfast.cli.options import (
     StateOption,
     TagOption,
     TaskOption,
+    TenantOption,
     client,
 )
 from holdfast.cli.output import is_terminal, show_json, show_table, state_text
 from holdfast.cli.times import ago, before
 from holdfast.cli.words import Option
-from holdfast.core.job import Job
+from holdfast.core.job import Job, Queued
 
 if TYPE_CHECKING:
     from holdfast.client.remote import Client
@@ -33,6 +34,7 @@ def ls(
     queue: QueueOption = None,
     task: TaskOption = None,
     tag: TagOption = None,
+    tenant: TenantOption = None,
     group: GroupOption = None,
     subject: Annotated[str | None, Option(metavar="TEXT", help="Only subjects that begin with this.")] = None,
     error: ErrorOption = None,
@@ -61,7 +63,7 @@ def ls(
       holdfast cancel $(holdfast ls -q --queue build)
     """
     hf = client(home)
-    wanted = filters(state, queue, task, tag, group and find_group(hf, group).id, error)
+    wanted = filters(state, queue, task, tag, group and find_group(hf, group).id, error, tenant)
     if schedule is not None:
         from holdfast.store.scripts.schedules import find_schedule
 
@@ -82,14 +84,45 @@ def ls(
     elif not page.jobs:
         say("no jobs fit" if wanted or subject or since else "no jobs yet; try: holdfast run -- echo hello")
     else:
-        show_table(
-            ["job", "state", "what", "queue", "created", "tries", "detail"], [_row(hf, job) for job in page.jobs]
-        )
+        held = _held_back(hf, {job.queue for job in page.jobs if isinstance(job.state, Queued)})
+        rows = [_row(hf, job, held.get(job.queue, "")) for job in page.jobs]
+        show_table(["job", "state", "what", "queue", "created", "tries", "detail"], rows)
         if page.cursor is not None and is_terminal():
             say(f"these are the newest {limit}; for more: -n {min(limit * 5, 1000)}")
 
 
-def _row(hf: Client, job: Job) -> list[str]:
+def _held_back(hf: Client, queues: set[str]) -> dict[str, str]:
+    """What holds back all jobs of a queue, for those that somebody or something holds back."""
+    if not queues:
+        return {}
+    from holdfast.cli.queues import breaker_says
+    from holdfast.core.pressure import effect_of, is_held
+    from holdfast.store.scripts.queues import Queue
+
+    settings = {one.name: one for one in hf.queues()}
+    machines = hf.machines()
+    found = {}
+    for name in queues:
+        queue = settings.get(name, Queue(name=name))
+        said = []
+        if queue.paused_at is not None:
+            said.append(f"queue is paused: {queue.pause_reason}" if queue.pause_reason else "queue is paused")
+        if queue.tripped is not None:
+            said.append(breaker_says(queue.tripped))
+        if machines and all(is_held(machine.holds, name, queue.queue_class) for machine in machines):
+            presses = [one for machine in machines for one in machine.pressure]
+            says = [one.says for one in presses if is_held(effect_of(one).holds, name, queue.queue_class)]
+            said.append("held back: " + "; ".join(says))
+        found[name] = ", ".join(said)
+    return found
+
+
+def _row(hf: Client, job: Job, held: str) -> list[str]:
+    said = [
+        numbered(detail(job), hf),
+        held if isinstance(job.state, Queued) else "",
+        job.schedule_id and triggered(job.trigger, hf),
+    ]
     return [
         str(job.number),
         state_text(job.state.name),
@@ -97,5 +130,5 @@ def _row(hf: Client, job: Job) -> list[str]:
         job.queue,
         ago(job.created_at),
         str(job.attempts),
-        ", ".join(filter(None, [numbered(detail(job), hf), job.schedule_id and triggered(job.trigger, hf)])),
+        ", ".join(filter(None, said)),
     ]

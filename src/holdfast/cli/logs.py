@@ -11,6 +11,7 @@ from holdfast.cli.failing import say
 from holdfast.cli.jobs_shown import is_over
 from holdfast.cli.options import HomeOption, JobArgument, JsonOption, client
 from holdfast.cli.output import DIM, paint
+from holdfast.cli.wait import Held
 from holdfast.cli.words import Option
 from holdfast.core.errors import InvalidInput
 
@@ -89,6 +90,7 @@ def _follow(
 ) -> Iterator[LogPart]:
     """Piece by piece; with `is_first`, or without a number, all runs from that one on."""
     told = threading.Event()
+    held = Held(handle)
     leave = handle._access.engine.listen(lambda changes: told.set())
     try:
         runs = handle.runs
@@ -108,6 +110,7 @@ def _follow(
                 return
             else:
                 told.wait(LATE_S)
+                held.look()
             runs = handle.runs
     finally:
         leave()

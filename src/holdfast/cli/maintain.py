@@ -10,6 +10,7 @@ from holdfast.cli.failing import FAILED, Ended, say
 from holdfast.cli.options import HomeOption, JsonOption, client
 from holdfast.cli.output import show_json, show_table, size
 from holdfast.cli.times import ago
+from holdfast.cli.wait import wait_for
 from holdfast.cli.words import Argument, Option
 from holdfast.core.job import Done
 from holdfast.core.maintenance import MAINTENANCE, Chore
@@ -42,6 +43,12 @@ def maintain(
     others.
 
     \b
+    Chores:
+      retention           events        letters   machines  tenants
+      files               positions     analyze   checkpoint
+      incremental-vacuum  vacuum        all: every one but the vacuum
+
+    \b
     Examples:
       holdfast maintain
       holdfast maintain retention --wait
@@ -53,17 +60,20 @@ def maintain(
         show_json(found) if json else show_table(HEAD, [_row(one) for one in found])
         return
     handles = hf.maintain(chore)
+    is_paused = hf.queue(MAINTENANCE).paused_at is not None
+    if is_paused:
+        say(f"queue {MAINTENANCE} is paused, so this waits; to go on: holdfast resume {MAINTENANCE}")
     for handle in handles if wait else []:
-        handle.wait()
+        wait_for(handle, hf=hf)
     jobs = [handle.job for handle in handles]
     if json:
         show_json(jobs)
     else:
         for job in jobs:
             print(f"job {job.number}: {job.task}, {_said(job)}")
-    if not wait:
+    if not wait and not is_paused:
         say(f"the daemon does it in between; see holdfast ls --all --queue {MAINTENANCE}")
-    elif not all(isinstance(job.state, Done) for job in jobs):
+    if wait and not all(isinstance(job.state, Done) for job in jobs):
         raise Ended(FAILED)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import click
 
-from holdfast.cli.completion import jobs, queues, states, tasks
+from holdfast.cli.completion import jobs, queues, states, tasks, tenants
 from holdfast.cli.failing import speak_up
 from holdfast.cli.words import Argument, Option
 from holdfast.wire.home import HOME
@@ -36,6 +36,7 @@ StateOption = Annotated[
 ]
 TaskOption = Annotated[str | None, Option("--task", metavar="TASK", help="Only this task.", complete=tasks)]
 TagOption = Annotated[str | None, Option("--tag", metavar="TAG", help="Only this tag.")]
+TenantOption = Annotated[str | None, Option("--tenant", metavar="TENANT", help="Only this tenant.", complete=tenants)]
 GroupOption = Annotated[str | None, Option("--group", metavar="GROUP", help="Only this group, by id or name.")]
 ErrorOption = Annotated[
     str | None, Option("--error", metavar="TEXT", help="Only those whose error contains this text.")

@@ -6,20 +6,24 @@ import time
 from typing import TYPE_CHECKING, Annotated, Any
 
 from holdfast.cli.completion import queues
+from holdfast.cli.failing import say
 from holdfast.cli.options import HomeOption, JsonOption, client
 from holdfast.cli.output import RED, YELLOW, Coloured, show_json, show_table
 from holdfast.cli.times import ago, length, seconds
 from holdfast.cli.words import Argument, Option
 from holdfast.core.errors import InvalidInput
 from holdfast.core.job import StateName
+from holdfast.core.requests import is_system_queue
 
 if TYPE_CHECKING:
     from holdfast.client.remote import Client
     from holdfast.core.breaker import Breaker
+    from holdfast.store.scripts.queues import Queue
     from holdfast.store.scripts.stats import QueueStats
 
+DEFAULT_QUEUE = "default"
 QueueNames = Annotated[list[str], Argument("QUEUE...", help="Names of queues.", complete=queues)]
-HEAD = ("queue", "class", "running", "limit", "rate", "queued", "scheduled", "max", "done", "failed", "paused")
+HEAD = ("queue", "class", "running", "limit", "rate", "queued", "scheduled", "max", "done", "failed", "held back")
 NUMBERS = ("running", "limit", "rate", "queued", "scheduled", "max", "done", "failed")
 
 
@@ -57,7 +61,8 @@ def queue(
     clear: Annotated[
         list[str] | None,
         Option(
-            metavar="SETTING", help="Set this back: limit, rate, max_length, overflow, class, retry, timeout, breaker."
+            metavar="SETTING",
+            help="Set this back: limit, rate, max-length, overflow, class, retries, timeout, breaker.",
         ),
     ] = None,
     home: HomeOption = None,
@@ -75,7 +80,7 @@ def queue(
       holdfast queue mail --rate 10/min --max-length 1000 --overflow shed
       holdfast queue index --class heavy --retries 5 --timeout 10m
       holdfast queue index --breaker 3 --breaker-for 1m
-      holdfast queue mail --clear rate --clear max_length
+      holdfast queue mail --clear rate --clear max-length
     """
     hf = client(home)
     if limit is not None and no_limit:
@@ -93,12 +98,13 @@ def queue(
         "clear": [*(clear or []), *(["limit"] if no_limit else [])] or None,
     }
     given: dict[str, Any] = {word: value for word, value in changes.items() if value is not None}
-    if given:
-        if name is None:
-            raise InvalidInput("name the queue whose settings are to change")
-        hf.set_queue(name, **given)
+    if given and name is None:
+        raise InvalidInput("name the queue whose settings are to change")
+    changed = hf.set_queue(name, **given) if given and name is not None else None
     rows = overview(hf)
     shown = [row for row in rows if name is None or row.name == name]
+    if changed is not None and not shown:
+        shown = [without_jobs(changed)]
     if name is not None and not shown:
         raise InvalidInput(f"queue {name!r} has no jobs and no settings; there are {_names(rows)}")
     if json:
@@ -124,6 +130,7 @@ def pause(
       holdfast pause build --reason "the disk is being swapped"
     """
     hf = client(home)
+    warn_of_new_queues(hf, names)
     for name in names:
         hf.pause(name, reason)
         if not json:
@@ -140,6 +147,7 @@ def resume(names: QueueNames, home: HomeOption = None, json: JsonOption = False)
       holdfast resume build
     """
     hf = client(home)
+    warn_of_new_queues(hf, names)
     for name in names:
         hf.resume(name)
         if not json:
@@ -151,6 +159,24 @@ def resume(names: QueueNames, home: HomeOption = None, json: JsonOption = False)
 def overview(hf: Client) -> list[QueueStats]:
     """Every queue that has jobs or settings."""
     return [line for line in hf.stats().queues if is_in_use(line)]
+
+
+def warn_of_new_queues(hf: Client, names: list[str]) -> None:
+    """Say which queues nobody has used so far: they may come later, or be misspelt."""
+    served = {queue for worker in hf.workers() for queue in worker.queues}
+    known = {DEFAULT_QUEUE, *hf.counts(), *(one.name for one in hf.queues()), *served}
+    for name in names:
+        if name not in known and not is_system_queue(name):
+            say(f"holdfast: queue {name!r} is new: no job, no setting and no worker names it so far")
+
+
+def without_jobs(settings: Queue) -> QueueStats:
+    """The line of a queue that has no jobs, and perhaps no settings any more."""
+    from msgspec import structs
+
+    from holdfast.store.scripts.stats import QueueStats
+
+    return QueueStats(**structs.asdict(settings), jobs={})
 
 
 def is_in_use(line: QueueStats) -> bool:
@@ -174,12 +200,13 @@ def row_of(line: QueueStats) -> list[str]:
     failed = counts.get(StateName.FAILED, 0)
     held = []
     if line.paused_at is not None:
-        held.append(f"{ago(line.paused_at)}: {line.pause_reason}" if line.pause_reason else ago(line.paused_at))
+        why = f": {line.pause_reason}" if line.pause_reason else ""
+        held.append(f"paused {ago(line.paused_at)}{why}")
     if line.tripped is not None:
         held.append(breaker_says(line.tripped))
     return [
         line.name,
-        str(line.queue_class),
+        "light" if is_system_queue(line.name) else str(line.queue_class),
         str(counts.get(StateName.RUNNING, 0)),
         _or_dash(line.concurrency),
         _or_dash(line.rate),
@@ -210,7 +237,7 @@ def settings_of(line: QueueStats) -> str:
     timeout = "no time-out" if line.timeout_ms is None else f"a time-out of {length(line.timeout_ms)}"
     breaker = (
         f"{line.breaker} failures in a row by the fault of the machine hold it back for {length(line.breaker_for_ms)}"
-        if line.breaker
+        if line.breaker and not is_system_queue(line.name)
         else "failures by the fault of the machine do not hold it back"
     )
     return f"{full[line.overflow]}; jobs that do not say have {retries} and {timeout};\n{breaker}"

@@ -30,6 +30,7 @@ def run(
     ttl: job_options.Ttl = None,
     deadline: job_options.Deadline = None,
     tag: job_options.Tag = None,
+    tenant: job_options.Tenant = None,
     subject: job_options.Subject = None,
     group: job_options.Group = None,
     after: job_options.After = None,
@@ -39,6 +40,7 @@ def run(
     tokens: job_options.TokensWord = None,
     on_event: job_options.OnEvent = None,
     where: job_options.Where = None,
+    wait_for_room: job_options.WaitForRoom = None,
     env: Annotated[
         list[str] | None,
         Option("--env", "-e", metavar="NAME=VALUE", help="A variable for it; NAME alone takes it from here."),
@@ -86,6 +88,7 @@ def run(
         ttl=ttl,
         deadline=deadline,
         tag=tag,
+        tenant=tenant,
         subject=subject,
         group=group,
         after=after,
@@ -95,6 +98,7 @@ def run(
         tokens=tokens,
         on_event=on_event,
         where=where,
+        wait_for_room=wait_for_room,
     )
     handle = hf.command(
         *command,
@@ -128,11 +132,12 @@ def _variables(given: list[str] | None) -> dict[str, str] | None:
 def wait_for_command(handle: JobHandle[Any], *, json: bool) -> None:
     """Stream what a command says, and end with its exit code."""
     from holdfast.cli.logs import stream
+    from holdfast.cli.wait import wait_for
 
     number = handle.number
     try:
         if json:
-            handle.wait()
+            wait_for(handle)
         else:
             stream(handle)
     except KeyboardInterrupt:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Annotated, Any
 
 from holdfast.cli.options import HomeOption, JsonOption, client
 from holdfast.cli.output import show_fields, show_json
 from holdfast.cli.words import Argument, Option
-from holdfast.core.errors import InvalidInput
+from holdfast.core.errors import InvalidInput, NotFound
 from holdfast.core.limits import shown
 from holdfast.core.machine import NOBODY, NOT_LOOKED, NOT_YET
-from holdfast.core.readings import NUMBERS
+from holdfast.core.readings import LARGEST_WAL, LEAST_WAL, NUMBERS
 
 if TYPE_CHECKING:
+    from holdfast.client.remote import Client
     from holdfast.store.scripts.machines import Machine
 
 OFF = "off"
@@ -29,8 +29,7 @@ ALLOWED = (
     "idle, charging or throttling =on or =off; battery, cpu, memory, gpu or disk =0 to =100; heat=0 to heat=150; "
     "wal=300MiB; or off to end it"
 )
-_SIZE = re.compile(r"(\d{1,12})(B|KiB|MiB|GiB)?")
-_BYTES = {None: 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
+MOST_DIGITS = 13
 
 
 def simulate(
@@ -43,7 +42,8 @@ def simulate(
 ) -> None:
     """Have the machine look idle, on battery, busy or hot.
 
-    What is not named stays as it really is. It stays simulated until it is switched off.
+    What is not named stays as it really is. It stays simulated until it is switched off. Without a word, the machine is
+    shown as it is.
 
     \b
     Words:
@@ -62,14 +62,22 @@ def simulate(
     Examples:
       holdfast simulate battery=15 discharging
       holdfast simulate cpu=95 memory=5
+      holdfast simulate
       holdfast simulate off
     """
-    if not words:
-        raise InvalidInput(f"nothing to simulate: say {ALLOWED}")
-    wanted = {} if words == [OFF] else read(words)
+    wanted = {} if not words or words == [OFF] else read(words)
     hf = client(home)
-    machine = hf.simulate(node or hf.daemon().node, **wanted)
+    where = node or hf.daemon().node
+    machine = hf.simulate(where, **wanted) if words else _find(hf, where)
     show_json(machine) if json else show_fields(fields(machine))
+
+
+def _find(hf: Client, node: str) -> Machine:
+    """The machine as it is."""
+    found = {machine.node: machine for machine in hf.machines()}
+    if node not in found:
+        raise NotFound(f"nobody looks at machine {shown(node)}; there are {', '.join(sorted(found)) or 'none yet'}")
+    return found[node]
 
 
 def read(words: list[str]) -> dict[str, Any]:
@@ -79,22 +87,31 @@ def read(words: list[str]) -> dict[str, Any]:
         name, _, value = SHORT.get(word, word).partition("=")
         if name in found:
             raise InvalidInput(f"{name} is said twice ({shown(' '.join(words))}): say it once")
-        meant = _meant(name, value)
-        if meant is None:
-            raise InvalidInput(f"{shown(word)} cannot be simulated: say {ALLOWED}")
-        found[name] = meant
+        found[name] = _meant(word, name, value)
     return found
 
 
-def _meant(name: str, value: str) -> bool | int | None:
-    """What a value stands for; None if it is none."""
-    if name in SWITCHED:
-        return SWITCHES.get(value)
-    size = _SIZE.fullmatch(value) if value.isascii() else None
-    if name not in NUMBERS or size is None or (name != "wal" and size[2]):
-        return None
-    number = int(size[1]) * _BYTES[size[2]]
-    return number if number <= NUMBERS[name] else None
+def _meant(word: str, name: str, value: str) -> bool | int:
+    """What a value stands for."""
+    if name in SWITCHED and value in SWITCHES:
+        return SWITCHES[value]
+    if name not in NUMBERS:
+        raise InvalidInput(f"{shown(word)} cannot be simulated: say {ALLOWED}")
+    number = int(value) if value.isascii() and value.isdigit() and len(value) <= MOST_DIGITS else None
+    if name == "wal":
+        from holdfast.daemon.kinds import parse_size
+
+        size = parse_size(value) if number is None else number
+        if size is None or not (size == 0 or LEAST_WAL <= size <= LARGEST_WAL):
+            meant = f"wal={number}MiB" if number else "wal=300MiB"
+            raise InvalidInput(f"{shown(word)} cannot be simulated: say 0 or a size of 1 MiB or more, such as {meant}")
+        return size
+    if number is None or number > NUMBERS[name]:
+        unit = "°C" if name == "heat" else "percent"
+        bare = value.rstrip("%°C ")
+        meant = f": {name}={bare}, without a unit" if bare != value and bare.isdigit() else ""
+        raise InvalidInput(f"{shown(word)} cannot be simulated: say how many {unit}, from 0 to {NUMBERS[name]}{meant}")
+    return number
 
 
 def fields(machine: Machine) -> list[tuple[str, str | None]]:

@@ -44,7 +44,9 @@ def status(home: HomeOption = None, json: JsonOption = False) -> None:
             }
         )
         return
-    show_fields(_fields(daemon, stats, reservations) + _machines(machines, daemon.node) + _tokens(tokens, daemon.node))
+    off = [("pressure", "off: HOLDFAST_PRESSURE=off; only what is simulated counts")] if daemon.is_pressure_off else []
+    machine = [*_machines(machines, daemon.node), *off, *_tokens(tokens, daemon.node)]
+    show_fields(_fields(daemon, stats, reservations) + machine)
     print()
     show_table(
         ["worker", "pid", "state", "running", "restarts", "queues"],

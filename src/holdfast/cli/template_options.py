@@ -37,6 +37,7 @@ class JobWords(TypedDict, total=False):
     delay: job_options.Delay
     ttl: job_options.Ttl
     tag: job_options.Tag
+    tenant: job_options.Tenant
     subject: job_options.Subject
     when_idle: job_options.WhenIdle
     when_charging: job_options.WhenCharging

@@ -8,13 +8,18 @@ from holdfast.cli.completion import queues, tenants
 from holdfast.cli.failing import say
 from holdfast.cli.options import HomeOption, JsonOption, client
 from holdfast.cli.output import show_json, show_table
+from holdfast.cli.queues import warn_of_new_queues
 from holdfast.cli.times import length, seconds, when
 from holdfast.cli.words import Argument, Option, group_of
-from holdfast.core.fairness import ACTIVE_MS, ACTIVE_WEIGHT, FADING_MS, MOST_WEIGHT
+from holdfast.core.errors import InvalidInput
+from holdfast.core.fairness import ACTIVE_MS, ACTIVE_WEIGHT, BACKGROUND_WEIGHT, FADING_MS, MOST_WEIGHT
+from holdfast.core.subject import DEFAULT_TENANT
 
 if TYPE_CHECKING:
+    from holdfast.client.remote import Client
     from holdfast.store.scripts.tenants import TenantView
 
+MOST_PER_PAGE = 1_000
 HEAD = ("queue", "tenant", "weight", "now", "share", "started", "waits", "active")
 
 TenantArgument = Annotated[
@@ -29,7 +34,7 @@ def list_(queue: QueueOption = None, home: HomeOption = None, json: JsonOption =
     """List who shares queues, with weights and shares.
 
     The share is what a tenant may have of a queue while those wait that wait now. A queue that nobody shares has
-    no lines here.
+    no lines here. Tenants that have a weight and no job yet stand last.
 
     \b
     Examples:
@@ -47,7 +52,10 @@ def list_(queue: QueueOption = None, home: HomeOption = None, json: JsonOption =
 
 def weight(
     tenant: TenantArgument,
-    weight: Annotated[int, Argument("WEIGHT", help="How much its word counts; 10 where nothing is set.")],
+    weight: Annotated[
+        int | None, Argument("[WEIGHT]", help="How much its word counts; 10 where nothing is set.")
+    ] = None,
+    clear: Annotated[bool, Option("--clear", help="Set it back to what it is where nothing is set.")] = False,
     queue: QueueOption = None,
     home: HomeOption = None,
     json: JsonOption = False,
@@ -60,15 +68,21 @@ def weight(
     Examples:
       holdfast tenant weight acme::shop 50
       holdfast tenant weight acme::shop 50 --queue builds
+      holdfast tenant weight acme::shop --clear
     """
+    if (weight is None) != clear:
+        raise InvalidInput("give either a weight or --clear" + (", not both" if clear else ""))
     hf = client(home)
+    warn_of_new_tenant(hf, tenant)
+    if queue is not None:
+        warn_of_new_queues(hf, [queue])
     hf.set_weight(tenant, weight, queue=queue)
     if json:
         show_json([one for one in hf.tenants(queue) if one.tenant == tenant])
     else:
-        print(
-            f"tenant {tenant} has the weight {weight} " + ("in every queue" if queue is None else f"in queue {queue}")
-        )
+        where = "in every queue" if queue is None else f"in queue {queue}"
+        usual = f"the usual weight of {BACKGROUND_WEIGHT}" if queue is None else "the weight that it has elsewhere"
+        print(f"tenant {tenant} has {usual if clear else f'the weight {weight}'} {where}")
 
 
 def activity(
@@ -89,8 +103,10 @@ def activity(
       holdfast activity acme::shop
       holdfast activity acme::shop --for 10m
     """
-    given = seconds("--for", lasting)
-    until = client(home).report_activity(tenant, lasting=ACTIVE_MS / 1000 if given is None else given)
+    given = seconds("for", lasting)
+    hf = client(home)
+    warn_of_new_tenant(hf, tenant)
+    until = hf.report_activity(tenant, lasting=ACTIVE_MS / 1000 if given is None else given)
     if json:
         show_json({"tenant": tenant, "active_until": until})
     else:
@@ -106,9 +122,17 @@ tenant = group_of(
 )
 
 
+def warn_of_new_tenant(hf: Client, tenant: str) -> None:
+    """Say that nobody knows the tenant so far: it may come later, or be misspelt."""
+    found = hf.tenants()
+    # Where there are very many, those at rest are forgotten.
+    if tenant != DEFAULT_TENANT and len(found) < MOST_PER_PAGE and all(one.tenant != tenant for one in found):
+        say(f"holdfast: tenant {tenant!r} is new: no job of it is known so far")
+
+
 def _row(one: TenantView) -> list[str]:
     return [
-        one.queue,
+        one.queue or "(every)",
         one.tenant,
         str(one.weight),
         f"{one.weight_now:.3g}",

@@ -54,7 +54,7 @@ def set_(
       holdfast tokens set --io 4 --timeout 2m
     """
     hf = client(home)
-    found = hf.set_tokens(cpu=cpu, gpu=gpu, io=io, timeout=seconds("--timeout", timeout), node=node or hf.daemon().node)
+    found = hf.set_tokens(cpu=cpu, gpu=gpu, io=io, timeout=seconds("timeout", timeout), node=node or hf.daemon().node)
     if json:
         show_json(found)
     else:

@@ -47,7 +47,7 @@ def top(
         return
     from rich.console import Console
 
-    console = Console(width=None if sys.stdout.isatty() else 120)
+    console = Console(width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else 120)
     if once:
         console.print(draw(look.glance(), console.size.width, None))
         return

@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
-from rich.console import Group, RenderableType
+from rich.console import Group, JustifyMethod, RenderableType
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
@@ -146,16 +146,23 @@ def _bar(share: float, wide: int, colour: str) -> ProgressBar:
     return ProgressBar(100, min(100.0, share * 100), width=wide, complete_style=colour, finished_style=colour)
 
 
-def _table(*columns: str, right: tuple[str, ...] = ()) -> Table:
+def _table(*columns: str, right: tuple[str, ...] = (), gives_way: tuple[str, ...] = ()) -> Table:
+    """Where it is too wide, those columns are cut that give way, before all others."""
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     for name in columns:
-        table.add_column(name.upper(), justify="right" if name in right else "left", no_wrap=True, overflow="ellipsis")
+        side: JustifyMethod = "right" if name in right else "left"
+        table.add_column(name.upper(), justify=side, no_wrap=name not in gives_way, overflow="ellipsis")
     return table
+
+
+def _cut(text: str, style: str = "") -> Text:
+    """A text for a column that gives way: one line, however long it is."""
+    return Text(text, style=style, no_wrap=True, overflow="ellipsis")
 
 
 def _queues(queues: list[QueueStats], glance: Glance) -> Table:
     numbers = ("running", "queued", "scheduled", "done", "failed", "ended/s")
-    table = _table("queue", *numbers, "oldest", "", right=numbers)
+    table = _table("queue", *numbers, "oldest", "", right=numbers, gives_way=("",))
     for queue in queues:
         table.add_row(*_queue(queue, glance.rates.get(queue.name), glance.stats.now))
     return table
@@ -181,7 +188,7 @@ def _queue(queue: QueueStats, rate: float | None, now: Millis) -> list[Text]:
         count(StateName.FAILED, "red"),
         Text("-" if rate is None else f"{rate:.1f}"),
         Text("" if queue.ready_since is None else length(max(0, now - queue.ready_since))),
-        Text(paused, style="yellow"),
+        _cut(paused, "yellow"),
     ]
 
 
@@ -205,7 +212,7 @@ def _workers(glance: Glance) -> Table:
 
 
 def _jobs(glance: Glance, room: int) -> Table:
-    table = _table("job", "queue", "what", "for", "progress", "", right=("job",))
+    table = _table("job", "queue", "what", "for", "progress", "", right=("job",), gives_way=("what", ""))
     for job in glance.jobs[:room]:
         assert isinstance(job.state, Running)
         drawn = Text() if job.progress is None else _bar(job.progress, 16, "cyan")
@@ -216,9 +223,9 @@ def _jobs(glance: Glance, room: int) -> Table:
         table.add_row(
             str(job.number),
             job.queue,
-            Text(clean(what(job))),
+            _cut(clean(what(job))),
             length(max(0, glance.stats.now - job.state.since)),
             drawn,
-            Text(f"{share}{said}"),
+            _cut(f"{share}{said}"),
         )
     return table

@@ -63,7 +63,7 @@ def command_of(name: str, function: Callable[..., None]) -> click.Command:
         function(**{key: _listed(value) for key, value in values.items()})
 
     text = inspect.getdoc(function) or ""
-    return click.Command(
+    return Command(
         name,
         callback=call,
         params=parameters,
@@ -71,6 +71,33 @@ def command_of(name: str, function: Callable[..., None]) -> click.Command:
         short_help=_summary(text),
         context_settings={**SETTINGS, "allow_interspersed_args": not has_rest},
     )
+
+
+class Command(click.Command):
+    """A command that knows a number below 0 from an option."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Take the words."""
+        given = list(args)
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            word = next((word for word in given if word.startswith(error.option_name)), error.option_name)
+            if error.option_name[1:].isdigit():
+                raise click.UsageError(f"{word!r} is not valid here: use a number that is not below 0", ctx) from None
+            raise
+
+
+class Whole(click.IntRange):
+    """A whole number, as its error calls it."""
+
+    name = "whole number"
+
+
+class Number(click.FloatRange):
+    """A number, as its error calls it."""
+
+    name = "number"
 
 
 class Group(click.Group):
@@ -165,9 +192,9 @@ def _type(kind: type, bounds: tuple[Any, Any] = (None, None)) -> Any:
     if kind is Path:
         return click.Path(path_type=Path)
     if kind is int:
-        return click.INT if bounds == (None, None) else click.IntRange(*bounds)
+        return Whole(*bounds)
     if kind is float:
-        return click.FLOAT if bounds == (None, None) else click.FloatRange(*bounds)
+        return Number(*bounds)
     return click.STRING
 
 

@@ -70,7 +70,7 @@ class Holdfast(Running, Operations, Commands, DeadLetterCalls, Schedules, Crons,
     last moments before a power loss for speed; `keep` is how long ended jobs are remembered. `commands` says whether
     what `hf.command` queues runs here too, from the queue `default` and those named. `machine` is what tests put in
     place of the machine that this runs on, for jobs that wait until it is idle or charging. `wait_for_room` is how long
-    an enqueue waits while its queue is full before it raises `QueueFull`; 0: not at all.
+    an enqueue waits while its queue is full, or the machine has no room for more, before it raises; 0: not at all.
     """
 
     def __init__(

@@ -65,7 +65,7 @@ class Operations(Groups, Events, Maintaining, Overview, Queues, Tenants, TokenCa
     def jobs(self, *, limit: int = 50, cursor: str | None = None, **filters: Any) -> Page:
         """A page of jobs, newest first.
 
-        Filters: `state` (one or several), `queue`, `task`, `tag`, `group`, `schedule`, `subject_prefix`,
+        Filters: `state` (one or several), `queue`, `task`, `tag`, `tenant`, `group`, `schedule`, `subject_prefix`,
         `created_after`, `error_text`, and `without_system=True` to leave out the daemon's own jobs.
         """
         return self._access.read(look.list_jobs, *_page(filters, limit, cursor))
@@ -171,6 +171,7 @@ _FILTERS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "queue": ("queue", partial(check_name, "queue")),
     "task": ("task", _task_name),
     "tag": ("tag", partial(check_label, "tag")),
+    "tenant": ("tenant", partial(check_label, "tenant")),
     "group": ("group_id", id_of),
     "schedule": ("schedule_id", id_of),
     "subject_prefix": ("subject_prefix", partial(check_label, "subject_prefix", longest=MAX_SUBJECT)),

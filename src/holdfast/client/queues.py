@@ -5,7 +5,7 @@ Every blocking call has an awaitable twin with the prefix `a`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from holdfast.client.durations import Duration, to_millis
 from holdfast.client.retry import Retry
@@ -80,11 +80,11 @@ class Queues:
 
     def limit(self, queue: str, concurrency: int | None) -> None:
         """How many jobs of a queue may run at once over all processes; None lifts the limit."""
-        self._access.write(queues.set_limit, check_name("queue", queue), _limit(concurrency))
+        self._access.write(queues.set_limit, check_name("queue", queue), _limit("concurrency", concurrency))
 
     async def alimit(self, queue: str, concurrency: int | None) -> None:
         """The awaitable twin of `limit`."""
-        await self._access.awrite(queues.set_limit, check_name("queue", queue), _limit(concurrency))
+        await self._access.awrite(queues.set_limit, check_name("queue", queue), _limit("concurrency", concurrency))
 
     def pause(self, queue: str, reason: str | None = None) -> None:
         """Start nothing new from a queue. What runs goes on."""
@@ -133,9 +133,22 @@ def make_changes(
 ) -> QueueChanges:
     """What is to change, from the words of `set_queue`; InvalidInput names what does not fit."""
     starts = None if rate is None else _rate(rate)
-    names = [clear] if isinstance(clear, str) else list(clear)
+    cleared = [_clearable(name) for name in ([clear] if isinstance(clear, str) else list(clear))]
+    _say_one_of_both(
+        cleared,
+        {
+            "limit": limit,
+            "rate": rate,
+            "max_length": max_length,
+            "overflow": overflow,
+            "class": queue_class,
+            "retry": retry,
+            "timeout": timeout,
+            "breaker": breaker if breaker is not None else breaker_for,
+        },
+    )
     return QueueChanges(
-        concurrency=_limit(limit),
+        concurrency=_limit("limit", limit),
         rate_limit=None if starts is None else starts.limit,
         rate_window_ms=None if starts is None else starts.window_ms,
         max_length=None if max_length is None else check_int("max_length", max_length, 0, MOST_WAITING),
@@ -145,7 +158,7 @@ def make_changes(
         timeout_ms=None if timeout is None else to_millis("timeout", timeout),
         breaker=None if breaker is None else check_int("breaker", breaker, 0, MOST_FAILURES),
         breaker_for_ms=None if breaker_for is None else _breaker_for(breaker_for),
-        clear=tuple(SETTINGS[_one_of("clear", name, tuple(SETTINGS))] for name in names),
+        clear=tuple(SETTINGS[name] for name in cleared),
     )
 
 
@@ -160,12 +173,30 @@ SETTINGS = {
     "timeout": QueueSetting.TIMEOUT,
     "breaker": QueueSetting.BREAKER,
 }
+# The same by the names of options and arguments.
+ALSO_CALLED = {"retries": "retry", "queue_class": "class", "breaker_for": "breaker"}
+
+
+def _clearable(name: str) -> str:
+    word = name.replace("-", "_") if isinstance(name, str) else name
+    word = ALSO_CALLED.get(word, word) if isinstance(word, str) else word
+    if word not in tuple(SETTINGS):
+        _one_of("clear", name, tuple(SETTINGS))
+    return word
+
+
+def _say_one_of_both(cleared: Iterable[str], given: Mapping[str, object]) -> None:
+    for name in cleared:
+        if given[name] is not None:
+            raise InvalidInput(f"{name} is to be set to {shown(given[name])} and to be cleared; say one of them")
 
 
 def _breaker_for(value: Duration) -> int:
     millis = to_millis("breaker_for", value)
     if not 1 <= millis <= LONGEST_OPEN_MS:
-        raise InvalidInput(f"breaker_for {shown(value)} is not valid: use 1 ms to 366 days; for no breaker, breaker=0")
+        raise InvalidInput(
+            f"breaker_for {millis / 1000:g} s is not valid: use 1 ms to 366 days; for no breaker, set breaker to 0"
+        )
     return millis
 
 
@@ -191,8 +222,8 @@ def _one_of(what: str, value: object, allowed: tuple[str, ...]) -> str:
     return str(value)
 
 
-def _limit(value: int | None) -> int | None:
-    return None if value is None else check_int("concurrency", value, 0, MOST_AT_ONCE)
+def _limit(what: str, value: int | None) -> int | None:
+    return None if value is None else check_int(what, value, 0, MOST_AT_ONCE)
 
 
 def _reason(value: str | None) -> str | None:

@@ -8,6 +8,7 @@ import msgspec
 
 from holdfast.client.handle import JobHandle
 from holdfast.client.operations import Operations
+from holdfast.client.patience import Patience
 from holdfast.client.store_access import StoreAccess
 from holdfast.core.job import Job, JobId
 from holdfast.runtime.clock import SystemClock
@@ -30,6 +31,11 @@ class Client(Operations):
     def _handle(self, job: Job) -> JobHandle[Any]:
         NUMBERS[job.id] = job.number
         return super()._handle(job)
+
+    def wait_for_room(self, seconds: float | None) -> None:
+        """How long an enqueue of this client waits while there is no room; None leaves it as it is."""
+        if seconds is not None:
+            self._access.patience = Patience(self._access.clock, seconds)
 
     def daemon(self) -> DaemonStatus:
         """Who the daemon is, and how the workers are that it keeps."""

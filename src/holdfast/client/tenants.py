@@ -24,7 +24,8 @@ class Tenants:
     def tenants(self, queue: str | None = None, *, limit: int = MOST_PER_PAGE) -> list[TenantView]:
         """The tenants of a queue, or of all: their weights, their shares now, and how many jobs each has started.
 
-        Queues of the default tenant alone have none.
+        Queues of the default tenant alone have none. Over all queues there are also tenants that no queue knows yet,
+        if a weight is set for them; their `queue` is empty.
         """
         return self._access.read(tenants.list_tenants, self._access.now(), *_wanted(queue, limit))
 
@@ -32,16 +33,23 @@ class Tenants:
         """The awaitable twin of `tenants`."""
         return await self._access.aread(tenants.list_tenants, self._access.now(), *_wanted(queue, limit))
 
-    def set_weight(self, tenant: str, weight: int, *, queue: str | None = None) -> None:
+    def set_weight(self, tenant: str, weight: int | None, *, queue: str | None = None) -> None:
         """How much a tenant's word counts against others: `hf.set_weight("acme::shop", 50)`.
 
-        In one queue, or in all of them from now on. Where nothing is set it is 10.
+        In one queue, or in all of them from now on. Where nothing is set it is 10. None sets it back: in one queue to
+        what holds in all of them, in all of them to 10.
         """
-        self._access.write(tenants.set_weight, *_weighed(tenant, weight, queue))
+        if weight is None:
+            self._access.write(tenants.clear_weight, check_label("tenant", tenant), _in_queue(queue))
+        else:
+            self._access.write(tenants.set_weight, *_weighed(tenant, weight, queue))
 
-    async def aset_weight(self, tenant: str, weight: int, *, queue: str | None = None) -> None:
+    async def aset_weight(self, tenant: str, weight: int | None, *, queue: str | None = None) -> None:
         """The awaitable twin of `set_weight`."""
-        await self._access.awrite(tenants.set_weight, *_weighed(tenant, weight, queue))
+        if weight is None:
+            await self._access.awrite(tenants.clear_weight, check_label("tenant", tenant), _in_queue(queue))
+        else:
+            await self._access.awrite(tenants.set_weight, *_weighed(tenant, weight, queue))
 
     def report_activity(self, tenant: str, *, lasting: Duration = ACTIVE_MS / 1000) -> Millis:
         """Say that somebody works with a tenant right now: `hf.report_activity("acme::shop")`.

@@ -91,7 +91,7 @@ def after_end(
 
     Once it has opened, the probe alone decides: the others began before.
     """
-    if sign is Sign.NOTHING or (has_opened(breaker) and breaker is not None and breaker.probe != job_id):
+    if sign is Sign.NOTHING or (breaker is not None and has_opened(breaker) and not _is_probe(breaker, job_id)):
         return breaker
     if sign is Sign.FINE or not policy.failures:
         return None
@@ -104,6 +104,10 @@ def after_end(
 def has_opened(breaker: Breaker | None) -> bool:
     """Whether it is open or half-open."""
     return breaker is not None and breaker.opened_at is not None
+
+
+def _is_probe(breaker: Breaker, job_id: JobId | None) -> bool:
+    return job_id is not None and breaker.probe == job_id
 
 
 def _is_forgotten(breaker: Breaker, now: Millis) -> bool:

@@ -106,6 +106,8 @@ class Busy(HoldfastError):
 class QueueFull(HoldfastError):
     """A queue has as many waiting jobs as it may; nothing was enqueued. `retry_after` says when to ask again.
 
+    It is None where no waiting helps: for more jobs at once than the queue may ever hold.
+
     >>> from holdfast import Holdfast, QueueFull
     >>> hf = Holdfast("work.db", wait_for_room=0)
     >>> @hf.task
@@ -121,7 +123,7 @@ class QueueFull(HoldfastError):
 
     code = "ERR_QUEUE_FULL"
 
-    def __init__(self, message: str, retry_after: float = 1.0) -> None:
+    def __init__(self, message: str, retry_after: float | None = None) -> None:
         super().__init__(message)
         self.retry_after = retry_after
 

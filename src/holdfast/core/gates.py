@@ -87,7 +87,7 @@ def machine_pressure(job: Job, world: World) -> Verdict:
     """A machine that could run it has enough of everything to start it."""
     gate = "machine pressure"
     if not any(place.pressure_says for place in world.places):
-        return Open(gate, "no machine that could run it needs rest")
+        return Open(gate, "no machine that could run it holds its queue back")
     seen = _seen([(place.node, place.pressure_says) for place in world.places if place.pressure_says])
     if all(place.is_held for place in world.places):
         said = f"the machine needs rest, so queue {job.queue!r} is held back"
@@ -188,7 +188,7 @@ def rate_limit(job: Job, world: World) -> Verdict:
     """Its queue may start one more in this time."""
     if world.rate is None:
         return Open("rate limit", "its queue has no rate")
-    now = f"{world.started} of {world.rate.limit} started within a {world.rate.window}"
+    now = f"{world.started} of {world.rate.limit} started in the last {world.rate.window}"
     if world.started < world.rate.limit:
         return Open("rate limit", now)
     said = f"queue {job.queue!r} has started as many jobs as it may in this time"
@@ -246,7 +246,15 @@ def tokens(job: Job, world: World) -> Verdict:
         return Closed(gate, f"it needs {needs}", seen, "the end of jobs that use them")
     seen = "; ".join(f"{place.node} has {place.capacity}" for place in world.token_places[:MOST_NAMED])
     said = f"it needs {needs}, more than any machine has that could run it"
-    return Closed(gate, said, seen, "a machine that has more, or: holdfast tokens set")
+    return Closed(gate, said, seen, f"a machine that has more, or: {_more_tokens(needs, world.token_places)}")
+
+
+def _more_tokens(needs: Tokens, places: Sequence[TokenPlace]) -> str:
+    """The command after which the first of these machines has as many."""
+    first = places[0]
+    lacking = [kind for kind in KINDS if getattr(needs, kind) > getattr(first.capacity, kind)]
+    node = f" --node {first.node}" if len(places) > 1 else ""
+    return f"holdfast tokens set {' '.join(f'--{kind} {getattr(needs, kind)}' for kind in lacking)}{node}"
 
 
 def _tokens_in_use(needs: Tokens, place: TokenPlace) -> str:

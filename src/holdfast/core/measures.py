@@ -73,12 +73,13 @@ def _gpu(told: GpuSeen, limits: Thresholds) -> Measured:
 
 
 def _busy(share: float, limit: float, what: str) -> Measured:
-    rises, falls = 0 < limit < share, 0 < limit <= share + 0.1
+    # From 80 % on, and until it is below 70 %.
+    rises, falls = 0 < limit < share, 0 < limit * 7 / 8 <= share
     return Measured(_high(rises), _high(falls), f"{what} {share * 100:.0f} % busy")
 
 
 def _memory(told: MemorySeen, limits: Thresholds) -> Measured:
-    rises, falls = told.available < limits.memory, told.available < limits.memory * 1.5
+    rises, falls = told.available < limits.memory, told.available < _above(limits.memory, 0.5)
     return Measured(_high(rises), _high(falls), f"only {told.available * 100:.0f} % of the memory is free")
 
 
@@ -110,15 +111,28 @@ def _wal(told: WalSeen, limits: Thresholds) -> Measured:
 
 
 def _disk(told: DiskSeen, limits: Thresholds) -> Measured:
-    left = "" if told.free_bytes is None else f" ({in_words(told.free_bytes)})"
-    says = f"only {told.free * 100:.0f} %{left} of the disk is free"
-    return Measured(_high(_is_full(told, limits, 1.0)), _high(_is_full(told, limits, 1.2)), says)
+    says = _disk_says(told, limits)
+    return Measured(_high(_is_full(told, limits, 0.0)), _high(_is_full(told, limits, 0.2)), says)
 
 
-def _is_full(told: DiskSeen, limits: Thresholds, times: float) -> bool:
-    return told.free < limits.disk * times or (
-        told.free_bytes is not None and told.free_bytes < limits.disk_bytes * times
+def _disk_says(told: DiskSeen, limits: Thresholds) -> str:
+    """What is free, and which of the two thresholds that is less than."""
+    share, size = f"{told.free * 100:.0f} %", "" if told.free_bytes is None else in_words(told.free_bytes)
+    if told.free >= limits.disk and size:
+        return f"only {size} ({share}) of the disk is free, and {in_words(limits.disk_bytes)} is the least (disk_bytes)"
+    both = f"{share} ({size})" if size else share
+    return f"only {both} of the disk is free, and {limits.disk * 100:g} % is the least (disk)"
+
+
+def _is_full(told: DiskSeen, limits: Thresholds, more: float) -> bool:
+    return told.free < _above(limits.disk, more) or (
+        told.free_bytes is not None and told.free_bytes < limits.disk_bytes * (1 + more)
     )
+
+
+def _above(limit: float, part: float) -> float:
+    """A share a little above a limit, but one that can be reached."""
+    return limit + part * min(limit, 1 - limit)
 
 
 # Which part of what was seen each reading goes by.

@@ -17,8 +17,9 @@ from holdfast.core.queue import QueueClass
 from holdfast.core.readings import PowerSeen, Seen, is_simulated
 from holdfast.core.requests import is_system_queue
 
-# A refusal that its probe does not renew is over after so long: nobody looks at that machine any more.
-REFUSAL_MS: Millis = 60_000
+# A refusal that its probe does not renew is over after so long, which is twice the longest time between two looks:
+# nobody looks at that machine any more.
+REFUSAL_MS: Millis = 120_000
 
 
 class Holds(IntEnum):
@@ -161,17 +162,19 @@ def effect_of(pressure: Pressure) -> Effect:
     return EFFECTS.get(pressure.reading, {}).get(pressure.level, Effect())
 
 
-def slows(pressure: Pressure) -> bool:
-    """Whether it keeps jobs from starting."""
-    effect = effect_of(pressure)
-    return effect.holds > Holds.NOTHING or effect.paces
-
-
 def is_held(holds: int, queue: str, queue_class: QueueClass) -> bool:
     """Whether a machine that holds so much starts nothing from this queue. The system's own queues are light."""
     if queue_class is QueueClass.LIGHT or is_system_queue(queue):
         return False
     return holds >= (Holds.HEAVY if queue_class is QueueClass.HEAVY else Holds.ALL_BUT_LIGHT)
+
+
+def bearing_on(pressing: Iterable[Pressure], queue: str, queue_class: QueueClass) -> list[Pressure]:
+    """Those that keep a queue from starting anything; if there are none, those that have it start jobs less often."""
+    known = [(one, effect_of(one)) for one in pressing]
+    holding = [one for one, effect in known if is_held(effect.holds, queue, queue_class)]
+    is_spared = not is_held(Holds.ALL_BUT_LIGHT, queue, queue_class)
+    return holding or [one for one, effect in known if effect.paces and not is_spared]
 
 
 def is_paced(pull_interval_ms: Millis, pulls_at: Millis | None, now: Millis) -> bool:

@@ -19,7 +19,7 @@ MOST_STARTS = 1_000_000
 LONGEST_WINDOW: Millis = 366 * 86_400_000
 CLOCKS_DIFFER: Millis = 60_000  # a start that is further ahead than this, and than a window, was noted by a wrong clock
 
-_TEXT = re.compile(r"\s*(\d{1,9})\s*/\s*(\d{1,12}(?:\.\d{1,3})?)?\s*([a-z]+)\s*")
+_TEXT = re.compile(r"\s*(\d{1,18})\s*/\s*(\d{1,12}(?:\.\d{1,3})?)?\s*([a-z]+)\s*")
 _UNITS: dict[str, Millis] = {
     unit: millis
     for millis, units in (
@@ -68,10 +68,10 @@ def check_rate(rate: Rate) -> Rate:
     """The rate, if it is within bounds."""
     if not 1 <= rate.limit <= MOST_STARTS:
         raise InvalidInput(
-            f"rate limit {rate.limit} is not valid: use 1 to {MOST_STARTS} starts; to start none, pause the queue"
+            f"rate {rate.limit} is not valid: use 1 to {MOST_STARTS} starts; to start none, pause the queue"
         )
     if not 1 <= rate.window_ms <= LONGEST_WINDOW:
-        raise InvalidInput(f"rate window {rate.window_ms} ms is not valid: use 1 ms to 366 days")
+        raise InvalidInput(f"rate window {rate.window} is not valid: use 1 ms to 366 days")
     return rate
 
 

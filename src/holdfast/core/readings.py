@@ -14,6 +14,8 @@ from holdfast.core.limits import check_int, shown
 SIMULATED = "simulated"
 EVER: Millis = 100 * 365 * 86_400_000
 HOTTEST = 150
+# A smaller one is a number of MiB whose unit was forgotten: the file has that size at once.
+LEAST_WAL = 1 << 20
 LARGEST_WAL = 1 << 40
 
 
@@ -187,6 +189,11 @@ class Simulation(Struct, frozen=True, kw_only=True, omit_defaults=True):
         for name, most in NUMBERS.items():
             if (number := getattr(self, name)) is not None:
                 check_int(name, number, 0, most)
+        if self.wal and self.wal < LEAST_WAL:
+            raise InvalidInput(
+                f"wal {self.wal} is not valid: use 0 or at least {LEAST_WAL} bytes, which is 1 MiB; "
+                f"{self.wal} MiB are {self.wal << 20} bytes"
+            )
 
     def __bool__(self) -> bool:
         return any(getattr(self, name) is not None for name in self.__struct_fields__)

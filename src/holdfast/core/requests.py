@@ -164,6 +164,7 @@ class JobFilter(Struct, frozen=True, kw_only=True):
     queue: str | None = None
     task: str | None = None
     tag: str | None = None
+    tenant: str | None = None
     group_id: str | None = None
     schedule_id: str | None = None
     subject_prefix: str | None = None

@@ -32,7 +32,7 @@ from holdfast.runtime.crowding import CrowdWatch
 from holdfast.runtime.judge import BEATS
 from holdfast.runtime.node import boot_id, node_name, own_tokens
 from holdfast.runtime.planner import Planner
-from holdfast.runtime.probe import Probing
+from holdfast.runtime.probe import Probing, is_pressure_off
 from holdfast.runtime.upkeep import Upkeep
 from holdfast.runtime.watched import PlannerOptions
 from holdfast.store.engine import Engine
@@ -204,6 +204,7 @@ class Daemon:
             settings=(self._environment or {}).get(CONFIG),
             workers=kept,
             trouble=None if trouble is None else trouble.sentence,
+            is_pressure_off=is_pressure_off(),
         )
 
     @property

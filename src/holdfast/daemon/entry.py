@@ -18,6 +18,7 @@ from holdfast.daemon.settings import LogSettings, Settings
 from holdfast.daemon.settings_file import CONFIG, find_file, load, load_queues, load_watches
 from holdfast.observe.logs import set_up
 from holdfast.runtime.clock import SystemClock
+from holdfast.runtime.probe import is_pressure_off
 from holdfast.store.engine import new_uuid
 from holdfast.wire.home import Home
 from holdfast.wire.places import leave_words
@@ -38,6 +39,7 @@ def run_daemon(
     """Be the daemon of a home until a signal ends it. What it logs goes to a file only if one is given."""
     file = find_file(home, config)
     settings = load(file, options)
+    is_pressure_off()  # Refused here if it says neither.
     set_up_logs(settings.logs, log_file)
     daemon, clock = settings.daemon, SystemClock()
     engine = make_engine(daemon.store or home.database, daemon.durability, daemon.schema, clock, new_uuid, home.jobs)

@@ -17,11 +17,12 @@ _DURATION = re.compile(r"(?:\d+(?:\.\d+)?(?:ms|s|m|h|d|w))+")
 _PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d|w)")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0, "w": 604_800.0}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s?(B|KiB|MiB|GiB|kB|MB|GB)")
+_PERCENT = re.compile(r"(\d+(?:\.\d+)?)\s?%")
 _BYTES = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "kB": 1_000, "MB": 10**6, "GB": 10**9}
 
 
 class Wrong(Exception):
-    """A value that does not fit."""
+    """A value that does not fit; with a text, that is what was probably meant."""
 
 
 class Kind(Struct, frozen=True):
@@ -64,15 +65,24 @@ def share() -> Kind:
     return Kind("a number above 0, up to 1", read, str)
 
 
-def limit_share() -> Kind:
-    """A part of a whole, or 0 for none."""
+def limit_share(*, is_whole_allowed: bool = True) -> Kind:
+    """A part of a whole, as a number or a text like "80%", or 0 for none."""
 
     def read(value: Any) -> float:
-        if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= 1:
+        found = _PERCENT.fullmatch(value) if isinstance(value, str) else None
+        number = float(found[1]) / 100 if found else value
+        if not isinstance(number, int | float) or isinstance(number, bool):
             raise Wrong
-        return float(value)
+        if number > 1 or (number == 1 and not is_whole_allowed):
+            # Whoever wrote a whole number thought of percent.
+            percent = float(found[1]) if found else float(number)
+            raise Wrong(f'{percent / 100:g} or "{percent:g}%" for {percent:g} %' if percent < 100 else "")
+        if not number >= 0:
+            raise Wrong
+        return float(number)
 
-    return Kind("a number from 0 to 1", read, str)
+    most = "up to 1" if is_whole_allowed else "below 1"
+    return Kind(f'a number from 0, {most}, or a text such as "80%"', read, str)
 
 
 def one_of(*words: str) -> Kind:
@@ -102,13 +112,32 @@ def size(low: int, high: int) -> Kind:
     """Bytes, as a number or a text like "64MiB"."""
 
     def read(value: Any) -> int:
-        found = _SIZE.fullmatch(value) if isinstance(value, str) else None
-        number = round(float(found[1]) * _BYTES[found[2]]) if found else value
-        if not isinstance(number, int) or isinstance(number, bool) or not low <= number <= high:
+        number = parse_size(value)
+        if number is None or not low <= number <= high:
             raise Wrong
         return number
 
     return Kind(f'{in_bytes(low)} to {in_bytes(high)}, in bytes or as a text such as "64MiB"', read)
+
+
+def limit_size(low: int, high: int) -> Kind:
+    """Bytes, or 0 for no limit. Less than `low` is a number whose unit was forgotten."""
+
+    def read(value: Any) -> int:
+        number = parse_size(value)
+        if number is None or not (number == 0 or low <= number <= high):
+            meant = f'"{value}MiB" for {value} MiB' if isinstance(value, int) and 0 < value < 1 << 20 else ""
+            raise Wrong(meant)
+        return number
+
+    return Kind(f'0, or {in_bytes(low)} to {in_bytes(high)}, in bytes or as a text such as "64MiB"', read)
+
+
+def parse_size(value: Any) -> int | None:
+    """How many bytes a number, or a text like "64MiB", means; None if it means none."""
+    found = _SIZE.fullmatch(value) if isinstance(value, str) else None
+    number = round(float(found[1]) * _BYTES[found[2]]) if found else value
+    return number if isinstance(number, int) and not isinstance(number, bool) else None
 
 
 def _text(value: Any) -> str:

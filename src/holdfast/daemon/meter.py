@@ -141,7 +141,7 @@ class Meter:
                 self.sources.restarts(),
                 self.sources.lines_dropped(),
                 self.sources.crash_loops(),
-                [Share(one.queue, one.tenant, one.share, one.starts) for one in store.tenants],
+                [Share(one.queue, one.tenant, one.share, one.starts) for one in store.tenants if one.queue],
                 store.tripped,
                 [
                     TokenCount(one.node, kind, getattr(one.in_use, kind), getattr(one.capacity, kind))

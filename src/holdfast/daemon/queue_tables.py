@@ -87,6 +87,12 @@ KEYS: Mapping[str, Says] = {
 }
 
 
+MEANING = (
+    "What is set for a queue, one table for each; NAME is what it is called. What a table does not name, or no longer "
+    "names, stays as it was."
+)
+
+
 def queues_of(tables: Any, file: Path | None) -> dict[str, QueueChanges]:
     """What the tables change, by queue; InvalidInput names what is wrong, where it stands, and what is allowed."""
     if not isinstance(tables, dict) or not all(isinstance(table, dict) for table in tables.values()):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
+from holdfast.daemon import queue_tables, watch_tables
 from holdfast.daemon.kinds import Says, in_bytes, in_time
 from holdfast.daemon.settings import Settings, described
-from holdfast.daemon.watch_tables import KEYS, MEANING
 
 WIDTH = 100
 
@@ -28,10 +29,17 @@ def sample(settings: Settings | None = None) -> str:
             mark = "# " if value == getattr(section.default, name) else ""
             lines += ["", *_commented(says.text), f"{mark}{name} = {written(says, value)}"]
         parts.append("\n".join(lines))
-    lines = ["# [[watch]]", *_commented(MEANING)]
-    # Further in, so that they do not look like settings of the section above.
-    parts.append("\n".join([*lines, *(f"#   {key} = {says.example}" for key, says in KEYS.items())]))
+    parts.append(_example("[queues.NAME]", queue_tables.MEANING, queue_tables.KEYS))
+    parts.append(_example("[[watch]]", watch_tables.MEANING, watch_tables.KEYS))
     return "\n\n".join(parts) + "\n"
+
+
+def _example(head: str, meaning: str, keys: Mapping[str, Says]) -> str:
+    """A table that there can be several of, commented out as a whole."""
+    # Further in, so that they do not look like settings of the section above.
+    return "\n".join(
+        [f"# {head}", *_commented(meaning), *(f"#   {key} = {says.example}" for key, says in keys.items())]
+    )
 
 
 def written(says: Says, value: Any) -> str:

@@ -6,6 +6,7 @@ from typing import Annotated, Literal, get_type_hints
 
 from msgspec import Struct
 
+from holdfast.core.readings import LARGEST_WAL, LEAST_WAL
 from holdfast.core.tokens import MOST_TOKENS, USUAL_GPU, USUAL_IO, USUAL_TIMEOUT_MS
 from holdfast.core.watch import DEBOUNCE_MS, MAX_WAIT_MS, RECONCILE_S
 from holdfast.core.webhook import LONGEST_TIMEOUT_MS, TIMEOUT_MS
@@ -19,6 +20,7 @@ from holdfast.daemon.kinds import (
     Says,
     duration,
     limit_share,
+    limit_size,
     one_of,
     share,
     size,
@@ -241,7 +243,8 @@ class MachineSettings(Struct, frozen=True, kw_only=True):
 class PressureSettings(Struct, frozen=True, kw_only=True):
     """From when on this machine needs rest: heavy queues wait, workers pull less often, or new jobs are refused.
 
-    0 turns a threshold off. `HOLDFAST_PRESSURE=off` in the environment of the daemon turns all of them off.
+    Shares are numbers such as 0.8, or texts such as "80%"; 0 turns a threshold off. `HOLDFAST_PRESSURE=off` in the
+    environment of the daemon turns all of them off.
     """
 
     cpu: Annotated[float, Says("The share of the processors in use over 10 seconds.", limit_share())] = 0.8
@@ -250,7 +253,9 @@ class PressureSettings(Struct, frozen=True, kw_only=True):
         Says("How much of them programs must use that Holdfast did not start; less does not count.", limit_share()),
     ] = 0.2
     gpu: Annotated[float, Says("The share of the busiest GPU in use; `nvidia-smi` tells it.", limit_share())] = 0.8
-    memory: Annotated[float, Says("The share of the memory that is still free.", limit_share())] = 0.1
+    memory: Annotated[
+        float, Says("The share of the memory that is still free.", limit_share(is_whole_allowed=False))
+    ] = 0.1
     battery: Annotated[int, Says("On battery: the charge in percent below which heavy queues wait.", whole(0, 100))] = (
         30
     )
@@ -261,14 +266,21 @@ class PressureSettings(Struct, frozen=True, kw_only=True):
         int, Says("The heat of the processors in °C; also whether they slow down because of it.", whole(0, 150))
     ] = 90
     wal: Annotated[
-        int, Says("SQLite only: the size of the write-ahead log above which new jobs are refused.", size(0, 1 << 40))
+        int,
+        Says(
+            "SQLite only: the size of the write-ahead log above which new jobs are refused.",
+            limit_size(LEAST_WAL, LARGEST_WAL),
+        ),
     ] = 256 << 20
     disk: Annotated[
-        float, Says("The share of the disk that is free below which new jobs are refused.", limit_share())
+        float,
+        Says(
+            "The share of the disk that is free below which new jobs are refused.", limit_share(is_whole_allowed=False)
+        ),
     ] = 0.05
-    disk_bytes: Annotated[int, Says("The same in bytes; the one that is reached first counts.", size(0, 1 << 50))] = (
-        1 << 30
-    )
+    disk_bytes: Annotated[
+        int, Says("The same in bytes; the one that is reached first counts.", limit_size(1 << 20, 1 << 50))
+    ] = 1 << 30
     pull_interval: Annotated[
         float, Says("How often each worker takes jobs while the processors or the GPU are busy.", _MOMENTS)
     ] = 0.1

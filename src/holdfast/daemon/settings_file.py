@@ -43,7 +43,7 @@ def load(file: Path | None = None, options: Mapping[str, Any] | None = None) -> 
     given = {} if file is None else _read(file)
     watches_of(given.pop("watch", []), file, folder)
     queues_of(given.pop("queues", {}), file)
-    _refuse_unknown(given, _kinds(Settings), f"{file}: [", "]", "the sections are")
+    _refuse_unknown(given, [*_kinds(Settings), "queues", "watch"], f"{file}: [", "]", "the sections are")
     sections: dict[str, Any] = {}
     for name, kind in _kinds(Settings).items():
         values = given.get(name, {})
@@ -145,8 +145,9 @@ def _value(kind: type[Struct], where: str, key: str, value: Any, section: str) -
     _refuse_unknown([key], known, where, "", f"[{section}] has")
     try:
         return known[key].kind.read(value)
-    except Wrong:
-        raise InvalidInput(f"{where}{key} = {shown(value)} is not valid: use {known[key].kind.allowed}") from None
+    except Wrong as wrong:
+        use = str(wrong) or known[key].kind.allowed
+        raise InvalidInput(f"{where}{key} = {shown(value)} is not valid: use {use}") from None
 
 
 def _refuse_unknown(given: Iterable[str], known: Iterable[str], before: str, after: str, those: str) -> None:

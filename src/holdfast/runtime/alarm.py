@@ -22,7 +22,11 @@ class Alarm(Loop):
         super().__init__(clock)
         self._engine = engine
         self._home = asyncio.get_running_loop()
-        engine.troubles.on_alert = self._hear
+
+    def start(self) -> None:
+        """Listen from now on; what was not told before is told now."""
+        self._engine.troubles.on_alert = self.hear
+        super().start()
 
     async def tick(self) -> float | None:
         alerts = self._engine.troubles.take_alerts()
@@ -36,10 +40,12 @@ class Alarm(Loop):
 
     async def stop(self) -> None:
         """Whoever comes later tells of the rest."""
-        self._engine.troubles.on_alert = lambda: None
+        if self._engine.troubles.on_alert == self.hear:
+            self._engine.troubles.on_alert = lambda: None
         await super().stop()
 
-    def _hear(self) -> None:
+    def hear(self) -> None:
+        """There is something to tell. Called from any thread."""
         self._home.call_soon_threadsafe(self.wake)
 
 

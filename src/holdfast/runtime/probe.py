@@ -15,7 +15,9 @@ from typing import Any, Protocol
 import msgspec
 from msgspec import Struct
 
+from holdfast.core.errors import InvalidInput
 from holdfast.core.job import Millis
+from holdfast.core.limits import shown
 from holdfast.core.machine import Judged, Memory, Reading, Rules, judge
 from holdfast.core.measures import Thresholds
 from holdfast.core.pressure import REFUSAL_MS, Pressure, Waiting, changed, press
@@ -122,10 +124,9 @@ class Probe(Loop):
                 break
         return self._wait(is_full, simulation, is_known=True)
 
-    def start(self) -> None:
-        # Who only ever works off what is ready, and ends, need not know whether the machine is tired.
+    def watch(self) -> None:
+        """Look from now on whether the machine needs rest. Who only works off what is ready, and ends, need not."""
         self._is_on_watch = True
-        super().start()
 
     async def stop(self) -> None:
         await super().stop()
@@ -178,7 +179,7 @@ class Probe(Loop):
         """How long to wait with a look; nothing if what it goes by has changed."""
         now = self.clock.monotonic()
         if self._looked_at is None:
-            if is_full or is_known or simulation or self._probing.is_eager:
+            if is_full or is_known or simulation or self._probing.is_eager or (self._is_on_watch and self._gauges):
                 return 0.0
             # A program that never has such a job, and soon ends, need not look at all.
             self._looked_at, self._went_by = now, simulation
@@ -212,7 +213,8 @@ class Probe(Loop):
     def _is_news(self, known: Machine | None, judged: Judged, pressing: Sequence[Pressure]) -> bool:
         if known is None or known.thresholds != self._probing.thresholds or changed(known.pressure, pressing):
             return True
-        if known.refuses_until is not None and known.refuses_until - self.clock.now() < REFUSAL_MS / 2:
+        left = None if known.refuses_until is None else known.refuses_until - self.clock.now()
+        if left is not None and not REFUSAL_MS / 2 < left <= REFUSAL_MS:
             return True
         verdicts = ("is_idle", "idle", "is_charging", "source")
         if any(getattr(known, name) != getattr(judged, name) for name in verdicts):
@@ -233,10 +235,22 @@ def system_sources() -> tuple[Source, ...]:
     return (Logind(), XPrintIdle(), CpuLoad(), SysfsPower(), PsutilPower())
 
 
+def is_pressure_off() -> bool:
+    """Whether the environment says that this machine never needs rest; InvalidInput if it says neither on nor off."""
+    said = os.environ.get(SWITCH) or "on"
+    if said not in ("on", "off"):
+        raise InvalidInput(f"{SWITCH}={shown(said)} is not valid: use off, or on as it is by default")
+    return said == "off"
+
+
 def system_gauges(engine: Engine) -> tuple[Source, ...]:
     """What tells whether this machine needs rest; nothing if that was switched off."""
-    if os.environ.get(SWITCH) == "off":
-        return ()
+    try:
+        if is_pressure_off():
+            return ()
+    except InvalidInput as error:
+        # A program of somebody else's is not stopped because of that.
+        log.warning("%s; it counts as on", error)
     path: str | None = getattr(engine, "path", None)
     folders = (engine.files,) if path is None else (Path(path).parent, engine.files)
     general: tuple[Source, ...] = (CpuBusy(), MemoryLeft(), Heat(), NvidiaSmi(), DisksLeft(folders))

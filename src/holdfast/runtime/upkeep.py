@@ -100,6 +100,8 @@ class Upkeep:
     async def start(self) -> None:
         """Settle what a dead predecessor left, then let every loop run."""
         await self.settle_the_dead()
+        # Before anything starts: the battery may be nearly empty.
+        self._probe.watch()
         await self.look_around()
         self._leave = [
             await asyncio.to_thread(self._engine.listen, self._heed),

@@ -128,10 +128,10 @@ class Troubles:
             if time.monotonic() - self._calm_since > CALM_S:
                 self._pause = FIRST_TRY_S
             # What the caller can do about his own write is not for those who come later.
-            self._current = Trouble(kind, says.partition("; ")[0], now)
+            trouble = self._current = Trouble(kind, says.partition("; ")[0], now)
             self._try_at = time.monotonic() + self._pause
         extra = {"event": "store_trouble", "kind": kind.value}
-        log.error("%s", self._current.sentence, extra=extra)
+        log.error("%s", trouble.sentence, extra=extra)
 
     def tried_in_vain(self) -> None:
         """It still cannot."""
@@ -169,4 +169,8 @@ class Troubles:
                 return
             self._alerted_at[alert.kind] = time.monotonic()
             self._alerts.append(alert)
-        self.on_alert()
+        try:
+            self.on_alert()
+        except Exception:
+            # Whoever met the trouble has others to answer.
+            log.exception("an alert was not heard")

@@ -143,6 +143,7 @@ CALLS: tuple[Call, ...] = (
     Call("queues", "PUT", "/v1/queues/{name}/limit", queues.set_limit),
     Call("tenants", "GET", "/v1/tenants", tenants.list_tenants),
     Call("tenants", "PUT", "/v1/tenants/{tenant}/weight", tenants.set_weight),
+    Call("tenants", "POST", "/v1/tenants/{tenant}/weight/clear", tenants.clear_weight),
     Call("tenants", "POST", "/v1/tenants/{tenant}/activity", tenants.note_activity),
     Call("reservations", "POST", "/v1/reservations", reserve.reserve, status=201),
     Call("reservations", "GET", "/v1/reservations", reserve.list_reservations),

@@ -41,10 +41,11 @@ class Hello(Struct, frozen=True):
     stuck_ms: int = 30_000
 
 
-class Health(Struct, frozen=True):
-    """How the daemon is."""
+class Health(Struct, frozen=True, omit_defaults=True):
+    """How the daemon is. `refuses` says why its machine takes in no new jobs, if that is so."""
 
     status: str
+    refuses: str | None = None
 
 
 def wait(_: None, job_id: JobId, timeout_ms: int = 30_000) -> Job:
@@ -112,7 +113,10 @@ def livez(_: None) -> Health:
 
 
 def readyz(_: None) -> Health:
-    """Whether the daemon takes calls; 503 says why it does not."""
+    """Whether the daemon takes calls; 503 says why it does not.
+
+    It is ready while its machine refuses new jobs, since all else works; `refuses` says so then.
+    """
     raise NotImplementedError
 
 

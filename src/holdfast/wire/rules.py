@@ -264,7 +264,7 @@ RULES: Mapping[str, Rule] = {
     "max_length": _number(0, MOST_WAITING),
     "breaker": _number(0, MOST_FAILURES),
     "breaker_for_ms": _number(1, LONGEST_OPEN_MS),
-    "clear": Rule("names of settings, each once", most=len(QueueSetting)),
+    "clear": Rule(f"settings out of {', '.join(QueueSetting)}, each once", most=len(QueueSetting)),
     "slots": _number(0, MOST_SLOTS),
     "cpu": _number(0, MOST_TOKENS),
     "gpu": _number(0, MOST_TOKENS),

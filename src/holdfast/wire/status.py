@@ -29,7 +29,7 @@ class PlaceStatus(Struct, frozen=True):
 class DaemonStatus(Struct, frozen=True, kw_only=True):
     """Who the daemon is, where it keeps what, and how its workers are. `store` is a path, or where the server is.
 
-    `trouble` is what keeps it from writing there, in words.
+    `trouble` is what keeps it from writing there, in words. `is_pressure_off`: its machine never needs rest.
     """
 
     version: str
@@ -44,3 +44,4 @@ class DaemonStatus(Struct, frozen=True, kw_only=True):
     settings: str | None
     workers: list[PlaceStatus]
     trouble: str | None = None
+    is_pressure_off: bool = False

@@ -165,6 +165,7 @@ class PostgresEngine(AwaitableCalls):
             if self._listening is not None:
                 self._listening.close()
                 self._listening = None
+            # Nobody writes any more, so that nobody begins another one.
             if self._recovering is not None:
                 self._recovering.close()
                 self._recovering = None
@@ -185,6 +186,8 @@ class PostgresEngine(AwaitableCalls):
 
     def _start_fresh(self) -> None:
         self._opening = threading.Lock()
+        # Not the one above: a close has that while it waits for those who need this one.
+        self._mending = threading.Lock()
         self._pool = None
         self._threads = None
         self._urgent_thread = None
@@ -299,8 +302,8 @@ class PostgresEngine(AwaitableCalls):
             self._recover()
 
     def _recover(self) -> None:
-        with self._opening:
-            if self._pool is not None and (self._recovering is None or self._recovering.is_over):
+        with self._mending:
+            if self._recovering is None or self._recovering.is_over:
                 self._recovering = Recovering(self.troubles, self._can_write, self._now)
 
     def _can_write(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+import msgspec
 from msgspec import Struct
 
 from holdfast.core.breaker import (
@@ -23,6 +24,7 @@ from holdfast.core.retry import Failure
 from holdfast.core.settle import Broke
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.events import publish
+from holdfast.store.scripts.waking import wake_held_back
 from holdfast.store.statements import sql
 
 LONGEST = 1_000
@@ -86,16 +88,25 @@ def note_endings(tx: Tx, endings: Iterable[Ending], now: Millis) -> None:
 
 
 def note_reports(tx: Tx, ended: Sequence[tuple[Report, JobId]], now: Millis) -> None:
-    """The same for what workers report. While all goes well and no queue counts failures, nobody looks at the jobs."""
-    signs = [sign_of(report.outcome) for report, _ in ended]
-    if Sign.INFRA not in signs and not tx.value(sql.any_breaker):
-        return
-    for (report, job_id), sign in zip(ended, signs, strict=True):
+    """The same for what workers report. While all goes well, nobody looks at jobs whose queues count no failures."""
+    told = [(report, job_id, sign_of(report.outcome)) for report, job_id in ended]
+    if all(sign is not Sign.INFRA for _, _, sign in told):
+        counted = _counted(tx, [job_id for _, job_id in ended])
+        told = [item for item in told if item[1] in counted]
+    for report, job_id, sign in told:
         job = tx.one(sql.ended_job, EndedJob, job_id=job_id)
         assert job is not None
         failure = report.outcome.failure if isinstance(report.outcome, Broke) else None
         about = {"job_id": job_id, "number": str(job.number), "task": job.task, "run_id": report.run_id}
         note_endings(tx, [Ending(job.queue, job_id, sign, failure, about)], now)
+
+
+def _counted(tx: Tx, job_ids: Sequence[JobId]) -> set[JobId]:
+    """Those of the jobs whose queues count failures."""
+    if not tx.value(sql.any_breaker):
+        return set()
+    ids = msgspec.json.encode(job_ids).decode()
+    return {row["id"] for row in tx.rows(sql.jobs_with_breaker, ids=ids)}
 
 
 def note_probe(tx: Tx, queue: str, job_id: JobId, now: Millis) -> None:
@@ -145,6 +156,7 @@ def _note(tx: Tx, ending: Ending, now: Millis) -> None:
         tx.run(sql.put_breaker, queue=queue, **row | {"is_half_open": int(after.is_half_open)})
     if has_opened(after):
         tx.changes.due = True
+        wake_held_back(tx)
         _tell(tx, queue, BreakerState.OPEN, after, now)
     elif has_opened(before):
         tx.changes.ready.add(queue)

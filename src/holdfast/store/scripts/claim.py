@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from holdfast.core.breaker import may_probe
 from holdfast.core.job import JobId, Millis
@@ -16,32 +15,16 @@ from holdfast.core.requests import ANY_QUEUE, COMMAND, Claimed, ClaimRequest, is
 from holdfast.core.tokens import KINDS, NO_TOKENS, TOKEN_LANES, Tokens
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.breakers import note_probe
-from holdfast.store.scripts.picking import Candidate, Pick, Wish, charge, let_rest, pick
+from holdfast.store.scripts.picking import Candidate, Pick, Wish, charge, let_rest, out_of_turn, pick
 from holdfast.store.scripts.pressed import Asked, note_pull, relieve
 from holdfast.store.scripts.room import Claimer, look_around
-from holdfast.store.scripts.sharing import Kept, Wanted, note_share, share_out
+from holdfast.store.scripts.sharing import Kept, Passed, Wanted, note_share, share_out
 from holdfast.store.scripts.starts import Allowance, allowance, note_starts, tell_opening
-from holdfast.store.scripts.walking import Head
+from holdfast.store.scripts.suspects import Suspect, waiting_suspects
+from holdfast.store.scripts.waking import wake_held_back, wake_ready
 from holdfast.store.statements import sql
 
 SUSPECT_PATIENCE_MS = 30_000
-MOST_SUSPECTS = 64
-
-
-class Suspect(Struct, frozen=True, gc=False):
-    """A job that waits to run with nothing beside it."""
-
-    number: int
-    id: JobId
-    queued_at: Millis
-    cpu: int
-    gpu: int
-    io: int
-
-    @property
-    def needs(self) -> Tokens:
-        """What it takes of the machine."""
-        return Tokens(self.cpu, self.gpu, self.io)
 
 
 class Gates(Struct, frozen=True, gc=False):
@@ -74,7 +57,8 @@ class Free(Struct, frozen=True):
     """How many jobs each queue may start now; of the wild ones, which share `wild_slots`, each at most so many.
 
     `allowed` is what is known of those that have a rate; `openings`, when those open that are closed and nobody knows.
-    `probing` are those whose breaker lets one job through, `paced` those whose starts make the next pull wait so long.
+    `probing` are those whose breaker lets one job through, `paced` those whose starts make the next pull wait so long,
+    `narrow` all those of which a start may keep the next one from starting.
     """
 
     named: dict[str, int] = {}
@@ -84,6 +68,7 @@ class Free(Struct, frozen=True):
     openings: dict[str, Millis] = {}
     probing: set[str] = set()
     paced: dict[str, Millis] = {}
+    narrow: set[str] = set()
 
 
 class Choice(Struct, frozen=True):
@@ -91,16 +76,17 @@ class Choice(Struct, frozen=True):
 
     `kept_for` is a job that runs with nothing beside it: it goes first, or the session is left to run empty for it.
     `passed` are those for which there were no tokens at their turn, `kept` is the room that is kept for one of them,
-    `taken` what those who are handed over take.
+    `taken` what those who are handed over take. `had_waited`: one of these had been passed.
     """
 
     jobs: Sequence[Candidate] = ()
     picks: Sequence[Pick] = ()
     free: Free = Free()
     kept_for: JobId | None = None
-    passed: Sequence[Head] = ()
+    passed: Sequence[Passed] = ()
     kept: Kept | None = None
     taken: Tokens = NO_TOKENS
+    had_waited: bool = False
 
 
 def claim(tx: Tx, request: ClaimRequest, now: Millis) -> list[Claimed]:
@@ -109,9 +95,8 @@ def claim(tx: Tx, request: ClaimRequest, now: Millis) -> list[Claimed]:
     for queue, opens_at in choice.free.openings.items():
         tell_opening(tx, queue, opens_at)
     claimed = _hand_over(tx, choice.jobs, request, choice.free, now)
-    if choice.kept_for is not None and claimed:
-        # Others may have been left to run empty for it; they need not be any more.
-        tx.changes.ready.update(row["queue"] for row in tx.rows(sql.ready_queues))
+    if claimed:
+        _wake_others(tx, choice)
     for picked in choice.picks:
         charge(tx, picked)
         let_rest(tx, picked)
@@ -120,6 +105,14 @@ def claim(tx: Tx, request: ClaimRequest, now: Millis) -> list[Claimed]:
     for kind in KINDS if choice.taken else ():
         tx.tally.count_tokens(kind, getattr(choice.taken, kind))
     return claimed
+
+
+def _wake_others(tx: Tx, choice: Choice) -> None:
+    """Others were held back for what has started, or for what may not start now, because of that."""
+    if choice.kept_for is not None or choice.had_waited:
+        wake_ready(tx)
+    elif choice.taken or any(job.queue in choice.free.narrow for job in choice.jobs):
+        wake_held_back(tx)
 
 
 def choose(tx: Tx, request: ClaimRequest, now: Millis) -> Choice:
@@ -136,9 +129,17 @@ def choose(tx: Tx, request: ClaimRequest, now: Millis) -> Choice:
     if load.holds or load.pull_interval_ms:
         _relieve(tx, free, load, now)
     claimer = look_around(tx, request.session_id)
-    alone = _suspect_alone(tx, free, request, load, claimer, now)
-    if alone is not None:
-        return alone
+    offers = ((free.named, request.tasks), (free.wild, _wild_tasks(request)))
+    suspects = waiting_suspects(tx, offers, claimer.machine_lanes | claimer.capacity.lanes)
+    # What the session itself uses is free once it runs empty.
+    room = claimer.capacity.less(claimer.others)
+    choice = _suspect_alone(tx, free, [one for one in suspects if one.needs.fit(room)], load, claimer, now)
+    choice = choice or _beside_others(tx, free, request, claimer, load, now)
+    passed = next((one for one in suspects if not one.needs.fit(room) and one.needs.fit(claimer.capacity)), None)
+    return choice if passed is None else structs.replace(choice, passed=[*choice.passed, passed])
+
+
+def _beside_others(tx: Tx, free: Free, request: ClaimRequest, claimer: Claimer, load: Load, now: Millis) -> Choice:
     named = {queue: Wish(queue, request.tasks, claimer.lanes_of(tx, queue), now) for queue in free.named}
     wild = {queue: Wish(queue, _wild_tasks(request), claimer.lanes_of(tx, queue), now) for queue in free.wild}
     if any(lane & TOKEN_LANES for wish in (*named.values(), *wild.values()) for lane in wish.lanes):
@@ -165,7 +166,7 @@ def _free_slots(tx: Tx, request: ClaimRequest, now: Millis) -> Free:
     """What each queue may start, by its own gates and by what the caller can take."""
     asked = {item.queue: item.slots for item in request.queues}
     wild_slots = asked.pop(ANY_QUEUE, 0)
-    free = Free({}, {}, wild_slots, {}, {}, set(), {})
+    free = Free({}, {}, wild_slots, {}, {}, set(), {}, set())
     if wild_slots > 0:
         # One that is named without a free slot is full, not wild.
         ready = sql.ready_command_queues if _wild_tasks(request) == (COMMAND,) else sql.ready_queues
@@ -188,6 +189,8 @@ def _through_gates(tx: Tx, asked: dict[str, int], free: Free, now: Millis) -> di
         if gates.paused_at is not None or gates.reservation is not None:
             continue
         slots = wanted if gates.concurrency is None else min(wanted, gates.concurrency - gates.running)
+        if gates.concurrency is not None or gates.opened_at is not None or gates.rate_limit is not None:
+            free.narrow.add(queue)
         if gates.opened_at is not None:
             if not may_probe(gates.opened_at, gates.half_opens_at, bool(gates.is_probing), now):
                 continue
@@ -210,6 +213,7 @@ def _relieve(tx: Tx, free: Free, load: Load, now: Millis) -> None:
     asked = Asked(load.holds or 0, load.pull_interval_ms or 0, load.pulls_at)
     for slots in (free.named, free.wild):
         free.paced.update(relieve(tx, slots, asked, now))
+    free.narrow.update(free.paced)
 
 
 def _with_tokens(
@@ -230,46 +234,26 @@ def _with_tokens(
         free.wild_slots,
     )
     share = share_out(tx, wanted, claimer, lambda queue: may_start(tx, queue, load.holds or 0, now), now)
-    return Choice(share.jobs, share.picks, free, passed=share.passed, kept=share.kept, taken=share.taken)
+    return Choice(share.jobs, share.picks, free, None, share.passed, share.kept, share.taken, share.had_waited)
 
 
 def _suspect_alone(
-    tx: Tx, free: Free, request: ClaimRequest, load: Load, claimer: Claimer, now: Millis
+    tx: Tx, free: Free, waiting: Sequence[Suspect], load: Load, claimer: Claimer, now: Millis
 ) -> Choice | None:
     """A job whose process died runs with nothing beside it, so that guilt shows. None: nobody waits for that."""
-    lanes = claimer.machine_lanes | claimer.capacity.lanes
-    ready = [
-        suspect
-        for queues, tasks in ((free.named, request.tasks), (free.wild, _wild_tasks(request)))
-        if queues and tasks
-        for suspect in _suspects(tx, queues, tasks, lanes)
-    ]
-    ready.sort(key=lambda suspect: (suspect.queued_at, suspect.number))
-    # What the session itself uses is free once it runs empty.
-    room = claimer.capacity.less(claimer.others)
-    waiting = [suspect for suspect in ready if suspect.needs.fit(room)]
     if not waiting:
         return None
     if load.running:
         # Others may pass it for a while; then the session is left to run empty for it.
         is_overdue = now - waiting[0].queued_at > SUSPECT_PATIENCE_MS
         return Choice(free=free, kept_for=waiting[0].id) if is_overdue else None
+    lanes = claimer.machine_lanes | claimer.capacity.lanes
     for suspect in waiting:
         found = tx.all(sql.claimable_suspect, Candidate, number=suspect.number, open_lanes=lanes, now=now)
         if found:
-            return Choice(found, free=free, kept_for=suspect.id, taken=suspect.needs)
+            picks = [out_of_turn(tx, found[0], now)]
+            return Choice(found, picks, free, kept_for=suspect.id, taken=suspect.needs)
     return None
-
-
-def _suspects(tx: Tx, queues: Collection[str], tasks: Collection[str], open_lanes: int) -> list[Suspect]:
-    return tx.all(
-        sql.ready_suspects,
-        Suspect,
-        queues=msgspec.json.encode(list(queues)).decode(),
-        tasks=msgspec.json.encode(list(tasks)).decode(),
-        open_lanes=open_lanes,
-        limit=MOST_SUSPECTS,
-    )
 
 
 def _from_queues(

@@ -9,6 +9,7 @@ from holdfast.core.job import Millis
 from holdfast.core.requests import is_system_queue
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.events import publish
+from holdfast.store.scripts.queues import find_queue
 from holdfast.store.scripts.stats import ready_since
 from holdfast.store.statements import sql
 
@@ -50,7 +51,9 @@ def find_crowded(tx: Tx, rules: CrowdingRules, now: Millis) -> dict[str, dict[Cr
     for queue in ready | ended.keys():
         if is_system_queue(queue):
             continue
-        since = ready_since(tx, queue) if queue in ready and rules.wait_ms else None
+        # Whoever paused a queue knows that its jobs wait.
+        is_meant_to_run = queue in ready and find_queue(tx, queue).paused_at is None
+        since = ready_since(tx, queue) if is_meant_to_run and rules.wait_ms else None
         waits_ms = 0 if since is None else max(0, now - since)
         past = ended.get(queue)
         seen = QueueSeen(waits_ms) if past is None else QueueSeen(waits_ms, past.ended, past.superseded)

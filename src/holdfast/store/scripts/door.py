@@ -13,14 +13,15 @@ import msgspec
 from msgspec import Struct
 
 from holdfast.core.errors import QueueFull, StoreBusy, StoreFull
-from holdfast.core.job import Millis, StateName
+from holdfast.core.job import WAITING, JobId, Millis, StateName
 from holdfast.core.limits import MAX_INT
 from holdfast.core.pressure import Pressure
 from holdfast.core.queue import SHED_CODE, Overflow, Waiting, make_room
 from holdfast.core.requests import NewJob, is_system_queue
 from holdfast.core.subject import DEFAULT_TENANT
 from holdfast.store.engine import Tx
-from holdfast.store.scripts.endings import announce_ended
+from holdfast.store.scripts.endings import announce_ended, end_unstarted
+from holdfast.store.scripts.look import find_row
 from holdfast.store.scripts.queues import find_queue
 from holdfast.store.statements import sql
 
@@ -116,14 +117,15 @@ def no_room(tx: Tx, node: str) -> StoreFull | StoreBusy:
     return error
 
 
-def how_many_fit(tx: Tx, jobs: Sequence[NewJob]) -> int:
-    """Of jobs for one queue, all of one priority: how many it would take in."""
+def how_many_fit(tx: Tx, jobs: Sequence[NewJob], in_place_of: Sequence[JobId] = ()) -> int:
+    """Of jobs for one queue, all of one priority: how many it would take in, once those have gone that make way."""
     if not jobs:
         return 0
     queue = find_queue(tx, jobs[0].queue)
     if queue.max_length is None:
         return len(jobs)
-    room = max(0, queue.max_length - length_of(tx, queue.name))
+    going = sum(job.queue == queue.name and job.state in WAITING for job in (find_row(tx, id_) for id_ in in_place_of))
+    room = max(0, queue.max_length - length_of(tx, queue.name) + going)
     if room < len(jobs) and queue.overflow is Overflow.SHED:
         room += len(candidates(tx, queue.name, jobs[0].priority, len(jobs) - room))
     return min(room, len(jobs))
@@ -147,18 +149,7 @@ def candidates(tx: Tx, queue: str, below: int, needed: int, upto: int = MAX_INT)
 def shed(tx: Tx, queue: str, victims: Sequence[Waiting], now: Millis) -> None:
     """End these waiting jobs: others need their place more."""
     reason = f"queue {queue!r} was full; it made room for a job of higher priority"
-    gone = [
-        job
-        for job in victims
-        if tx.run(
-            sql.end_waiting_job,
-            job_id=job.id,
-            state=StateName.CANCELLED,
-            reason=reason,
-            error_code=SHED_CODE,
-            now=now,
-        )
-    ]
+    gone = [job for job in victims if end_unstarted(tx, job.id, StateName.CANCELLED, reason, SHED_CODE, now)]
     tx.tally.count_shed(queue, len(gone))
     announce_ended(tx, [(job.id, StateName.CANCELLED) for job in gone], now)
 
@@ -167,6 +158,10 @@ def refusal(tx: Tx, queue: str, most: int, before: int, newcomers: int, now: Mil
     """The error that says so, and when it is worth asking again."""
     come = "one more job" if newcomers == 1 else f"{newcomers} more jobs"
     said = f"queue {queue!r} is full: {before} jobs wait in it, its maximum is {most}, and {come} did not fit"
+    if newcomers > most:
+        # However empty it gets, they do not fit.
+        fewer = " or enqueue fewer at once" if most else ""
+        return QueueFull(f"{said}; nothing was enqueued. Waiting does not help: raise its maximum{fewer}")
     opens_at: Millis | None = tx.value(sql.queue_opening, queue=queue)
     wait = SOONEST_S if opens_at is None else (opens_at - now) / 1000
     return QueueFull(f"{said}; nothing was enqueued, try again later", min(max(wait, SOONEST_S), LATEST_S))

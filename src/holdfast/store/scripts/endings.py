@@ -11,7 +11,7 @@ from holdfast.core.job import JobId, Millis, StateName
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.group_events import tell_groups
 from holdfast.store.scripts.job_events import tell_ended
-from holdfast.store.scripts.tokens import wake_token_queues
+from holdfast.store.scripts.waking import wake_ready
 from holdfast.store.statements import sql
 
 GROUP_RULE = "group"
@@ -53,12 +53,20 @@ def group_key(job_id: JobId) -> str:
 
 def end_waiting(tx: Tx, job_id: JobId, state: StateName, reason: str, now: Millis) -> bool:
     """End a job that is not running, and tell whoever waits for it. False if it was not waiting any more."""
-    if not tx.run(sql.end_waiting_job, job_id=job_id, state=state, reason=reason, error_code=None, now=now):
+    if not end_unstarted(tx, job_id, state, reason, None, now):
         return False
-    if tx.value(sql.was_passed, job_id=job_id) is not None:
-        wake_token_queues(tx)  # Room may have been kept for it.
     announce_ended(tx, [(job_id, state)], now)
     return True
+
+
+def end_unstarted(tx: Tx, job_id: JobId, state: StateName, reason: str, error_code: str | None, now: Millis) -> bool:
+    """End a job that is not running, and tell whoever was held back for its sake. False if it was not waiting."""
+    favoured: int | None = tx.value(
+        sql.end_waiting_job, job_id=job_id, state=state, reason=reason, error_code=error_code, now=now
+    )
+    if favoured:
+        wake_ready(tx)
+    return favoured is not None
 
 
 def announce_ended(tx: Tx, ended: Iterable[tuple[JobId, StateName]], now: Millis, *, later: bool = False) -> None:
@@ -97,15 +105,9 @@ def _take_turn(tx: Tx, dependent: Dependent, predecessor: Ended, now: Millis) ->
             satisfy(tx, dependent.job_id, dependent.key, now)
         return []
     left_out = in_group and turn is Turn.CANCEL
-    changed = tx.run(
-        sql.end_waiting_job,
-        job_id=dependent.job_id,
-        state=StateName.CANCELLED,
-        reason=f"predecessor {predecessor.job_id} ended as {predecessor.state}",
-        error_code=LEFT_OUT_CODE if left_out else None,
-        now=now,
-    )
-    if not changed:
+    reason = f"predecessor {predecessor.job_id} ended as {predecessor.state}"
+    code = LEFT_OUT_CODE if left_out else None
+    if not end_unstarted(tx, dependent.job_id, StateName.CANCELLED, reason, code, now):
         return []
     tx.changes.ended.add(dependent.job_id)
     tx.tally.count_ended(StateName.CANCELLED)

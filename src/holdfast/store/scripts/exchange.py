@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import msgspec
 from msgspec import Struct
 
-from holdfast.core.job import Millis, RunId, SessionId
+from holdfast.core.job import JobId, Millis, RunId, SessionId
 from holdfast.core.limits import MAX_INT
 from holdfast.core.maintenance import MAINTENANCE
 from holdfast.core.requests import Claimed, ClaimRequest, Report, Settled
@@ -15,17 +14,23 @@ from holdfast.core.settle import Yielded
 from holdfast.store.engine import Tx, urgent
 from holdfast.store.rows import OwnedRow
 from holdfast.store.scripts.claim import claim
-from holdfast.store.scripts.finish import finish
+from holdfast.store.scripts.finish import ended_by, settle_reports
 from holdfast.store.scripts.progress import Progress, note_progress
 from holdfast.store.scripts.settling import Decided, decide, write_settlements
+from holdfast.store.scripts.waking import wake_after_runs
 from holdfast.store.statements import sql
 
 
 class StopRequest(Struct, frozen=True):
-    """A running job that should stop, and why: `cancel` or `superseded`."""
+    """A running job that should stop, and why: `cancel` or `superseded`; with `yield` it may also go on."""
 
     run_id: RunId
     stop_reason: str
+
+    @property
+    def is_wish(self) -> bool:
+        """Whether the run may go on all the same."""
+        return self.stop_reason == "yield"
 
 
 class Exchange(Struct, frozen=True):
@@ -52,30 +57,34 @@ def exchange(
     if progress:
         # Before the results: a settled run says nothing any more, and its last word would be lost.
         note_progress(tx, progress)
-    settled = finish(tx, reports, now) if reports else []
-    if holds is not None:
-        give_back(tx, request.session_id, holds, now)
+    settled = settle_reports(tx, reports, now) if reports else []
+    lost = [] if holds is None else give_back(tx, request.session_id, holds, now)
     claimed = claim(tx, request, now)
-    _wake_others(tx, settled)
+    wake_after_runs(tx, [*ended_by(settled), *lost])
     stops = tx.all(sql.stop_requests, StopRequest, session_id=request.session_id)
     return Exchange(settled, claimed, stops)
 
 
-def _wake_others(tx: Tx, settled: Sequence[Settled]) -> None:
-    """What these runs kept from starting may be another worker's to start; what this one took is running by now."""
-    if settled and tx.value(sql.any_held_by_runs):
-        ids = msgspec.json.encode([item.job_id for item in settled if item.refused is None]).decode()
-        tx.changes.ready.update(row["queue"] for row in tx.rows(sql.freed_queues, ids=ids))
-
-
-def give_back(tx: Tx, session_id: SessionId, holds: Sequence[RunId], now: Millis) -> int:
-    """Runs that a living worker does not list never arrived there: they wait again, at no charge."""
+def give_back(tx: Tx, session_id: SessionId, holds: Sequence[RunId], now: Millis) -> list[JobId]:
+    """Runs that a living worker does not list never arrived there: they wait again, at no charge. Whose they are."""
     held = set(holds)
-    jobs = tx.all(sql.running_jobs_of_session, OwnedRow, session_id=session_id, limit=MAX_INT)
     # Chores are done by the session itself, not by its worker.
-    lost = [job for job in jobs if job.open_run_id not in held and job.queue != MAINTENANCE]
+    running = [job for job in _running(tx, session_id) if job.queue != MAINTENANCE]
+    return _put_back(tx, [job for job in running if job.open_run_id not in held], now)
+
+
+def give_back_chores(tx: Tx, session_id: SessionId, now: Millis) -> list[JobId]:
+    """The same for the chores of a session that is at none; while one ran that nobody does, no other could begin."""
+    return _put_back(tx, [job for job in _running(tx, session_id) if job.queue == MAINTENANCE], now)
+
+
+def _running(tx: Tx, session_id: SessionId) -> list[OwnedRow]:
+    return tx.all(sql.running_jobs_of_session, OwnedRow, session_id=session_id, limit=MAX_INT)
+
+
+def _put_back(tx: Tx, lost: Sequence[OwnedRow], now: Millis) -> list[JobId]:
     outcome = Yielded("it never arrived at its worker")
     # A suspect that never ran has shown nothing: it still runs alone next time.
     settled = [Decided(job, decide(job, outcome, now), suspect=bool(job.is_suspect)) for job in lost]
     write_settlements(tx, settled, now)
-    return len(lost)
+    return [job.job_id for job in lost]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from holdfast.core.job import Millis, StateName
+import msgspec
+
+from holdfast.core.job import JobId, Millis, StateName
 from holdfast.core.requests import Report, Settled
 from holdfast.core.run import RunStatus
 from holdfast.core.settle import Completed, Outcome, Settlement
@@ -14,15 +16,33 @@ from holdfast.store.scripts.breakers import note_reports
 from holdfast.store.scripts.endings import announce_ended
 from holdfast.store.scripts.job_events import tell_runs
 from holdfast.store.scripts.settling import Decided, decide, write_settlements
+from holdfast.store.scripts.waking import wake_after_runs, wake_ready
 from holdfast.store.statements import sql
 
 
 def finish(tx: Tx, reports: Sequence[Report], now: Millis) -> list[Settled]:
     """Settle run and job together, and write the retry, for every report; answers in the same order."""
+    ids = msgspec.json.encode([report.job_id for report in reports]).decode()
+    # Their session itself has not asked for more: it may be empty now for one that runs alone, or for others after it.
+    is_about_one_alone = tx.value(sql.any_alone, ids=ids)
+    answers = settle_reports(tx, reports, now)
+    wake_after_runs(tx, ended_by(answers))
+    if is_about_one_alone:
+        wake_ready(tx)
+    return answers
+
+
+def ended_by(answers: Sequence[Settled]) -> list[JobId]:
+    """The jobs whose runs these reports have ended."""
+    return [answer.job_id for answer in answers if answer.refused is None and answer.job_id is not None]
+
+
+def settle_reports(tx: Tx, reports: Sequence[Report], now: Millis) -> list[Settled]:
+    """The same; whoever calls wakes those whom the runs kept from starting."""
     runs, jobs = {report.run_id for report in reports}, {report.job_id for report in reports}
     if min(len(runs), len(jobs)) < len(reports):
         # A run or a job that is named twice: the first report counts, and the second is judged by what it left.
-        return [settled for report in reports for settled in finish(tx, [report], now)]
+        return [settled for report in reports for settled in settle_reports(tx, [report], now)]
     done = _complete(tx, [report for report in reports if isinstance(report.outcome, Completed)], now)
     rest = [report for report in reports if report.run_id not in done]
     answers, decided = _settle(tx, rest, now)

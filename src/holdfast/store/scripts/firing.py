@@ -160,7 +160,7 @@ def _fire(tx: Tx, row: ScheduleRow, volley: Volley, now: Millis) -> tuple[int, i
     earlier = _earlier(tx, row) if fresh else []
     jobs = _without_overlap(Overlap(row.overlap), fresh, bool(earlier))
     skipped += _left_out(SkipReason.OVERLAP, fresh, jobs)
-    wanted, jobs = jobs, jobs[: how_many_fit(tx, jobs)]
+    wanted, jobs = jobs, jobs[: how_many_fit(tx, jobs, earlier)]
     skipped += _left_out(SkipReason.QUEUE_FULL, wanted, jobs)
     is_first = tx.run(
         sql.settle_ticks,

@@ -8,13 +8,15 @@ from msgspec import Struct
 
 from holdfast.core.job import Millis
 from holdfast.core.order import next_position
+from holdfast.core.pressure import REFUSAL_MS
 from holdfast.core.queue import Overflow
 from holdfast.core.requests import NewJob
 from holdfast.core.retry import RetryPolicy
 from holdfast.store.engine import Tx
+from holdfast.store.machine import node_name
 from holdfast.store.scripts.door import Door
 from holdfast.store.scripts.queues import policy_in
-from holdfast.store.statements import sql
+from holdfast.store.statements import Dialect, sql
 
 NO_RETRIES = RetryPolicy()
 
@@ -46,6 +48,8 @@ class Lines:
         self._tx = tx
         self._door = door
         self._now = now
+        # A server has a disk of its own: that of another machine is no reason to take nothing in here.
+        self._node = node_name() if tx.dialect is Dialect.POSTGRES else None
         self._highest: dict[Line, int | None] = {}
         self._usual: dict[str, Usual] = {}
 
@@ -64,7 +68,8 @@ class Lines:
         line = (job.queue, job.tenant, job.priority)
         if line not in self._highest:
             place = {"queue": job.queue, "tenant": job.tenant, "priority": job.priority}
-            found = self._tx.one(sql.arrival, Arrival, now=self._now, **place)
+            moment = {"now": self._now, "latest": self._now + REFUSAL_MS}
+            found = self._tx.one(sql.arrival, Arrival, node=self._node, **moment, **place)
             assert found is not None
             if found.refused_by is not None and self._door is not None:
                 self._door.refuse(job, found.refused_by)

@@ -152,6 +152,7 @@ def jobs_like(
     subject_prefix: str | None = None,
     created_after: Millis | None = None,
     error_text: str | None = None,
+    tenant: str | None = None,
     limit: int = 50,
     cursor: str | None = None,
 ) -> Page:
@@ -161,6 +162,7 @@ def jobs_like(
         queue=queue,
         task=task,
         tag=tag,
+        tenant=tenant,
         group_id=group_id,
         schedule_id=schedule_id,
         subject_prefix=subject_prefix,
@@ -209,6 +211,7 @@ def _params(wanted: JobFilter) -> dict[str, Any]:
         "queue": wanted.queue,
         "task": wanted.task,
         "tag": wanted.tag,
+        "tenant": wanted.tenant,
         "group_id": wanted.group_id,
         "subject_from": prefix,
         "subject_to": None if prefix is None else prefix + "\U0010ffff",

@@ -20,6 +20,7 @@ from holdfast.core.readings import Simulation
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.events import heard_by, publish
 from holdfast.store.scripts.pressed import press_machine
+from holdfast.store.scripts.waking import wake_held_back
 from holdfast.store.statements import sql
 
 EVENTS = ("machine.idle", "machine.busy", "machine.charging", "machine.discharging")
@@ -52,6 +53,13 @@ class Machine(Struct, frozen=True, kw_only=True):
     def judged(self) -> Judged:
         """The verdicts alone."""
         return Judged(**{name: getattr(self, name) for name in Judged.__struct_fields__})
+
+    def refusal(self, now: Millis) -> str | None:
+        """Why it refuses new jobs at this moment, in words; None: it takes them in."""
+        if self.refuses is None or self.refuses_until is None or self.refuses_until <= now:
+            return None
+        says = next((one.says for one in self.pressure if one.reading == self.refuses), self.refuses)
+        return f"new jobs are refused on {self.node}: {says}"
 
 
 class MachineRow(Struct, frozen=True):
@@ -187,6 +195,8 @@ def _store(
     was_idle, was_charging = (False, False) if before is None else (before.is_idle, before.is_charging)
     if (judged.is_idle and not was_idle) or (judged.is_charging and not was_charging):
         tx.changes.ready.update(found["queue"] for found in tx.rows(sql.gated_queues))
+    if (was_idle and not judged.is_idle) or (was_charging and not judged.is_charging):
+        wake_held_back(tx)
     if before is None or judged.is_idle != was_idle:
         publish(tx, "machine.idle" if judged.is_idle else "machine.busy", {"node": node}, now)
     if before is None or judged.is_charging != was_charging:

@@ -35,6 +35,7 @@ from holdfast.store.rows import JobRow, OwnedRow
 from holdfast.store.scripts.claim import claim
 from holdfast.store.scripts.enqueue import take_in
 from holdfast.store.scripts.events import KEEP_EVENTS_MS, publish
+from holdfast.store.scripts.exchange import give_back_chores
 from holdfast.store.scripts.finish import finish
 from holdfast.store.scripts.reorder import renormalise
 from holdfast.store.scripts.retention import forget_ended
@@ -98,7 +99,7 @@ def own_tasks(dialect: Dialect, place: str) -> tuple[str, ...]:
 def outlook(tx: Tx, tasks: Sequence[str], now: Millis) -> Outlook:
     """What a process that does these tasks has to expect."""
     known = {row.task: row.due_at for row in tx.all(sql.list_maintenance, Due)}
-    moments = [_due(known.get(task), task, now) if task in known else now for task in tasks]
+    moments = [known[task] if task in known and not _is_far(known[task], task, now) else now for task in tasks]
     return Outlook(tx.value(sql.any_ready, queue=MAINTENANCE) is not None, min(moments, default=None))
 
 
@@ -151,8 +152,8 @@ def list_chores(tx: Tx) -> list[ChoreView]:
 
 
 def claim_chore(tx: Tx, session_id: SessionId, tasks: tuple[str, ...], now: Millis) -> Claimed | None:
-    """The next chore, for a session that does these; one at a time, whoever does it."""
-    if tx.value(sql.running_in_scope, scope=MAINTENANCE):
+    """The next chore, for a session that does these and is at none; one at a time, whoever does it."""
+    if tx.value(sql.running_in_scope, scope=MAINTENANCE) and not give_back_chores(tx, session_id, now):
         return None
     request = ClaimRequest(session_id=session_id, slots=1, queues=(QueueSlots(MAINTENANCE, 1),), tasks=tasks)
     return next(iter(claim(tx, request, now)), None)
@@ -209,6 +210,14 @@ def _chore(task: str) -> Chore:
 
 def _due(due_at: Millis | None, task: str, now: Millis) -> Millis:
     return next_due(due_at, _chore(task), now)
+
+
+def _is_far(due_at: Millis, task: str, now: Millis) -> bool:
+    """Whether the clock was set back since that was stored: it has to be planned anew, or would never come closer.
+
+    Two nodes whose clocks differ a little must not do that to each other.
+    """
+    return due_at > now + 2 * RULES[_chore(task)].every_ms
 
 
 def _has_work(tx: Tx, chore: Chore, keep_ms: Millis, now: Millis) -> bool:

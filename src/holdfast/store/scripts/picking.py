@@ -94,6 +94,17 @@ def pick(tx: Tx, wish: Wish, slots: int) -> Pick:
     return _fair(tx, wish, slots, first, clock)
 
 
+def out_of_turn(tx: Tx, job: Candidate, now: Millis) -> Pick:
+    """A job that starts although it is not its tenant's turn, which pays for it all the same."""
+    found = tx.one(sql.tenant_in_line, TenantRow, queue=job.queue, tenant=job.tenant)
+    if found is None:
+        return Pick(job.queue, [job])
+    clock: float = tx.value(sql.queue_clock, queue=job.queue) or 0.0
+    tenant = Tenant(found.tenant, found.virtual_time, weight_now(found.weight, found.active_until, now))
+    turn = take_turns([tenant], clock, 1)
+    return Pick(job.queue, [job], turns=Turns(turn.order, turn.virtual_times, clock), spent=turn.order)
+
+
 def charge(tx: Tx, picked: Pick) -> None:
     """The jobs of a pick have been started: their tenants' times go on."""
     turns = picked.turns if picked.line is None else _turns_of(picked, picked.line)

@@ -15,6 +15,7 @@ from holdfast.store.scripts.endings import GROUP_RULE, after_key, announce_ended
 from holdfast.store.scripts.events import register_pattern
 from holdfast.store.scripts.groups import find_group
 from holdfast.store.scripts.look import Link, find_row, last_link
+from holdfast.store.scripts.waking import wake_ready
 from holdfast.store.statements import sql
 
 
@@ -105,6 +106,8 @@ def _push_aside(tx: Tx, job: NewJob, generation: int, now: Millis) -> None:
     gone = tx.rows(sql.supersede_waiting, reason=reason, now=now, **subject)
     if gone:
         announce_ended(tx, [(row["id"], StateName.SUPERSEDED) for row in gone], now)
+    if any(row["is_favoured"] for row in gone):
+        wake_ready(tx)
     if job.stop_older and tx.run(sql.ask_older_to_stop, now=now, **subject):
         tx.changes.stops = True
 

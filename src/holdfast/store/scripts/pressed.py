@@ -24,6 +24,7 @@ from holdfast.core.pressure import (
 from holdfast.core.queue import QueueClass
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.events import publish
+from holdfast.store.scripts.waking import wake_held_back, wake_ready
 from holdfast.store.statements import sql
 
 MOST_NAMED = 5
@@ -60,7 +61,7 @@ def note_pull(tx: Tx, session_id: SessionId, pulls_at: Millis) -> None:
 def allow_pulls(tx: Tx, now: Millis) -> None:
     """Wake whoever waited for the moment to pull again."""
     if tx.rows(sql.allow_pulls, now=now):
-        _wake(tx)
+        wake_ready(tx)
 
 
 def class_of(tx: Tx, queue: str) -> QueueClass:
@@ -87,7 +88,9 @@ def press_machine(
         return
     # What it held before is held no more: its jobs start in their order.
     if new.holds < old.holds or new.pull_interval_ms < old.pull_interval_ms:
-        _wake(tx)
+        wake_ready(tx)
+    else:
+        wake_held_back(tx)
     yielding = [effect_of(one).holds for one in rising(before, after) if effect_of(one).asks_to_yield]
     if yielding and tx.run(sql.ask_to_yield, node=node, holds=int(max(yielding)), now=now):
         tx.changes.stops = True
@@ -117,7 +120,3 @@ def held_queues(tx: Tx, holds: Holds) -> list[str]:
         return []
     known = {row["name"] for row in tx.rows(sql.heavy_queues)} | {row["queue"] for row in tx.rows(sql.ready_queues)}
     return [queue for queue in sorted(known) if is_held(holds, queue, class_of(tx, queue))]
-
-
-def _wake(tx: Tx) -> None:
-    tx.changes.ready.update(row["queue"] for row in tx.rows(sql.ready_queues))

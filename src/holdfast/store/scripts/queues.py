@@ -16,6 +16,7 @@ from holdfast.core.retry import RetryPolicy
 from holdfast.core.timing import FAR_FUTURE
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.breakers import close_breaker, find_breaker, open_breakers
+from holdfast.store.scripts.waking import wake_held_back
 from holdfast.store.statements import sql
 
 
@@ -107,6 +108,7 @@ def set_queue(tx: Tx, name: str, changes: QueueChanges) -> Queue:
     if not settings.breaker:
         tx.run(sql.delete_breaker, queue=name)
     tx.changes.ready.add(name)
+    wake_held_back(tx)
     return find_queue(tx, name)
 
 
@@ -138,6 +140,7 @@ def _with_breaker(queue: Queue, breaker: Breaker | None) -> Queue:
 def pause(tx: Tx, name: str, reason: str | None, now: Millis) -> None:
     """Start nothing new from a queue. What runs goes on."""
     tx.run(sql.pause_queue, name=name, paused_at=now, reason=reason)
+    wake_held_back(tx)
 
 
 def resume(tx: Tx, name: str, now: Millis) -> None:

@@ -26,6 +26,7 @@ from holdfast.store.scripts.breakers import Ending, note_endings
 from holdfast.store.scripts.scopes import expire_of_session
 from holdfast.store.scripts.sessions import SessionRow
 from holdfast.store.scripts.settling import Decided, decide, write_settlements
+from holdfast.store.scripts.waking import wake_after_runs, wake_held_back
 from holdfast.store.statements import sql
 
 BATCH = 500
@@ -69,13 +70,13 @@ def recover(
     jobs = [job for job in held if job.open_run_id not in spared][:limit]
     decided = [_judge(tx, job, death, session.runs_lost or 1, now) for job in jobs]
     write_settlements(tx, decided, now)
-    # Its slots and subjects are free for others, also where its own jobs have ended.
-    tx.changes.ready.update(job.queue for job in jobs)
+    wake_after_runs(tx, [job.job_id for job in jobs])
     if len(jobs) == limit:
         return Recovered(len(jobs), more=True)
     tx.run(sql.close_session, id=session_id, status="unknown", stopped_at=session.last_heartbeat_at)
     tx.run(sql.delete_workers_of_session, session_id=session_id)
     expire_of_session(tx, session_id, now)
+    wake_held_back(tx)
     return Recovered(len(jobs), more=False)
 
 

@@ -18,6 +18,7 @@ from holdfast.store.scripts.scopes import (
     whose,
 )
 from holdfast.store.scripts.sessions import SessionRow
+from holdfast.store.scripts.waking import wake_held_back
 from holdfast.store.statements import sql
 
 __all__ = [
@@ -72,6 +73,7 @@ def reserve(tx: Tx, request: NewReservation, now: Millis) -> Reservation:
         expires_at=now + request.wait_ms + (request.ttl_ms if first is None else 0),
     )
     tx.changes.due = True
+    wake_held_back(tx)
     return grant(tx, request.id, now)
 
 

@@ -10,6 +10,7 @@ from holdfast.core.requests import QueueSlots
 from holdfast.store.engine import Tx, urgent
 from holdfast.store.scripts.scopes import expire_of_session
 from holdfast.store.scripts.tokens import TokenSetting, note_tokens
+from holdfast.store.scripts.waking import wake_held_back
 from holdfast.store.statements import sql
 
 
@@ -60,9 +61,9 @@ def open_session(tx: Tx, session: NewSession, offer: Offer | None, now: Millis) 
     """Write down that a process begins to claim. Its lock is held before this is stored."""
     row = msgspec.structs.asdict(session)
     del row["tokens"]
-    tx.run(sql.insert_session, now=now, **row)
     if session.tokens is not None:
         note_tokens(tx, session.node, session.tokens, session.kind == "daemon", now)
+    tx.run(sql.insert_session, now=now, **row)
     if offer is not None:
         tx.run(
             sql.insert_worker,
@@ -99,6 +100,7 @@ def beat(tx: Tx, session_id: SessionId, now: Millis) -> bool:
 def note_stop_request(tx: Tx, session_id: SessionId, now: Millis) -> None:
     """The session stops in order: whatever it still runs when it is gone was not a crash."""
     tx.run(sql.note_stop_request, id=session_id, now=now)
+    wake_held_back(tx)
 
 
 def close_session(tx: Tx, session_id: SessionId, status: str, now: Millis) -> bool:
@@ -107,6 +109,7 @@ def close_session(tx: Tx, session_id: SessionId, status: str, now: Millis) -> bo
         return False
     tx.run(sql.delete_workers_of_session, session_id=session_id)
     expire_of_session(tx, session_id, now)
+    wake_held_back(tx)
     return True
 
 

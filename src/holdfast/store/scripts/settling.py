@@ -13,13 +13,11 @@ from msgspec import Struct
 from holdfast.core.job import Millis, StateName, follow
 from holdfast.core.retry import Failure
 from holdfast.core.settle import POISON_CODE, Again, Continue, End, Facts, Outcome, Settlement, Wait, settle
-from holdfast.core.tokens import TOKEN_LANES
 from holdfast.store.engine import Tx
 from holdfast.store.rows import OwnedRow, policy_of, tries_of
 from holdfast.store.scripts.endings import after_key, announce_ended, group_key
 from holdfast.store.scripts.job_events import tell_parked, tell_runs
 from holdfast.store.scripts.letters import letter_row
-from holdfast.store.scripts.tokens import wake_token_queues
 from holdfast.store.statements import Statement, sql
 
 
@@ -57,7 +55,10 @@ def jitter_of(job_id: str, attempt: int) -> float:
 
 
 def write_settlements(tx: Tx, decided: Sequence[Decided], now: Millis) -> list[StateName]:
-    """Close the runs and move the jobs; returns the states the jobs are in now."""
+    """Close the runs and move the jobs; returns the states the jobs are in now.
+
+    Whoever calls wakes those whom the runs kept from starting, once he has claimed what he claims himself.
+    """
     rows: dict[Statement, list[dict[str, Any]]] = defaultdict(list)
     ended: list[tuple[str, StateName]] = []
     states = []
@@ -78,8 +79,6 @@ def write_settlements(tx: Tx, decided: Sequence[Decided], now: Millis) -> list[S
     tell_runs(tx, [(item.job.job_id, item.job.open_run_id or "", item.settlement.status) for item in decided], now)
     if ended:
         announce_ended(tx, ended, now)
-    if any(item.job.lane & TOKEN_LANES for item in decided):
-        wake_token_queues(tx)
     tell_parked(tx, [item.job.job_id for item in decided if _is_parked(item)], now)
     return states
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
+from typing import Protocol
 
 import msgspec
 from msgspec import Struct
@@ -52,13 +53,29 @@ class Kept(Struct, frozen=True):
 
 
 class Share(Struct, frozen=True):
-    """What is started, in order and by queue, and what it takes; who was passed, and for whom room is kept."""
+    """What is started, in order and by queue, and what it takes; who was passed, and for whom room is kept.
+
+    `had_waited`: one of those who start had been passed.
+    """
 
     jobs: Sequence[Candidate]
     picks: Sequence[Pick]
     passed: Sequence[Head]
     kept: Kept | None
     taken: Tokens
+    had_waited: bool
+
+
+class Passed(Protocol):
+    """A job that found no room at its turn, and since when others have passed it."""
+
+    @property
+    def number(self) -> int:
+        """Which one it is."""
+
+    @property
+    def tokens_since(self) -> Millis | None:
+        """None: nobody has yet."""
 
 
 def share_out(tx: Tx, wanted: Wanted, claimer: Claimer, may_start: Callable[[str], bool], now: Millis) -> Share:
@@ -74,7 +91,8 @@ def share_out(tx: Tx, wanted: Wanted, claimer: Claimer, may_start: Callable[[str
     plan.take_wild()
     passed = [head for walk in plan.walks.values() for head in walk.passed]
     taken = reduce(Tokens.plus, (head.needs for head in plan.order), NO_TOKENS)
-    return Share(*_filled(tx, plan), passed, kept, taken)
+    had_waited = any(head.tokens_since is not None for head in plan.order)
+    return Share(*_filled(tx, plan), passed, kept, taken, had_waited)
 
 
 def overdue_jobs(tx: Tx, claimer: Claimer, now: Millis) -> list[Overdue]:
@@ -101,7 +119,7 @@ def kept_room(tx: Tx, claimer: Claimer, may_start: Callable[[str], bool], now: M
     return None
 
 
-def note_share(tx: Tx, passed: Iterable[Head], kept: Kept | None, now: Millis) -> None:
+def note_share(tx: Tx, passed: Iterable[Passed], kept: Kept | None, now: Millis) -> None:
     """Write down who was passed, and let the priority of whom room is kept for grow."""
     # A moment that is still to come is one of a clock that was wrong.
     new = [head for head in passed if head.tokens_since is None or head.tokens_since > now]

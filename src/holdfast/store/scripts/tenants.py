@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
 
 from msgspec import Struct
 
-from holdfast.core.fairness import ACTIVE_MS, FADING_MS, weight_now
+from holdfast.core.fairness import ACTIVE_MS, BACKGROUND_WEIGHT, FADING_MS, weight_now
 from holdfast.core.job import Millis
+from holdfast.core.subject import DEFAULT_TENANT
 from holdfast.store.engine import Tx
 from holdfast.store.statements import sql
 
@@ -45,26 +47,47 @@ class TenantView(Struct, frozen=True, kw_only=True):
 
 
 def list_tenants(tx: Tx, now: Millis, queue: str | None = None, limit: int = 1_000) -> list[TenantView]:
-    """The tenants of a queue, or of all of them; queues of the default tenant alone have none."""
+    """The tenants of a queue, or of all of them; queues of the default tenant alone have none.
+
+    Over all queues there are also tenants that no queue knows yet, if a weight is set for them; their `queue` is empty.
+    """
     rows = tx.all(sql.list_tenants, TenantRow, queue=queue, limit=limit)
-    weights = {(row.queue, row.tenant): weight_now(row.weight, row.active_until, now) for row in rows}
     in_all: dict[str, float] = defaultdict(float)
-    for row in rows:
-        in_all[row.queue] += weights[row.queue, row.tenant] * row.is_waiting
-    return [
-        TenantView(
-            queue=row.queue,
-            tenant=row.tenant,
-            weight=row.weight,
-            weight_now=weights[row.queue, row.tenant],
-            share=weights[row.queue, row.tenant] / in_all[row.queue] if row.is_waiting else 0.0,
-            active_until=row.active_until,
-            is_waiting=bool(row.is_waiting),
-            virtual_time=row.virtual_time,
-            starts=row.starts,
-        )
-        for row in rows
-    ]
+    for row in tx.rows(sql.waiting_weights, queue=queue):
+        in_all[row["queue"]] += weight_now(row["weight"], row["active_until"], now) * row["tenants"]
+    idle = set()
+    for row in tx.rows(sql.idle_defaults, queue=queue):
+        idle.add(row["queue"])
+        in_all[row["queue"]] -= weight_now(row["weight"], row["active_until"], now)
+    found = [_view(row, in_all, now, is_idle=row.tenant == DEFAULT_TENANT and row.queue in idle) for row in rows]
+    known = [view for view in found if _has_anything(view)]
+    if queue is None and len(rows) < limit:
+        names = {view.tenant for view in known}
+        everywhere = tx.all(sql.weights_everywhere, TenantRow, limit=limit)
+        known += [_view(row, in_all, now) for row in everywhere if row.tenant not in names]
+    return known[:limit]
+
+
+def _view(row: TenantRow, in_all: Mapping[str, float], now: Millis, *, is_idle: bool = False) -> TenantView:
+    counts = weight_now(row.weight, row.active_until, now)
+    is_waiting = bool(row.is_waiting) and not is_idle
+    return TenantView(
+        queue=row.queue,
+        tenant=row.tenant,
+        weight=row.weight,
+        weight_now=counts,
+        share=counts / in_all[row.queue] if is_waiting else 0.0,
+        active_until=row.active_until,
+        is_waiting=is_waiting,
+        virtual_time=row.virtual_time,
+        starts=row.starts,
+    )
+
+
+def _has_anything(view: TenantView) -> bool:
+    """Whether there is anything to say about a tenant: the default one has a row wherever others came."""
+    is_set = view.weight != BACKGROUND_WEIGHT or view.active_until is not None
+    return view.is_waiting or view.starts > 0 or is_set
 
 
 def set_weight(tx: Tx, tenant: str, weight: int, queue: str | None = None) -> None:
@@ -72,6 +95,14 @@ def set_weight(tx: Tx, tenant: str, weight: int, queue: str | None = None) -> No
     tx.run(sql.put_weight, queue=queue or EVERYWHERE, tenant=tenant, weight=weight)
     if queue is None:
         tx.run(sql.set_weights, tenant=tenant, weight=weight)
+
+
+def clear_weight(tx: Tx, tenant: str, queue: str | None = None) -> None:
+    """Set a weight back: in one queue to what holds in all of them, in all of them to 10."""
+    if queue is None:
+        tx.run(sql.set_weights, tenant=tenant, weight=BACKGROUND_WEIGHT)
+    else:
+        tx.run(sql.clear_weight, queue=queue, tenant=tenant)
 
 
 def note_activity(tx: Tx, tenant: str, now: Millis, for_ms: Millis = ACTIVE_MS) -> Millis:

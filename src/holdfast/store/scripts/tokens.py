@@ -9,6 +9,7 @@ from holdfast.core.job import Millis
 from holdfast.core.limits import check_duration, check_int, shown
 from holdfast.core.tokens import MOST_TOKENS, USUAL_TIMEOUT_MS, Tokens
 from holdfast.store.engine import Tx
+from holdfast.store.scripts.waking import wake_held_back, wake_token_queues
 from holdfast.store.statements import sql
 
 
@@ -106,19 +107,17 @@ def set_tokens(
 
 
 def note_tokens(tx: Tx, node: str, setting: TokenSetting, is_daemon: bool, now: Millis) -> None:
-    """A session begins on a machine. What somebody decided stands against what was only found out."""
+    """A session is about to begin on a machine. What somebody decided stands against what was only found out."""
     before = tx.one(sql.tokens_of_node, StoredTokens, node=node)
     # What the settings of a daemon said holds until a daemon says otherwise.
     decided = ("hand",) if is_daemon else ("hand", "settings")
     is_default = setting.is_default or not is_daemon
     if before is not None and is_default and before.set_by in decided:
         return
+    # A program that may use few cores itself does not take them from those who run already.
+    if before is not None and not is_daemon and tx.value(sql.any_session_on_node, node=node) is not None:
+        return
     _put(tx, node, setting, "default" if is_default else "settings", now)
-
-
-def wake_token_queues(tx: Tx) -> None:
-    """There may be room for jobs that wait for tokens."""
-    tx.changes.ready.update(row["queue"] for row in tx.rows(sql.token_queues))
 
 
 def _put(tx: Tx, node: str, setting: TokenSetting, set_by: str, now: Millis) -> None:
@@ -139,3 +138,4 @@ def _put(tx: Tx, node: str, setting: TokenSetting, set_by: str, now: Millis) -> 
         now=now if newest is None else max(now, newest + 1),
     )
     wake_token_queues(tx)
+    wake_held_back(tx)

@@ -7,7 +7,7 @@ are looked at a little further, and what does not fit is noted.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 import msgspec
 from msgspec import Struct
@@ -31,6 +31,7 @@ class Head(Struct, frozen=True, gc=False):
     priority: int
     position: int
     created_at: Millis
+    lane: int
     cpu: int
     gpu: int
     io: int
@@ -68,6 +69,8 @@ class Walk:
         self._clock: float = (tx.value(sql.queue_clock, queue=wish.queue) or 0.0) if self._has_tenants else 0.0
         self._heap: list[tuple[float, float, str, float]] = []
         self._lines: dict[str, list[Head]] = {}
+        self._looked_at: dict[str, int] = {}
+        self._seen_to: dict[str, tuple[int, int, Millis, str]] = {}
         self._times: dict[str, float] = {}
         self._spent: list[str] = []
         self._next: Head | None = None
@@ -108,11 +111,14 @@ class Walk:
                 return None
             name = self._heap[0][2]
             line = self._lines[name]
+            fitting = next((head for head in line if head.needs.fit(room)), None)
+            if self._may_hide(name, fitting) and self._look_further(name):
+                continue
             if line and not line[0].needs.fit(room) and line[0] not in self.passed:
                 self.passed.append(line[0])
-            self._next = next((head for head in line if head.needs.fit(room)), None)
-            if self._next is not None:
-                return self._next
+            self._next = fitting
+            if fitting is not None:
+                return fitting
             heapq.heappop(self._heap)
             self._spent.append(name)
         return None
@@ -135,7 +141,8 @@ class Walk:
         """Let in those who come next, until there are as many who have had no turn yet as there are turns left."""
         while self._page and sum(name not in self._times for _, _, name, _ in self._heap) < self._left:
             page, self._page = self._page, []
-            self._lines |= self._look({row.tenant for row in page})
+            # As many as the turns will need if all take part.
+            self._look({row.tenant for row in page}, -(-self._left // len(page)))
             for row in page:
                 time = self._time_of(row)
                 weight = weight_now(row.weight, row.active_until, self._wish.now)
@@ -146,13 +153,27 @@ class Walk:
     def _time_of(self, row: TenantRow) -> float:
         return self._times.get(row.tenant, row.virtual_time)
 
-    def _look(self, tenants: Collection[str]) -> dict[str, list[Head]]:
+    def _may_hide(self, tenant: str, head: Head | None) -> bool:
+        """Whether one who was not looked at may stand before this one in the line."""
+        seen_to = self._seen_to.get(tenant)
+        return seen_to is not None and (head is None or head.rank > seen_to)
+
+    def _look_further(self, tenant: str) -> bool:
+        """Look at more of a line; False if that was all that is looked at."""
+        looked_at, most = self._looked_at[tenant], max(MOST_LOOKED_AT, self._page_size)
+        if looked_at >= most:
+            return False
+        self._look({tenant}, min(most, 4 * looked_at))
+        return True
+
+    def _look(self, tenants: Collection[str], limit: int) -> None:
+        """Look at the heads of their lines, at most so many in each lane."""
         wish, most = self._wish, self._capacity
         line: dict[str, object] = {
             "queue": wish.queue,
             "lanes": _json(wish.lanes),
             "tenants": _json(sorted(tenants)),
-            "limit": max(MOST_LOOKED_AT, self._page_size),
+            "limit": limit,
             "cpu": most.cpu,
             "gpu": most.gpu,
             "io": most.io,
@@ -167,7 +188,21 @@ class Walk:
         for head in sorted(heads, key=lambda head: head.rank):
             if head.number not in started:
                 found[head.tenant].append(head)
-        return found
+        self._lines |= found
+        self._looked_at |= dict.fromkeys(tenants, limit)
+        self._note_ends(tenants, heads, limit)
+
+    def _note_ends(self, tenants: Collection[str], heads: Sequence[Head], limit: int) -> None:
+        """How far each line was seen: up to the nearest end of a lane that may go on."""
+        lanes: dict[tuple[str, int], list[Head]] = {}
+        for head in heads:
+            lanes.setdefault((head.tenant, head.lane), []).append(head)
+        for tenant in tenants:
+            self._seen_to.pop(tenant, None)
+        for (tenant, _), lane in lanes.items():
+            if len(lane) >= limit:
+                end = max(head.rank for head in lane)
+                self._seen_to[tenant] = min(end, self._seen_to.get(tenant, end))
 
 
 def _json(items: Collection[object]) -> str:

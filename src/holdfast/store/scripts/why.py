@@ -13,7 +13,7 @@ from holdfast.core.event import EVENT
 from holdfast.core.gates import Closed, Verdict, look
 from holdfast.core.job import Job, JobId, Millis, StateName
 from holdfast.core.machine import NOT_YET
-from holdfast.core.pressure import Holds, is_held, is_paced, slows
+from holdfast.core.pressure import Holds, bearing_on, is_held, is_paced
 from holdfast.core.queue import QueueClass
 from holdfast.core.rate import Rate
 from holdfast.core.world import Place, Reserved, TokenPlace, World
@@ -121,7 +121,7 @@ def why(tx: Tx, job_id: JobId, now: Millis) -> Why:
         must_run_alone=bool(facts.is_suspect) and all(offer.running for offer in able),
         kept_for=able[0].runs_alone if able and all(offer.runs_alone for offer in able) else None,
         pulls_at=_pulls_at(machines, job, queue_class, able, now),
-        token_places=_token_places(tx, job, machines, able, now),
+        token_places=_token_places(tx, job, bool(facts.is_suspect), machines, able, now),
     )
     rooms = [offer.room_for(tx, job) for offer in able if offer.runs_alone is None]
     gates = look(job, world)
@@ -164,7 +164,7 @@ def _places(
             machine.idle,
             machine.charging,
             is_held(machine.holds, job.queue, queue_class),
-            "; ".join(one.says for one in machine.pressure if slows(one)),
+            "; ".join(one.says for one in bearing_on(machine.pressure, job.queue, queue_class)),
         )
         for machine in machines.values()
         if not nodes or machine.node in nodes
@@ -191,7 +191,7 @@ def _pulls_at(
 
 
 def _token_places(
-    tx: Tx, job: Job, machines: Mapping[str, Machine], offers: list[OfferRow], now: Millis
+    tx: Tx, job: Job, runs_alone: bool, machines: Mapping[str, Machine], offers: list[OfferRow], now: Millis
 ) -> tuple[TokenPlace, ...]:
     """What the machines of these workers have of what it needs, and what is kept there for others."""
     if not job.tokens:
@@ -200,7 +200,8 @@ def _token_places(
     for node, offer in {offer.node: offer for offer in reversed(offers)}.items():
         found = claimer(tx, offer.session_id)
         holds = machines[node].holds if node in machines else 0
-        kept = kept_room(tx, found, partial(_starts, tx, holds, now), now)
+        # Nothing is kept from one that runs alone: it goes before all others.
+        kept = None if runs_alone else kept_room(tx, found, partial(_starts, tx, holds, now), now)
         if kept is None or kept.job.id == job.id:
             places.append(TokenPlace(node, found.capacity, found.in_use))
         else:

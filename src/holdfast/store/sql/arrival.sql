@@ -1,11 +1,12 @@
 -- Where a new job comes to stand: the last place of its tenant in its queue at its priority, over all lanes, and what
--- the queue says of new jobs. `refused_by` is a machine that has no room for any.
+-- the queue says of new jobs. `refused_by` is a machine that has no room for any; of one that is named, only that one. A
+-- refusal that lasts for longer than any does is of a clock that was ahead.
 WITH RECURSIVE lanes (lane) AS (
   SELECT CAST(0 AS BIGINT)
   UNION ALL
   SELECT (
     SELECT min(gated.lane) FROM jobs AS gated
-    WHERE gated.state = 'QUEUED' AND gated.lane > 0 AND gated.queue = :queue AND gated.lane > lanes.lane)
+    WHERE gated.state = 'QUEUED' AND gated.queue = :queue AND gated.lane > lanes.lane)
   FROM lanes WHERE lanes.lane IS NOT NULL
 )
 SELECT
@@ -15,5 +16,7 @@ SELECT
        AND priority = :priority))
    FROM lanes) AS position,
   q.max_length, q.overflow, q.retry, q.timeout_ms,
-  (SELECT node FROM machines WHERE refuses_until > :now ORDER BY refuses_until DESC LIMIT 1) AS refused_by
+  (SELECT node FROM machines
+   WHERE refuses_until > :now AND refuses_until <= :latest AND node = coalesce(CAST(:node AS TEXT), node)
+   ORDER BY refuses_until DESC LIMIT 1) AS refused_by
 FROM (SELECT 1 AS one) AS asked LEFT JOIN queues AS q ON q.name = :queue

@@ -17,5 +17,5 @@ FROM json_each(:ids) AS asked CROSS JOIN jobs AS ended ON ended.id = asked.value
 WHERE follower.state = 'QUEUED' AND follower.state IN ('SCHEDULED', 'QUEUED') AND follower.subject_key IS NOT NULL
 UNION
 SELECT ready.queue FROM ready
-WHERE EXISTS (SELECT 1 FROM jobs WHERE state = 'QUEUED' AND lane > 0 AND jobs.queue = ready.queue AND jobs.lane > 3)
+WHERE EXISTS (SELECT 1 FROM jobs WHERE state = 'QUEUED' AND jobs.queue = ready.queue AND lane > 3)
   AND EXISTS (SELECT 1 FROM json_each(:ids) AS asked CROSS JOIN jobs AS ended ON ended.id = asked.value WHERE ended.lane > 3)

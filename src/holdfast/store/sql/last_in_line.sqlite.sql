@@ -4,7 +4,7 @@ WITH RECURSIVE lanes (lane) AS (
   UNION ALL
   SELECT (
     SELECT min(gated.lane) FROM jobs AS gated
-    WHERE gated.state = 'QUEUED' AND gated.lane > 0 AND gated.queue = :queue AND gated.lane > lanes.lane)
+    WHERE gated.state = 'QUEUED' AND gated.queue = :queue AND gated.lane > lanes.lane)
   FROM lanes WHERE lanes.lane IS NOT NULL
 )
 SELECT id, priority, number

@@ -2,7 +2,7 @@
 SELECT heads.*
 FROM (SELECT json_array_elements_text(CAST(:tenants AS json)) AS name) AS t,
   (SELECT CAST(json_array_elements_text(CAST(:lanes AS json)) AS BIGINT) AS lane) AS l, LATERAL (
-  SELECT number, id, tenant, priority, position, created_at, cpu, gpu, io, tokens_since
+  SELECT number, id, tenant, priority, position, created_at, lane, cpu, gpu, io, tokens_since
   FROM jobs
   WHERE state = 'QUEUED' AND queue = :queue AND lane = l.lane AND tenant = t.name AND is_suspect = 0
     AND job_type = ANY (ARRAY(SELECT json_array_elements_text(CAST(:tasks AS json))))

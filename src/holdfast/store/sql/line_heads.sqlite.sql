@@ -1,5 +1,5 @@
 -- The heads of tenants' lines in lanes of a queue, at most so many of each, of jobs that the machine could ever hold.
-SELECT number, id, tenant, priority, position, created_at, cpu, gpu, io, tokens_since
+SELECT number, id, tenant, priority, position, created_at, head.lane AS lane, cpu, gpu, io, tokens_since
 FROM (SELECT value AS name FROM json_each(:tenants)) AS t CROSS JOIN (SELECT value AS lane FROM json_each(:lanes)) AS l
 JOIN jobs AS head ON head.number IN (
   SELECT number FROM jobs

@@ -3,6 +3,7 @@ SELECT * FROM jobs
 WHERE state = :state AND state <> 'QUEUED' AND queue = :queue AND number < :below
   AND (CAST(:task AS TEXT) IS NULL OR job_type = :task)
   AND (CAST(:tag AS TEXT) IS NULL OR user_tag = :tag)
+  AND (CAST(:tenant AS TEXT) IS NULL OR tenant = :tenant)
   AND (CAST(:group_id AS TEXT) IS NULL OR group_id = :group_id)
   AND (CAST(:subject_from AS TEXT) IS NULL OR (subject_key >= :subject_from AND subject_key < :subject_to))
   AND (CAST(:created_after AS BIGINT) IS NULL OR created_at > :created_after)

@@ -6,4 +6,4 @@ WITH RECURSIVE ready (queue) AS (
   FROM ready WHERE ready.queue IS NOT NULL
 )
 SELECT queue FROM ready WHERE EXISTS (
-  SELECT 1 FROM jobs WHERE state = 'QUEUED' AND lane > 0 AND jobs.queue = ready.queue AND jobs.lane > 3)
+  SELECT 1 FROM jobs WHERE state = 'QUEUED' AND jobs.queue = ready.queue AND lane > 3)

@@ -195,7 +195,7 @@ class SqliteEngine(AwaitableCalls):
 
     def _prepare(self) -> None:
         """WAL and the newest schema, while nobody else writes."""
-        connection = self._connect()
+        connection = self._connect(create=True)
         try:
             if not connection.pragma("page_count"):
                 # While there is nothing in it yet: later it takes a VACUUM.
@@ -206,22 +206,39 @@ class SqliteEngine(AwaitableCalls):
         finally:
             connection.close(True)
 
-    def _connect(self) -> apsw.Connection:
-        return connect(self.path, writable=True, durability=self._durability, vfs=self._vfs)
+    def _connect(self, *, create: bool = False) -> apsw.Connection:
+        return connect(self.path, writable=True, durability=self._durability, vfs=self._vfs, create=create)
 
     def _connect_writer(self) -> apsw.Connection:
         # Where the writer needs a fresh connection, the file may have been replaced.
         found = identity(self.path)
         if found != self._file:
             self._close_readers()
+            if self._file is not None:
+                self._take_over()
             self._file = found
         return self._connect()
 
+    def _take_over(self) -> None:
+        """Another file has the name now. It may still be on its way there: nothing is written into half of one."""
+        connection = connect(self.path, writable=False, durability=self._durability, vfs=self._vfs)
+        try:
+            if connection.execute("PRAGMA quick_check(1)").fetchall() != [("ok",)]:
+                raise apsw.CorruptError(self.path)
+            if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'schema_version'").fetchall():
+                raise StoreUnavailable(f"{self.path} was replaced by a file that is no database of ours; put it back")
+        finally:
+            connection.close(True)
+        self._prepare()
+
     def _close_readers(self) -> None:
         idle, self._idle_readers = self._idle_readers, []
-        for connection in idle:
-            with suppress(apsw.Error):
-                connection.close(True)
+        with suppress(IndexError):
+            while True:
+                # Taken out first: another thread may be about to take the same one.
+                connection = idle.pop()
+                with suppress(apsw.Error):
+                    connection.close(True)
 
     def _announce(self, changes: Changes) -> None:
         announce(changes, self._listeners)

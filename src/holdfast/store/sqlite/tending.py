@@ -39,10 +39,9 @@ class FileCare:
         return [name for name in names if name not in UNCOUNTED and not name.startswith("sqlite_")]
 
     def analyse(self, table: str) -> None:
-        with self._connection() as connection:
+        with self._turnstile(), self._connection() as connection:
             connection.pragma("analysis_limit", ROWS_COUNTED)
-            with self._turnstile():
-                connection.execute(f'ANALYZE "{table}"')
+            connection.execute(f'ANALYZE "{table}"')
 
     def empty_log(self) -> int:
         # Chores are done one at a time: whoever left this did not come to its end.
@@ -51,10 +50,10 @@ class FileCare:
         with self._connection() as connection:
             # This hinders nobody; what is left to do when the others have to wait is little.
             connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+        # A reader may still need it; next time, then.
+        with self._turnstile(), self._connection() as connection, suppress(apsw.BusyError):
             connection.set_busy_timeout(0)
-            # A reader may still need it; next time, then.
-            with self._turnstile(), suppress(apsw.BusyError):
-                connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+            connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
         return max(0, before - self._log_size())
 
     def vacuum(self, should_stop: Callable[[], bool]) -> Vacuumed:
@@ -83,6 +82,7 @@ class FileCare:
 
     @contextmanager
     def _turnstile(self) -> Iterator[None]:
+        """The turn; never asked for with a connection open, for whoever has it may have to wait for a fork to end."""
         with self._turns() as turnstile, turnstile:
             yield
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import fcntl
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 
@@ -40,9 +42,28 @@ class Turnstile:
     ) -> None:
         fcntl.flock(self._turn, fcntl.LOCK_UN)
 
+    @contextmanager
+    def at_once(self) -> Iterator[bool]:
+        """The turn without waiting; False: somebody else has it or waits for it."""
+        is_ours = self._take_if_free()
+        try:
+            yield is_ours
+        finally:
+            if is_ours:
+                fcntl.flock(self._turn, fcntl.LOCK_UN)
+
+    def _take_if_free(self) -> bool:
+        if self.is_wanted:
+            return False
+        try:
+            fcntl.flock(self._turn, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
     @property
     def is_wanted(self) -> bool:
-        """Whether somebody waits for the turn, which is ours now."""
+        """Whether somebody else waits for the turn."""
         try:
             fcntl.flock(self._gate, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

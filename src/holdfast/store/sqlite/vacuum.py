@@ -91,22 +91,36 @@ def _put_back(path: str, copy: Path, turnstile: Turnstile, must_stop: Callable[[
         closing(connect(str(copy), writable=False, durability="full")) as source,
         closing(connect(path, writable=True, durability="full")) as target,
     ):
-        with turnstile, _written_log(path) as log, target.backup("main", source, "main") as backup:
-            # One page takes the lock: from there on nobody can write, and who wrote since the copy was made shows.
-            # The rest must not come before that look, however little it is.
-            backup.step(1)
-            unsynced = 0
-            while not backup.done:
-                if turnstile.is_wanted or must_stop():
-                    raise _disturbed(path)
-                backup.step(PAGES_AT_ONCE)
-                unsynced += PAGES_AT_ONCE
-                if unsynced >= PAGES_TO_SYNC or backup.remaining <= PAGES_AT_ONCE:
-                    # Little by little, so that the commit does not have to wait for all of it.
-                    os.fsync(log)
-                    unsynced = 0
+        # Not waited for: whoever has the turn writes, and may have to wait for a fork, which waits for us.
+        with turnstile.at_once() as is_ours:
+            if not is_ours:
+                raise _disturbed(path)
+            try:
+                _copy_back(path, source, target, turnstile, must_stop)
+            except apsw.BusyError:
+                # A program that knows nothing of turns.
+                raise _disturbed(path) from None
         # Without the turn, so that others can write meanwhile; at once, so that they need not do it themselves.
         target.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+
+
+def _copy_back(
+    path: str, source: apsw.Connection, target: apsw.Connection, turnstile: Turnstile, must_stop: Callable[[], bool]
+) -> None:
+    with _written_log(path) as log, target.backup("main", source, "main") as backup:
+        # One page takes the lock: from there on nobody can write, and who wrote since the copy was made shows.
+        # The rest must not come before that look, however little it is.
+        backup.step(1)
+        unsynced = 0
+        while not backup.done:
+            if turnstile.is_wanted or must_stop():
+                raise _disturbed(path)
+            backup.step(PAGES_AT_ONCE)
+            unsynced += PAGES_AT_ONCE
+            if unsynced >= PAGES_TO_SYNC or backup.remaining <= PAGES_AT_ONCE:
+                # Little by little, so that the commit does not have to wait for all of it.
+                os.fsync(log)
+                unsynced = 0
 
 
 @contextmanager

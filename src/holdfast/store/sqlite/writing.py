@@ -14,6 +14,7 @@ from holdfast.core.errors import OutcomeUnknown, StoreBusy, StoreError
 from holdfast.store.forks import occupancy
 from holdfast.store.sqlite.checkpoint import Checkpoints
 from holdfast.store.sqlite.connection import identity
+from holdfast.store.sqlite.faults import DATABASE_ERRORS, kind_of
 from holdfast.store.sqlite.turnstile import Turnstile
 from holdfast.store.trouble import Kind
 
@@ -35,15 +36,15 @@ class WritingConnection:
         self._connect = connect
         self._turnstile = turnstile
         self._checkpoints = Checkpoints()
-        self._data_version = 0
         self._looked_at = 0.0
         self._wal_path = f"{path}-wal"
         self._wal_seen = (0, 0)
-        self._damaged: tuple[int, int] | None = None
+        self._damaged: tuple[int, ...] | None = None
+        self._file: tuple[int, int] | None = None
         self.connection: apsw.Connection | None = None
-        self.anchor: apsw.Connection | None = self._anchor()
+        self.anchor: apsw.Connection | None = None
         try:
-            self.opened()
+            self._data_version: int | None = self.opened().pragma("data_version")
         except BaseException:
             self.close()
             raise
@@ -51,15 +52,18 @@ class WritingConnection:
     def opened(self) -> apsw.Connection:
         """The connection, made now if there is none."""
         if self.connection is None:
+            self._file = identity(self._path)
+            self.anchor = self.anchor or self._anchor()
             connection = self._connect()
             self._checkpoints.adopt(connection)
-            self._data_version = connection.pragma("data_version")
             self.connection = connection
         return self.connection
 
     def give_up(self) -> None:
         """Close it; the next use opens another one."""
         connection, self.connection = self.connection, None
+        # Each connection counts for itself: what others commit until there is another one is taken for granted.
+        self._data_version = None
         if connection is not None:
             with suppress(apsw.Error):
                 connection.close(True)
@@ -83,6 +87,9 @@ class WritingConnection:
 
     def begin(self) -> apsw.Connection:
         """Begin a transaction that can write; StoreBusy if another program keeps the file locked."""
+        if identity(self._path) != self._file:
+            # Another file has the name, or none: nobody would ever find what is written into the old one.
+            self.close()
         connection = self.opened()
         for _ in range(BUSY_TRIES):
             try:
@@ -122,23 +129,26 @@ class WritingConnection:
                 self.give_up()
 
     def note_damage(self) -> None:
-        """The file that has the name now is damaged."""
-        self._damaged = identity(self._path)
+        """The file that has the name now is damaged, as it is now."""
+        self._damaged = _stamp(self._path)
 
     def can_write(self, kind: Kind) -> bool:
-        """Whether a commit goes well on a fresh connection. A damaged file has to be replaced by another one first."""
-        if kind is Kind.CORRUPT and identity(self._path) in (None, self._damaged):
+        """Whether a commit goes well on a fresh connection. A damaged file has to be another one first."""
+        found = _stamp(self._path)
+        if kind is Kind.CORRUPT and found in (None, self._damaged):
             return False
         try:
             with self._turnstile, occupancy:
                 if kind is Kind.CORRUPT:
                     self.close()
-                    self.anchor = self._anchor()
                 self.give_up()
                 self._write_something(kind)
-        except (apsw.Error, OSError, StoreError):
+        except (*DATABASE_ERRORS, OSError, StoreError) as error:
             with occupancy:
                 self.give_up()
+            if kind_of(error) is Kind.CORRUPT:
+                # As it was before the look: it may be on its way.
+                self._damaged = found
             return False
         return True
 
@@ -192,3 +202,12 @@ class WritingConnection:
             return False
         before, self._data_version = self._data_version, version
         return bool(version != before)
+
+
+def _stamp(path: str) -> tuple[int, ...] | None:
+    """Which file has this name, and when it was written; None if there is none."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns

@@ -1,0 +1,67 @@
+"""What may stand at a place of a request: the fields of an object, the words of a choice, for whoever gave another."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+from msgspec import inspect
+
+_STEP = re.compile(r"\.(\w+)|\[[^\]]*\]")
+
+
+def fields_at(kind: Any, where: str) -> list[str]:
+    """The fields of the object at a place such as `.jobs[0]`; nothing if more than one shape could stand there."""
+    shapes = [found for found in _at(kind, where) if isinstance(found, inspect.StructType)]
+    return [field.encode_name for field in shapes[0].fields] if len(shapes) == 1 else []
+
+
+def words_at(kind: Any, where: str) -> list[str]:
+    """The words that may stand at a place; nothing if there is no choice of words."""
+    words: dict[str, None] = {}
+    for found in _at(kind, where):
+        if isinstance(found, inspect.EnumType):
+            words |= dict.fromkeys(str(member.value) for member in found.cls)
+        elif isinstance(found, inspect.LiteralType):
+            words |= dict.fromkeys(map(str, found.values))
+    return list(words)
+
+
+def _at(kind: Any, where: str) -> list[inspect.Type]:
+    """Everything that could stand there."""
+    here = list(_each(_described(kind)))
+    for name in _STEP.findall(where):
+        here = [inner for found in here for inner in _inside(found, name)]
+    return here
+
+
+@cache
+def _described(kind: Any) -> inspect.Type:
+    return inspect.type_info(kind)
+
+
+def _each(found: inspect.Type) -> Iterator[inspect.Type]:
+    """A choice of shapes, one by one."""
+    match found:
+        case inspect.Metadata(type=inner):
+            yield from _each(inner)
+        case inspect.UnionType(types=types):
+            for one in types:
+                yield from _each(one)
+        case _:
+            yield found
+
+
+def _inside(found: inspect.Type, name: str) -> Iterator[inspect.Type]:
+    """What stands in a field of an object, or, without a name, in a list or beside any key."""
+    match found:
+        case inspect.StructType(fields=fields) if name:
+            for field in fields:
+                if field.encode_name == name:
+                    yield from _each(field.type)
+        case inspect.DictType(value_type=inner) if not name:
+            yield from _each(inner)
+        case inspect.ListType(item_type=inner) | inspect.VarTupleType(item_type=inner) if not name:
+            yield from _each(inner)
