@@ -63,15 +63,16 @@ def emit(model: Model, event_id: str, name: str, about: dict[str, str], now: int
 
 
 def publish(model: Model, name: str, about: dict[str, str], now: int) -> None:
-    """What happens by itself is kept only if somebody listens. Which id it got, only the store knows."""
-    if is_heard(model, name, about):
+    """What happens by itself is kept if somebody listens, or ought to. Which id it got, only the store knows."""
+    heard = is_heard(model, name, about)
+    if heard or name.startswith(("alert.", "pressure.")):
         found = sorted(
             event_id
             for event_id, (known, values) in model.seen.events.items()
             if known == name and about.items() <= values.items() and event_id not in model.events
         )
         event_id = found[0] if found else f"?{len(model.events)}"
-        model.events[event_id] = Event(name, about, now, model.numbers, True)
+        model.events[event_id] = Event(name, about, now, model.numbers, heard)
 
 
 def spread(model: Model, now: int) -> bool:

@@ -13,7 +13,7 @@ from holdfast.core.requests import Dependency
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.cancel import cancel_job
 from holdfast.store.scripts.clockwork import tick
-from holdfast.store.scripts.events import Emitted, emit, find_event, forget_events, list_events
+from holdfast.store.scripts.events import Emitted, emit, find_event, forget_events, list_events, publish
 from holdfast.store.scripts.spread import BATCH
 from holdfast.store.scripts.why import why
 from tests.store.acts import (
@@ -256,3 +256,9 @@ def test_jobs_of_the_system_are_no_events(engine: Engine) -> None:
     put_one(engine, "canary", queue="holdfast")
     end(engine, claim_one(engine, queues=("holdfast",)))
     assert not select(engine, "SELECT * FROM events")
+
+
+def test_alerts_and_pressure_are_kept_for_people_and_other_news_only_for_those_who_wait(engine: Engine) -> None:
+    for name in ("alert.store", "pressure.cpu", "job.done", "machine.idle"):
+        write(engine, publish, name, {}, NOW)
+    assert {view.event.name for view in engine.query(list_events).events} == {"alert.store", "pressure.cpu"}

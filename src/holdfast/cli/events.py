@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from holdfast.client.remote import Client
     from holdfast.store.scripts.events import EventView
 
-OWN = "events of Holdfast itself (job.*, pressure.*, alert.* and others) are kept only if a job or a webhook wants them"
+OWN = "events of jobs, runs, groups, schedules and the machine are kept only if a job or a webhook wants them"
 LOOK_S = 1.0
 PAGE = 200
 MOST_SHOWN = 8

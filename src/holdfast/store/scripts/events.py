@@ -20,6 +20,8 @@ from holdfast.store.engine import Tx
 from holdfast.store.statements import sql
 
 KEEP_EVENTS_MS: Millis = 86_400_000
+# These are few and matter to people; all others tell of rows that can be looked at anyway.
+KEPT = ("alert.", "pressure.")
 EVENTS_BATCH = 500
 MOST_COUNTED = 1_000
 MOST_LISTED = 100
@@ -130,9 +132,10 @@ def emit(
 
 
 def publish(tx: Tx, name: str, attributes: dict[str, str], now: Millis, trigger: str | None = None) -> str | None:
-    """Store an event of the system's own if anybody waits for it; its id."""
+    """Store an event of the system's own if anybody waits for it, or ought to see it; its id."""
     heard = heard_by(tx, name, attributes)
-    return _store(tx, tx.new_id(), name, attributes, now, trigger, heard).id if heard else None
+    is_kept = heard or name.startswith(KEPT)
+    return _store(tx, tx.new_id(), name, attributes, now, trigger, heard).id if is_kept else None
 
 
 def heard_by(tx: Tx, name: str, attributes: dict[str, str]) -> Heard:
