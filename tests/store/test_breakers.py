@@ -335,7 +335,7 @@ def test_a_job_that_is_parked_is_told_to_who_listens(engine: Engine) -> None:
         claim_one(engine, session=open_session(engine, f"w{number}"))
         lose(engine, f"w{number}")
         let_time_pass(engine, NOW)
-    [told] = alerts(engine)
+    [told] = [one for one in alerts(engine) if one["name"] == "alert.poison"]
     assert (told["job_id"], told["error_code"], told["state"]) == ("bad", "ERR_POISON", StateName.FAILED)
 
 
