@@ -16,6 +16,7 @@ from holdfast.store.scripts.queues import list_queues
 from holdfast.store.sqlite.engine import SqliteEngine
 from holdfast.store.statements import Dialect
 from tests.store.acts import NOW, TABLES, execute, open_session
+from tests.store.token_acts import worker
 
 # What the disk has when the power fails is tested elsewhere; here nobody should wait for it.
 DURABILITY = "normal"
@@ -61,3 +62,9 @@ def emptied(engine: PostgresEngine) -> PostgresEngine:
     deletes = "".join(f"DELETE FROM {table};" for table in TABLES)
     execute(engine, f"DO $$ BEGIN {deletes} END $$")
     return engine
+
+
+@pytest.fixture
+def here(engine: Engine) -> str:
+    """A worker on a machine with 4 cpu, 1 gpu and 2 io."""
+    return worker(engine, "here")
