@@ -41,6 +41,13 @@ class Gates(Struct, frozen=True, gc=False):
     reservation: str | None
     is_probing: int | None
 
+    def is_shut(self, now: Millis) -> bool:
+        """Whether it starts nothing, however little of it runs: it is paused, reserved, or its breaker is open."""
+        if self.paused_at is not None or self.reservation is not None:
+            return True
+        is_broken = self.opened_at is not None
+        return is_broken and not may_probe(self.opened_at, self.half_opens_at, bool(self.is_probing), now)
+
 
 class Load(Struct, frozen=True, gc=False):
     """What a session is running, and what its machine asks for."""
@@ -152,9 +159,7 @@ def may_start(tx: Tx, queue: str, holds: int, now: Millis) -> bool:
     """Whether a queue starts anything at all, however much of it runs, on a machine that holds this much back."""
     gates = tx.one(sql.queue_gates, Gates, queue=queue)
     assert gates is not None
-    if gates.paused_at is not None or gates.reservation is not None:
-        return False
-    if gates.opened_at is not None and not may_probe(gates.opened_at, gates.half_opens_at, bool(gates.is_probing), now):
+    if gates.is_shut(now):
         return False
     slots = {queue: 1}
     if holds:
@@ -186,14 +191,12 @@ def _through_gates(tx: Tx, asked: dict[str, int], free: Free, now: Millis) -> di
             continue
         gates = tx.one(sql.queue_gates, Gates, queue=queue)
         assert gates is not None
-        if gates.paused_at is not None or gates.reservation is not None:
+        if gates.is_shut(now):
             continue
         slots = wanted if gates.concurrency is None else min(wanted, gates.concurrency - gates.running)
         if gates.concurrency is not None or gates.opened_at is not None or gates.rate_limit is not None:
             free.narrow.add(queue)
         if gates.opened_at is not None:
-            if not may_probe(gates.opened_at, gates.half_opens_at, bool(gates.is_probing), now):
-                continue
             free.probing.add(queue)
             slots = min(slots, 1)
         if slots > 0 and gates.rate_limit is not None and gates.rate_window_ms is not None:
