@@ -21,6 +21,7 @@ import msgspec
 
 from holdfast.observe import trace
 from holdfast.observe.redact import redacted, redacted_text
+from holdfast.private_files import for_owner_alone, make_private_folder
 
 Format: TypeAlias = Literal["auto", "json", "text"]
 ROOT = "holdfast"
@@ -127,7 +128,7 @@ class LogFile(RotatingFileHandler):
 
     def __init__(self, path: Path, max_bytes: int, keep: int) -> None:
         self.dropped = 0
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private_folder(path.parent)
         super().__init__(path, maxBytes=max_bytes, backupCount=keep, encoding="utf-8", errors="backslashreplace")
 
     def _open(self) -> Any:
@@ -136,7 +137,7 @@ class LogFile(RotatingFileHandler):
             self.mode,
             encoding=self.encoding,
             errors=self.errors,
-            opener=lambda path, flags: os.open(path, flags, 0o600),
+            opener=for_owner_alone,
         )
 
     def handleError(self, record: logging.LogRecord) -> None:

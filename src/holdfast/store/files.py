@@ -20,6 +20,7 @@ from msgspec import Struct
 from holdfast.core.errors import InvalidInput, NotFound, StoreUnavailable
 from holdfast.core.job import JobId, Millis, RunId
 from holdfast.core.limits import check_label, shown
+from holdfast.private_files import make_private_folder
 
 LONGEST_NAME = 250
 LONGEST_PATH = 1_000
@@ -73,10 +74,10 @@ class JobFiles:
 
     def make(self, path: Path) -> Path:
         """Make a folder below ours, for nobody else to read."""
-        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(self.folder)
         if self.folder.lstat().st_uid != os.geteuid():
             raise StoreUnavailable(f"{self.folder} belongs to another user; remove it, or choose another folder")
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(path)
         return path
 
     def read(self, job_id: JobId, run_id: RunId, offset: int = 0, limit: int = 1 << 16) -> Excerpt:

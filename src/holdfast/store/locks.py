@@ -8,6 +8,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+from holdfast.private_files import make_private_folder
 from holdfast.store.forks import forget_after_fork
 
 TRY_AGAIN_S = 0.005
@@ -25,7 +26,7 @@ class LifeLock:
 
     def __init__(self, path: Path, patience: float = 0.0) -> None:
         self.path = path
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_private_folder(path.parent)
         self._file: int | None = _locked(path, time.monotonic() + patience)
         forget_after_fork(self)
         _held.add(self)

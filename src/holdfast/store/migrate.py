@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -13,6 +14,7 @@ import apsw
 from msgspec import Struct
 
 from holdfast.core.errors import SchemaMismatch, StoreError
+from holdfast.private_files import make_private
 from holdfast.store.locks import is_locked
 from holdfast.store.statements import Dialect
 
@@ -117,8 +119,10 @@ def _apply(connection: apsw.Connection, path: str, migration: Migration, now: in
 def copy_aside(connection: apsw.Connection, path: str, version: int) -> str:
     """A copy of the database as it was before the migration."""
     copy = f"{path}.before-migration-from-{version:03d}"
-    if os.path.exists(copy):
+    # What another try left has to go; a link too, which would lead the copy elsewhere.
+    with suppress(FileNotFoundError):
         os.unlink(copy)
+    make_private(copy)
     connection.execute("VACUUM INTO ?", (copy,))
     return copy
 

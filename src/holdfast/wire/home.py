@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from holdfast.core.errors import InvalidInput, StoreUnavailable
 from holdfast.core.limits import shown
+from holdfast.private_files import make_private_folder
 from holdfast.store.locks import is_held_by, is_locked
 
 HOME = "HOLDFAST_HOME"
@@ -79,9 +80,8 @@ class Home:
                 f"takes {LONGEST_SOCKET}; choose a shorter one with --home"
             )
         try:
-            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            self.log.parent.mkdir(exist_ok=True, mode=0o700)
-            self.jobs.mkdir(exist_ok=True, mode=0o700)
+            for folder in (self.folder, self.log.parent, self.jobs):
+                make_private_folder(folder)
             # A machine that went down at a bad moment may have left an empty one, which would open the door to all.
             if not self.token.exists() or not self.token.read_bytes().strip():
                 self._make_token()

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from holdfast.core.errors import Conflict
 from holdfast.observe.redact import redacted_text
+from holdfast.private_files import for_owner_alone, make_private_folder
 from holdfast.store.locks import LifeLock, is_held_by, is_locked
 from holdfast.wire.home import LOOKS_S, Home
 
@@ -87,8 +88,9 @@ def leave_words(home: Home, name: str, said: str) -> None:
     # A folder that is gone, or a disk that is full, must not hide what went wrong.
     line = redacted_text(" ".join(said.split()))[:MOST_WORDS]
     with suppress(OSError):
-        _words(home, name).parent.mkdir(exist_ok=True, mode=0o700)
-        _words(home, name).write_text(line, encoding="utf-8", errors="backslashreplace")
+        make_private_folder(_words(home, name).parent)
+        with open(_words(home, name), "w", encoding="utf-8", errors="backslashreplace", opener=for_owner_alone) as file:
+            file.write(line)
 
 
 def last_words(home: Home, name: str) -> str | None:

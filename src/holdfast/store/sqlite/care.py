@@ -15,6 +15,7 @@ import apsw
 from msgspec import Struct
 
 from holdfast.core.errors import Conflict, StoreCorrupt, StoreUnavailable
+from holdfast.private_files import make_private
 from holdfast.store.locks import is_locked
 from holdfast.store.migrate import Applied, migrations, pending
 from holdfast.store.sqlite.connection import connect
@@ -49,6 +50,7 @@ def copied(source: str, target: Path, tell: Tell = lambda done, total: None) -> 
     fresh = target.with_name(f".{target.name}.{os.getpid()}.part")
     with _errors(source):
         try:
+            fresh.unlink(missing_ok=True)
             _copy_pages(source, fresh, tell)
             wrong = problems(str(fresh))
             if wrong:
@@ -65,7 +67,7 @@ def copied(source: str, target: Path, tell: Tell = lambda done, total: None) -> 
 
 
 def _copy_pages(source: str, target: Path, tell: Tell) -> None:
-    os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600))
+    make_private(target)
     with closing(_reader(source)) as from_, closing(apsw.Connection(str(target))) as to:
         # One snapshot for the whole copy: others may write meanwhile, and it need not start again.
         from_.execute("BEGIN; SELECT count(*) FROM sqlite_master").fetchall()

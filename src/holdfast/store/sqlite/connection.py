@@ -20,12 +20,9 @@ READER_BUSY_MS = 5_000
 PAGES_IN_MEMORY = -16_000  # negative: in KiB
 
 
-def connect(
-    path: str, *, writable: bool, durability: str, vfs: str | None = None, create: bool = False
-) -> apsw.Connection:
-    """Open the file with Holdfast's settings. One that is not there is an error, unless it is to be created."""
-    flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if create else 0)
-    connection = apsw.Connection(path, flags=flags, vfs=vfs)
+def connect(path: str, *, writable: bool, durability: str, vfs: str | None = None) -> apsw.Connection:
+    """Open the file with Holdfast's settings. One that is not there is an error."""
+    connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE, vfs=vfs)
     try:
         connection.set_busy_timeout(WRITER_BUSY_MS if writable else READER_BUSY_MS)
         connection.pragma("cache_size", PAGES_IN_MEMORY)

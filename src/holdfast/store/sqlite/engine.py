@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import apsw
 
 from holdfast.core.errors import StoreUnavailable
+from holdfast.private_files import make_private
 from holdfast.store import migrate
 from holdfast.store.engine import AwaitableCalls, Changes, Ids, Listener, announce, new_uuid
 from holdfast.store.forks import forget_after_fork, occupancy
@@ -195,7 +196,10 @@ class SqliteEngine(AwaitableCalls):
 
     def _prepare(self) -> None:
         """WAL and the newest schema, while nobody else writes."""
-        connection = self._connect(create=True)
+        with suppress(OSError):
+            # By us, because SQLite would let others read it. Where it cannot be made, SQLite says why.
+            make_private(self.path)
+        connection = self._connect()
         try:
             if not connection.pragma("page_count"):
                 # While there is nothing in it yet: later it takes a VACUUM.
@@ -206,8 +210,8 @@ class SqliteEngine(AwaitableCalls):
         finally:
             connection.close(True)
 
-    def _connect(self, *, create: bool = False) -> apsw.Connection:
-        return connect(self.path, writable=True, durability=self._durability, vfs=self._vfs, create=create)
+    def _connect(self) -> apsw.Connection:
+        return connect(self.path, writable=True, durability=self._durability, vfs=self._vfs)
 
     def _connect_writer(self) -> apsw.Connection:
         # Where the writer needs a fresh connection, the file may have been replaced.

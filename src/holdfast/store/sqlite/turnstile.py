@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 
+from holdfast.private_files import make_private_folder
 from holdfast.store.forks import forget_after_fork
 
 
@@ -20,7 +21,7 @@ class Turnstile:
     """A fair, blocking lock between processes. One per writer thread."""
 
     def __init__(self, folder: Path) -> None:
-        folder.mkdir(exist_ok=True)
+        make_private_folder(folder)
         self._gate = _open(folder / "gate")
         try:
             self._turn = _open(folder / "turn")

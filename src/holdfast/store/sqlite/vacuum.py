@@ -17,6 +17,7 @@ from pathlib import Path
 import apsw
 
 from holdfast.core.errors import StoreFull
+from holdfast.private_files import for_owner_alone
 from holdfast.store.forks import occupancy
 from holdfast.store.sqlite.connection import connect
 from holdfast.store.sqlite.turnstile import Turnstile
@@ -58,9 +59,8 @@ def remove_leftover(path: str) -> None:
 
 def _make_copy(path: str, copy: Path, must_stop: Callable[[], bool]) -> None:
     # Made by us, so that nobody else can read what is in it.
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     with (
-        os.fdopen(os.open(copy, flags, 0o600), "wb") as file,
+        open(copy, "xb", opener=for_owner_alone) as file,
         closing(connect(path, writable=True, durability="full")) as connection,
     ):
         synced = 0
