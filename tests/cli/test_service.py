@@ -165,6 +165,60 @@ def test_the_doctor_complains_of_a_home_that_others_can_read(empty: Shell) -> No
     assert f"✗ home         others can reach {empty.home.folder}; close it: chmod 700" in said.out
 
 
+def test_the_doctor_names_files_of_before_that_others_may_read(empty: Shell, tmp_path: Path) -> None:
+    empty.home.create()
+    for path in (empty.home.database, empty.home.log.with_suffix(".err")):
+        path.touch()
+        path.chmod(0o644)
+    files = f"{empty.home.log.with_suffix('.err')} {empty.home.database}"
+    [line] = [line for line in empty("doctor").lines if line[2:].startswith("files")]
+    assert line.startswith(
+        "! files        only the closed home folder keeps others from reading logs/daemon.err, meta.db"
+    )
+    assert line.endswith(f"; close them: chmod 600 {files}")
+    subprocess.run(["chmod", "600", *files.split()], check=True)
+    assert not any(line[2:].startswith("files") for line in empty("doctor").lines)
+    (tmp_path / "work.db").touch(0o644)
+    empty.home.settings.write_text(f'[daemon]\nstore = "{tmp_path}/work.db"\n')
+    assert (
+        f"✗ files        others can read {tmp_path}/work.db; close them: chmod 600 {tmp_path}/work.db"
+        in empty("doctor").out
+    )
+
+
+@pytest.mark.parametrize("detach", [(), ("--detach",)])
+def test_up_does_not_start_what_others_could_change(empty: Shell, tmp_path: Path, detach: tuple[str, ...]) -> None:
+    app = tmp_path / "tasks.py"
+    app.write_text("import holdfast\nhf = holdfast.Holdfast()\n")
+    app.chmod(0o666)
+    said = empty("up", "--app", app, *detach)
+    assert (said.code, said.err) == (
+        1,
+        f"holdfast: {app} can be written by everybody, so others could decide what runs here; first: "
+        f"chmod go-w {app}\n",
+    )
+    assert not empty.home.folder.exists()
+    empty.home.create()
+    empty.home.settings.write_text("")
+    empty.home.settings.chmod(0o666)
+    assert f"chmod go-w {empty.home.settings}\n" in empty("up", *detach).err
+    assert f"✗ exposed      {empty.home.settings} can be written by everybody" in empty("doctor").out
+    empty.home.settings.chmod(0o644)
+    empty.home.folder.chmod(0o1777)
+    assert f"chmod go-w {empty.home.folder}\n" in empty("up", *detach).err
+    assert not empty.home.database.exists()
+
+
+def test_a_file_for_what_is_printed_keeps_the_mode_that_it_has(empty: Shell) -> None:
+    empty.home.create()
+    said = empty.home.log.with_suffix(".err")
+    said.touch()
+    said.chmod(0o640)
+    empty.ok("up", "-d")
+    empty.ok("down")
+    assert stat.S_IMODE(said.stat().st_mode) == 0o640
+
+
 def test_sessions_are_the_processes_that_claim(sh: Shell) -> None:
     found = sh.ok("sessions", "--json").json
     assert sorted(row["session"]["kind"] for row in found) == ["daemon", "worker", "worker"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import stat
 import sys
@@ -69,6 +70,7 @@ def _home(home: Home) -> Iterator[Finding]:
     for name, path in (("token", home.token), ("socket", home.socket)):
         if path.exists():
             yield _private(name, path, 0o600)
+    yield from _others(home)
 
 
 def _private(name: str, path: Path, mode: int) -> Finding:
@@ -80,6 +82,44 @@ def _private(name: str, path: Path, mode: int) -> Finding:
     if not os.access(path, os.R_OK | os.W_OK):
         return Finding(name, False, f"{path} cannot be read and written; open it: chmod {mode:o} {path}")
     return Finding(name, True, f"{path}, for this user alone")
+
+
+def _others(home: Home) -> Iterator[Finding]:
+    """What others could change, which keeps the next `holdfast up` from starting, and what they may read."""
+    from holdfast.daemon.ownership import exposures
+    from holdfast.daemon.settings_file import find_file, load
+
+    file = find_file(home)
+    try:
+        daemon = load(file).daemon
+    except HoldfastError as error:
+        yield Finding("settings", False, str(error))
+        return
+    for found in exposures(home, file, daemon.apps):
+        yield Finding("exposed", False, str(found))
+    is_elsewhere = daemon.store is not None and "://" not in daemon.store
+    yield from _readable(home, Path(str(daemon.store)) if is_elsewhere else home.database)
+
+
+def _readable(home: Home, database: Path) -> Iterator[Finding]:
+    """Files of before that others may read; new ones are closed to them."""
+    beside = [path for path in database.parent.glob("*") if path.name.startswith(database.name)]
+    ours = {*home.folder.glob("*"), *home.log.parent.glob("*"), *beside} - {home.settings, home.token, home.socket}
+    found = sorted(str(path) for path in ours if _is_readable(path))
+    if found:
+        is_closed = not stat.S_IMODE(home.folder.stat().st_mode) & 0o077 and database.parent == home.folder
+        why = "only the closed home folder keeps others from reading" if is_closed else "others can read"
+        names = [path.removeprefix(f"{home.folder}/") for path in found]
+        said = f"{why} {', '.join(names)}; close them: chmod 600 {shlex.join(found)}"
+        yield Finding("files", None if is_closed else False, said)
+
+
+def _is_readable(path: Path) -> bool:
+    try:
+        found = path.lstat()
+    except OSError:
+        return False  # It is gone by now.
+    return stat.S_ISREG(found.st_mode) and bool(found.st_mode & 0o077)
 
 
 def _disk(home: Home) -> Iterator[Finding]:

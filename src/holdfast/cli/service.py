@@ -17,6 +17,7 @@ from holdfast.cli.progress import Progress
 from holdfast.cli.times import seconds
 from holdfast.cli.words import Option
 from holdfast.core.errors import Conflict, HoldfastError, NoDaemon
+from holdfast.private_files import for_owner_alone
 from holdfast.store.locks import is_locked
 from holdfast.wire.home import HOME, Address, Home, find_home
 
@@ -69,6 +70,7 @@ def up(
       holdfast up --app tasks.py --workers 2
       holdfast up --print-config > ~/.local/share/holdfast/holdfast.toml
     """
+    from holdfast.daemon.ownership import refuse_exposed
     from holdfast.daemon.settings_file import find_file, load
 
     choose(home)
@@ -82,13 +84,16 @@ def up(
         "logs.level": log_level,
     }
     # A mistake is told here, where somebody reads it.
-    settings = load(find_file(place, config), options)
+    file = find_file(place, config)
+    settings = load(file, options)
     if print_config:
         from holdfast.daemon.sample import sample
 
         show_json(settings) if json else print(sample(settings), end="")
         return
+    refuse_exposed(place, file, settings.daemon.apps)
     place.create()
+    refuse_exposed(place)  # Somebody else may have made it in between.
     if detach:
         _start_in_background(place, _words(options, config), json=json)
         return
@@ -128,8 +133,7 @@ def _start_in_background(place: Home, words: list[str], *, json: bool) -> None:
         raise Conflict(f"a daemon with pid {pid} lives in {place.folder} already; stop it with: holdfast down")
     # What is not logged but printed: the last words of a process that breaks, and what the user's code prints.
     said = place.log.with_suffix(".err")
-    with open(said, "ab", opener=lambda path, flags: os.open(path, flags, 0o600)) as printed:
-        os.fchmod(printed.fileno(), 0o600)  # It may be there from before.
+    with open(said, "ab", opener=for_owner_alone) as printed:
         if printed.tell() > MOST_SAID:
             printed.truncate(0)
         before = printed.tell()
