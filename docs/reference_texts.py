@@ -142,6 +142,7 @@ TABLES = {
     "queue_clocks": "The virtual time of each queue that several tenants share: whoever comes back starts there.",
     "queue_pressure": "Queues whose jobs wait for too long, or are mostly superseded before they end, and since when.",
     "queue_starts": "What queues with a rate have started, as far back as their window reaches.",
+    "clock_steps": "Each time the wall clock was set while somebody ran, and how far waiting jobs were moved along.",
     "maintenance": "When each chore of the database is due, and the job that did it last.",
     "queue_breakers": (
         "Queues whose last runs failed by the fault of the machine: how many in a row and, once nothing of them "

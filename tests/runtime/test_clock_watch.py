@@ -12,26 +12,30 @@ import pytest
 
 from holdfast import Holdfast
 from holdfast.runtime.clock import ManualClock, SystemClock
+from holdfast.runtime.clock_steps import ClockSteps
 from holdfast.runtime.clock_watch import ClockWatch
 from holdfast.store.scripts.schedule_rows import NewSchedule
 from holdfast.store.scripts.schedules import put_schedule
 from holdfast.store.scripts.templates import NewTemplate, put_template
+from holdfast.store.sqlite.engine import SqliteEngine
 
 PATIENCE_S = 60.0
 
 
-def test_time_that_passes_is_no_jump_and_a_clock_that_is_set_is_one() -> None:
+def test_time_that_passes_is_no_jump_and_a_clock_that_is_set_is_one(tmp_path: Path) -> None:
     clock, jumps = ManualClock(), list[int]()
-    moves: list[Callable[[float], None]] = [clock.advance, clock.step, clock.advance, clock.step]
+    moves: list[Callable[[float], None]] = [clock.advance, clock.step, clock.advance, clock.step, clock.sleep]
+    engine = SqliteEngine(tmp_path / "work.db", durability="normal", now=clock.now)
 
     async def look() -> None:
-        watch = ClockWatch(clock, lambda: jumps.append(clock.now()))
-        for move, seconds in zip(moves, (3_600, 60, 1, -7_200), strict=True):
+        watch = ClockWatch(clock, ClockSteps(engine, clock), lambda: jumps.append(clock.now()))
+        for move, seconds in zip(moves, (3_600, 60, 1, -7_200, 3_600), strict=True):
             move(seconds)
             await watch.tick()
 
     asyncio.run(look())
-    assert len(jumps) == 2
+    engine.close()
+    assert len(jumps) == 3
 
 
 class SleepyClock(SystemClock):
@@ -41,6 +45,9 @@ class SleepyClock(SystemClock):
 
     def now(self) -> int:
         return super().now() + self.slept_ms
+
+    def ahead(self) -> int:
+        return super().ahead() - self.slept_ms
 
 
 def test_what_came_while_the_machine_slept_is_done_when_it_wakes(

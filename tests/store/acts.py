@@ -214,6 +214,7 @@ TABLES = (
     "queue_breakers",
     "node_tokens",
     "maintenance",
+    "clock_steps",
     "queues",
 )
 

@@ -224,6 +224,8 @@ PLANS = {
     "place_job": Plan(LANE | ONE, (JOB,)),
     "set_position": Plan(LANE | {"number": 6}, (NUMBER,)),
     "edit_payload": Plan(ONE | {"payload": "{}"}, (JOB,)),
+    "waiting_after": Plan(CLOCK | {"queue": "q1", "number": 5, "upto_number": 10**9}, (STATE, RUNS_OF), in_order=True),
+    "move_job": Plan({"number": 6, "step_ms": 1}, (NUMBER,)),
     "promote_due": Plan(CLOCK, ("idx_jobs_due", NUMBER), in_order=True),
     "expired_by_deadline": Plan(CLOCK, ("idx_jobs_deadline",), in_order=True),
     "expired_by_ttl": Plan(CLOCK, ("idx_jobs_ttl",)),

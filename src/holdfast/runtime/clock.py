@@ -20,11 +20,26 @@ class Clock(Protocol):
     def monotonic(self) -> float:
         """Seconds that never go back; while the machine sleeps they stand still where the system lets them."""
 
+    def ahead(self) -> Millis:
+        """How far `now` is ahead of the time since the boot, sleep included: it changes if somebody sets the clock."""
+
     def timeout(self, seconds: float) -> float | None:
         """How long to really wait for `seconds` to pass; None: until somebody moves the clock."""
 
     def on_change(self, callback: Callable[[], None]) -> Callable[[], None]:
         """Call `callback` when the clock was moved by hand; returns the way out."""
+
+
+LOOK_MS: Millis = 100
+# Elsewhere the monotonic clock is the nearest; that of macOS goes on while the machine sleeps.
+_SINCE_BOOT = getattr(time, "CLOCK_BOOTTIME", getattr(time, "CLOCK_MONOTONIC", None))
+
+
+def boot_time() -> Millis:
+    """Milliseconds since the machine was started, sleep included. Nobody can set it."""
+    if _SINCE_BOOT is None:
+        return time.monotonic_ns() // 1_000_000
+    return time.clock_gettime_ns(_SINCE_BOOT) // 1_000_000
 
 
 class SystemClock:
@@ -35,6 +50,14 @@ class SystemClock:
 
     def monotonic(self) -> float:
         return time.monotonic()
+
+    def ahead(self) -> Millis:
+        while True:
+            before = boot_time()
+            now = self.now()
+            # Whoever is stopped between the two looks would see a step.
+            if boot_time() - before < LOOK_MS:
+                return now - before
 
     def timeout(self, seconds: float) -> float | None:
         return seconds
@@ -56,6 +79,7 @@ class ManualClock:
         self._lock = threading.Lock()
         self._now = int(start.timestamp() * 1000)
         self._elapsed = 0.0
+        self._stepped: Millis = 0
         self._callbacks: list[Callable[[], None]] = []
 
     def now(self) -> Millis:
@@ -64,12 +88,15 @@ class ManualClock:
     def monotonic(self) -> float:
         return self._elapsed
 
+    def ahead(self) -> Millis:
+        return self._stepped
+
     def timeout(self, seconds: float) -> float | None:
         return 0.0 if seconds <= 0 else None
 
     def advance(self, by: float | timedelta) -> None:
         """Let time pass, in seconds or as a timedelta."""
-        seconds = by.total_seconds() if isinstance(by, timedelta) else float(by)
+        seconds = _seconds(by)
         if seconds < 0:
             raise ValueError(f"time cannot pass backwards ({seconds} s); use step() to set the wall clock back")
         with self._lock:
@@ -79,15 +106,27 @@ class ManualClock:
 
     def step(self, by: float | timedelta) -> None:
         """Set the wall clock forward or back without any time passing."""
-        seconds = by.total_seconds() if isinstance(by, timedelta) else float(by)
-        with self._lock:
-            self._now += round(seconds * 1000)
-        self._tell()
+        self._set(_seconds(by), is_step=True)
+
+    def sleep(self, by: float | timedelta) -> None:
+        """Let time pass while the machine sleeps: timers do not count it."""
+        self._set(_seconds(by), is_step=False)
 
     def on_change(self, callback: Callable[[], None]) -> Callable[[], None]:
         self._callbacks.append(callback)
         return lambda: self._callbacks.remove(callback)
 
+    def _set(self, seconds: float, *, is_step: bool) -> None:
+        millis = round(seconds * 1000)
+        with self._lock:
+            self._now += millis
+            self._stepped += millis if is_step else 0
+        self._tell()
+
     def _tell(self) -> None:
         for callback in list(self._callbacks):
             callback()
+
+
+def _seconds(by: float | timedelta) -> float:
+    return by.total_seconds() if isinstance(by, timedelta) else float(by)

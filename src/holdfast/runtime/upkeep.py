@@ -9,6 +9,7 @@ from pathlib import Path
 from holdfast.core.job import Millis, SessionId
 from holdfast.runtime.alarm import Alarm
 from holdfast.runtime.clock import Clock
+from holdfast.runtime.clock_steps import ClockSteps
 from holdfast.runtime.clock_watch import ClockWatch
 from holdfast.runtime.cron import Cron
 from holdfast.runtime.judge import LEASE_S, Judge
@@ -45,7 +46,8 @@ class Upkeep:
         self._engine = engine
         self._clock = clock
         self._home = asyncio.get_running_loop()
-        self._promoter = Promoter(engine, clock)
+        self._steps = ClockSteps(engine, clock)
+        self._promoter = Promoter(engine, clock, self._steps)
         self._cron = Cron(engine, clock)
         # A SQLite file and its lock files are on one machine; those of a PostgreSQL server's clients may not be.
         locks = lock_folder(engine) if engine.dialect is Dialect.SQLITE else None
@@ -61,7 +63,7 @@ class Upkeep:
             self._recovery,
             self._maintenance,
             self._probe,
-            ClockWatch(clock, self._heed_the_clock),
+            ClockWatch(clock, self._steps, self._heed_the_clock),
             Alarm(engine, clock),
         ]
         self._leave: list[Callable[[], None]] = []
@@ -92,7 +94,10 @@ class Upkeep:
         """Move everything forward whose time has come, now; how many jobs that were."""
         moved = await self._cron.fire_due()
         while True:
-            ticked = await self._engine.write(tick, self._clock.now(), events=EVENTS_AT_ONCE)
+            now = self._clock.now()
+            if await self._steps.settle():
+                continue
+            ticked = await self._engine.write(tick, now, events=EVENTS_AT_ONCE)
             moved += ticked.promoted + ticked.expired
             if not ticked.more:
                 return moved
@@ -100,6 +105,7 @@ class Upkeep:
     async def start(self) -> None:
         """Settle what a dead predecessor left, then let every loop run."""
         await self.settle_the_dead()
+        await self._steps.settle()
         # Before anything starts: the battery may be nearly empty.
         self._probe.watch()
         await self.look_around()
