@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,6 +16,8 @@ from typing import Any
 
 import pytest
 
+from holdfast.core.glob import Pattern
+from holdfast.core.ignore_rules import MOST_LINES, IgnoreRules
 from holdfast.core.requests import JobFilter
 from holdfast.core.watch import NewWatch, Seen
 from holdfast.runtime.clock import SystemClock
@@ -361,9 +364,70 @@ def test_a_planner_of_another_machine_leaves_it_alone(garden: Garden) -> None:
 
 
 def test_who_watches_nothing_loads_nothing() -> None:
-    program = "import sys, holdfast.daemon.daemon; print({'watchfiles', 'pathspec'} & set(sys.modules))"
+    program = "import sys, holdfast.daemon.daemon; print({'watchfiles'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
+
+
+def test_rules_that_are_left_out_are_named(garden: Garden) -> None:
+    async def story() -> None:
+        (garden.root / ".gitignore").write_text("a\n" * (MOST_LINES + 1))
+        async with garden.planner():
+            await garden.add()
+            watch = await garden.until(lambda watch: watch.problem is not None, "it says so")
+            assert (watch.problem or "").startswith(".gitignore has more rules than the first 10000 lines and 256 KiB")
+            garden.save(".gitignore", "a\n")
+            await garden.until(lambda watch: watch.problem is None, "all is well again")
+
+    asyncio.run(story())
+
+
+def test_nothing_is_matched_on_the_event_loop(garden: Garden, monkeypatch: pytest.MonkeyPatch) -> None:
+    threads = set()
+
+    def note(kind: type, name: str) -> None:
+        real = getattr(kind, name)
+
+        def noted(*words: Any, **options: Any) -> Any:
+            threads.add(threading.current_thread())
+            return real(*words, **options)
+
+        monkeypatch.setattr(kind, name, noted)
+
+    note(IgnoreRules, "verdict")
+    note(Pattern, "matches")
+    note(Pattern, "__init__")
+
+    async def story() -> None:
+        (garden.root / ".gitignore").write_text("*.log\n")
+        async with garden.planner():
+            await garden.add(ignores=("*.tmp",))
+            (garden.root / "sub").mkdir()
+            (garden.root / "sub" / "a").touch()
+            await garden.changed(1)
+
+    asyncio.run(story())
+    assert threads
+    assert threading.current_thread() not in threads
+
+
+def test_a_watch_with_endless_rules_can_be_stopped(garden: Garden, monkeypatch: pytest.MonkeyPatch) -> None:
+    began = threading.Event()
+
+    def endless(self: IgnoreRules, path: str, is_folder: bool, interrupt: Callable[[], object]) -> bool | None:
+        began.set()
+        while True:
+            interrupt()
+
+    monkeypatch.setattr(IgnoreRules, "verdict", endless)
+
+    async def story() -> None:
+        (garden.root / "a").touch()
+        async with garden.planner():
+            await garden.add(is_awaited=False)
+            assert await asyncio.to_thread(began.wait, PATIENCE_S)
+
+    asyncio.run(story())
 
 
 def test_a_repository_is_watched(garden: Garden) -> None:

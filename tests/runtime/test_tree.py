@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from holdfast.core.ignore_rules import LONGEST_LINE, MOST_BYTES, MOST_LINES
 from holdfast.runtime.tree import FolderGone, Scan, Tree, fingerprint
 
 
@@ -88,7 +89,7 @@ def test_the_rules_of_the_watch_have_the_last_word(root: Path) -> None:
 
 
 def test_what_editors_leave_and_what_git_keeps_is_not_seen(root: Path) -> None:
-    put(root, "a.py~", ".a.py.swp", "4913", ".#a.py", ".git/HEAD", "sub/.git/HEAD", "a.py")
+    put(root, "a.py~", ".a.py.swp", "4913", ".#a.py", "#a.py#", ".git/HEAD", "sub/.git/HEAD", "a.py")
     assert seen(root) == ["a.py"]
     assert not tree(root).wants("sub/.git/HEAD")
 
@@ -147,3 +148,55 @@ def test_what_cannot_be_read_is_not_known(root: Path) -> None:
     assert walk.unreadable == ["closed"]
     assert not walk.knows("closed/b")
     assert walk.knows("open/gone")
+
+
+def test_a_file_of_rules_counts_up_to_so_many_lines(root: Path) -> None:
+    put(root, "first", "last", "behind")
+    lines = ["first", *["# nothing"] * (MOST_LINES - 2), "last"]
+    (root / ".gitignore").write_text("\n".join(lines) + "\n")
+    whole = tree(root)
+    assert not whole.wants("last")
+    assert whole.ignoring.cut == []
+    (root / ".gitignore").write_text("\n".join([*lines, "behind"]))
+    cut = tree(root)
+    assert not cut.wants("last")
+    assert cut.wants("behind")
+    assert cut.ignoring.cut == [str(root / ".gitignore")]
+
+
+def test_a_rule_that_is_only_there_in_part_does_not_count(root: Path) -> None:
+    lines = b"first\n" + (b"#" * 1_000 + b"\n") * 300
+    # What fits in of the last line is a star, which alone would mean everything.
+    (root / ".gitignore").write_bytes(lines[: MOST_BYTES - 2] + b"\n*.log\n")
+    cut = tree(root)
+    assert not cut.wants("first")
+    assert cut.wants("other")
+    assert cut.ignoring.cut == [str(root / ".gitignore")]
+
+
+def test_a_rule_longer_than_any_path_is_left_out(root: Path) -> None:
+    (root / ".gitignore").write_text("*" * (LONGEST_LINE + 1) + "\nfirst\n")
+    assert tree(root).wants("other")
+    assert not tree(root).wants("first")
+
+
+def test_a_pipe_with_the_name_of_a_file_of_rules_keeps_nobody_waiting(root: Path) -> None:
+    put(root, "a")
+    os.mkfifo(root / ".gitignore")
+    assert seen(root) == ["a"]
+
+
+def test_a_link_with_the_name_of_a_file_of_rules_is_not_followed(root: Path, tmp_path: Path) -> None:
+    put(root, "a")
+    put(tmp_path, "rules", text="*\n")
+    (root / ".gitignore").symlink_to(tmp_path / "rules")
+    assert seen(root) == [".gitignore", "a"]
+
+
+def test_a_long_match_can_be_given_up(root: Path) -> None:
+    def give_up() -> None:
+        raise InterruptedError
+
+    put(root, "a")
+    with pytest.raises(InterruptedError):
+        Tree(str(root), (), (), True, give_up).wants("a")

@@ -15,7 +15,6 @@ from holdfast.client.durations import Duration, to_millis
 from holdfast.client.options import check_bool, check_priority
 from holdfast.client.store_access import StoreAccess
 from holdfast.core.errors import InvalidInput
-from holdfast.core.glob import matcher
 from holdfast.core.job import Millis
 from holdfast.core.limits import check_int, check_label, check_name, shown
 from holdfast.core.planning import about_change, job_of
@@ -30,6 +29,7 @@ from holdfast.core.watch import (
     speakable,
 )
 from holdfast.runtime.placed import absent, check_place
+from holdfast.runtime.tree import Tree
 from holdfast.store.machine import node_name
 from holdfast.store.scripts import watches
 from holdfast.store.scripts.watches import Watch
@@ -206,9 +206,6 @@ def _test(found: Iterable[Watch], path: str) -> list[WatchTest]:
 def _tested(watch: Watch, path: str) -> WatchTest:
     if watch.kind == WatchKind.GIT:
         return WatchTest(watch=watch.name, is_meant=False, reason="a git watch looks at commits, not at files")
-    # The rules of .gitignore need a library that nothing else here does.
-    from holdfast.runtime.tree import Tree
-
     tree = Tree(watch.path, watch.globs, watch.ignores, watch.gitignore)
     relative = tree.relative(path) or ""
     why_not = None
@@ -218,7 +215,7 @@ def _tested(watch: Watch, path: str) -> WatchTest:
         why_not = "a folder on the way is a link, and links are not followed"
     elif os.path.isdir(path) and not os.path.islink(path):
         why_not = "this is a folder; its files are what matters"
-    elif not matcher(watch.globs)(speakable(relative)):
+    elif not tree.matters(speakable(relative)):
         why_not = f"none of its globs means {relative}: {', '.join(watch.globs)}"
     elif tree.ignoring.ignores_path(relative, False):
         why_not = f"{relative} is ignored"

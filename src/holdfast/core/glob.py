@@ -1,16 +1,148 @@
-"""Patterns for paths: `*` and `?` within a name, `**` over any number of folders, `[a-z]` for one letter."""
+"""Patterns for paths: `*` and `?` within a name, `**` over any number of folders, `[a-z]` for one letter.
+
+They mean what they mean in a `.gitignore`. A pattern is matched by a walk along names and letters that goes back only
+to the last star. So no pattern and no path, however hostile, takes more steps than the product of their lengths.
+"""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable, Sequence
+from typing import Final
 
 from holdfast.core.errors import InvalidInput
+from holdfast.core.letters import BracketReader
 from holdfast.core.limits import check_label, shown
 
 LONGEST_GLOB = 1_000
+MOST_GLOBS = 1_000
 
-_PIECE = re.compile(r"\*\*/|/\*\*$|\*+|\?|\[(?P<negated>[!^]?)(?P<letters>\]?[^\]/]+)\]|.", re.DOTALL)
+_SPECIAL = "*?[\\"
+
+
+class _EveryLetter(Container[str]):
+    def __contains__(self, letter: object) -> bool:
+        return True
+
+
+_EVERY: Final = _EveryLetter()
+_STAR: Final = None  # among letters `*`, among names `**`: any number of them
+
+
+class Name(Container[str]):
+    """The names that one name of a pattern stands for."""
+
+    __slots__ = ("_head", "_least", "_tail", "_units")
+
+    def __init__(self, units: Sequence[Container[str] | None]) -> None:
+        special = [place for place, unit in enumerate(units) if not isinstance(unit, str)]
+        first, behind = (special[0], special[-1] + 1) if special else (len(units), len(units))
+        self._head = "".join(map(str, units[:first]))
+        self._tail = "".join(map(str, units[behind:]))
+        self._units = tuple(units[first:behind])
+        self._least = sum(unit is not _STAR for unit in units)
+
+    def __contains__(self, name: object) -> bool:
+        assert isinstance(name, str)
+        if not self._units:
+            return name == self._head
+        if len(name) < self._least or not name.startswith(self._head) or not name.endswith(self._tail):
+            return False
+        return self._units == (_STAR,) or _walk(self._units, name[len(self._head) : len(name) - len(self._tail)])
+
+
+class Pattern:
+    """One pattern. Without a slash it means whatever has such a name, at any depth; otherwise the whole path.
+
+    `flaw` says what is wrong with one that a person wrote; git takes it without a word.
+    """
+
+    __slots__ = ("_head", "_names", "_only", "flaw", "plain_name")
+
+    def __init__(self, text: str) -> None:
+        is_of_name = "/" not in text
+        text = text.removeprefix("/")
+        plain = next((place for place, letter in enumerate(text) if letter in _SPECIAL), len(text))
+        self.plain_name = text if is_of_name and plain == len(text) else None
+        # git compares what stands before the first special letter by itself, so "a**/b" means "a", and then "**/b".
+        self._head = None if is_of_name else text[:plain]
+        reader = _Reader(text if is_of_name else text[plain:], has_folders=not is_of_name)
+        self._names: list[Name | None] = reader.read()
+        self._only = self._names[0] if is_of_name and self._names else None
+        self.flaw = reader.flaw
+
+    def matches(self, path: str, name: str) -> bool:
+        """Whether it means a path, the last part of which is `name`."""
+        if self._head is None:
+            return self._only is not None and name in self._only
+        return path.startswith(self._head) and _walk(self._names, path[len(self._head) :].split("/"))
+
+
+class _Reader:
+    """Takes a pattern apart into names; into none, if it can match nothing."""
+
+    def __init__(self, text: str, *, has_folders: bool) -> None:
+        self._text = text
+        self._has_folders = has_folders
+        self._brackets = BracketReader(text)
+        self._names: list[Name | None] = []
+        self._units: list[Container[str] | None] = []
+        self.flaw: str | None = None
+
+    def read(self) -> list[Name | None]:
+        place = 0
+        try:
+            while place < len(self._text):
+                place = self._step(place)
+        except ValueError as error:
+            self.flaw = str(error)
+            return []
+        self._end_name()
+        self.flaw = self._brackets.backwards
+        return self._names
+
+    def _step(self, place: int) -> int:
+        """Read on from a place; where to go on."""
+        match self._text[place]:
+            case "*":
+                return self._star(place)
+            case "[":
+                letters, place = self._brackets.read(place)
+                self._units.append(letters)
+                return place
+            case "?":
+                self._units.append(_EVERY)
+                return place + 1
+            case "\\":
+                place += 1
+                if place == len(self._text):
+                    raise ValueError("it ends in a single \\; write \\\\ for the letter")
+        self._letter(self._text[place])
+        return place + 1
+
+    def _letter(self, letter: str) -> None:
+        if letter == "/":
+            self._end_name()
+        else:
+            self._units.append(letter)
+
+    def _star(self, place: int) -> int:
+        text = self._text
+        behind = next((at for at in range(place, len(text)) if text[at] != "*"), len(text))
+        is_whole_name = place == 0 or text[place - 1] == "/"
+        if self._has_folders and behind - place > 1 and is_whole_name:
+            if text.startswith("/", behind):
+                self._names.append(_STAR)
+                return behind + 1
+            if behind == len(text) or text.startswith("\\/", behind):
+                # Here it stands for one folder at least.
+                self._names.append(_STAR)
+        if not self._units or self._units[-1] is not _STAR:
+            self._units.append(_STAR)
+        return behind
+
+    def _end_name(self) -> None:
+        self._names.append(Name(self._units))
+        self._units = []
 
 
 def check_glob(value: object) -> str:
@@ -18,44 +150,42 @@ def check_glob(value: object) -> str:
     glob = check_label("glob", value, LONGEST_GLOB)
     if glob.startswith(("/", "./")) or ".." in glob.split("/") or glob.endswith("/"):
         raise InvalidInput(f"glob {shown(value)} is not valid: write it as seen from the folder, such as 'src/**/*.py'")
-    matcher([glob])
+    flaw = Pattern(glob).flaw
+    if flaw is not None:
+        raise InvalidInput(f"glob {shown(value)} is not valid: {flaw}")
     return glob
 
 
 def matcher(globs: Iterable[str]) -> Callable[[str], bool]:
-    """Says of a path below a folder whether one of the patterns means it; without patterns, all are meant.
-
-    A pattern without a slash means files of that name at any depth.
-    """
-    texts = [_expression(glob) for glob in globs]
-    if not texts:
+    """Says of a path below a folder whether one of the patterns means it; without patterns, all are meant."""
+    patterns = [Pattern(glob) for glob in globs]
+    if not patterns:
         return lambda path: True
-    expression = re.compile("|".join(texts), re.DOTALL)
-    return lambda path: expression.fullmatch(path) is not None
+
+    def is_meant(path: str) -> bool:
+        name = path[path.rfind("/") + 1 :]
+        return any(pattern.matches(path, name) for pattern in patterns)
+
+    return is_meant
 
 
-def _expression(glob: str) -> str:
-    text = "".join(_piece(match) for match in _PIECE.finditer(glob if "/" in glob else f"**/{glob}"))
-    try:
-        re.compile(text)
-    except re.error as error:
-        raise InvalidInput(f"glob {shown(glob)} is not valid: {error}") from None
-    return f"(?:{text})"
-
-
-def _piece(match: re.Match[str]) -> str:
-    piece = match.group()
-    if piece == "**/":
-        return "(?:[^/]+/)*"
-    if piece == "/**":
-        return "/.+"
-    if piece == "**" and match.end() == len(match.string):
-        return ".+"
-    if piece.startswith("*"):
-        return "[^/]*"
-    if piece == "?":
-        return "[^/]"
-    if match["letters"]:
-        letters = match["letters"].replace("\\", "\\\\").replace("[", "\\[").replace("]", "\\]")
-        return f"[{'^/' if match['negated'] else ''}{letters}]"
-    return re.escape(piece)
+def _walk(units: Sequence[Container[str] | None], items: Sequence[str]) -> bool:
+    """Whether the units stand for the items: letters of a name, or names of a path."""
+    place = at = 0
+    star, begin = -1, 0  # the last star, and up to where it was last tried to reach
+    while at < len(items):
+        if place < len(units):
+            unit = units[place]
+            if unit is _STAR:
+                star, begin = place, at
+                place += 1
+                continue
+            if items[at] in unit:
+                place += 1
+                at += 1
+                continue
+        if star < 0:
+            return False
+        begin += 1
+        place, at = star + 1, begin
+    return all(unit is _STAR for unit in units[place:])

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from holdfast.core.errors import InvalidInput
-from holdfast.core.glob import LONGEST_GLOB, check_glob
+from holdfast.core.glob import LONGEST_GLOB, MOST_GLOBS, check_glob
 from holdfast.core.job import Millis
 from holdfast.core.limits import (
     MAX_PRIORITY,
@@ -155,6 +155,9 @@ def check_watch(watch: NewWatch) -> NewWatch:
     if watch.task is not None:
         check_name("task", watch.task)
     check_name("queue", watch.queue)
+    for what, patterns in (("globs", watch.globs), ("ignores", watch.ignores)):
+        if len(patterns) > MOST_GLOBS:
+            raise InvalidInput(f"a watch of {len(patterns)} {what} is not valid: use at most {MOST_GLOBS}")
     for glob in watch.globs:
         check_glob(glob)
     for ignore in watch.ignores:

@@ -3,44 +3,48 @@
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+import stat
+from collections.abc import Callable, Iterable
 
-if TYPE_CHECKING:
-    from pathspec import GitIgnoreSpec
+from holdfast.core.ignore_rules import MOST_BYTES, IgnoreRules, by_bytes, rules_of_file
 
 # Written in the language of .gitignore; a rule takes one back with "!".
-USUAL = ("*~", ".*.sw?", "4913", ".#*", "#*#", ".DS_Store", "*.kate-swp", ".goutputstream-*")
+USUAL = ("*~", ".*.sw?", "4913", ".#*", r"\#*#", ".DS_Store", "*.kate-swp", ".goutputstream-*")
 GITIGNORE = ".gitignore"
 
 
 class Ignoring:
     """The rules for one folder. Files of rules are read when they are needed, and again after `forget`.
 
-    A rule of the watch has the last word over those of files, and a file deeper down over one further up.
+    A rule of the watch has the last word over those of files, and a file deeper down over one further up. A hostile
+    file of rules takes long to try, so `interrupt` is called between rules; what it raises ends the work.
     """
 
-    def __init__(self, root: str, own: Iterable[str], respects_gitignore: bool) -> None:
+    def __init__(
+        self, root: str, own: Iterable[str], respects_gitignore: bool, interrupt: Callable[[], object] = lambda: None
+    ) -> None:
         self._root = root
-        self._own = _spec([*USUAL, *own])
+        self._own = IgnoreRules(map(by_bytes, (*USUAL, *own)))
         self._respects = respects_gitignore
-        self._files: dict[str, GitIgnoreSpec | None] = {}
-        self._above: list[tuple[str, GitIgnoreSpec]] | None = None
+        self._interrupt = interrupt
+        self._files: dict[str, IgnoreRules | None] = {}
+        self._above: list[tuple[str, IgnoreRules]] | None = None
+        self.cut: list[str] = []
 
     def forget(self) -> None:
         """Read the files with rules anew."""
         self._files.clear()
         self._above = None
+        self.cut = []
 
     def ignores(self, relative: str, is_folder: bool) -> bool:
         """Whether something is ignored, in a folder that is not."""
         if relative == ".git" or relative.endswith("/.git"):
             return True
-        named = f"{relative}/" if is_folder else relative
-        verdict = self._own.check_file(named).include
+        path = by_bytes(relative)
+        verdict = self._own.verdict(path, is_folder, self._interrupt)
         if verdict is None and self._respects:
-            verdict = self._by_files(named)
+            verdict = self._by_files(relative, path, is_folder)
         return bool(verdict)
 
     def ignores_path(self, relative: str, is_folder: bool) -> bool:
@@ -49,63 +53,68 @@ class Ignoring:
         parents = ("/".join(parts[:depth]) for depth in range(1, len(parts)))
         return any(self.ignores(parent, True) for parent in parents) or self.ignores(relative, is_folder)
 
-    def _by_files(self, named: str) -> bool | None:
-        parts = named.rstrip("/").split("/")
-        for depth in range(len(parts) - 1, -1, -1):
-            folder = "/".join(parts[:depth])
-            spec = self._of(os.path.join(self._root, folder) if folder else self._root)
-            inside = named[len(folder) + 1 :] if folder else named
-            verdict = None if spec is None else spec.check_file(inside).include
-            if verdict is not None:
-                return verdict
+    def _by_files(self, relative: str, path: str, is_folder: bool) -> bool | None:
+        """What the files of rules say, the nearest first."""
+        folder = relative
+        while folder:
+            folder = folder.rpartition("/")[0]
+            rules = self._of(os.path.join(self._root, folder) if folder else self._root)
+            if rules is not None:
+                inside = path[len(by_bytes(folder)) + 1 :] if folder else path
+                verdict = rules.verdict(inside, is_folder, self._interrupt)
+                if verdict is not None:
+                    return verdict
         if self._above is None:
             self._above = self._found_above()
-        for prefix, spec in self._above:
-            verdict = spec.check_file(prefix + named).include
+        for prefix, rules in self._above:
+            verdict = rules.verdict(prefix + path, is_folder, self._interrupt)
             if verdict is not None:
                 return verdict
         return None
 
-    def _of(self, folder: str) -> GitIgnoreSpec | None:
+    def _of(self, folder: str) -> IgnoreRules | None:
         if folder not in self._files:
-            self._files[folder] = _read(os.path.join(folder, GITIGNORE))
+            # git follows no link here, which could lead to anywhere.
+            self._files[folder] = self._read(os.path.join(folder, GITIGNORE), os.O_NOFOLLOW)
         return self._files[folder]
 
-    def _found_above(self) -> list[tuple[str, GitIgnoreSpec]]:
+    def _found_above(self) -> list[tuple[str, IgnoreRules]]:
         """The rules of the repository that the folder is in, from near to far, and those that are not in its files."""
         found, folder, prefix = [], self._root, ""
         while True:
             git = os.path.join(folder, ".git")
-            if prefix and (spec := self._of(folder)) is not None:
-                found.append((prefix, spec))
+            if prefix and (rules := self._of(folder)) is not None:
+                found.append((by_bytes(prefix), rules))
             if os.path.lexists(git):
-                spec = _read(os.path.join(git, "info", "exclude"))
-                return found if spec is None else [*found, (prefix, spec)]
+                rules = self._read(os.path.join(git, "info", "exclude"))
+                return found if rules is None else [*found, (by_bytes(prefix), rules)]
             parent = os.path.dirname(folder)
             if parent == folder:
                 return []  # There is no repository, so the files further up are about something else.
             prefix = f"{os.path.basename(folder)}/{prefix}"
             folder = parent
 
-
-def _read(path: str) -> GitIgnoreSpec | None:
-    try:
-        with open(path, encoding="utf-8", errors="surrogateescape") as file:
-            lines = file.read(1 << 20).splitlines()
-    except OSError:
-        return None
-    return _spec(lines)
-
-
-def _spec(lines: Iterable[str]) -> GitIgnoreSpec:
-    # Imported by those who watch something; others need not wait for it.
-    from pathspec import GitIgnoreSpec
-
-    good = []
-    for line in lines:
+    def _read(self, path: str, flags: int = 0) -> IgnoreRules | None:
         try:
-            GitIgnoreSpec.from_lines([line])
-        except (ValueError, re.error):
-            continue  # git, too, takes no notice of a line that it cannot read.
-        good.append(line)
-    return GitIgnoreSpec.from_lines(good)
+            data = _head_of(path, MOST_BYTES + 1, flags)
+        except OSError:
+            return None
+        if data is None:
+            return None
+        rules = rules_of_file(data)
+        if rules.is_cut:
+            self.cut.append(path)
+        return rules
+
+
+def _head_of(path: str, size: int, flags: int) -> bytes | None:
+    """The beginning of a file; None, if this is none."""
+    # A pipe of this name would keep everybody waiting who opens it to read.
+    opened = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | flags)
+    try:
+        if not stat.S_ISREG(os.fstat(opened).st_mode):
+            return None
+        with open(opened, "rb", closefd=False) as file:
+            return file.read(size)
+    finally:
+        os.close(opened)

@@ -7,6 +7,8 @@ import os
 from holdfast.core.errors import InvalidInput
 from holdfast.core.limits import shown
 from holdfast.core.watch import NewWatch, WatchKind
+from holdfast.runtime.repository import NoRepository, Repository
+from holdfast.runtime.tree import FolderGone
 
 
 def check_place(watch: NewWatch) -> None:
@@ -20,10 +22,6 @@ def check_place(watch: NewWatch) -> None:
             f"path {shown(path)} is not valid: it is not a folder; watch {shown(folder)} with the glob {shown(name)}"
         )
     if watch.kind == WatchKind.GIT:
-        # Imported by those who watch a repository: it brings along what reads a .gitignore.
-        from holdfast.runtime.repository import NoRepository, Repository
-        from holdfast.runtime.tree import FolderGone
-
         try:
             Repository(path).folders()
         except NoRepository:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Iterable
+from functools import cached_property
 
 from holdfast.core.glob import matcher
 from holdfast.core.watch import speakable
@@ -19,12 +20,38 @@ class FolderGone(Exception):
 
 
 class Tree:
-    """A folder and the rules for what matters in it. Paths are relative to it."""
+    """A folder and the rules for what matters in it. Paths are relative to it.
 
-    def __init__(self, root: str, globs: Iterable[str], ignores: Iterable[str], respects_gitignore: bool) -> None:
+    To match is work for a thread; `interrupt` is called in its midst, and what it raises ends it.
+    """
+
+    def __init__(
+        self,
+        root: str,
+        globs: Iterable[str],
+        ignores: Iterable[str],
+        respects_gitignore: bool,
+        interrupt: Callable[[], object] = lambda: None,
+    ) -> None:
         self.root = root
-        self.ignoring = Ignoring(root, ignores, respects_gitignore)
-        self._matters: Callable[[str], bool] = matcher(globs)
+        self._globs = globs
+        self._ignores = ignores
+        self._respects_gitignore = respects_gitignore
+        self._interrupt = interrupt
+
+    @cached_property
+    def ignoring(self) -> Ignoring:
+        """What is left out."""
+        return Ignoring(self.root, self._ignores, self._respects_gitignore, self._interrupt)
+
+    @cached_property
+    def matters(self) -> Callable[[str], bool]:
+        """What the globs mean."""
+        return matcher(self._globs)
+
+    def begin_anew(self) -> None:
+        """Read the files of rules anew when they are needed."""
+        self.ignoring.forget()
 
     def check(self) -> None:
         """FolderGone, if the folder is not there."""
@@ -39,7 +66,7 @@ class Tree:
 
     def wants(self, relative: str) -> bool:
         """Whether a file at this path matters."""
-        return self._matters(speakable(relative)) and not self.ignoring.ignores_path(relative, False)
+        return self.matters(speakable(relative)) and not self.ignoring.ignores_path(relative, False)
 
     def absolute(self, relative: str) -> str:
         """Where it is."""
@@ -103,7 +130,7 @@ class Scan:
                 self._todo.append(relative)
             return
         name = speakable(relative)
-        if not self._tree._matters(name) or self._tree.ignoring.ignores(relative, False):
+        if not self._tree.matters(name) or self._tree.ignoring.ignores(relative, False):
             return
         mark = fingerprint(entry.path)
         if mark is not None:

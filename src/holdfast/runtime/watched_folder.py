@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 import msgspec
 
+from holdfast.core.ignore_rules import LONGEST_LINE, MOST_BYTES, MOST_LINES
 from holdfast.core.watch import Budget, Change, FileChange, Seen, differences, speakable
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.ignoring import GITIGNORE
@@ -41,7 +42,7 @@ class WatchedFolder(Watched):
     ) -> None:
         super().__init__(engine, clock, row, watcher, options)
         globs, ignores = (msgspec.json.decode(text, type=list[str]) for text in (row.globs, row.ignores))
-        self._tree = Tree(row.path, globs, ignores, bool(row.gitignore))
+        self._tree = Tree(row.path, globs, ignores, bool(row.gitignore), self._give_way)
         self._budget = Budget()
         self._is_first = row.scanned_at is None
         self._untold = row.untold > 0
@@ -51,7 +52,7 @@ class WatchedFolder(Watched):
         return relative is not None and not (relative == ".git" or "/.git/" in f"/{relative}/")
 
     async def reconcile(self) -> None:
-        self._tree.ignoring.forget()
+        await asyncio.to_thread(self._tree.begin_anew)
         found = await self._walk("")
         known = await self._known()
         seen = [Seen(path, mark) for path, mark in found.files.items()]
@@ -108,11 +109,14 @@ class WatchedFolder(Watched):
             scan = await self._scan(start)
         return scan
 
+    def _give_way(self) -> None:
+        if self._stopping:
+            raise Stopped
+
     async def _scan(self, start: str) -> Scan:
         scan = Scan(self._tree, start)
         while not await asyncio.to_thread(scan.step, SLICE):
-            if self._stopping:
-                raise Stopped
+            self._give_way()
         return scan
 
     async def _known(self) -> dict[str, str]:
@@ -157,13 +161,24 @@ class WatchedFolder(Watched):
         self._untold = False
 
     def _trouble(self, found: Scan) -> str | None:
+        """All that keeps the watch from seeing everything at once, in words."""
+        troubles = []
         if found.unreadable:
-            first, count = found.unreadable[0], len(found.unreadable)
-            more = f" and {count - 1} more" if count > 1 else ""
-            return f"{first or 'the folder'}{more} cannot be read; what was in there counts as unchanged"
+            named = _first_of(found.unreadable)
+            troubles.append(f"{named} cannot be read; what was in there counts as unchanged")
+        if self._tree.ignoring.cut:
+            named = _first_of([speakable(self._tree.relative(path) or path) for path in self._tree.ignoring.cut])
+            troubles.append(
+                f"{named} has more rules than the first {MOST_LINES} lines and {MOST_BYTES >> 10} KiB, "
+                f"or one of more than {LONGEST_LINE} bytes, which are left out"
+            )
         if self._watcher is not None and self._watcher.trouble is not None:
-            return f"changes are only found every {self._options.reconcile:g} s: {self._watcher.trouble}"
-        return None
+            troubles.append(f"changes are only found every {self._options.reconcile:g} s: {self._watcher.trouble}")
+        return "; ".join(troubles) or None
+
+
+def _first_of(names: list[str]) -> str:
+    return f"{names[0] or 'the folder'}{f' and {len(names) - 1} more' if len(names) > 1 else ''}"
 
 
 def _batches(changes: list[FileChange]) -> Iterable[list[Seen]]:

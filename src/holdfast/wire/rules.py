@@ -15,7 +15,7 @@ from holdfast.core.breaker import LONGEST_OPEN_MS, MOST_FAILURES
 from holdfast.core.cron import LONGEST_EXPRESSION
 from holdfast.core.event import LONGEST_ATTRIBUTE, LONGEST_VALUE, MOST_ATTRIBUTES
 from holdfast.core.fairness import MOST_WEIGHT
-from holdfast.core.glob import LONGEST_GLOB
+from holdfast.core.glob import LONGEST_GLOB, MOST_GLOBS
 from holdfast.core.job import StateName
 from holdfast.core.limits import MAX_INT, MAX_NAME, MAX_PAYLOAD, MAX_PRIORITY, MAX_SUBJECT
 from holdfast.core.maintenance import Chore
@@ -58,8 +58,9 @@ def _text(says: str, longest: int, pattern: str, shortest: int = 1) -> Rule:
     return Rule(says, Meta(pattern=pattern, min_length=shortest, max_length=longest))
 
 
-def _label(longest: int = MAX_NAME) -> Rule:
-    return _text(f"1 to {longest} characters without control characters", longest, _LABEL)
+def _label(longest: int = MAX_NAME, most: int = MOST_ITEMS) -> Rule:
+    says = f"1 to {longest} characters without control characters"
+    return Rule(says, Meta(pattern=_LABEL, min_length=1, max_length=longest), most=most)
 
 
 def _number(low: float, high: float) -> Rule:
@@ -217,8 +218,8 @@ RULES: Mapping[str, Rule] = {
     "NewWatch.path": _text(
         f"an absolute path of at most {LONGEST_PATH} characters", LONGEST_PATH, "^/[^\\x00-\\x1f\\x7f]+" + _END
     ),
-    "globs": _label(LONGEST_GLOB),
-    "ignores": _label(LONGEST_GLOB),
+    "globs": _label(LONGEST_GLOB, MOST_GLOBS),
+    "ignores": _label(LONGEST_GLOB, MOST_GLOBS),
     "lock_path": _label(LONGEST_PATH),
     "log_path": _label(LONGEST_PATH),
     "NewWatch.kind": _one_of(Literal["folder", "git"]),

@@ -1,0 +1,110 @@
+"""The rules of a `.gitignore`: a pattern a line, `!` takes back, a slash at the end means folders alone.
+
+git compares bytes. So do we: in rules and paths here, every letter stands for a byte; see `by_bytes`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from operator import attrgetter
+
+from msgspec import Struct
+
+from holdfast.core.glob import Pattern
+
+MOST_LINES = 10_000
+MOST_BYTES = 256 << 10
+LONGEST_LINE = 4_096  # as long as a path may be
+
+_BOM = b"\xef\xbb\xbf"
+
+
+class IgnoreRule(Struct, frozen=True):
+    """One line."""
+
+    pattern: Pattern
+    is_taken_back: bool
+    is_for_folders: bool
+
+
+class _Verdict(Struct, frozen=True):
+    """What a rule says, and where it stands."""
+
+    place: int
+    is_ignored: bool | None
+
+
+_NONE = _Verdict(-1, None)
+
+
+class IgnoreRules:
+    """Rules in their order; the last one that matches has the say. `is_cut`: there were more, or longer ones."""
+
+    def __init__(self, lines: Iterable[str], is_cut: bool = False) -> None:
+        self.is_cut = is_cut
+        # Most rules are a name alone, which need not be tried one by one.
+        self._named: dict[str, _Verdict] = {}
+        self._named_folders: dict[str, _Verdict] = {}
+        self._others: list[tuple[int, IgnoreRule]] = []
+        for place, line in enumerate(lines):
+            if len(line) > LONGEST_LINE:
+                self.is_cut = True
+                continue
+            rule = parse_rule(line)
+            if rule is None:
+                continue
+            name = rule.pattern.plain_name
+            if name is None:
+                self._others.append((place, rule))
+            else:
+                named = self._named_folders if rule.is_for_folders else self._named
+                named[name] = _Verdict(place, not rule.is_taken_back)
+        self._others.reverse()
+
+    def verdict(self, path: str, is_folder: bool, interrupt: Callable[[], object] = lambda: None) -> bool | None:
+        """Whether a path is ignored; None, if no rule is about it. `interrupt` may raise, to give up between rules."""
+        name = path[path.rfind("/") + 1 :]
+        found = self._named.get(name, _NONE)
+        if is_folder:
+            found = max(found, self._named_folders.get(name, _NONE), key=attrgetter("place"))
+        for place, rule in self._others:
+            if place < found.place:
+                break
+            interrupt()
+            if (is_folder or not rule.is_for_folders) and rule.pattern.matches(path, name):
+                return not rule.is_taken_back
+        return found.is_ignored
+
+
+def rules_of_file(data: bytes) -> IgnoreRules:
+    """The rules in a file, as far as they count; a line that is only there in part does not."""
+    is_cut = len(data) > MOST_BYTES
+    lines = data[:MOST_BYTES].removeprefix(_BOM).split(b"\n")
+    if is_cut or not lines[-1]:
+        lines.pop()
+    is_cut = is_cut or len(lines) > MOST_LINES
+    return IgnoreRules((line.removesuffix(b"\r").decode("latin-1") for line in lines[:MOST_LINES]), is_cut)
+
+
+def parse_rule(line: str) -> IgnoreRule | None:
+    """The rule in a line; None, if it is empty or a comment."""
+    line = _without_spaces(line.partition("\0")[0])
+    if line.startswith("#"):
+        return None
+    is_taken_back = line.startswith("!")
+    text = line[is_taken_back:]
+    is_for_folders = text.endswith("/")
+    text = text[: len(text) - is_for_folders]
+    return IgnoreRule(Pattern(text), is_taken_back, is_for_folders) if text else None
+
+
+def by_bytes(text: str) -> str:
+    """A rule or the path of a file as letters that stand for bytes."""
+    return text if text.isascii() else text.encode("utf-8", "surrogateescape").decode("latin-1")
+
+
+def _without_spaces(line: str) -> str:
+    """Without spaces at the end; a backslash keeps the one behind it."""
+    text = line.rstrip(" ")
+    backslashes = len(text) - len(text.rstrip("\\"))
+    return f"{text} " if text != line and backslashes % 2 else text
