@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import socket
 from pathlib import Path
 
 import pytest
 
-from holdfast.core.errors import InvalidInput, NotFound
+from holdfast.core.errors import InvalidInput, NotFound, StoreUnavailable
 from holdfast.store.files import Artifact, Excerpt, JobFiles, folder_name, job_of, segment_name
 
 JOB, RUN = "0190b6a0-0000-7000-8000-000000000001", "0190b6a0-0000-7000-8000-000000000002"
@@ -114,6 +115,47 @@ def test_no_folder_above_may_be_a_link_either(files: JobFiles, tmp_path: Path, l
     assert files.artifacts(JOB) == []
     with pytest.raises(NotFound):
         files.open_artifact(JOB, "secret.txt")
+
+
+@pytest.mark.parametrize("start", [0, 3, 90], ids=["first", "in the middle", "last"])
+@pytest.mark.parametrize("what", ["nowhere", "elsewhere", "pipe", "folder", "socket"])
+def test_what_is_no_file_is_no_part_of_a_log(files: JobFiles, tmp_path: Path, what: str, start: int) -> None:
+    lay(files, (1, b"ab"), (6, b"gh"))
+    planted = files.log_of(JOB, RUN) / segment_name(start)
+    (tmp_path / "secret.txt").write_bytes(b"secret")
+    with socket.socket(socket.AF_UNIX) as door:
+        match what:
+            case "nowhere":
+                planted.symlink_to(tmp_path / "nowhere")
+            case "elsewhere":
+                planted.symlink_to(tmp_path / "secret.txt")
+            case "pipe":
+                os.mkfifo(planted)
+            case "folder":
+                planted.mkdir()
+            case "socket":
+                os.symlink(planted.parent, short := f"/tmp/hf-{os.getpid()}")
+                try:
+                    door.bind(f"{short}/{planted.name}")
+                finally:
+                    os.unlink(short)
+        assert files.read(JOB, RUN, 0, 100) == Excerpt(1, b"ab", 8)
+        assert files.read(JOB, RUN, 3, 100) == Excerpt(6, b"gh", 8)
+        assert files.tail(JOB, RUN, 5) == Excerpt(1, b"ab", 8)
+
+
+@pytest.mark.parametrize("level", ["job", "runs", "run"])
+def test_a_log_is_not_read_or_written_through_a_link(files: JobFiles, tmp_path: Path, level: str) -> None:
+    outside = tmp_path / "outside"
+    inside = {"job": files.of_job(JOB), "runs": files.of_job(JOB) / "runs", "run": files.log_of(JOB, RUN)}[level]
+    below = outside / files.log_of(JOB, RUN).relative_to(inside)
+    below.mkdir(parents=True)
+    (below / segment_name(0)).write_bytes(b"secret")
+    files.make(inside.parent)
+    inside.symlink_to(outside)
+    assert files.read(JOB, RUN) == Excerpt(0, b"", 0)
+    with pytest.raises(StoreUnavailable, match="is a link"):
+        files.make(files.log_of(JOB, RUN))
 
 
 def test_what_is_not_a_file_cannot_be_opened(files: JobFiles) -> None:

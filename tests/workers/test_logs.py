@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import random
 import shutil
 import threading
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.store.files import JobFiles, segments_of
+from holdfast.store.files import JobFiles, segment_name, segments_of
 from holdfast.workers.files import LogLimits, LogWriter, RunFiles
 
 JOB, RUN = "job", "run"
@@ -47,6 +48,21 @@ def test_a_writer_goes_on_behind_what_is_there(files: JobFiles) -> None:
     again.close()
     again.write(b"ghi")
     assert files.read(JOB, RUN).data == b"abcdefghi"
+
+
+@pytest.mark.parametrize("what", ["link", "pipe"])
+def test_a_writer_neither_follows_a_link_nor_waits_for_a_pipe(
+    files: JobFiles, tmp_path: Path, what: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    log = writer(files, 3, 1_000)
+    planted = files.log_of(JOB, RUN) / segment_name(3)
+    planted.symlink_to(tmp_path / "elsewhere") if what == "link" else os.mkfifo(planted)
+    log.write(b"abcdef")
+    assert "output is lost" in caplog.text
+    assert not (tmp_path / "elsewhere").exists()
+    planted.unlink()
+    log.write(b"ghi")
+    assert files.read(JOB, RUN).data.startswith(b"abc\n[holdfast: 3 bytes of output were lost here]\n")
 
 
 def test_a_reader_never_sees_a_torn_state_while_the_writer_rotates(files: JobFiles) -> None:

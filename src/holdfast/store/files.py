@@ -6,11 +6,12 @@ offset means the same byte for ever.
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
@@ -20,7 +21,7 @@ from msgspec import Struct
 from holdfast.core.errors import InvalidInput, NotFound, StoreUnavailable
 from holdfast.core.job import JobId, Millis, RunId
 from holdfast.core.limits import check_label, shown
-from holdfast.private_files import make_private_folder
+from holdfast.private_files import OWNER_ONLY, make_private_folder
 
 LONGEST_NAME = 250
 LONGEST_PATH = 1_000
@@ -29,7 +30,10 @@ LONGEST_TAIL = 1 << 20
 
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", re.ASCII)
 _SEGMENT = re.compile(r"(\d{20})\.log", re.ASCII)
-_NO_LINK = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_MOST_LOOKS = 100
+# What it means to open something that is not there, a link, or what is no file.
+_NOT_THERE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.EINVAL)
 
 
 class Excerpt(Struct, frozen=True):
@@ -48,10 +52,10 @@ class Artifact(Struct, frozen=True):
 
 
 class Segment(Struct, frozen=True, order=True):
-    """A part of a log, by the offset of its first byte."""
+    """A part of a log: the offset of its first byte, and the name of its file."""
 
     start: int
-    path: Path
+    name: str
 
 
 class JobFiles:
@@ -77,16 +81,33 @@ class JobFiles:
         make_private_folder(self.folder)
         if self.folder.lstat().st_uid != os.geteuid():
             raise StoreUnavailable(f"{self.folder} belongs to another user; remove it, or choose another folder")
-        make_private_folder(path)
+        folder = self.folder
+        for part in path.relative_to(self.folder).parts:
+            folder = folder / part
+            make_private_folder(folder)
+            if folder.is_symlink():
+                raise StoreUnavailable(f"{folder} is a link; remove it, so that a folder can be made")
         return path
 
     def read(self, job_id: JobId, run_id: RunId, offset: int = 0, limit: int = 1 << 16) -> Excerpt:
         """At most `limit` bytes of a log from `offset` on, or from the oldest byte that is kept."""
-        folder = self.log_of(job_id, run_id)
-        while True:
+        for _ in range(_MOST_LOOKS):
             # Even the newest segment may be gone by the time it is read, if the writer is that much faster: look again.
             with suppress(FileNotFoundError):
-                return _read(segments_of(folder), offset, limit)
+                return self._read(self.log_of(job_id, run_id), offset, limit)
+        return Excerpt(offset, b"", offset)
+
+    def _read(self, log: Path, offset: int, limit: int) -> Excerpt:
+        try:
+            folder = _open_folder(self.folder, log.relative_to(self.folder).parts)
+        except OSError as error:
+            if error.errno in _NOT_THERE:
+                return Excerpt(0, b"", 0)
+            raise
+        try:
+            return _read(folder, segments_of(folder), offset, limit)
+        finally:
+            os.close(folder)
 
     def tail(self, job_id: JobId, run_id: RunId, lines: int) -> Excerpt:
         """The last lines of a log, as far as they stand in its last megabyte."""
@@ -133,14 +154,9 @@ class JobFiles:
         *folders, last = check_artifact(name)
         try:
             with _opened(self.folder, [folder_name(job_id), "artifacts", *folders]) as folder:
-                # Without waiting: a pipe would keep us here until somebody writes to it.
-                file = os.open(last, _NO_LINK | os.O_NONBLOCK, dir_fd=folder)
+                return os.fdopen(open_file(last, os.O_RDONLY, folder), "rb")
         except OSError:
             raise _no_artifact(job_id, name) from None
-        if not stat.S_ISREG(os.fstat(file).st_mode):
-            os.close(file)
-            raise _no_artifact(job_id, name)
-        return os.fdopen(file, "rb")
 
     def jobs(self) -> list[JobId]:
         """Every job that has a folder."""
@@ -183,14 +199,26 @@ def job_of(name: str) -> JobId | None:
     return None
 
 
-def segments_of(folder: Path) -> list[Segment]:
-    """The segments of a log that are there, in order."""
+def segments_of(folder: int | Path) -> list[Segment]:
+    """The segments of a log that are there, in order. What is no file is none of them, whatever its name."""
     try:
-        names = os.listdir(folder)
+        with os.scandir(folder) as entries:
+            return sorted(
+                Segment(int(match.group(1)), entry.name)
+                for entry in entries
+                if (match := _SEGMENT.fullmatch(entry.name)) and entry.is_file(follow_symlinks=False)
+            )
     except FileNotFoundError:
         return []
-    matches = [match for match in map(_SEGMENT.fullmatch, names) if match]
-    return sorted(Segment(int(match.group(1)), folder / match.group()) for match in matches)
+
+
+def open_file(path: str | Path, flags: int, folder: int | None = None) -> int:
+    """Open a file, and nothing else: OSError for a link, a folder, or a pipe, which could keep us waiting for ever."""
+    file = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, OWNER_ONLY, dir_fd=folder)
+    if not stat.S_ISREG(os.fstat(file).st_mode):
+        os.close(file)
+        raise OSError(errno.EINVAL, "it is not a file", str(path))
+    return file
 
 
 def segment_name(start: int) -> str:
@@ -224,11 +252,11 @@ def _no_artifact(job_id: JobId, name: str) -> NotFound:
     return NotFound(f"job {job_id} has no artifact {shown(name)}")
 
 
-def _read(segments: list[Segment], offset: int, limit: int) -> Excerpt:
+def _read(folder: int, segments: list[Segment], offset: int, limit: int) -> Excerpt:
     if not segments:
         return Excerpt(0, b"", 0)
     last = segments[-1]
-    end = last.start + last.path.stat().st_size
+    end = last.start + os.stat(last.name, dir_fd=folder, follow_symlinks=False).st_size
     start = at = min(max(offset, segments[0].start), end)
     data = bytearray()
     for number, segment in enumerate(segments):
@@ -236,7 +264,7 @@ def _read(segments: list[Segment], offset: int, limit: int) -> Excerpt:
         wanted = min(limit - len(data), behind - at)
         if wanted <= 0:
             continue
-        piece = _piece(segment, at - segment.start, wanted)
+        piece = _piece(folder, segment, at - segment.start, wanted)
         data += piece
         at += len(piece)
         if len(piece) < wanted:
@@ -248,25 +276,34 @@ def _read(segments: list[Segment], offset: int, limit: int) -> Excerpt:
     return Excerpt(start, bytes(data), end)
 
 
-def _piece(segment: Segment, at: int, wanted: int) -> bytes:
-    """Bytes of a segment, none if it was removed."""
+def _piece(folder: int, segment: Segment, at: int, wanted: int) -> bytes:
+    """Bytes of a segment, none if it was removed, or is no file any more."""
     try:
-        with segment.path.open("rb") as file:
+        with os.fdopen(open_file(segment.name, os.O_RDONLY, folder), "rb") as file:
             file.seek(at)
             return file.read(wanted)
-    except FileNotFoundError:
-        return b""
+    except OSError as error:
+        if error.errno in _NOT_THERE:
+            return b""
+        raise
 
 
 @contextmanager
-def _opened(top: Path, parts: list[str]) -> Iterator[int]:
+def _opened(top: Path, parts: Sequence[str]) -> Iterator[int]:
     """A folder below `top`, reached without following a link."""
-    handle = os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    handle = _open_folder(top, parts)
     try:
-        for part in parts:
-            inner = os.open(part, _NO_LINK | os.O_DIRECTORY, dir_fd=handle)
-            os.close(handle)
-            handle = inner
         yield handle
     finally:
         os.close(handle)
+
+
+def _open_folder(top: Path, parts: Sequence[str]) -> int:
+    handle = os.open(top, _FOLDER)
+    for part in parts:
+        try:
+            inner = os.open(part, _FOLDER | os.O_NOFOLLOW, dir_fd=handle)
+        finally:
+            os.close(handle)
+        handle = inner
+    return handle

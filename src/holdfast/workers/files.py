@@ -13,7 +13,7 @@ import msgspec
 
 from holdfast.core.job import JobId, Millis, RunId
 from holdfast.core.limits import MAX_PAYLOAD
-from holdfast.store.files import JobFiles, segment_name, segments_of
+from holdfast.store.files import JobFiles, open_file, segment_name, segments_of
 
 SEGMENT_BYTES = 8 << 20
 MAX_LOG_BYTES = 64 << 20
@@ -80,8 +80,7 @@ class LogWriter:
 
     def _next_segment(self) -> None:
         self._leave()
-        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
-        self._file = os.open(self._folder / segment_name(self._end), flags, 0o600)
+        self._file = open_file(self._folder / segment_name(self._end), os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         self._room = self._segment_bytes
         self._drop_oldest()
 
@@ -89,7 +88,7 @@ class LogWriter:
         segments = segments_of(self._folder)
         # What is kept ends here, and grows by one segment before the next look.
         while len(segments) > 1 and self._end + self._segment_bytes - segments[0].start > self._max_bytes:
-            segments.pop(0).path.unlink(missing_ok=True)
+            (self._folder / segments.pop(0).name).unlink(missing_ok=True)
 
     def _leave(self) -> None:
         if self._file is not None:
@@ -99,7 +98,7 @@ class LogWriter:
 
 def _end_of(folder: Path) -> int:
     segments = segments_of(folder)
-    return segments[-1].start + segments[-1].path.stat().st_size if segments else 0
+    return segments[-1].start + (folder / segments[-1].name).lstat().st_size if segments else 0
 
 
 class RunFiles:
