@@ -98,12 +98,16 @@ def _written_down(error: BaseException) -> str:
     import traceback
     from pathlib import Path
 
+    from holdfast.store.files import open_file
+
     story = "".join(traceback.format_exception(error))
     entry = f"{time.strftime('%Y-%m-%dT%H:%M:%S%z')} holdfast {' '.join(_harmless(sys.argv[1:]))}\n{story}\n"
     fallback = Path(tempfile.gettempdir()) / f"holdfast-cli-{os.getuid()}.log"
     for file in (_log_at_home(), fallback):
         try:
-            with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600), "a") as log:
+            with os.fdopen(open_file(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND), "a") as log:
+                if os.fstat(log.fileno()).st_uid != os.geteuid():
+                    continue  # Somebody else made it, to read what we say.
                 log.write(entry)
             return str(file)
         except OSError:

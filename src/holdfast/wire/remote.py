@@ -187,14 +187,13 @@ class RemoteEngine(AwaitableCalls):
         return self._hello
 
     def _folder(self, name: str) -> Path:
-        import os
-        import tempfile
-
         told = Path(getattr(self._said(), name))
         if self.address.socket is not None:
             return told
         # Each user has a folder of his own, or the first one would keep all others out.
-        return Path(tempfile.gettempdir()) / f"holdfast-remote-{os.getuid()}" / name
+        from holdfast.store.temporary import own_folder  # Who uses the socket need not wait for it.
+
+        return own_folder("holdfast-remote") / name
 
     def _call(self, function: Callable[..., Any], args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
         errand = _errand(function, args, kw)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import tempfile
 import threading
 import time
 import zlib
@@ -30,6 +29,7 @@ from holdfast.store.postgres.faults import kind_of, may_pass, translate
 from holdfast.store.postgres.listener import ListenerThread, pack
 from holdfast.store.postgres.recovering import Recovering
 from holdfast.store.statements import Dialect
+from holdfast.store.temporary import own_folder
 from holdfast.store.trouble import LASTING, Kind
 
 T = TypeVar("T")
@@ -97,7 +97,7 @@ class PostgresEngine(AwaitableCalls):
     @property
     def locks(self) -> Path:
         """A folder of this machine; what it says matters to this machine only."""
-        return Path(tempfile.gettempdir()) / f"holdfast-{os.getuid()}"
+        return own_folder("holdfast")
 
     @property
     def files(self) -> Path:

@@ -1,0 +1,33 @@
+"""A folder of this user among those of everybody, in the system's place for temporary files."""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+from pathlib import Path
+
+from holdfast.core.errors import StoreUnavailable
+from holdfast.private_files import make_private_folder
+
+_INSTEAD = "set TMPDIR to a folder of your own"
+
+
+def own_folder(name: str) -> Path:
+    """The folder of this user with this name, made if it is missing.
+
+    Everybody may make one there, with any name: StoreUnavailable if it is not ours, or others can write to it.
+    """
+    folder = Path(tempfile.gettempdir()) / f"{name}-{os.getuid()}"
+    try:
+        make_private_folder(folder)
+        found = folder.lstat()
+    except OSError as error:
+        raise StoreUnavailable(f"{folder} cannot be made ({error.strerror}); {_INSTEAD}") from error
+    if not stat.S_ISDIR(found.st_mode):
+        raise StoreUnavailable(f"{folder} is not a folder; remove it, or {_INSTEAD}")
+    if found.st_uid != os.geteuid():
+        raise StoreUnavailable(f"{folder} belongs to another user (uid {found.st_uid}); remove it, or {_INSTEAD}")
+    if found.st_mode & stat.S_IWOTH:
+        raise StoreUnavailable(f"{folder} can be written by everybody; first: chmod 700 {folder}, or {_INSTEAD}")
+    return folder
