@@ -1,8 +1,6 @@
 """Settings: what a file may say, and what is said about a mistake."""
 
 import re
-import shutil
-import subprocess
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -14,6 +12,7 @@ from holdfast import InvalidInput
 from holdfast.daemon.sample import sample
 from holdfast.daemon.settings import ApiSettings, DaemonSettings, Settings, described
 from holdfast.daemon.settings_file import load
+from tests.certificates import make_certificate
 
 
 @pytest.fixture
@@ -24,25 +23,7 @@ def file(tmp_path: Path) -> Path:
 @pytest.fixture
 def certificate(file: Path) -> Path:
     """The folder of the settings, with a certificate and its key in it."""
-    openssl = shutil.which("openssl")
-    if openssl is None:
-        pytest.skip("there is no openssl to make a certificate with")
-    folder = file.parent
-    words = [
-        "req",
-        "-x509",
-        "-newkey",
-        "rsa:2048",
-        "-nodes",
-        "-subj",
-        "/CN=localhost",
-        "-keyout",
-        "key.pem",
-        "-out",
-        "cert.pem",
-    ]
-    subprocess.run([openssl, *words], cwd=folder, check=True, capture_output=True)
-    return folder
+    return make_certificate(file.parent)
 
 
 def refused(file: Path, text: str) -> str:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
 import ssl
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -12,6 +10,7 @@ import pytest
 from holdfast.core.addresses import AddressPolicy
 from holdfast.core.webhook import read_url
 from holdfast.workers.posting import MOST_READ, Answer, Patience, Post, PostFailed, Resolve, look_up, send
+from tests.certificates import make_certificate
 from tests.workers.receiver import (
     LOOPBACK,
     PATIENCE_S,
@@ -216,16 +215,8 @@ def test_who_is_asked_to_stop_does_not_wait_for_an_answer() -> None:
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A certificate for hooks.example, and its key, in one file."""
-    openssl = shutil.which("openssl")
-    if openssl is None:
-        pytest.skip("there is no openssl to make a certificate with")
-    folder = tmp_path_factory.mktemp("tls")
-    words = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"]
-    words += ["-keyout", "key.pem", "-out", "cert.pem"]
-    name = ["-subj", "/CN=hooks.example", "-addext", "subjectAltName=DNS:hooks.example"]
-    subprocess.run([openssl, *words, *name], cwd=folder, check=True, capture_output=True)
-    return folder
+    """A folder with a certificate for hooks.example, and its key."""
+    return make_certificate(tmp_path_factory.mktemp("tls"), "hooks.example")
 
 
 def secure(certificate: Path) -> ssl.SSLContext:
