@@ -47,7 +47,11 @@ protocol](worker-protocol.md) has a whole program.
 - **Long calls** (waits, streams, logs that are followed, downloads) have places of their own, `api.long_calls` of them.
   A caller that goes away makes room at once.
 - **Bounds**: a body has at most `api.max_body` bytes, a head 100 headers and 64 KiB; a head must be there after 10
-  seconds, a body after 120."""
+  seconds, a body after 120. All requests under way have four times `api.max_body` together, the last quarter of it for
+  those up to 64 KiB. There are at most 4096 connections (fewer where the system allows few files), and 256 of them are
+  for the socket alone.
+- **Without a token** a connection by TCP is one of at most 64. It has 5 seconds for the TLS handshake; when one more
+  comes, the oldest that has said nothing is closed."""
 
 # Codes that only the API has, with what they mean; those of our errors stand on the page of errors.
 HTTP_CODES: dict[str, tuple[int, str]] = {
@@ -63,7 +67,8 @@ HTTP_CODES: dict[str, tuple[int, str]] = {
     "ERR_HEAD_TOO_LARGE": (431, "There are too many headers, or they are too long."),
     "ERR_INTERNAL": (500, "Something went wrong inside; the log of the daemon says what."),
     "ERR_NOT_READY": (503, "The daemon starts or stops; `Retry-After` says when to try again."),
-    "ERR_TOO_MANY_CONNECTIONS": (503, "Too many connections are open."),
+    "ERR_TOO_MANY_CONNECTIONS": (503, "Too many connections are open; `Retry-After` says when to try again."),
+    "ERR_TOO_MUCH_AT_ONCE": (503, "Too many bytes of requests are under way; `Retry-After` says when to try again."),
 }
 
 

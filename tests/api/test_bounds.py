@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from holdfast.api import doors
+from holdfast.api import budgets, doors
 from tests.api.caller import Caller, new_id, new_job, on_socket
 from tests.api.running import PATIENCE_S, RunningApi, running_api
 
@@ -183,15 +183,17 @@ def test_between_two_requests_a_connection_may_rest(api: RunningApi, monkeypatch
     other.close()
 
 
-def test_there_are_only_so_many_connections(api: RunningApi, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doors, "MOST_CONNECTIONS", 3)
-    kept = [on_socket(api) for _ in range(3)]
-    assert [caller.get("/livez").status for caller in kept] == [200] * 3
-    with raw(api) as door:
-        said = heard(door)
-    assert said.startswith(b"HTTP/1.1 503 ")
-    assert b"ERR_TOO_MANY_CONNECTIONS" in said
-    assert [caller.get("/livez").status for caller in kept] == [200] * 3
+def test_there_are_only_so_many_connections(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(budgets, "MOST_CONNECTIONS", 3)
+    with running_api() as api:
+        kept = [on_socket(api) for _ in range(3)]
+        assert [caller.get("/livez").status for caller in kept] == [200] * 3
+        with raw(api) as door:
+            said = heard(door)
+        assert said.startswith(b"HTTP/1.1 503 ")
+        assert b"ERR_TOO_MANY_CONNECTIONS" in said
+        assert b"retry-after: 1" in said
+        assert [caller.get("/livez").status for caller in kept] == [200] * 3
 
 
 def test_an_error_inside_tells_nothing_of_the_inside(

@@ -13,6 +13,7 @@ from holdfast.wire import peer
 from holdfast.wire.courier import Courier
 from holdfast.wire.home import Address
 from holdfast.wire.peer import Peer
+from holdfast.wire.problem import NO_ROOM
 from holdfast.wire.transport import Transport
 from tests.wire.scripted import answers_then_hangs_up, hangs_up, says, scripted
 
@@ -92,6 +93,16 @@ def test_a_daemon_that_is_not_ready_is_waited_for(call: Calls) -> None:
 def test_a_daemon_that_never_gets_ready_is_an_error(call: Calls, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(peer, "PATIENCE_S", 0.05)
     with scripted(says(NOT_READY, 503)) as server, pytest.raises(NoDaemon, match="is stopping"):
+        call(server.address, {})
+
+
+@pytest.mark.parametrize("code", sorted(NO_ROOM))
+def test_a_daemon_without_room_is_asked_again(call: Calls, code: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    refusal = f'{{"title":"","status":503,"detail":"no room","code":"{code}"}}'.encode()
+    with scripted(says(refusal, 503, stay=False, headers="Retry-After: 0\r\n"), says(b"1")) as server:
+        assert call(server.address, {"is_repeatable": False}) == [b"1"]
+    monkeypatch.setattr(peer, "PATIENCE_S", 0.05)
+    with scripted(says(refusal, 503)) as server, pytest.raises(HoldfastError, match="no room"):
         call(server.address, {})
 
 

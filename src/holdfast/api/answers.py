@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from holdfast.api.incoming import Send
-from holdfast.api.refusals import TooLarge, TooManyLongCalls
+from holdfast.api.refusals import TooLarge, TooManyLongCalls, TooMuchAtOnce
 from holdfast.api.sending import send_whole
 from holdfast.core import errors
 from holdfast.observe import trace
@@ -22,6 +22,7 @@ Headers: TypeAlias = tuple[tuple[bytes, bytes], ...]
 STATUS: dict[type[errors.HoldfastError], int] = {
     TooLarge: 413,
     TooManyLongCalls: 429,
+    TooMuchAtOnce: 503,
     errors.QueueFull: 429,
     errors.InvalidInput: 400,
     errors.NotFound: 404,

@@ -1,14 +1,13 @@
 """Who may come in, and how much of the house one caller may take.
 
 On the unix socket the user who runs the daemon comes in, on TCP whoever has the token. A connection has so much time
-and so many bytes to say what it wants, and there are only so many connections.
+and so many bytes to say what it wants. How much all callers together may take stands in `budgets`.
 """
 
 from __future__ import annotations
 
 import hmac
 import os
-import resource
 import socket
 import struct
 from typing import Any
@@ -16,30 +15,36 @@ from typing import Any
 import msgspec
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
-from holdfast.api.answers import PROBLEM, TITLES, Answer, problem
+from holdfast.api.answers import PROBLEM, RETRY_SOON, TITLES, Answer, problem
+from holdfast.api.arrivals import Arrival, Arrivals
+from holdfast.api.budgets import Budgets
 from holdfast.api.callers import PEER
-from holdfast.api.incoming import AsgiApp, Receive, Scope, Send
+from holdfast.api.incoming import IS_OVER, AsgiApp, Receive, Scope, Send
 from holdfast.core.errors import InvalidInput
 from holdfast.wire.problem import Problem
 
 MOST_HEADERS = 100
 MOST_HEAD_BYTES = 64 << 10
-MOST_CONNECTIONS = 4_096
-# The database and the files of jobs need some of those that the system allows.
-OTHER_FILES = 200
 HEAD_S = 10.0
 BODY_S = 120.0
 STALLED_S = 600.0
+TOO_MANY = "ERR_TOO_MANY_CONNECTIONS"
+SHOW_TOKEN = "holdfast.show_token"  # in the scope of a request by TCP: what tells its connection of a valid token
 
 
 class BoundedDoor(HttpToolsProtocol):
-    """HTTP with bounds: for the head of a request, for the time it may take, for the number of connections.
+    """HTTP with bounds: for the head of a request, for the time it may take, for what all of them take together.
 
     Time is looked at from outside, by `sweep`: a request that comes in one piece, as nearly all do, costs nothing.
     """
 
-    def __init__(self, *args: Any, **kw: Any) -> None:
+    is_tcp = False
+
+    def __init__(self, *args: Any, budgets: Budgets, **kw: Any) -> None:
         super().__init__(*args, **kw)
+        self._budgets = budgets
+        self._is_counted = False
+        self._body_bytes = 0
         # A path may carry what belongs in no log.
         self.access_log = False
         self._in_head = True
@@ -53,10 +58,19 @@ class BoundedDoor(HttpToolsProtocol):
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
         self._slow_since = self.loop.time()
-        most = most_connections()
-        if len(self.connections) > most:
-            said = f"{most} connections are open already; use one for many calls, or try again later"
-            self._refuse(503, "ERR_TOO_MANY_CONNECTIONS", said)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self._forget_bodies()
+        if self._is_counted:
+            self._is_counted = False
+            self._budgets.connections.give_back(by_tcp=self.is_tcp)
+
+    def count(self) -> bool:
+        """Be one of the connections that are counted; False if there is no room for it."""
+        if not self._is_counted:
+            self._is_counted = self._budgets.connections.take(by_tcp=self.is_tcp)
+        return self._is_counted
 
     def data_received(self, data: bytes) -> None:
         if self._is_refused:
@@ -94,14 +108,26 @@ class BoundedDoor(HttpToolsProtocol):
             super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
-        if not self._is_refused:
+        if self._is_refused or self.cycle.response_complete or IS_OVER in self.scope:
+            return
+        if self._budgets.bodies.take(len(body), self._body_bytes):
+            self._body_bytes += len(body)
             super().on_body(body)
+        else:
+            # The request is refused where it is read; what still comes of it is thrown away.
+            self.scope[IS_OVER] = True  # type: ignore[literal-required]
+            self.cycle.message_event.set()
 
     def on_message_complete(self) -> None:
         self._in_body = False
         if not self._is_refused:
             super().on_message_complete()
         # The next head has not begun: between two requests a connection may rest.
+
+    def on_response_complete(self) -> None:
+        if not self.pipeline:
+            self._forget_bodies()
+        super().on_response_complete()
 
     def send_400_response(self, msg: str) -> None:
         self._refuse(400, "ERR_BAD_HTTP", "this is not HTTP/1.1")
@@ -128,6 +154,10 @@ class BoundedDoor(HttpToolsProtocol):
         elif now - self._stalled_since > STALLED_S:
             self.transport.abort()
 
+    def _forget_bodies(self) -> None:
+        self._budgets.bodies.give_back(self._body_bytes)
+        self._body_bytes = 0
+
     def _refuse_head(self) -> None:
         said = f"the head of a request has at most {MOST_HEADERS} headers and {MOST_HEAD_BYTES} bytes"
         self._refuse(431, "ERR_HEAD_TOO_LARGE", said)
@@ -140,8 +170,10 @@ class BoundedDoor(HttpToolsProtocol):
         is_answering = self.cycle is not None and not self.cycle.response_complete and self.cycle.response_started
         if not is_answering:
             body = msgspec.json.encode(Problem(TITLES[status], status, detail, code))
-            head = f"content-type: {PROBLEM}\r\ncontent-length: {len(body)}\r\nconnection: close\r\n\r\n"
-            self.transport.write(STATUS_LINE[status] + head.encode() + body)
+            head = f"content-type: {PROBLEM}\r\ncontent-length: {len(body)}\r\nconnection: close\r\n".encode()
+            for name, value in RETRY_SOON if status == 503 else ():
+                head += name + b": " + value + b"\r\n"
+            self.transport.write(STATUS_LINE[status] + head + b"\r\n" + body)
         self.transport.close()
 
 
@@ -150,10 +182,12 @@ class UnixDoor(BoundedDoor):
 
     def connection_made(self, transport: Any) -> None:
         self._peer = peer_user(transport.get_extra_info("socket"))
-        if self._peer in (os.getuid(), 0):
-            super().connection_made(transport)
-        else:
+        if self._peer not in (os.getuid(), 0):
             transport.abort()
+            return
+        super().connection_made(transport)
+        if not self.count():
+            self._refuse(503, TOO_MANY, self._budgets.connections.refusal(by_tcp=False))
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
@@ -164,10 +198,39 @@ class UnixDoor(BoundedDoor):
             super().connection_lost(exc)
 
 
-def most_connections() -> int:
-    """How many connections a door takes; fewer where the system allows this process few files."""
-    allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return MOST_CONNECTIONS if allowed == resource.RLIM_INFINITY else min(MOST_CONNECTIONS, allowed - OTHER_FILES)
+class TokenDoor(BoundedDoor):
+    """HTTP on TCP. Until it has shown a valid token, a connection is one of the arrivals, and may have to make room."""
+
+    is_tcp = True
+
+    def __init__(self, *args: Any, arrivals: Arrivals, arrival: Arrival, **kw: Any) -> None:
+        super().__init__(*args, **kw)
+        self._arrivals = arrivals
+        self._arrival = arrival
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self._arrival.close, self._arrival.is_connected = transport.abort, True
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self.scope[SHOW_TOKEN] = self._show_token  # type: ignore[literal-required]
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._arrivals.leave(self._arrival)
+        super().connection_lost(exc)
+
+    def _show_token(self) -> str | None:
+        if self.count():
+            self._arrivals.leave(self._arrival)
+            return None
+        return self._budgets.connections.refusal(by_tcp=True)
+
+
+def show_token(scope: Scope) -> Answer | None:
+    """Tell the connection of a request that it has shown a valid token; a refusal if there is no room for it."""
+    refusal: str | None = scope[SHOW_TOKEN]() if SHOW_TOKEN in scope else None
+    return None if refusal is None else problem(503, TOO_MANY, refusal, RETRY_SOON)
 
 
 def peer_user(peer: socket.socket) -> int:
@@ -194,7 +257,7 @@ class TcpDoor:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let the request through, or say why not."""
-        refusal = self._refusal(scope["headers"])
+        refusal = self._refusal(scope["headers"]) or show_token(scope)
         if refusal is not None:
             await refusal.send(send)
         else:

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, TypeAlias
 from urllib.parse import parse_qsl
 
-from holdfast.api.refusals import Gone, TooLarge
+from holdfast.api.refusals import Gone, TooLarge, TooMuchAtOnce
 from holdfast.core.errors import InvalidInput
 
 Scope: TypeAlias = MutableMapping[str, Any]
@@ -16,6 +16,7 @@ Send: TypeAlias = Callable[[Message], Awaitable[None]]
 AsgiApp: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 MOST_QUERY = 100
+IS_OVER = "holdfast.is_over"  # in the scope of a request: there is no room for the rest of its body
 
 
 class Incoming:
@@ -84,6 +85,8 @@ class Incoming:
         message = await self.receive()
         if message["type"] == "http.disconnect":
             raise Gone
+        if IS_OVER in self.scope:
+            raise TooMuchAtOnce
         return message
 
     def _checked(self, data: bytes, most: int) -> bytes:

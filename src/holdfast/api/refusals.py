@@ -11,6 +11,18 @@ class TooLarge(InvalidInput):
     code = "ERR_TOO_LARGE"
 
 
+class TooMuchAtOnce(HoldfastError):
+    """Too many bytes of requests are under way."""
+
+    code = "ERR_TOO_MUCH_AT_ONCE"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the daemon reads as many bytes of requests as it takes at once; nothing of this one was done: try again "
+            "later, or send less in one call"
+        )
+
+
 class TooManyLongCalls(HoldfastError):
     """Every place for a long call is taken."""
 

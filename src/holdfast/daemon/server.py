@@ -6,34 +6,51 @@ import asyncio
 import contextlib
 import logging
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING
 
 import uvicorn
 
-from holdfast.api.doors import BoundedDoor, TcpDoor, UnixDoor
+from holdfast.api.arrivals import Arrivals
+from holdfast.api.budgets import BodyBudget, Budgets, ConnectionBudget, make_room_for_files
+from holdfast.api.doors import BoundedDoor, TcpDoor, TokenDoor, UnixDoor
 from holdfast.api.incoming import AsgiApp
 from holdfast.core.errors import StoreUnavailable
+from holdfast.daemon.listening import Listener, TcpListener
 from holdfast.daemon.settings import ApiSettings
 from holdfast.daemon.settings_file import is_loopback
 from holdfast.wire.home import Home
+
+if TYPE_CHECKING:
+    from ssl import SSLContext
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]"})
 KEEP_ALIVE_S = 75
 LAST_WORDS_S = 2
 SWEEP_S = 1.0
+BACKLOG = 4_096
+# So many of the largest requests may be under way at once.
+LARGEST_AT_ONCE = 4
 
 log = logging.getLogger("holdfast.daemon")
 
 
 class QuietServer(uvicorn.Server):
-    """Signals are the daemon's business. `is_open` tells when it listens."""
+    """Signals are the daemon's business, and so is taking connections. `is_open` tells when it listens."""
 
-    def __init__(self, config: uvicorn.Config) -> None:
+    def __init__(self, config: uvicorn.Config, listener: Listener, http: type[BoundedDoor], budgets: Budgets) -> None:
         super().__init__(config)
         self.is_open = asyncio.Event()
+        self._listener = listener
+        self._http = http
+        self._budgets = budgets
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
+        make = partial(self._http, self.config, self.server_state, {}, budgets=self._budgets)
+        self._listener.start(make)
+        self.servers = [self._listener]  # type: ignore[list-item]  # it has what is asked of one: close, wait_closed
+        self.started = True
         self.is_open.set()
 
     @contextlib.contextmanager
@@ -45,13 +62,7 @@ class Door:
     """A socket, and the server behind it."""
 
     def __init__(
-        self,
-        app: AsgiApp,
-        listening: socket.socket,
-        http: type[BoundedDoor],
-        *,
-        certificate: str | None = None,
-        key: str | None = None,
+        self, app: AsgiApp, listening: socket.socket, listener: Listener, http: type[BoundedDoor], budgets: Budgets
     ) -> None:
         config = uvicorn.Config(
             app,
@@ -65,10 +76,9 @@ class Door:
             proxy_headers=False,
             timeout_keep_alive=KEEP_ALIVE_S,
             timeout_graceful_shutdown=LAST_WORDS_S,
-            ssl_certfile=certificate,
-            ssl_keyfile=key,
         )
-        self._server = QuietServer(config)
+        self._server = QuietServer(config, listener, http, budgets)
+        self._listener = listener
         self._socket = listening
         self._task: asyncio.Task[None] | None = None
         self._sweeping: asyncio.Task[None] | None = None
@@ -86,6 +96,7 @@ class Door:
         while True:
             await asyncio.sleep(SWEEP_S)
             now = asyncio.get_running_loop().time()
+            self._listener.sweep(now)
             for connection in list(self._server.server_state.connections):
                 connection.sweep(now)  # type: ignore[union-attr]  # all of them are of our kind
 
@@ -113,13 +124,22 @@ class Doors:
         self._settings = settings
         self.port: int | None = None
         self._tcp: Door | None = None
+        limits = make_room_for_files()
+        self._arrivals = Arrivals(limits.arrivals)
+        self._budgets = Budgets(ConnectionBudget(limits), BodyBudget(LARGEST_AT_ONCE * settings.max_body))
         if settings.port is not None:
             listening = _tcp_socket(settings.host, settings.port)
             self.port = listening.getsockname()[1]
             inner = TcpDoor(app, home.token.read_text(), LOOPBACK | names(settings))
-            self._tcp = Door(inner, listening, BoundedDoor, certificate=settings.tls_cert, key=settings.tls_key)
-        self._unix = Door(app, _unix_socket(home), UnixDoor)
+            listener = TcpListener(listening, self._arrivals, _certificate(settings))
+            self._tcp = Door(inner, listening, listener, TokenDoor, self._budgets)
+        listening = _unix_socket(home)
+        self._unix = Door(app, listening, Listener(listening, self._make_room), UnixDoor, self._budgets)
         self._doors = [door for door in (self._tcp, self._unix) if door is not None]
+
+    def _make_room(self) -> None:
+        """The socket finds no file for a connection: those by TCP that only sit there have to go."""
+        self._arrivals.close_silent(asyncio.get_running_loop().time())
 
     async def open(self) -> None:
         """Begin to listen."""
@@ -147,6 +167,14 @@ class Doors:
         self._home.socket.unlink(missing_ok=True)
 
 
+def _certificate(settings: ApiSettings) -> Callable[[], SSLContext] | None:
+    if settings.tls_cert is None or settings.tls_key is None:
+        return None
+    from holdfast.daemon.certificate import Certificate
+
+    return Certificate(settings.tls_cert, settings.tls_key).current
+
+
 def _unix_socket(home: Home) -> socket.socket:
     # Only the holder of the daemon's lock comes here, so a socket file that is there is a dead daemon's.
     home.socket.unlink(missing_ok=True)
@@ -159,7 +187,7 @@ def _unix_socket(home: Home) -> socket.socket:
         raise StoreUnavailable(
             f"the socket {home.socket} cannot be made ({error.strerror or error}); choose another --home"
         ) from error
-    door.listen(1024)
+    door.listen(BACKLOG)
     return door
 
 
@@ -183,5 +211,5 @@ def _tcp_socket(host: str, port: int) -> socket.socket:
         raise StoreUnavailable(
             f"port {port} on {host} cannot be used ({error.strerror}); choose another --port"
         ) from error
-    door.listen(1024)
+    door.listen(BACKLOG)
     return door

@@ -133,7 +133,12 @@ class ApiSettings(Struct, frozen=True, kw_only=True):
         tuple[str, ...],
         Says("The names by which callers know this machine, besides `localhost` and the address.", WORDS),
     ] = ()
-    max_body: Annotated[int, Says("The largest request that is read.", size(1 << 16, 1 << 30))] = 16 << 20
+    max_body: Annotated[
+        int,
+        Says(
+            "The largest request that is read. Those under way have four times that together.", size(1 << 16, 1 << 30)
+        ),
+    ] = 16 << 20
     long_calls: Annotated[
         int, Says("How many calls that wait (for work, for an end, for changes) may be open.", whole(1, 100_000))
     ] = 1_000

@@ -96,12 +96,11 @@ def check(settings: Settings) -> Settings:
 
 
 def _check_certificate(certificate: str, key: str) -> None:
-    import ssl  # Who uses no TLS need not wait for it.
+    from holdfast.daemon.certificate import server_context  # Who uses no TLS need not wait for it.
 
     try:
-        # A key with a password would have the system ask for it on the terminal.
-        ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(certificate, key, password=lambda: "")
-    except (ssl.SSLError, OSError) as error:
+        server_context(certificate, key)
+    except OSError as error:
         raise InvalidInput(
             f"api.tls_cert = {shown(certificate)} and api.tls_key = {shown(key)} cannot be used ({error}): give a "
             "certificate and its key as PEM files, the key without a password"

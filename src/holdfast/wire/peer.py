@@ -9,7 +9,7 @@ from holdfast.core.errors import HoldfastError, NoDaemon, OutcomeUnknown
 from holdfast.observe import trace
 from holdfast.store.locks import is_locked
 from holdfast.wire.home import Address
-from holdfast.wire.problem import Problem
+from holdfast.wire.problem import NO_ROOM, Problem
 
 PATIENCE_S = 10.0
 FIRST_PAUSE_S = 0.02
@@ -81,10 +81,13 @@ class Persistence:
         return self._patiently(failure)
 
     def answered(self, problem: Problem, retry_after: float | None = None) -> float:
-        """The daemon refused: how many seconds to wait, if it is only starting or stopping. Raises otherwise."""
-        if problem.code != NOT_READY:
-            raise problem.error(retry_after)
-        return self._patiently(NoDaemon(problem.detail))
+        """The daemon refused: how many seconds to wait, if that passes soon. Raises otherwise."""
+        if problem.code == NOT_READY:
+            return self._patiently(NoDaemon(problem.detail))
+        failure = problem.error(retry_after)
+        if problem.code not in NO_ROOM:
+            raise failure
+        return max(self._patiently(failure), retry_after or 0.0)
 
     def _patiently(self, failure: HoldfastError) -> float:
         if time.monotonic() > self._until or self._peer.is_given_up:

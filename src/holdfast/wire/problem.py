@@ -12,10 +12,15 @@ _BY_CODE: dict[str, type[HoldfastError]] = {
     for kind in vars(errors).values()
     if isinstance(kind, type) and issubclass(kind, HoldfastError) and not issubclass(kind, JobError)
 }
+# The daemon has no room for one more caller or one more request; that passes.
+NO_ROOM = frozenset({"ERR_TOO_MANY_CONNECTIONS", "ERR_TOO_MUCH_AT_ONCE"})
 # Nothing was stored when these came, so that the same call may be made again.
-_REPEATABLE = frozenset(
-    {errors.QueueFull.code, errors.StoreFull.code, errors.StoreBusy.code, errors.StoreUnavailable.code}
-)
+_REPEATABLE = NO_ROOM | {
+    errors.QueueFull.code,
+    errors.StoreFull.code,
+    errors.StoreBusy.code,
+    errors.StoreUnavailable.code,
+}
 _BY_CODE["ERR_TOO_LARGE"] = errors.InvalidInput  # only the API can tell, and no repeat would help
 
 
