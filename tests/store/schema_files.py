@@ -25,6 +25,7 @@ COLUMN = re.compile(r"^ALTER TABLE (\w+) ADD COLUMN (.*);$", re.DOTALL | re.MULT
 COLUMN_GONE = re.compile(r"^ALTER TABLE (\w+) DROP COLUMN (\w+);$")
 INDEX = re.compile(r"CREATE (?:UNIQUE )?INDEX")
 DROPPED = re.compile(r"DROP INDEX (\w+);")
+TRIGGER_GONE = re.compile(r"DROP TRIGGER (\w+)(?: ON \w+)?;")
 GONE = re.compile(r"DROP TABLE (\w+);")
 RENAMED = re.compile(r"ALTER TABLE (\w+) RENAME TO (\w+);")
 ALTERED = re.compile(r"ALTER TABLE (\w+)")
@@ -65,6 +66,10 @@ class Table(Struct):
         """Leave out an index that a later migration removed or made anew."""
         self.belongings = [part for part in self.belongings if f"INDEX {name} " not in part]
 
+    def drop_trigger(self, name: str) -> None:
+        """Leave out a trigger that a later migration removed or made anew; the function that it calls stays."""
+        self.belongings = [part for part in self.belongings if f"CREATE TRIGGER {name}\n" not in f"{part}\n"]
+
     def aligned(self) -> str:
         """The table with its types below each other."""
         lines = self.text.splitlines()
@@ -96,6 +101,9 @@ def merged(dialect: Dialect) -> str:
         elif dropped := DROPPED.match(body):
             for table in tables.values():
                 table.drop_index(dropped[1])
+        elif trigger := TRIGGER_GONE.match(body):
+            for table in tables.values():
+                table.drop_trigger(trigger[1])
         elif gone := GONE.match(body):
             del tables[gone[1]]
         elif renamed := RENAMED.match(body):

@@ -315,12 +315,18 @@ BEGIN
   RAISE EXCEPTION 'a closed run never changes' USING ERRCODE = 'integrity_constraint_violation';
 END $$;
 
+-- A closed run is history. Its artifacts may grow at their end, and the place of its log may be told late.
 CREATE TRIGGER job_runs_closed_is_final
 BEFORE UPDATE ON job_runs FOR EACH ROW
 WHEN (OLD.status IS NOT NULL AND (
-  NEW.status IS DISTINCT FROM OLD.status OR NEW.id <> OLD.id OR NEW.job_id <> OLD.job_id
-  OR NEW.attempt <> OLD.attempt OR NEW.params_snapshot <> OLD.params_snapshot
-  OR NEW.started_at <> OLD.started_at OR NEW.session_id IS DISTINCT FROM OLD.session_id))
+  to_jsonb(NEW) - 'artifacts' - 'log_path' <> to_jsonb(OLD) - 'artifacts' - 'log_path'
+  OR (OLD.log_path IS NOT NULL AND NEW.log_path IS DISTINCT FROM OLD.log_path)
+  OR (NEW.artifacts IS DISTINCT FROM OLD.artifacts AND (
+    CASE
+      WHEN coalesce(OLD.artifacts, '[]') = '[]' THEN NEW.artifacts LIKE '[%]'
+      ELSE NEW.artifacts LIKE '%]'
+        AND left(NEW.artifacts, length(OLD.artifacts)) = left(OLD.artifacts, -1) || ','
+    END) IS NOT TRUE)))
 EXECUTE FUNCTION job_runs_closed_is_final();
 
 -- Counts per queue and state, kept by the database so that nobody has to scan.
