@@ -82,6 +82,29 @@ def test_a_group_is_waited_for_and_made_anew(sh: Shell, tmp_path: Path) -> None:
     assert sh.ok("group", "retry", "anew").out == "nothing to retry\n"
 
 
+def test_the_rest_of_a_group_comes_back_behind_the_member_that_failed(sh: Shell, tmp_path: Path) -> None:
+    sh.ok("group", "create", "rest", "--sequential")
+    path = tmp_path / "first"
+    failed = sh.number("enqueue", "second_time", f'{{"path": "{path}"}}', "--group", "rest", "--retries", 0)
+    sh.number("enqueue", "double", '{"x": 1}', "--group", "rest")
+    assert sh("group", "wait", "rest").code == 1
+    again = sh.number("retry", failed)
+    assert sh.ok("group", "retry", "rest", "--rest").out == "1 made anew\n"
+    assert sh.ok("group", "wait", "rest", "--json").json["status"] == "COMPLETED"
+    assert any(line.split() == ["retry", "of", "job", str(failed)] for line in sh.ok("show", again).lines)
+
+
+def test_both_jobs_of_a_retry_name_each_other(sh: Shell) -> None:
+    old = sh.number("enqueue", "double", '{"x": 1}')
+    sh.ok("wait", old)
+    new = sh.number("retry", old)
+    sh.ok("wait", new)
+    assert any(line.split() == ["retried", "as", "job", str(new), "(DONE)"] for line in sh.ok("show", old).lines)
+    assert any(line.split() == ["retry", "of", "job", str(old)] for line in sh.ok("show", new).lines)
+    assert f"it was retried as job {new} (DONE)" in sh.ok("why", old).out
+    assert f"it is a retry of job {old}" in sh.ok("why", new).out
+
+
 def test_a_group_nobody_knows_is_told(sh: Shell) -> None:
     said = sh("group", "show", "nobody")
     assert (said.code, said.err.startswith("holdfast: there is no group 'nobody'")) == (1, True)

@@ -13,20 +13,25 @@ from tests.model.news import group_status
 from tests.model.records import Job
 
 
-def retry_group(model: Model, name: str, now: int) -> list[tuple[str, S]]:
+def retry_group(model: Model, name: str, now: int, rest: bool = False) -> list[tuple[str, S]]:
     if name not in model.groups:
         raise NotFound(name)
     in_order = model.groups[name].mode is GroupMode.SEQUENTIAL
-    if in_order and group_status(model, name) is GroupStatus.OPEN:
+    if in_order and not rest and group_status(model, name) is GroupStatus.OPEN:
         raise Conflict(name)
     continued = {job.retry_of for job in model.jobs.values()}
     members = [job for job in model.jobs.values() if job.ask.group_id == name and job.id not in continued]
     places: dict[tuple[str, str, int], int] = {}
     made: list[Job] = []
     for member in sorted(members, key=lambda job: _root(model, job).number):
+        if rest and not _was_stopped(model, member):
+            continue
         if member.state in TERMINAL - {S.DONE, S.SUPERSEDED} and _is_newest(model, member):
+            if not made and group_status(model, name) is not GroupStatus.OPEN:
+                model.groups[name].reopened = True
             job = _anew(model, member, now)
-            job.behind = made[-1].id if made and in_order else None
+            if in_order:
+                model.line_up(job)
             line = job.line
             job.position = places[line] = places[line] + GAP if line in places else model.end_of(line)
             model.add(job)
@@ -34,6 +39,12 @@ def retry_group(model: Model, name: str, now: int) -> list[tuple[str, S]]:
             model.close_letter(member.id, job.id)
             made.append(job)
     return [(job.id, job.state) for job in made]
+
+
+def _was_stopped(model: Model, job: Job) -> bool:
+    """Whether the end of another member cancelled it."""
+    blamed = model.jobs.get(job.blamed or "")
+    return job.state is S.CANCELLED and blamed is not None and blamed.ask.group_id == job.ask.group_id
 
 
 def _root(model: Model, job: Job) -> Job:
@@ -56,7 +67,6 @@ def _anew(model: Model, old: Job, now: int) -> Job:
         delay_ms=None,
         deadline=None,
         idempotency_key=None,
-        schedule_id=None,
         fire_time=None,
     )
     job = Job(ask, ask.id, now, generation=old.generation, retry_of=old.id, seq=old.seq, unheard=old.unheard)

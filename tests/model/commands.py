@@ -6,12 +6,12 @@ from collections.abc import Collection, Iterable
 
 import msgspec
 
-from holdfast.core.errors import NotFound
-from holdfast.core.group import GroupMode, OnFailure
+from holdfast.core.errors import Conflict, NotFound
+from holdfast.core.group import GroupMode, GroupStatus, Needs, OnFailure
 from holdfast.core.job import TERMINAL, WAITING
 from holdfast.core.job import StateName as S
 from holdfast.core.recovery import CRASH_CODE
-from holdfast.core.requests import ClaimRequest, JobFilter, Report
+from holdfast.core.requests import ClaimRequest, Dependency, JobFilter, Report
 from holdfast.core.retry import Failure, FailureKind
 from holdfast.core.settle import Broke, Outcome, Yielded
 from holdfast.store.scripts.bulk import BulkAction
@@ -181,6 +181,11 @@ def cancel_group(model: Model, name: str, now: int, limit: int) -> tuple[int, in
 
 def retry(model: Model, job_id: str, new_id: str, now: int, priority: int | None = None) -> Answer:
     job = model.last(job_id)
+    if job.ask.group_id is not None:
+        if job.state not in TERMINAL:
+            raise Conflict(job_id)
+        if news.group_status(model, job.ask.group_id) is not GroupStatus.OPEN:
+            model.groups[job.ask.group_id].reopened = True
     snapshots = [run.payload for run in model.runs.values() if run.job == job.id]
     ask = msgspec.structs.replace(
         job.ask,
@@ -188,24 +193,29 @@ def retry(model: Model, job_id: str, new_id: str, now: int, priority: int | None
         payload=(snapshots or [job.ask.payload])[-1],
         priority=job.ask.priority if priority is None else priority,
         generation=None,
-        stop_older=False,
         due=None,
         delay_ms=None,
         deadline=None,
-        group_id=None,
-        after=(),
+        after=tuple(Dependency(parent, Needs.ENDED) for parent in _ended_parents(model, job)),
         idempotency_key=None,
-        wait_for_idle=False,
-        require_charging=False,
         wait_for_event=None,
         event_attributes={},
-        template_id=None,
-        schedule_id=None,
         fire_time=None,
     )
-    answer = model.enqueue([ask], now, guarded=False)[0]
+    answer = model.enqueue([ask], now, guarded=False, again=job)[0]
     model.close_letter(job.id, answer[0])
     return answer
+
+
+def _ended_parents(model: Model, job: Job) -> list[str]:
+    """The last links of those that it came after, as far as they are known and have ended."""
+    chain, parents = [job], list[str]()
+    while chain[-1].retry_of in model.jobs:
+        chain.append(model.jobs[chain[-1].retry_of or ""])
+    for link in chain:
+        known = [model.last(parent) for parent in link.parents if parent in model.jobs]
+        parents += [parent.id for parent in known if parent.state in TERMINAL]
+    return list(dict.fromkeys(parents))
 
 
 def bulk(

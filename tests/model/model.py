@@ -108,8 +108,10 @@ class Model:
 
     # Enqueue: an earlier request may stand for this one; otherwise subject, dependencies and group decide its fate.
 
-    def enqueue(self, asked: Iterable[NewJob], now: int, *, guarded: bool = True) -> list[Answer]:
-        """`guarded`: a full queue refuses them, or makes room."""
+    def enqueue(
+        self, asked: Iterable[NewJob], now: int, *, guarded: bool = True, again: Job | None = None
+    ) -> list[Answer]:
+        """`guarded`: a full queue refuses them, or makes room. `again`: the job that they are another try of."""
         places: dict[tuple[str, str, int], int] = {}
         self.stillborn = []
         met: dict[str, door.Met] = {}
@@ -119,7 +121,7 @@ class Model:
             line = (ask.queue, ask.tenant, ask.priority)
             places.setdefault(line, self.end_of(line) - GAP)
             met.setdefault(ask.queue, door.Met(door.length(self, ask.queue), self.numbers))
-            answers.append(self._enqueue(ask, places, now))
+            answers.append(self._enqueue(ask, places, now, again))
         if guarded:
             door.let_in(self, met, [answer[0] for answer in answers if not answer[3]], now)
         for late in self.stillborn:
@@ -128,7 +130,7 @@ class Model:
         news.tell_groups(self, self.stillborn, now)
         return answers
 
-    def _enqueue(self, ask: NewJob, places: dict[tuple[str, str, int], int], now: int) -> Answer:
+    def _enqueue(self, ask: NewJob, places: dict[tuple[str, str, int], int], now: int, again: Job | None) -> Answer:
         firsts = [job for job in self.jobs.values() if job.retry_of is None and job.ask.task == ask.task]
         for old in firsts:
             if ask.idempotency_key is not None and ask.idempotency_key == old.ask.idempotency_key:
@@ -146,7 +148,12 @@ class Model:
             else:
                 job.state = S.SUPERSEDED
         self._depend(job)
-        self._join(job)
+        if again is None:
+            self._join(job)
+        elif again.ask.group_id is not None:
+            job.retry_of, job.seq = again.id, again.seq
+            if again.seq is not None:
+                self.line_up(job)
         self._listen(job)
         job.position = places[job.line] = places[job.line] + GAP
         self.add(job)
@@ -181,7 +188,7 @@ class Model:
                 both = (wish.needs, job.waits.get(parent.id))
                 job.waits[parent.id] = Needs.DONE if Needs.DONE in both else Needs.ENDED
             elif wish.needs is Needs.DONE and parent.state is not S.DONE and job.state is S.SCHEDULED:
-                job.state, job.why = S.CANCELLED, "predecessor"
+                job.state, job.why, job.blamed = S.CANCELLED, "predecessor", parent.id
 
     def _listen(self, job: Job) -> None:
         job.unheard = job.ask.wait_for_event is not None
@@ -199,17 +206,22 @@ class Model:
             return
         members = [old for old in self.jobs.values() if old.ask.group_id == job.ask.group_id]
         job.seq = max((old.seq or 0 for old in members), default=0) + 1
+        self.line_up(job)
         if job.seq > 1:
             before = self.last(next(old.id for old in members if old.seq == (job.seq or 0) - 1))
             if before.state in TERMINAL and not self._may_follow(job, before) and job.state is S.SCHEDULED:
-                job.state, job.why = S.CANCELLED, "predecessor"
+                job.state, job.why, job.blamed = S.CANCELLED, "predecessor", before.id
+
+    def line_up(self, job: Job) -> None:
+        """Its turn comes after that of all members of its group that go on."""
+        job.turn = 1 + max((old.turn for old in self.jobs.values() if old.ask.group_id == job.ask.group_id), default=0)
         job.behind = self._live_before(job)
 
     def _live_before(self, job: Job) -> str | None:
         """The nearest member before it that has not ended."""
         live = [old for old in self.find(S.RUNNING, *WAITING) if old.ask.group_id == job.ask.group_id]
-        before = [old for old in live if (old.seq or 0) < (job.seq or 0)]
-        return max(before, key=lambda old: old.seq or 0).id if before else None
+        before = [old for old in live if old.turn < job.turn]
+        return max(before, key=lambda old: old.turn).id if before else None
 
     def _may_follow(self, job: Job, before: Job) -> bool:
         """`skip` leaves out one only: one that was left out counts as done."""
@@ -234,6 +246,7 @@ class Model:
             if good and other.state is S.SCHEDULED:
                 self.start_if_free(other, now)
             elif other.state is S.SCHEDULED:
+                other.blamed = job.id
                 self.end(other, S.CANCELLED, "predecessor", now)
 
     def start_if_free(self, job: Job, now: int) -> None:

@@ -149,6 +149,7 @@ def tell_groups(model: Model, jobs: Iterable[Job], now: int) -> None:
                 "jobs": str(len(states)),
                 "done": str(states.count(S.DONE)),
             }
+            about |= {"again": "true"} if model.groups[name].reopened else {}
             publish(model, f"group.{about['status'].lower()}", about, now)
 
 

@@ -47,6 +47,7 @@ class Job:
     generation: int | None = None
     retry_of: str | None = None
     seq: int | None = None
+    turn: int = 0  # in which order the members of a sequential group come: as they joined, or were retried
     waits: dict[str, Needs] = field(default_factory=dict)
     parents: dict[str, Needs] = field(default_factory=dict)  # what it was to come after, ended or not
     behind: str | None = None
@@ -64,6 +65,7 @@ class Job:
     session: str | None = None
     stop: str | None = None
     why: str = ""
+    blamed: str | None = None  # whose end it was cancelled for
 
     @property
     def policy(self) -> RetryPolicy:
@@ -177,6 +179,7 @@ class Group:
     mode: GroupMode
     on_failure: OnFailure
     created: int
+    reopened: bool = False  # members were retried after it had ended
 
 
 @dataclass

@@ -8,21 +8,20 @@ from typing import Any
 import pytest
 
 from holdfast.core.errors import NotFound
-from holdfast.core.group import GroupMode
-from holdfast.core.job import StateName
+from holdfast.core.job import Queued, StateName
 from holdfast.core.retry import RetryMode, RetryPolicy
 from holdfast.core.settle import Yielded
+from holdfast.core.tokens import Tokens
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.cancel import cancel_job
 from holdfast.store.scripts.reorder import edit_payload
-from holdfast.store.scripts.retry import retry_job
+from holdfast.store.scripts.retry import retries_of, retry_job
 from tests.store.acts import (
     DONE,
     FAILED,
     NOW,
     claim_one,
     end,
-    group,
     job,
     last,
     put_and_end,
@@ -31,6 +30,7 @@ from tests.store.acts import (
     state,
     write,
 )
+from tests.store.schedule_acts import put as put_schedule
 
 
 def again(engine: Engine, job_id: str = "a", priority: int | None = None) -> str:
@@ -66,12 +66,57 @@ def test_the_new_job_is_asked_for_as_the_old_one_was(engine: Engine) -> None:
     assert options == {name: getattr(new, name) for name in options}
 
 
+def test_it_keeps_what_the_job_was_asked_for_but_not_when(engine: Engine) -> None:
+    kept: dict[str, Any] = {
+        "stop_older": True,
+        "wait_for_idle": True,
+        "require_charging": True,
+        "template_id": "t-clean",
+        "schedule_id": "s-nightly",
+        "parent_job_id": "parent",
+        "tokens": Tokens(1, 0, 2),
+    }
+    gone: dict[str, Any] = {
+        "fire_time": NOW,
+        "deadline": NOW + 5,
+        "idempotency_key": "k",
+        "wait_for_event": "door.opened",
+    }
+    put_schedule(engine)
+    put_one(engine, "parent")
+    put_one(engine, "a", subject="s", due=NOW + 3, event_attributes={"door": "1"}, **kept, **gone)
+    write(engine, cancel_job, "a", NOW)
+    new = job(engine, again(engine))
+    assert kept == {name: getattr(new, name) for name in kept}
+    assert [name for name in gone if getattr(new, name) is not None] == []
+    assert isinstance(new.state, Queued)
+
+
+def test_a_retry_of_a_retry_keeps_it_too(engine: Engine) -> None:
+    put_and_end(engine, "a", FAILED, subject="s", stop_older=True)
+    first = again(engine)
+    write(engine, cancel_job, first, NOW)
+    assert job(engine, again(engine, first)).stop_older
+
+
+def test_the_next_link_of_a_chain_keeps_that_it_stops_older_ones(engine: Engine) -> None:
+    put_and_end(engine, "a", FAILED, subject="s", stop_older=True, policy=RetryPolicy(retries=1, mode=RetryMode.CHAIN))
+    assert last(engine, "a").stop_older
+
+
 def test_it_is_a_job_of_its_own_and_no_link_of_the_old(engine: Engine) -> None:
-    group(engine, "g", GroupMode.SEQUENTIAL)
-    put_and_end(engine, "a", FAILED, group_id="g", idempotency_key="k", deadline=NOW + 5)
+    put_and_end(engine, "a", FAILED)
     new = row(engine, again(engine))
-    assert (new.retry_of, new.group_id, new.idempotency_key, new.deadline) == (None, None, None, None)
+    assert new.retry_of is None
     assert json.loads(new.trigger or "") == {"kind": "retry", "job_id": "a"}
+
+
+def test_both_jobs_name_each_other(engine: Engine) -> None:
+    put_and_end(engine, "a", FAILED)
+    made = [again(engine), again(engine)]
+    assert [job(engine, new).retried_from for new in made] == ["a", "a"]
+    assert [one.id for one in engine.query(retries_of, "a")] == made
+    assert engine.query(retries_of, made[0]) == []
 
 
 def test_the_payload_is_that_of_the_last_run(engine: Engine) -> None:

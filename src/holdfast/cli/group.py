@@ -137,23 +137,34 @@ def cancel(group: GroupArgument, yes: YesOption = False, home: HomeOption = None
         print(f"{done.cancelled} cancelled, {done.requested} asked to stop")
 
 
-def retry(group: GroupArgument, yes: YesOption = False, home: HomeOption = None, json: JsonOption = False) -> None:
+def retry(
+    group: GroupArgument,
+    rest: Annotated[
+        bool, Option("--rest", help="Only those that were cancelled because one before them failed.")
+    ] = False,
+    yes: YesOption = False,
+    home: HomeOption = None,
+    json: JsonOption = False,
+) -> None:
     """Make every job of a group anew that has ended without being done.
 
     They stay in the group, in their order, and take the places of the old ones. A sequential group must have ended.
+    With --rest those come back that were cancelled for another one's failure, behind the jobs that still go on.
 
     \b
     Examples:
       holdfast group retry release
+      holdfast retry 42 && holdfast group retry release --rest
     """
     from holdfast.cli.asking import confirm
     from holdfast.store.scripts.group_jobs import STAYS
 
     hf = client(home)
     handle = find_group(hf, group)
-    again = sum(state in TERMINAL and state not in STAYS for state in handle.view().members.values())
-    confirm("Retry", again, yes=yes)
-    made = handle.retry()
+    if not rest:
+        again = sum(state in TERMINAL and state not in STAYS for state in handle.view().members.values())
+        confirm("Retry", again, yes=yes)
+    made = handle.retry(rest=rest)
     if json:
         show_json([job.id for job in made])
     else:

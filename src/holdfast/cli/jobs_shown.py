@@ -14,6 +14,7 @@ from holdfast.core.requests import COMMAND
 
 if TYPE_CHECKING:
     from holdfast.client.remote import Client
+    from holdfast.store.scripts.retry import Retried
 
 _UUID = re.compile(r"'?([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})'?")
 
@@ -130,3 +131,8 @@ def filters(
         "tenant": tenant,
     }
     return {name: value for name, value in given.items() if value is not None}
+
+
+def retried_as(retries: list[Retried]) -> str:
+    """The jobs that retries by hand have made of it."""
+    return ", ".join(f"job {again.number} ({again.state})" for again in retries)

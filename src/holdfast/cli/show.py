@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.cli.jobs_shown import detail, numbered, progress, triggered, what
+from holdfast.cli.jobs_shown import detail, numbered, progress, retried_as, triggered, what
 from holdfast.cli.options import HomeOption, JobArgument, JsonOption, client
 from holdfast.cli.output import DIM, YELLOW, Coloured, clean, paint, show_fields, show_json, show_table, state_text
 from holdfast.cli.times import length, local, when
@@ -14,6 +14,7 @@ from holdfast.store.scripts.conditions import Condition, ConditionKind
 
 if TYPE_CHECKING:
     from holdfast.client.remote import Client
+    from holdfast.store.scripts.retry import Retried
 
 
 def show(job: JobArgument, home: HomeOption = None, json: JsonOption = False) -> None:
@@ -30,11 +31,11 @@ def show(job: JobArgument, home: HomeOption = None, json: JsonOption = False) ->
     handle = hf.job(job)
     found, runs = handle.job, handle.runs
     if json:
-        show_json({"job": found, "runs": runs, "conditions": handle.conditions()})
+        show_json({"job": found, "runs": runs, "conditions": handle.conditions(), "retries": handle.retries()})
         return
     if job.isdigit() and int(job) != found.number:
         print(f"job {job} was continued by a retry:")
-    show_fields(_fields(hf, found, runs))
+    show_fields(_fields(hf, found, runs, handle.retries()))
     waited = handle.conditions()
     if waited:
         print()
@@ -53,7 +54,7 @@ def show(job: JobArgument, home: HomeOption = None, json: JsonOption = False) ->
                 print(paint(clean(line), DIM))
 
 
-def _fields(hf: Client, job: Job, runs: list[Run]) -> list[tuple[str, str | None]]:
+def _fields(hf: Client, job: Job, runs: list[Run], retries: list[Retried]) -> list[tuple[str, str | None]]:
     from holdfast.observe.redact import redacted_json, redacted_text
 
     state = state_text(job.state.name)
@@ -80,7 +81,8 @@ def _fields(hf: Client, job: Job, runs: list[Run]) -> list[tuple[str, str | None
         ("timeout", length(job.timeout_ms)),
         ("ttl", length(job.ttl_ms)),
         ("deadline", when(job.deadline)),
-        ("retry of", job.retry_of and f"job {numbered(job.retry_of, hf)}"),
+        ("retry of", (old := job.retried_from or job.retry_of) and f"job {numbered(old, hf)}"),
+        ("retried as", retried_as(retries)),
         ("child of", job.parent_job_id and f"job {numbered(job.parent_job_id, hf)}"),
         ("trigger", triggered(job.trigger, hf)),
         ("artifacts", _artifacts(runs)),

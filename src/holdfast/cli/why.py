@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from holdfast.cli.jobs_shown import detail, numbered, progress, what
+from holdfast.cli.jobs_shown import detail, numbered, progress, retried_as, what
 from holdfast.cli.options import HomeOption, JobArgument, JsonOption, client
 from holdfast.cli.output import DIM, clean, mark, paint, show_json, state_text
 from holdfast.cli.times import ago, when
@@ -44,6 +44,11 @@ def why(job: JobArgument, home: HomeOption = None, json: JsonOption = False) -> 
             _tell_gates(hf, found, said)
         case _:
             _tell_end(hf, found, handle.runs)
+    old, again = found.retried_from or found.retry_of, retried_as(handle.retries())
+    if old:
+        print(f"it is a retry of job {numbered(old, hf)}")
+    if again:
+        print(f"it was retried as {again}")
 
 
 def _since(job: Job) -> str:

@@ -148,19 +148,20 @@ class GroupHandle:
             if step.cancelled + step.requested + step.ended < AT_ONCE:
                 return done
 
-    def retry(self) -> list[JobHandle[Any]]:
+    def retry(self, *, rest: bool = False) -> list[JobHandle[Any]]:
         """Make every member anew that has ended without being done; those that are done stay. The new jobs, in order.
 
         They take the places of the old ones, in the same order and by the same rules. Raises Conflict for a sequential
-        group that still goes on.
+        group that still goes on. With `rest`, only members that were cancelled because one before them failed are made
+        anew, behind those that still go on.
         """
-        answers = self._access.write(group_jobs.retry_group, self.id, self._access.now())
+        answers = self._access.write(group_jobs.retry_group, self.id, self._access.now(), rest)
         self._access.enqueued()
         return self._anew(answers, self.jobs)
 
-    async def aretry(self) -> list[JobHandle[Any]]:
+    async def aretry(self, *, rest: bool = False) -> list[JobHandle[Any]]:
         """The awaitable twin of `retry`."""
-        answers = await self._access.awrite(group_jobs.retry_group, self.id, self._access.now())
+        answers = await self._access.awrite(group_jobs.retry_group, self.id, self._access.now(), rest)
         await self._access.aenqueued()
         return self._anew(answers, await self.ajobs())
 

@@ -19,6 +19,7 @@ from holdfast.core.run import Run
 from holdfast.store.scripts import cancel, conditions, look, reorder, retry, why
 from holdfast.store.scripts.cancel import Cancelling
 from holdfast.store.scripts.conditions import Condition
+from holdfast.store.scripts.retry import Retried
 from holdfast.store.scripts.why import Why
 
 if TYPE_CHECKING:
@@ -127,6 +128,14 @@ class JobHandle(Outputs, Generic[R]):
     async def aconditions(self) -> list[Condition]:
         """The awaitable twin of `conditions`."""
         return await self._access.aread(conditions.conditions_of, self.id, self._access.now())
+
+    def retries(self) -> list[Retried]:
+        """The jobs that retries by hand have made of this one, oldest first."""
+        return self._access.read(retry.retries_of, self.id)
+
+    async def aretries(self) -> list[Retried]:
+        """The awaitable twin of `retries`."""
+        return await self._access.aread(retry.retries_of, self.id)
 
     def wait(self, timeout: Duration | None = None) -> StateName:
         """Wait until the job has ended, and say how. Raises StillRunning after `timeout` seconds."""

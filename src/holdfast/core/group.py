@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from enum import StrEnum
 
-from holdfast.core.job import TERMINAL, StateName
+from holdfast.core.job import TERMINAL, JobId, StateName
 
 LEFT_OUT_CODE = "ERR_LEFT_OUT"
+
+_PREDECESSOR, _ENDED_AS = "predecessor ", " ended as "
 
 
 class GroupMode(StrEnum):
@@ -53,6 +55,19 @@ class Turn(StrEnum):
     START = "start"
     CANCEL = "cancel"
     CANCEL_ALL = "cancel all"
+
+
+def why_cancelled(predecessor: JobId, state: StateName) -> str:
+    """The reason of a job that is cancelled because the one it waited for did not end well."""
+    return f"{_PREDECESSOR}{predecessor}{_ENDED_AS}{state}"
+
+
+def failed_predecessor(reason: str | None) -> JobId | None:
+    """The job that the reason of a cancelled one names, if it is that of `why_cancelled`."""
+    if reason is None or not reason.startswith(_PREDECESSOR):
+        return None
+    job_id, found, _ = reason.removeprefix(_PREDECESSOR).partition(_ENDED_AS)
+    return job_id if found else None
 
 
 def next_turn(on_failure: OnFailure, predecessor: StateName) -> Turn:

@@ -220,3 +220,5 @@ class Job(Struct, frozen=True, kw_only=True):
     schedule_id: str | None = None
     fire_time: Millis | None = None
     tokens: Tokens = NO_TOKENS
+    stop_older: bool = False
+    retried_from: JobId | None = None

@@ -82,6 +82,8 @@ class JobRow(Struct, frozen=True, gc=False):
     cpu: int
     gpu: int
     io: int
+    stop_older: int
+    retried_from: str | None
 
     def to_job(self) -> Job:
         """The job that this row describes."""
@@ -122,6 +124,8 @@ class JobRow(Struct, frozen=True, gc=False):
             schedule_id=self.schedule_id,
             fire_time=self.fire_time,
             tokens=self.tokens,
+            stop_older=bool(self.stop_older),
+            retried_from=self.retried_from,
         )
 
     @property

@@ -70,11 +70,13 @@ CREATE TABLE job_templates (
 CREATE UNIQUE INDEX idx_job_templates_name ON job_templates (name) WHERE archived_at IS NULL;
 
 CREATE TABLE job_groups (
-  id         TEXT COLLATE "C" PRIMARY KEY,
-  name       TEXT COLLATE "C",
-  mode       TEXT COLLATE "C" NOT NULL DEFAULT 'parallel' CHECK (mode IN ('parallel', 'sequential')),
-  on_failure TEXT COLLATE "C" NOT NULL DEFAULT 'stop' CHECK (on_failure IN ('stop', 'continue', 'skip')),
-  created_at BIGINT NOT NULL
+  id          TEXT COLLATE "C" PRIMARY KEY,
+  name        TEXT COLLATE "C",
+  mode        TEXT COLLATE "C" NOT NULL DEFAULT 'parallel' CHECK (mode IN ('parallel', 'sequential')),
+  on_failure  TEXT COLLATE "C" NOT NULL DEFAULT 'stop' CHECK (on_failure IN ('stop', 'continue', 'skip')),
+  created_at  BIGINT NOT NULL,
+  -- Since when the group goes on again after it had ended, the last time that happened.
+  reopened_at BIGINT
 );
 
 CREATE INDEX idx_groups_name ON job_groups (name, id) WHERE name IS NOT NULL;
@@ -157,6 +159,10 @@ CREATE TABLE jobs (
   -- no job of a lane that is closed.
   lane                BIGINT GENERATED ALWAYS AS (wait_for_idle + 2 * require_charging
     + CASE WHEN cpu > 0 THEN 4 ELSE 0 END + CASE WHEN gpu > 0 THEN 8 ELSE 0 END + CASE WHEN io > 0 THEN 16 ELSE 0 END) STORED,
+  -- Whether a newer generation asks the running one to stop.
+  stop_older          BIGINT NOT NULL DEFAULT 0 CHECK (stop_older IN (0, 1)),
+  -- The job that a person had run once more; this one is the other try.
+  retried_from        TEXT COLLATE "C",
   CHECK ((subject_key IS NULL) = (generation IS NULL)),
   CHECK ((finished_at IS NOT NULL) = (state NOT IN ('SCHEDULED', 'QUEUED', 'RUNNING'))),
   CHECK ((run_id IS NOT NULL) = (state = 'RUNNING')),
@@ -195,7 +201,6 @@ CREATE UNIQUE INDEX idx_jobs_idempotency ON jobs (job_type, idempotency_key)
 CREATE INDEX idx_jobs_schedule ON jobs (schedule_id, number) WHERE schedule_id IS NOT NULL;
 CREATE INDEX idx_jobs_open_of_schedule ON jobs (schedule_id, number)
   WHERE schedule_id IS NOT NULL AND finished_at IS NULL;
-CREATE INDEX idx_jobs_group_live ON jobs (group_id) WHERE group_id IS NOT NULL AND finished_at IS NULL;
 CREATE INDEX idx_jobs_pop ON jobs (queue, lane, tenant, priority DESC, position, created_at, id)
   WHERE state = 'QUEUED';
 CREATE INDEX idx_jobs_commands ON jobs (queue, lane, tenant, priority DESC, position, created_at, id)
@@ -203,6 +208,8 @@ CREATE INDEX idx_jobs_commands ON jobs (queue, lane, tenant, priority DESC, posi
 CREATE INDEX idx_jobs_gated ON jobs (queue, lane) WHERE state = 'QUEUED' AND lane > 0;
 CREATE INDEX idx_jobs_holding_tokens ON jobs (session_id, started_at, cpu, gpu, io) WHERE state = 'RUNNING' AND lane > 3;
 CREATE INDEX idx_jobs_passed ON jobs (tokens_since, number) WHERE state = 'QUEUED' AND tokens_since IS NOT NULL;
+CREATE INDEX idx_jobs_retried_from ON jobs (retried_from) WHERE retried_from IS NOT NULL;
+CREATE INDEX idx_jobs_group_live ON jobs (group_id, number) WHERE group_id IS NOT NULL AND finished_at IS NULL;
 
 CREATE FUNCTION jobs_ended_is_final() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

@@ -63,6 +63,7 @@ CALLS: tuple[Call, ...] = (
     Call("jobs", "GET", "/v1/jobs/{job_id}/last", look.find_last),
     Call("jobs", "GET", "/v1/jobs/{job_id}/runs", look.runs_of),
     Call("jobs", "GET", "/v1/jobs/{job_id}/why", why.why),
+    Call("jobs", "GET", "/v1/jobs/{job_id}/retries", retry.retries_of),
     Call("jobs", "GET", "/v1/jobs/{job_id}/predecessors", predecessors.predecessors),
     Call("jobs", "GET", "/v1/jobs/{job_id}/conditions", conditions.conditions_of),
     Call("jobs", "GET", "/v1/jobs/{job_id}/log", output.read_log),

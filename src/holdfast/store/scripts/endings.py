@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from holdfast.core.group import LEFT_OUT_CODE, Needs, OnFailure, Turn, dependency_turn, next_turn
+from holdfast.core.group import LEFT_OUT_CODE, Needs, OnFailure, Turn, dependency_turn, next_turn, why_cancelled
 from holdfast.core.job import JobId, Millis, StateName
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.group_events import tell_groups
@@ -105,7 +105,7 @@ def _take_turn(tx: Tx, dependent: Dependent, predecessor: Ended, now: Millis) ->
             satisfy(tx, dependent.job_id, dependent.key, now)
         return []
     left_out = in_group and turn is Turn.CANCEL
-    reason = f"predecessor {predecessor.job_id} ended as {predecessor.state}"
+    reason = why_cancelled(predecessor.job_id, predecessor.state)
     code = LEFT_OUT_CODE if left_out else None
     if not end_unstarted(tx, dependent.job_id, StateName.CANCELLED, reason, code, now):
         return []

@@ -8,10 +8,11 @@ from typing import Any
 from msgspec import structs
 
 from holdfast.core.group import GroupMode
-from holdfast.core.job import TERMINAL, WAITING, Millis, StateName
+from holdfast.core.job import TERMINAL, WAITING, JobId, Millis, StateName
 from holdfast.core.requests import Enqueued, NewJob
 from holdfast.core.timing import first_state
 from holdfast.store.engine import Tx
+from holdfast.store.rows import JobRow
 from holdfast.store.scripts.door import Door
 from holdfast.store.scripts.endings import GROUP_RULE, announce_ended, group_key
 from holdfast.store.scripts.group_events import tell_groups
@@ -36,15 +37,24 @@ def take_in(tx: Tx, jobs: Sequence[NewJob], now: Millis, repeated: bool = False)
     return _all_in(Batch(tx, now, None), jobs, tx if repeated else None)
 
 
+def take_again(tx: Tx, job: NewJob, old: JobRow, now: Millis) -> Enqueued:
+    """As `take_in`, for another try of an old job; in a group it continues the old one."""
+    batch = Batch(tx, now, None)
+    answer = batch.add(job, old)
+    batch.close()
+    return answer
+
+
 def _all_in(batch: Batch, jobs: Sequence[NewJob], among: Tx | None) -> list[Enqueued]:
-    answers = [(None if among is None else _stored(among, job)) or batch.add(job) for job in jobs]
+    answers = [(None if among is None else find_stored(among, job.id)) or batch.add(job) for job in jobs]
     batch.close()
     return answers
 
 
-def _stored(tx: Tx, job: NewJob) -> Enqueued | None:
-    found = tx.one(sql.last_link, Link, id=job.id)
-    return None if found is None else Enqueued(job.id, StateName(found.state), found.generation)
+def find_stored(tx: Tx, job_id: JobId) -> Enqueued | None:
+    """The answer for a job that an earlier call has stored, if one has."""
+    found = tx.one(sql.last_link, Link, id=job_id)
+    return None if found is None else Enqueued(job_id, StateName(found.state), found.generation)
 
 
 class Batch:
@@ -62,9 +72,9 @@ class Batch:
         self._ended: list[str] = []
         self._late: list[str] = []
 
-    def add(self, job: NewJob) -> Enqueued:
-        """Take a job in; an earlier request that stands for it is the answer instead."""
-        quick = self._quick_placing(job)
+    def add(self, job: NewJob, old: JobRow | None = None) -> Enqueued:
+        """Take a job in; an earlier request that stands for it is the answer instead. `old`: it is retried by hand."""
+        quick = self._quick_placing(job) if old is None else None
         if quick is not None:
             answer = self._store(job, quick)
             if quick.group_seq is not None:
@@ -74,12 +84,12 @@ class Batch:
         self._lines.meet(job)  # Before anything is pushed aside for it, so that the door knows who waited then.
         if self._door is not None:
             self._door.only_plain = False
-        placing = find_place(self._tx, job, self._now)
+        placing = find_place(self._tx, job, self._now, old)
         if isinstance(placing, Enqueued):
             return placing
         answer = self.place(job, placing)
-        if job.subject is not None:
-            self._tails.clear()  # It may have ended some of them.
+        if job.subject is not None or old is not None:
+            self._tails.clear()  # It may have ended some of them, or stand behind them.
         elif job.group_id is not None and placing.group_seq is not None:
             self._remember_tail(job, placing, answer.state)
         if placing.ends_as is not None:
@@ -204,6 +214,8 @@ class Batch:
             "cpu": job.tokens.cpu,
             "gpu": job.tokens.gpu,
             "io": job.tokens.io,
+            "stop_older": int(job.stop_older),
+            "retried_from": placing.retried_from,
         }
 
 

@@ -32,4 +32,6 @@ def _tell(tx: Tx, group_id: str, now: Millis) -> None:
     }
     if view.group.name is not None:
         attributes["name"] = view.group.name
+    if view.group.reopened_at is not None:
+        attributes["again"] = "true"
     publish(tx, f"group.{view.status.lower()}", attributes, now)

@@ -8,7 +8,7 @@ from msgspec import Struct, structs
 
 from holdfast.core.errors import Conflict, InvalidInput
 from holdfast.core.event import EVENT, shape_of
-from holdfast.core.group import GroupMode, Needs, OnFailure
+from holdfast.core.group import GroupMode, Needs, OnFailure, failed_predecessor
 from holdfast.core.job import TERMINAL, JobId, Millis, StateName
 from holdfast.core.requests import Enqueued, NewJob
 from holdfast.store.engine import Tx
@@ -16,7 +16,7 @@ from holdfast.store.rows import JobRow
 from holdfast.store.scripts.endings import GROUP_RULE, after_key, group_key
 from holdfast.store.scripts.enqueue import Batch, enqueue
 from holdfast.store.scripts.events import register_pattern
-from holdfast.store.scripts.groups import Group, MemberRow, create_group, look_up_group
+from holdfast.store.scripts.groups import Group, MemberRow, create_group, last_in_sequence, look_up_group, reopen_group
 from holdfast.store.scripts.letters import ClosedAs, close_letter
 from holdfast.store.scripts.look import last_link
 from holdfast.store.scripts.placing import Condition, Placing
@@ -67,32 +67,39 @@ def enqueue_group(
     return answers
 
 
-def retry_group(tx: Tx, group_id: str, now: Millis) -> list[Enqueued]:
+def retry_group(tx: Tx, group_id: str, now: Millis, rest: bool = False) -> list[Enqueued]:
     """Make every member anew, in the same group and order, that has ended without being done.
 
     Each new job continues the old one, so that the group and whoever holds the old one mean the new one. Those that are
     done or superseded stay as they are. A sequential group must have ended first. At most 10 000 at once: of a bigger
     parallel group, another call makes the next ones.
+
+    `rest`: only those that were cancelled because a member before them failed, behind those that still go on.
     """
     group = look_up_group(tx, group_id)
     is_sequential = group.mode == GroupMode.SEQUENTIAL
-    if is_sequential and tx.value(sql.group_is_live, group_id=group.id):
-        raise Conflict(f"group {group.name or group.id} still goes on, in order; wait until it has ended, or cancel it")
+    if is_sequential and not rest and tx.value(sql.group_is_live, group_id=group.id):
+        raise Conflict(
+            f"group {group.name or group.id} still goes on, in order; wait until it has ended, cancel it, or have only "
+            "those run again that were cancelled when another failed: holdfast group retry --rest"
+        )
     batch, answers = Batch(tx, now, None), list[Enqueued]()
-    before: JobId | None = None
+    before = last_in_sequence(tx, group.id) if is_sequential else None
     for member in _members(tx, group.id):
-        state = StateName(member.state)
-        if state in STAYS or state not in TERMINAL or not _is_newest(tx, member):
+        if not _runs_again(tx, member, rest):
             continue
         if len(answers) == MOST_MEMBERS:
             if is_sequential:
                 raise InvalidInput(f"more than {MOST_MEMBERS} jobs of the group would be made anew; retry them by hand")
             break
+        if not answers:
+            reopen_group(tx, group.id, now)
         placing = Placing(
             generation=member.generation,
             group_seq=member.group_seq,
             conditions=_conditions(tx, member, before, now),
             retry_of=member.id,
+            retried_from=member.id,
         )
         again = _again(tx, member)
         answers.append(batch.place(again, placing))
@@ -111,6 +118,20 @@ def _members(tx: Tx, group_id: str) -> Iterator[MemberRow]:
         above = page[-1].root
 
 
+def _runs_again(tx: Tx, member: JobRow, rest: bool) -> bool:
+    state = StateName(member.state)
+    if state in STAYS or state not in TERMINAL or (rest and not _was_stopped(tx, member)):
+        return False
+    return _is_newest(tx, member)
+
+
+def _was_stopped(tx: Tx, member: JobRow) -> bool:
+    """Whether it was cancelled because of another member of its group."""
+    failed = failed_predecessor(member.reason) if member.state == StateName.CANCELLED else None
+    other = None if failed is None else tx.one(sql.job_by_id, JobRow, id=failed)
+    return other is not None and other.group_id == member.group_id
+
+
 def _is_newest(tx: Tx, member: JobRow) -> bool:
     """Something newer stands for a member whose subject has gone on."""
     if member.subject_key is None:
@@ -120,17 +141,7 @@ def _is_newest(tx: Tx, member: JobRow) -> bool:
 
 
 def _again(tx: Tx, job: JobRow) -> NewJob:
-    return made_anew(
-        tx,
-        job,
-        id=tx.new_id(),
-        group_id=job.group_id,
-        parent_job_id=job.parent_job_id,
-        wait_for_idle=bool(job.wait_for_idle),
-        require_charging=bool(job.require_charging),
-        wait_for_event=job.wait_for_event,
-        template_id=job.template_id,
-    )
+    return made_anew(tx, job, id=tx.new_id(), wait_for_event=job.wait_for_event)
 
 
 def _conditions(tx: Tx, member: JobRow, before: JobId | None, now: Millis) -> list[Condition]:

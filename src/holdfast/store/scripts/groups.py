@@ -18,13 +18,14 @@ LAST = "\U0010ffff"  # behind every id
 
 
 class Group(Struct, frozen=True):
-    """A row of `job_groups`."""
+    """A row of `job_groups`. `reopened_at`: when members of it were last retried after all had ended."""
 
     id: str
     name: str | None
     mode: str
     on_failure: str
     created_at: Millis
+    reopened_at: Millis | None = None
 
 
 class GroupView(Struct, frozen=True):
@@ -96,6 +97,17 @@ def look_up_group(tx: Tx, group_id: str) -> Group:
     if named is None:
         raise NotFound(f"there is no group {group_id!r}; create it first")
     return named
+
+
+def reopen_group(tx: Tx, group_id: str, now: Millis) -> None:
+    """Members are about to run once more: note it if the group had ended, so that its next end is told as another."""
+    tx.run(sql.reopen_group, group_id=group_id, now=now)
+
+
+def last_in_sequence(tx: Tx, group_id: str) -> JobId | None:
+    """The member of a sequential group whose turn comes last; None if all have ended."""
+    found: JobId | None = tx.value(sql.last_in_sequence, group_id=group_id)
+    return found
 
 
 def head_of_group(tx: Tx, group_id: str) -> GroupHead:

@@ -6,14 +6,24 @@ from msgspec import Struct
 
 from holdfast.core.errors import NotFound
 from holdfast.core.event import EVENT, attribute_key, attribute_value, shape_of
-from holdfast.core.group import LEFT_OUT_CODE, GroupMode, Needs, OnFailure, Turn, dependency_turn, next_turn
+from holdfast.core.group import (
+    LEFT_OUT_CODE,
+    GroupMode,
+    Needs,
+    OnFailure,
+    Turn,
+    dependency_turn,
+    next_turn,
+    why_cancelled,
+)
 from holdfast.core.job import TERMINAL, Millis, StateName
 from holdfast.core.requests import Enqueued, NewJob
 from holdfast.core.subject import Newest, Same, Stale, arrive
 from holdfast.store.engine import Tx
-from holdfast.store.scripts.endings import GROUP_RULE, after_key, announce_ended, awaited_turn, group_key
+from holdfast.store.rows import JobRow
+from holdfast.store.scripts.endings import GROUP_RULE, after_key, announce_ended, group_key
 from holdfast.store.scripts.events import register_pattern
-from holdfast.store.scripts.groups import find_group
+from holdfast.store.scripts.groups import find_group, last_in_sequence, reopen_group
 from holdfast.store.scripts.look import Link, find_row, last_link
 from holdfast.store.scripts.waking import wake_ready
 from holdfast.store.statements import sql
@@ -37,6 +47,7 @@ class Placing(Struct):
     reason: str | None = None
     error_code: str | None = None
     retry_of: str | None = None
+    retried_from: str | None = None
 
     def end(self, state: StateName, reason: str, error_code: str | None = None) -> None:
         """The job ends the moment it is stored; the first reason stands."""
@@ -56,18 +67,24 @@ class Member(Struct, frozen=True):
     group_seq: int
 
 
-def find_place(tx: Tx, job: NewJob, now: Millis) -> Placing | Enqueued:
-    """Where the job belongs, with what it supersedes pushed aside; an earlier request that stands for it instead."""
+def find_place(tx: Tx, job: NewJob, now: Millis, old: JobRow | None = None) -> Placing | Enqueued:
+    """Where the job belongs, with what it supersedes pushed aside; an earlier request that stands for it instead.
+
+    `old` is the job that a person has run once more by this one.
+    """
     existing = _by_key(tx, job)
     if existing is not None:
         return existing
-    placing = Placing()
+    placing = Placing() if old is None else Placing(retried_from=old.id)
     if job.subject is not None:
         existing = _place_subject(tx, job, placing, now)
         if existing is not None:
             return existing
     _place_dependencies(tx, job, placing, now)
-    _place_in_group(tx, job, placing, now)
+    if old is None:
+        _place_in_group(tx, job, placing, now)
+    elif old.group_id is not None:
+        _place_again_in_group(tx, old, placing, now)
     _place_event(tx, job, placing)
     return placing
 
@@ -120,7 +137,7 @@ def _place_dependencies(tx: Tx, job: NewJob, placing: Placing, now: Millis) -> N
             raise NotFound(f"there is no job {dependency.job_id!r} to wait for; nothing was enqueued")
         state = StateName(parent.state)
         if state in TERMINAL and dependency_turn(dependency.needs, state) is not Turn.START:
-            placing.end(StateName.CANCELLED, f"predecessor {parent.id} ended as {state}")
+            placing.end(StateName.CANCELLED, why_cancelled(parent.id, state))
         satisfied_at = now if state in TERMINAL else None
         key = after_key(parent.id)
         if all(condition.key != key for condition in placing.conditions):
@@ -157,7 +174,17 @@ def _place_in_group(tx: Tx, job: NewJob, placing: Placing, now: Millis) -> None:
     turn = next_turn(OnFailure(group.on_failure), state) if state in TERMINAL else Turn.START
     if turn is not Turn.START:
         code = LEFT_OUT_CODE if turn is Turn.CANCEL else None
-        placing.end(StateName.CANCELLED, f"predecessor {link.id} ended as {state}", code)
-    awaited = awaited_turn(tx, link.id) if state in TERMINAL else group_key(link.id)
-    satisfied_at = now if awaited is None else None
-    placing.conditions.append(Condition(awaited or group_key(link.id), GROUP_RULE, satisfied_at))
+        placing.end(StateName.CANCELLED, why_cancelled(link.id, state), code)
+    last = last_in_sequence(tx, group.id)
+    satisfied_at = now if last is None else None
+    placing.conditions.append(Condition(group_key(last or link.id), GROUP_RULE, satisfied_at))
+
+
+def _place_again_in_group(tx: Tx, old: JobRow, placing: Placing, now: Millis) -> None:
+    """A member once more: it takes the place of the old one, and its turn comes behind those that still go on."""
+    assert old.group_id is not None
+    reopen_group(tx, old.group_id, now)
+    placing.retry_of, placing.group_seq = old.id, old.group_seq
+    last = last_in_sequence(tx, old.group_id) if old.group_seq is not None else None
+    if last is not None:
+        placing.conditions.append(Condition(group_key(last), GROUP_RULE, None))

@@ -1,1 +1,1 @@
-SELECT id, name, mode, on_failure, created_at FROM job_groups WHERE id = :id
+SELECT id, name, mode, on_failure, created_at, reopened_at FROM job_groups WHERE id = :id

@@ -1,3 +1,3 @@
 -- Newest first: ids are made in order of time.
-SELECT id, name, mode, on_failure, created_at FROM job_groups
+SELECT id, name, mode, on_failure, created_at, reopened_at FROM job_groups
 WHERE id < :below ORDER BY id DESC LIMIT :limit
