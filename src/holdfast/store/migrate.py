@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import cache
@@ -13,7 +14,7 @@ from typing import Any
 import apsw
 from msgspec import Struct
 
-from holdfast.core.errors import SchemaMismatch, StoreError
+from holdfast.core.errors import SchemaMismatch, StoreError, StoreFull
 from holdfast.private_files import make_private
 from holdfast.store.locks import is_locked
 from holdfast.store.statements import Dialect
@@ -83,10 +84,7 @@ CREATE TABLE IF NOT EXISTS schema_version (
 
 def sqlite(connection: apsw.Connection, path: str, now: int, target: int | None = None) -> None:
     """Migrate a SQLite file. The caller holds the turnstile."""
-    known = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'schema_version'").fetchone()
-    applied: list[Applied] = []
-    if known:
-        applied = [Applied(*row) for row in connection.execute("SELECT version, name, sha256 FROM schema_version")]
+    applied = applied_to(connection)
     todo = pending(Dialect.SQLITE, applied, target)
     if not todo:
         return
@@ -105,6 +103,13 @@ def sqlite(connection: apsw.Connection, path: str, now: int, target: int | None 
         raise
 
 
+def applied_to(connection: apsw.Connection) -> list[Applied]:
+    """What a SQLite file has of our schema; nothing if it has none yet."""
+    if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'schema_version'").fetchone():
+        return []
+    return [Applied(*row) for row in connection.execute("SELECT version, name, sha256 FROM schema_version")]
+
+
 def _apply(connection: apsw.Connection, path: str, migration: Migration, now: int) -> None:
     try:
         connection.execute(migration.text)
@@ -117,9 +122,18 @@ def _apply(connection: apsw.Connection, path: str, migration: Migration, now: in
 
 
 def copy_aside(connection: apsw.Connection, path: str, version: int) -> str:
-    """A copy of the database as it was before the migration."""
+    """A copy of the database as it was before the migration; refused, with nothing tried, if there is no room."""
     copy = f"{path}.before-migration-from-{version:03d}"
-    # What another try left has to go; a link too, which would lead the copy elsewhere.
+    # What another try left makes room when it goes.
+    earlier = os.lstat(copy).st_size if os.path.lexists(copy) else 0
+    pages = connection.pragma("page_count") - connection.pragma("freelist_count")
+    needed, free = pages * connection.pragma("page_size"), shutil.disk_usage(os.path.dirname(path)).free + earlier
+    if free < needed:
+        raise StoreFull(
+            f"{path} needs a migration, and first a copy of {needed} bytes beside it, but its disk has {free} bytes "
+            f"free; nothing was changed. Free {needed - free} bytes and start again"
+        )
+    # A link has to go too: it would lead the copy elsewhere.
     with suppress(FileNotFoundError):
         os.unlink(copy)
     make_private(copy)

@@ -17,7 +17,7 @@ from msgspec import Struct
 from holdfast.core.errors import Conflict, StoreCorrupt, StoreUnavailable
 from holdfast.private_files import make_private
 from holdfast.store.locks import is_locked
-from holdfast.store.migrate import Applied, migrations, pending
+from holdfast.store.migrate import applied_to, migrations, pending
 from holdfast.store.sqlite.connection import connect
 from holdfast.store.sqlite.faults import DATABASE_ERRORS, translate
 from holdfast.store.sqlite.turnstile import Turnstile
@@ -94,11 +94,9 @@ def versions(path: str) -> Versions:
     """Which schema a file has. Refuses one that is newer than this program, or no database of ours."""
     newest = migrations(Dialect.SQLITE)[-1].version
     with _errors(path), closing(_reader(path)) as connection:
-        if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'schema_version'").fetchone():
-            if connection.execute("SELECT 1 FROM sqlite_master").fetchone():
-                raise StoreCorrupt(f"{path} is a database of another program")
-            return Versions(0, newest)
-        applied = [Applied(*row) for row in connection.execute("SELECT version, name, sha256 FROM schema_version")]
+        applied = applied_to(connection)
+        if not applied and connection.execute("SELECT 1 FROM sqlite_master").fetchone():
+            raise StoreCorrupt(f"{path} is a database of another program")
     pending(Dialect.SQLITE, applied)
     return Versions(max((row.version for row in applied), default=0), newest)
 
