@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,15 +19,19 @@ from holdfast.store import migrate
 from holdfast.store.engine import AwaitableCalls, Changes, Ids, Listener, announce, new_uuid
 from holdfast.store.forks import forget_after_fork, occupancy
 from holdfast.store.sqlite.connection import SqliteTx, connect, identity, let_go
-from holdfast.store.sqlite.faults import DATABASE_ERRORS, translate
+from holdfast.store.sqlite.faults import DATABASE_ERRORS, lacks_room, translate
 from holdfast.store.sqlite.turnstile import Turnstile
 from holdfast.store.sqlite.writer import Letter, Writer
 from holdfast.store.statements import Dialect
+from holdfast.store.trouble import Kind
 
 T = TypeVar("T")
 
 READ_LIMIT_S = 5.0
 PROGRESS_STEPS = 50_000
+# This one keeps the index of the write-ahead log in memory, and other processes out while it does.
+WITHOUT_INDEX_FILE = "unix-excl"
+ALL_TOGETHER = nullcontext()
 
 
 class SqliteEngine(AwaitableCalls):
@@ -145,6 +149,9 @@ class SqliteEngine(AwaitableCalls):
         self._writer = None
         self._turnstile = None
         self._idle_readers = []
+        # While the index has no file, nobody may open another connection beside one that has it in memory.
+        self._has_index_file = True
+        self._without_index = threading.Lock()
 
     def _opened(self) -> Writer:
         writer = self._writer
@@ -173,7 +180,14 @@ class SqliteEngine(AwaitableCalls):
             ) from error
         try:
             with turnstile, occupancy:
-                self._prepare()
+                try:
+                    self._prepare()
+                    self._has_index_file = True
+                except apsw.Error as error:
+                    if not lacks_room(error) or not self._is_readable():
+                        raise
+                    self._has_index_file = False
+                    self.troubles.begin(Kind.FULL, str(translate(error, self.path)), self._now())
                 writer = Writer(
                     self.path,
                     self._connect_writer,
@@ -184,6 +198,7 @@ class SqliteEngine(AwaitableCalls):
                     lambda: bool(self._listeners),
                     self.troubles,
                     self._now,
+                    is_hopeless=not self._has_index_file,
                 )
         except apsw.Error as error:
             turnstile.close()
@@ -210,6 +225,17 @@ class SqliteEngine(AwaitableCalls):
         finally:
             connection.close(True)
 
+    def _is_readable(self) -> bool:
+        """Whether the file has the newest schema, and can be read on a disk that is full."""
+        if self._vfs is not None or not os.path.exists(self.path):
+            return False
+        connection = connect(self.path, writable=False, durability=self._durability, vfs=WITHOUT_INDEX_FILE)
+        try:
+            applied = migrate.applied_to(connection)
+            return bool(applied) and not migrate.pending(Dialect.SQLITE, applied, self._migrate_to)
+        finally:
+            connection.close(True)
+
     def _connect(self) -> apsw.Connection:
         return connect(self.path, writable=True, durability=self._durability, vfs=self._vfs)
 
@@ -221,7 +247,18 @@ class SqliteEngine(AwaitableCalls):
             if self._file is not None:
                 self._take_over()
             self._file = found
-        return self._connect()
+        if self._has_index_file:
+            return self._connect()
+        with self._without_index:
+            connection = self._connect()
+            try:
+                # It makes the file of the index, if there is room for that now, and keeps it.
+                connection.execute("SELECT 1 FROM sqlite_master").fetchall()
+            except BaseException:
+                connection.close(True)
+                raise
+            self._has_index_file = True
+            return connection
 
     def _take_over(self) -> None:
         """Another file has the name now. It may still be on its way there: nothing is written into half of one."""
@@ -250,11 +287,12 @@ class SqliteEngine(AwaitableCalls):
     @contextmanager
     def _reader(self, *, limited: bool = True) -> Iterator[apsw.Connection]:
         idle = self._idle_readers
-        with occupancy:
+        with occupancy, ALL_TOGETHER if self._has_index_file else self._without_index:
+            vfs = self._vfs if self._has_index_file else WITHOUT_INDEX_FILE
             try:
                 connection = idle.pop()
             except IndexError:
-                connection = connect(self.path, writable=False, durability=self._durability, vfs=self._vfs)
+                connection = connect(self.path, writable=False, durability=self._durability, vfs=vfs)
             until = time.monotonic() + READ_LIMIT_S
             connection.set_progress_handler((lambda: time.monotonic() > until) if limited else None, PROGRESS_STEPS)
             try:
@@ -265,8 +303,8 @@ class SqliteEngine(AwaitableCalls):
                 with suppress(apsw.Error):
                     connection.close(True)
                 raise
-            if idle is self._idle_readers:
+            if idle is self._idle_readers and vfs is self._vfs:
                 idle.append(connection)
             else:
-                # The engine was closed meanwhile.
+                # The engine was closed meanwhile, or other processes are kept out by it.
                 connection.close(True)

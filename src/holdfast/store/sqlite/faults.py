@@ -21,12 +21,17 @@ DatabaseError: TypeAlias = apsw.Error | UnicodeDecodeError
 DATABASE_ERRORS = (apsw.Error, UnicodeDecodeError)
 
 
+def lacks_room(error: BaseException) -> bool:
+    """Whether the disk is full. The index of the write-ahead log has a file too, which every reader needs."""
+    return isinstance(error, apsw.FullError) or getattr(error, "extendedresult", 0) == apsw.SQLITE_IOERR_SHMSIZE
+
+
 def translate(error: DatabaseError, path: str) -> HoldfastError:
     """The error of ours that says what happened and what to do."""
     match error:
         case UnicodeDecodeError():
             return StoreCorrupt(f"{path} is damaged: it holds text that is none ({error}); restore it from a backup")
-        case apsw.FullError():
+        case apsw.Error() if lacks_room(error):
             return StoreFull(f"the disk that holds {path} is full; nothing was written. Free some space and try again")
         case apsw.BusyError() | apsw.LockedError():
             return StoreBusy(f"another program keeps {path} locked; nothing was written. Close it or try again")
@@ -51,7 +56,7 @@ def translate(error: DatabaseError, path: str) -> HoldfastError:
 def kind_of(error: BaseException) -> Kind | None:
     """What is wrong with the store, if that is why something failed, and not what was asked of it."""
     match error:
-        case apsw.FullError():
+        case apsw.Error() if lacks_room(error):
             return Kind.FULL
         case apsw.BusyError() | apsw.LockedError() | StoreBusy():
             return Kind.BUSY

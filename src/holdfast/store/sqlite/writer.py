@@ -58,6 +58,8 @@ class Writer:
         is_heard: Callable[[], bool],
         troubles: Troubles,
         now: Callable[[], int],
+        *,
+        is_hopeless: bool = False,
     ) -> None:
         self._path = path
         self._turnstile = turnstile
@@ -71,7 +73,7 @@ class Writer:
         self._door = threading.Lock()
         self._is_closed = False
         self._has_work = True
-        self._writing = WritingConnection(path, connect, turnstile)
+        self._writing = WritingConnection(path, connect, turnstile, is_hopeless=is_hopeless)
         forget_after_fork(self)
         self._thread = threading.Thread(target=self._work, name="holdfast-writer", daemon=True)
         self._thread.start()

@@ -29,9 +29,12 @@ class WritingConnection:
 
     A second one, the anchor, does nothing: as long as it is open, giving up the other leaves the write-ahead log and
     its index where they are. A disk that is full has no room to make them anew, and without them nobody can read.
+    `is_hopeless`: it is known that nothing can be written now, so that none is opened yet.
     """
 
-    def __init__(self, path: str, connect: Callable[[], apsw.Connection], turnstile: Turnstile) -> None:
+    def __init__(
+        self, path: str, connect: Callable[[], apsw.Connection], turnstile: Turnstile, *, is_hopeless: bool = False
+    ) -> None:
         self._path = path
         self._connect = connect
         self._turnstile = turnstile
@@ -43,8 +46,11 @@ class WritingConnection:
         self._file: tuple[int, int] | None = None
         self.connection: apsw.Connection | None = None
         self.anchor: apsw.Connection | None = None
+        self._data_version: int | None = None
+        if is_hopeless:
+            return
         try:
-            self._data_version: int | None = self.opened().pragma("data_version")
+            self._data_version = self.opened().pragma("data_version")
         except BaseException:
             self.close()
             raise
