@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from holdfast.core.errors import StoreFull
 from tests.api.caller import Caller, new_id, on_socket
 from tests.api.running import PATIENCE_S, RunningApi
 
@@ -66,3 +67,16 @@ def asking(api: RunningApi, path: str, body: Any = None) -> Iterator[Callable[[]
         until(lambda: api.long_calls.open > before or answer.done(), "the long call")
         yield lambda: answer.result(PATIENCE_S).json
     caller.close()
+
+
+def looks_write_nothing(api: RunningApi, caller: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Searches and dry runs are read transactions, although they are sent by POST."""
+
+    async def refuse(*args: Any, **kw: Any) -> None:
+        raise StoreFull("nothing can be written")
+
+    job_id, cancel = caller.enqueue(), {"action": "cancel", "wanted": {}}
+    monkeypatch.setattr(api.engine, "write", refuse)
+    assert [job["id"] for job in caller.post("/v1/jobs/search", {"wanted": {}}).json["jobs"]] == [job_id]
+    assert caller.post("/v1/jobs/bulk", cancel | {"dry_run": True}).json["jobs"] == 1
+    assert caller.post("/v1/jobs/bulk", cancel).code == "ERR_STORE_FULL"

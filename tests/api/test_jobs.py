@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from tests.api.acts import looks_write_nothing
 from tests.api.caller import Caller, new_id, new_job
+from tests.api.running import RunningApi
 
 
 def payload_of(caller: Caller, job_id: str) -> Any:
@@ -146,3 +148,7 @@ def test_a_queue_or_tag_with_a_slash_can_be_named(caller: Caller) -> None:
     assert caller.post("/v1/queues/a%2Fb/pause", {"reason": "spring cleaning"}).status == 200
     assert [queue["name"] for queue in caller.get("/v1/queues").json] == ["a/b"]
     assert caller.post("/v1/tags/x%2Fy%20z/cancel", {"limit": 10}).json["cancelled"] == 1
+
+
+def test_searches_and_dry_runs_write_nothing(api: RunningApi, caller: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+    looks_write_nothing(api, caller, monkeypatch)

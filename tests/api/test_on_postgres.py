@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.runtime.clock import SystemClock
 from holdfast.store.postgres.engine import PostgresEngine
-from tests.api.acts import ask, asking, open_worker, work_once
+from tests.api.acts import ask, asking, looks_write_nothing, open_worker, work_once
 from tests.api.caller import Caller, new_id, new_job
 from tests.api.running import RunningApi, running_api
 
@@ -60,3 +60,7 @@ def test_everything_can_be_looked_at(caller: Caller) -> None:
         assert caller.get(path).status == 200
     assert [job["tag"] for job in caller.get("/v1/jobs?queue=mail&state=QUEUED&tag=x").json["jobs"]] == ["x"]
     assert [template["name"] for template in caller.get("/v1/templates").json] == ["nightly"]
+
+
+def test_searches_and_dry_runs_write_nothing(api: RunningApi, caller: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+    looks_write_nothing(api, caller, monkeypatch)

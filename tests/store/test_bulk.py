@@ -35,7 +35,9 @@ LATER = NOW + 10_000_000
 def test_a_dry_run_counts_and_changes_nothing(engine: Engine) -> None:
     put(engine, *(new_job(name) for name in "abc"))
     before = dump(engine)
-    assert write(engine, bulk, BulkAction.CANCEL, JobFilter(), NOW, dry_run=True) == BulkResult(3, False, True)
+    # A transaction that cannot write, so that it works on a full disk too.
+    assert engine.query(bulk, BulkAction.CANCEL, JobFilter(), NOW, dry_run=True) == BulkResult(3, False, True)
+    assert engine.query(bulk, BulkAction.RETRY, JobFilter(), NOW, dry_run=True) == BulkResult(0, False, True)
     assert dump(engine) == before
 
 

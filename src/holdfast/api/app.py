@@ -152,11 +152,11 @@ def _endpoint(call: Call, backend: Backend, readers: ThreadPoolExecutor) -> Endp
         args, named = call.arguments(wanted, backend.clock.now())
         if call.is_procedure:
             result: Any = await asyncio.to_thread(call.script, engine, *args, **named)
-        elif call.writes:
-            result = await engine.write(call.script, *args, **named)
-        else:
+        elif call.only_reads(wanted):
             loop = asyncio.get_running_loop()
             result = await loop.run_in_executor(readers, lambda: engine.query(call.script, *args, **named))
+        else:
+            result = await engine.write(call.script, *args, **named)
         return answer(result, call.status)
 
     return endpoint

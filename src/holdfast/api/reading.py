@@ -35,7 +35,7 @@ async def read_request(call: Call, incoming: Incoming, engine: Engine, max_body:
     else:
         values = _converted(call, call.path_part, incoming.params)
         values |= _converted(call, call.query_part, _query(call, incoming))
-        if call.writes:
+        if call.has_body:
             values |= msgspec.structs.asdict(_from_body(call, await incoming.body(max_body)))
         wanted = call.request(**values)
         for name in call.job_refs:

@@ -97,14 +97,18 @@ class Operations(Groups, Events, Maintaining, Overview, Queues, Tenants, TokenCa
     ) -> BulkResult:
         """`cancel`, `retry` or `priority` for every job that fits; `dry_run` only counts them."""
         wanted, options = make_filter(filters), _bulk_options(limit, dry_run, priority)
-        return self._access.write(bulk.bulk, _action(action), wanted, self._access.now(), **options)
+        access = self._access
+        run = access.read if options["dry_run"] else access.write
+        return run(bulk.bulk, _action(action), wanted, access.now(), **options)
 
     async def abulk(
         self, action: str, *, dry_run: bool = False, limit: int = 1_000, priority: int | None = None, **filters: Any
     ) -> BulkResult:
         """The awaitable twin of `bulk`."""
         wanted, options = make_filter(filters), _bulk_options(limit, dry_run, priority)
-        return await self._access.awrite(bulk.bulk, _action(action), wanted, self._access.now(), **options)
+        access = self._access
+        run = access.aread if options["dry_run"] else access.awrite
+        return await run(bulk.bulk, _action(action), wanted, access.now(), **options)
 
     def sessions(self) -> list[SessionRow]:
         """Every process that claims jobs now: the daemon, its workers, embedded programs."""

@@ -20,7 +20,10 @@ _IN_PATH = re.compile(r"\{(\w+)(?::path)?\}")
 
 
 class Call:
-    """One route. `tag` groups it in the reference; `in_query` names arguments that stand there beside a body."""
+    """One route. `tag` groups it in the reference; `in_query` names arguments that stand there beside a body.
+
+    `reads` marks a call that changes nothing although its arguments stand in a body; every GET reads.
+    """
 
     def __init__(
         self,
@@ -30,6 +33,7 @@ class Call:
         script: Callable[..., Any],
         *,
         status: int = 200,
+        reads: bool = False,
         in_query: tuple[str, ...] = (),
         media: str = JSON,
     ) -> None:
@@ -39,6 +43,8 @@ class Call:
         self.script = script
         self.status = status
         self.media = media
+        self.has_body = method != "GET"
+        self.reads = reads or not self.has_body
         self.in_path = tuple(_IN_PATH.findall(path))
         self._in_query = in_query
 
@@ -68,10 +74,12 @@ class Call:
         """Whether a repeat of the call has to say that it is one."""
         return any(parameter.name == "repeated" for parameter in self.parameters)
 
-    @property
-    def writes(self) -> bool:
-        """GET reads on a snapshot; everything else is one durable transaction."""
-        return self.method != "GET"
+    def only_reads(self, request: msgspec.Struct) -> bool:
+        """Whether a request is answered from a snapshot: the call reads, or this is a dry run of it.
+
+        Everything else is one durable transaction.
+        """
+        return self.reads or getattr(request, "dry_run", False)
 
     @cached_property
     def parameters(self) -> list[inspect.Parameter]:
@@ -97,17 +105,17 @@ class Call:
     @cached_property
     def query_part(self) -> type[msgspec.Struct]:
         """What stands in the query."""
-        return self._shape("Query", list(self._in_query) if self.writes else self._outside_the_path())
+        return self._shape("Query", list(self._in_query) if self.has_body else self._outside_the_path())
 
     @cached_property
     def body_part(self) -> type[msgspec.Struct]:
         """What stands in the body."""
-        return self._shape("Body", self._outside_the_path() if self.writes else [])
+        return self._shape("Body", self._outside_the_path() if self.has_body else [])
 
     @cached_property
     def is_all_body(self) -> bool:
         """Whether the body is the whole request."""
-        return self.writes and not self.in_path and not self._in_query
+        return self.has_body and not self.in_path and not self._in_query
 
     @cached_property
     def body_decoder(self) -> msgspec.json.Decoder[Any]:

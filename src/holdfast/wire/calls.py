@@ -57,7 +57,7 @@ PROTOCOL = 1
 CALLS: tuple[Call, ...] = (
     Call("jobs", "POST", "/v1/jobs", enqueue.enqueue, status=201),
     Call("jobs", "GET", "/v1/jobs", look.jobs_like),
-    Call("jobs", "POST", "/v1/jobs/search", look.list_jobs),
+    Call("jobs", "POST", "/v1/jobs/search", look.list_jobs, reads=True),
     Call("jobs", "POST", "/v1/jobs/bulk", bulk.bulk),
     Call("jobs", "GET", "/v1/jobs/{ref}", look.find_job),
     Call("jobs", "GET", "/v1/jobs/{job_id}/last", look.find_last),

@@ -266,7 +266,7 @@ def _errand(function: Callable[..., Any], args: tuple[Any, ...], kw: dict[str, A
     values = call.values(args, kw)
     path = call.path.format(**{name: quoted(values.pop(name)) for name in call.in_path})
     body = again = None
-    if call.method != "GET":
+    if call.has_body:
         body = msgspec.json.encode(values)
         if call.marks_repeats:
             again = msgspec.json.encode(values | {"repeated": True})
@@ -291,5 +291,5 @@ def _is_repeatable(call: Call, values: dict[str, Any]) -> bool:
         # What was made anew may have failed again meanwhile, and what was sent may have arrived.
         return False
     if call.name == "bulk":
-        return values.get("action") != "retry"
+        return values.get("action") != "retry" or bool(values.get("dry_run"))
     return call.name != "retry_job" or values.get("new_id") is not None
