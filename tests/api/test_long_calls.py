@@ -291,3 +291,13 @@ def test_five_hundred_long_calls_are_all_answered_and_short_ones_meanwhile(many_
         for one in callers:
             one.close()
         until(lambda: api.long_calls.open == 0, "their end")
+
+
+def test_a_daemon_that_is_not_ready_hands_out_nothing(api: RunningApi, caller: Caller) -> None:
+    caller.enqueue()
+    request = open_worker(caller, "default")
+    api.missing = "the daemon is starting"
+    for path in ("/v1/exchange", "/v1/exchange/wait?timeout_ms=0"):
+        assert caller.post(path, ask(request)).code == "ERR_NOT_READY"
+    api.missing = None
+    assert len(caller.post("/v1/exchange/wait?timeout_ms=0", ask(request)).json["claimed"]) == 1

@@ -13,7 +13,11 @@ from uuid import uuid4
 import pytest
 
 from holdfast import StateName
+from holdfast.core.errors import StoreFull
+from holdfast.core.requests import NewJob
 from holdfast.store.locks import is_locked
+from holdfast.store.scripts.doctor import examine
+from holdfast.store.scripts.enqueue import enqueue
 from holdfast.wire.places import Place, lock_of, take
 from tests.chaos.journal import entries
 from tests.chaos.processes import PATIENCE_S, ROOT, until
@@ -79,6 +83,49 @@ def test_a_full_disk_is_told_and_work_goes_on_when_there_is_room(small_house: Ho
     events = daemon.events()
     assert "worker_hung" not in events
     assert events.index("store_trouble") < events.index("store_recovered")
+
+
+def test_a_daemon_that_starts_on_a_full_disk_can_be_asked_and_works_when_there_is_room(small_house: House) -> None:
+    house = small_house
+    house.settings("[queues.slow]\nlimit = 3\n")
+    house.down(house.up())
+    with house.store() as engine:
+        engine.submit(enqueue, [NewJob(id="one", task="plain", payload='{"n":7}')], 1).result()
+    fill(house.home.folder / "filler")
+    daemon = house.begin(app="manners")
+    until(lambda: house.ask("GET", "/v1/counts")[0] == 200 or not daemon.is_running, "it answers")
+    status, said = house.ask("GET", "/readyz")
+    assert (status, said["code"]) == (503, "ERR_NOT_READY")
+    assert "is full; nothing can be written" in said["detail"]
+    client, shell = house.client(), Shell(house.home)
+    assert [job.id for job in client.jobs().jobs] == ["one"]
+    assert client.bulk("cancel", dry_run=True).jobs == 1
+    with pytest.raises(StoreFull):
+        client.bulk("cancel")
+    assert house.ask("POST", "/v1/jobs", {"jobs": [{"id": str(uuid4()), "task": "plain"}]})[0] == 507
+    assert "is full" in shell("status").out
+    assert "plain" in shell("ls").out
+    assert shell("top", "--once").code == 0
+    assert "✓ invariants" in shell("doctor").out
+    assert house.home.daemon_pid() == daemon.pid
+    assert daemon.is_running
+    (house.home.folder / "filler").unlink()
+    until(lambda: house.is_ready, "it has found room")
+    assert client.job("one").result(PATIENCE_S) == 7
+    assert client.queue("slow").concurrency == 3
+    house.down(daemon)
+    with house.store() as engine:
+        assert examine(engine) == []
+
+
+def test_a_daemon_that_never_finds_room_stops_when_it_is_asked_to(small_house: House) -> None:
+    small_house.down(small_house.up())
+    fill(small_house.home.folder / "filler")
+    shell = Shell(small_house.home)
+    started = shell("up", "--detach")
+    assert started.code == 0
+    assert "but it can only read: the disk that holds" in started.err
+    assert shell("down").code == 0
 
 
 def test_a_worker_takes_its_place_on_a_disk_without_room(small_house: House) -> None:

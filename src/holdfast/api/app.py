@@ -47,9 +47,10 @@ log = logging.getLogger("holdfast.api")
 
 
 class Backend(Struct, frozen=True):
-    """What the routes stand on. `missing` says why the daemon is not ready, or None.
+    """What the routes stand on. `missing` says why the daemon takes no calls, or None.
 
-    While it stops, its workers may still deliver what they have; `is_stopping` says so.
+    While it stops, its workers may still deliver what they have; `is_stopping` says so. `lacks_room`: it answers what
+    needs no writing, and says why it is not ready.
     """
 
     engine: Engine
@@ -58,11 +59,16 @@ class Backend(Struct, frozen=True):
     hello: Hello
     missing: Callable[[], str | None]
     is_stopping: Callable[[], bool] = lambda: False
+    lacks_room: Callable[[], str | None] = lambda: None
     long_calls: int = 1_000
     max_body: int = MAX_BODY
     observer: Observer = Nobody()
     status: Callable[[], DaemonStatus] | None = None
     targets: AddressPolicy = AddressPolicy()
+
+    def gives_no_jobs(self) -> str | None:
+        """Why no worker gets a job now, or None."""
+        return self.missing() or self.lacks_room()
 
 
 class Api:
@@ -112,7 +118,14 @@ def make_app(backend: Backend) -> Api:
     readers = ThreadPoolExecutor(READERS, "holdfast-read")
     patient = ThreadPoolExecutor(READERS, "holdfast-long")
     long_calls = LongCalls(
-        backend.engine, backend.clock, backend.hub, backend.long_calls, backend.observer, patient, backend.max_body
+        backend.engine,
+        backend.clock,
+        backend.hub,
+        backend.long_calls,
+        backend.observer,
+        patient,
+        backend.max_body,
+        backend.gives_no_jobs,
     )
     files = Files(backend.engine, backend.hub, long_calls, backend.hello.node, patient)
     router = Router()
@@ -201,11 +214,11 @@ def _exchange(call: Call, backend: Backend) -> Endpoint:
     engine, observer = backend.engine, backend.observer
 
     async def endpoint(incoming: Incoming) -> Answer:
-        missing = backend.missing()
-        if missing is not None and not backend.is_stopping():
-            return _not_ready(missing)
+        why_not = backend.gives_no_jobs()
+        if why_not is not None and not backend.is_stopping():
+            return _not_ready(why_not)
         wanted: Any = await read_request(call, incoming, engine, backend.max_body)
-        request = wanted.request if missing is None else msgspec.structs.replace(wanted.request, slots=0)
+        request = wanted.request if why_not is None else msgspec.structs.replace(wanted.request, slots=0)
         began = time.monotonic()
         said = await engine.write(exchange, wanted.reports, wanted.progress, request, wanted.holds, backend.clock.now())
         observer.exchanged(wanted.reports, said, time.monotonic() - began)
@@ -230,8 +243,8 @@ def _readyz(backend: Backend) -> Endpoint:
     async def readyz(incoming: Incoming) -> Answer:
         missing = backend.missing()
         trouble = backend.engine.troubles.current
-        if missing is None and trouble is not None:
-            missing = trouble.sentence
+        if missing is None:
+            missing = backend.lacks_room() if trouble is None else trouble.sentence
         if missing is not None:
             return _not_ready(missing)
         machines = await backend.engine.read(list_machines)

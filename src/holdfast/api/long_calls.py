@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import Executor
 from contextlib import asynccontextmanager, contextmanager
 from functools import partial
@@ -14,8 +14,8 @@ from holdfast.api.answers import Answer, Stream, answer
 from holdfast.api.hub import Hub, Subscription, Waiter
 from holdfast.api.incoming import Incoming
 from holdfast.api.observed import Observer
-from holdfast.api.reading import MAX_BODY, read_request
-from holdfast.api.refusals import Closing, Gone, TooManyLongCalls
+from holdfast.api.reading import read_request
+from holdfast.api.refusals import Closing, Gone, NotReady, TooManyLongCalls
 from holdfast.api.routing import Endpoint, Router
 from holdfast.core.job import TERMINAL, RunId
 from holdfast.runtime.clock import Clock
@@ -41,7 +41,8 @@ class LongCalls:
         most: int,
         observer: Observer,
         threads: Executor,
-        max_body: int = MAX_BODY,
+        max_body: int,
+        gives_no_jobs: Callable[[], str | None],
     ) -> None:
         self._engine = engine
         self._clock = clock
@@ -50,6 +51,7 @@ class LongCalls:
         self._observer = observer
         self._threads = threads
         self._max_body = max_body
+        self._gives_no_jobs = gives_no_jobs
         self.open = 0
         self.refused = 0
 
@@ -105,6 +107,9 @@ class LongCalls:
 
     async def _exchange(self, incoming: Incoming) -> Answer:
         """An exchange that waits until it has something to say. What it reports is written once, at its beginning."""
+        why_not = self._gives_no_jobs()
+        if why_not is not None:
+            raise NotReady(why_not)
         wanted: Any = await read_request(EXCHANGE_WAIT, incoming, self._engine, self._max_body)
         until = time.monotonic() + wanted.timeout_ms / 1000
         request = wanted.request

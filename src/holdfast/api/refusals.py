@@ -29,10 +29,14 @@ class TooManyLongCalls(HoldfastError):
     code = "ERR_TOO_MANY_LONG_CALLS"
 
 
-class Closing(StoreUnavailable):
-    """The daemon stops: nobody waits any longer."""
+class NotReady(StoreUnavailable):
+    """The daemon does not do this yet, or not any more."""
 
     code = "ERR_NOT_READY"
+
+
+class Closing(NotReady):
+    """The daemon stops: nobody waits any longer."""
 
     def __init__(self) -> None:
         super().__init__("the daemon is stopping")

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -148,8 +149,8 @@ def _start_in_background(place: Home, words: list[str], *, json: bool) -> None:
         )
     try:
         with Progress("starting"):
-            _wait_until_ready(place, child, said, before)
-            broken = _wait_for_workers()
+            trouble = _wait_until_ready(place, child, said, before)
+            broken = _wait_for_workers() if trouble is None else []
     except KeyboardInterrupt:
         child.terminate()
         raise
@@ -157,17 +158,23 @@ def _start_in_background(place: Home, words: list[str], *, json: bool) -> None:
         show_json({"pid": child.pid, "home": str(place.folder), "socket": str(place.socket), "log": str(place.log)})
     else:
         print(f"holdfast is up: pid {child.pid}, home {place.folder}, log {place.log}")
+    if trouble is not None:
+        say(f"holdfast: but it can only read: {clean(trouble)}")
     for kept in broken:
         log = place.log.with_name(f"worker-{kept.name}.log")
         say(f"holdfast: but worker {kept.name} {clean(kept.end)}; it is started again until it works; see {log}")
 
 
-def _wait_until_ready(place: Home, child: subprocess.Popen[bytes], said: Path, before: int) -> None:
+def _wait_until_ready(place: Home, child: subprocess.Popen[bytes], said: Path, before: int) -> str | None:
+    """Until it takes jobs, or answers but cannot write; why it cannot, then."""
+    from holdfast.client.remote import Client
     from holdfast.wire.peer import Peer
     from holdfast.wire.transport import Transport
 
     until = time.monotonic() + START_S
-    transport = Transport(Peer(Address(socket=str(place.socket), lock=str(place.lock))))
+    peer = Peer(Address(socket=str(place.socket), lock=str(place.lock)))
+    peer.is_given_up = True  # Whether it is worth waiting is decided here.
+    transport, hf = Transport(peer), Client()
     while time.monotonic() < until:
         if child.poll() is not None:
             *_, last = ["", *said.read_bytes()[before:].decode("utf-8", "replace").splitlines()]
@@ -176,9 +183,11 @@ def _wait_until_ready(place: Home, child: subprocess.Popen[bytes], said: Path, b
         if place.daemon_pid() == child.pid and place.socket.exists():
             try:
                 transport.call("GET", "/readyz")
-                return
+                return None
             except NoDaemon:
-                pass
+                with suppress(NoDaemon):
+                    if trouble := hf.daemon().trouble:
+                        return trouble
         time.sleep(STEP_S)
     raise HoldfastError(f"the daemon is not ready after {START_S:.0f} s; see {place.log}")
 

@@ -3,51 +3,47 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 import os
 import signal
-from collections.abc import Awaitable, Mapping, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 
-from holdfast.api.app import Backend, make_app
+from holdfast.api.app import Api, Backend, make_app
 from holdfast.api.hub import Hub
 from holdfast.core.addresses import AddressPolicy
-from holdfast.core.crowding import CrowdingRules
-from holdfast.core.errors import Conflict, HoldfastError, StoreUnavailable
-from holdfast.core.machine import Rules
-from holdfast.core.measures import Thresholds
+from holdfast.core.errors import Conflict, HoldfastError, StoreFull, StoreUnavailable
 from holdfast.core.queue import QueueChanges
-from holdfast.core.tokens import Tokens
 from holdfast.core.watch import NewWatch
 from holdfast.daemon.instruments import Instruments
 from holdfast.daemon.meter import Sources
 from holdfast.daemon.presence import Presence
 from holdfast.daemon.server import Doors
-from holdfast.daemon.settings import MachineSettings, PlannerSettings, PressureSettings, Settings, TokenSettings
+from holdfast.daemon.settings import Settings
 from holdfast.daemon.settings_file import CONFIG
+from holdfast.daemon.settings_meaning import crowding, places, planning, probing, tokens
 from holdfast.daemon.supervisor import Supervisor
 from holdfast.runtime.clock import Clock, SystemClock
 from holdfast.runtime.crowding import CrowdWatch
 from holdfast.runtime.judge import BEATS
-from holdfast.runtime.node import boot_id, node_name, own_tokens
+from holdfast.runtime.node import boot_id, node_name
 from holdfast.runtime.planner import Planner
-from holdfast.runtime.probe import Probing, is_pressure_off
+from holdfast.runtime.probe import is_pressure_off
 from holdfast.runtime.upkeep import Upkeep
-from holdfast.runtime.watched import PlannerOptions
 from holdfast.store.engine import Engine
 from holdfast.store.locks import LifeLock
 from holdfast.store.scripts.queues import set_queue
 from holdfast.store.scripts.sessions import note_stop_request, running_sessions
-from holdfast.store.scripts.tokens import TokenSetting
 from holdfast.store.statements import Dialect
 from holdfast.version import VERSION
 from holdfast.wire.calls import PROTOCOL, Hello
 from holdfast.wire.home import LOOKS_S, Home
-from holdfast.wire.places import Place, app_words
 from holdfast.wire.status import DaemonStatus
 
 MARGIN_S = 2.0
+NO_ROOM_S = 5.0
 
 log = logging.getLogger("holdfast.daemon")
 
@@ -73,8 +69,9 @@ class Daemon:
         self._environment = environment
         self._watches = watches
         self._queues = queues or {}
-        self._places = _places(settings.daemon.apps, settings.daemon.workers)
+        self._places = places(settings.daemon.apps, settings.daemon.workers)
         self._missing: str | None = "the daemon is starting"
+        self._lacks_room: str | None = None
         self._is_stopping = False
         self._signals = 0
         self._asked = asyncio.Event()
@@ -99,44 +96,81 @@ class Daemon:
             self._supervisor.hurry()
 
     async def _live(self) -> None:
-        settings, engine = self._settings.daemon, self._engine
+        engine = self._engine
         async with AsyncExitStack() as parts:
             await asyncio.to_thread(engine.open)
             parts.push_async_callback(asyncio.to_thread, engine.close)
-            for name, changes in self._queues.items():
-                # What the file names stands above what was set by hand before; all else stays.
-                await engine.write(set_queue, name, changes)
-            presence = Presence(engine, self._clock, settings.lease / BEATS, _tokens(self._settings.tokens))
-            await presence.start()
-            parts.push_async_callback(presence.stop)
-            upkeep = Upkeep(
-                engine,
-                self._clock,
-                presence.id,
-                round(settings.keep * 1000),
-                lease=settings.lease,
-                own_locks=self._locks / "sessions",
-                probing=_probing(self._settings.machine, self._settings.pressure),
-            )
-            presence.on_renewed(upkeep.rename)
-            await upkeep.start()
-            parts.push_async_callback(upkeep.stop)
-            planner = Planner(engine, self._clock, options=_planning(self._settings.planner), of_file=self._watches)
-            await planner.settle_file()
-            planner.start()
-            parts.push_async_callback(planner.stop)
-            crowds = CrowdWatch(engine, self._clock, _crowding(self._settings.pressure), planner.slow_down)
-            crowds.start()
-            parts.push_async_callback(crowds.stop)
             hub = Hub(engine)
             await hub.start()
             parts.callback(hub.stop)
-            await self._serve(parts, hub, upkeep)
+            instruments = Instruments(engine, self._clock, self._settings)
+            app = self._app(hub, instruments)
+            doors = self._doors = Doors(app, self.home, self._settings.api)
+            parts.push_async_callback(doors.close)
+            await doors.open()
+            upkeep = await self._begin(parts)
+            if upkeep is None:
+                await instruments.stop()
+            else:
+                await self._serve(app, doors, hub, upkeep, instruments)
         log.info("stopped", extra={"event": "daemon_stopped"})
 
-    async def _serve(self, parts: AsyncExitStack, hub: Hub, upkeep: Upkeep) -> None:
+    async def _begin(self, parts: AsyncExitStack) -> Upkeep | None:
+        """Become a session, and start every loop; None if a signal came while there was no room for that."""
+        settings, engine = self._settings.daemon, self._engine
+        presence = Presence(engine, self._clock, settings.lease / BEATS, tokens(self._settings.tokens))
+        upkeep = Upkeep(
+            engine,
+            self._clock,
+            presence.id,
+            round(settings.keep * 1000),
+            lease=settings.lease,
+            own_locks=self._locks / "sessions",
+            probing=probing(self._settings.machine, self._settings.pressure),
+        )
+        presence.on_renewed(upkeep.rename)
+        planner = Planner(engine, self._clock, options=planning(self._settings.planner), of_file=self._watches)
+        for step, undo in (
+            (self._settle_queues, None),
+            (presence.start, presence.stop),
+            (upkeep.start, upkeep.stop),
+            (planner.settle_file, None),
+        ):
+            if not await self._do_with_room(step):
+                return None
+            if undo is not None:
+                parts.push_async_callback(undo)
+        planner.start()
+        parts.push_async_callback(planner.stop)
+        crowds = CrowdWatch(engine, self._clock, crowding(self._settings.pressure), planner.slow_down)
+        crowds.start()
+        parts.push_async_callback(crowds.stop)
+        return upkeep
+
+    async def _settle_queues(self) -> None:
+        """What the file names stands above what was set by hand before; all else stays."""
+        for name, changes in self._queues.items():
+            await self._engine.write(set_queue, name, changes)
+
+    async def _do_with_room(self, step: Callable[[], Awaitable[None]]) -> bool:
+        """Do a step of the start. Without room on the disk, callers may read until there is; False: not any more."""
+        while True:
+            try:
+                await step()
+                return True
+            except (StoreFull, OSError) as error:
+                if isinstance(error, OSError) and error.errno != errno.ENOSPC:
+                    raise
+                if self._lacks_room is None:
+                    log.error("the daemon reads, but starts no job: %s", error, extra={"event": "no_room"})
+                self._missing, self._lacks_room = None, str(error)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._asked.wait(), NO_ROOM_S)
+            if self._asked.is_set():
+                return False
+
+    def _app(self, hub: Hub, instruments: Instruments) -> Api:
         api = self._settings.api
-        instruments = Instruments(self._engine, self._clock, self._settings)
         backend = Backend(
             self._engine,
             self._clock,
@@ -144,19 +178,19 @@ class Daemon:
             self._hello(),
             lambda: self._missing,
             lambda: self._is_stopping,
+            lambda: self._lacks_room,
             long_calls=api.long_calls,
             max_body=api.max_body,
             observer=instruments.meter,
             status=self._status,
             targets=AddressPolicy.of(self._settings.webhooks.allow),
         )
-        app = make_app(backend)
-        doors = self._doors = Doors(app, self.home, api)
-        parts.push_async_callback(doors.close)
-        await doors.open()
+        return make_app(backend)
+
+    async def _serve(self, app: Api, doors: Doors, hub: Hub, upkeep: Upkeep, instruments: Instruments) -> None:
         supervisor = self._supervisor = Supervisor(self.home, self._places, self._environment)
         supervisor.start()
-        self._missing = None
+        self._missing = self._lacks_room = None
         long_calls = app.long_calls
         sources = Sources(lambda: (long_calls.open, long_calls.refused), lambda: supervisor.restarts)
         sources.crash_loops = lambda: sum(place.is_crash_looping for place in supervisor.kept())
@@ -171,6 +205,7 @@ class Daemon:
         await asyncio.gather(instruments.stop(), self._stop_workers(supervisor))
         # What a worker left that had to be killed goes back now, and not when somebody starts the next daemon.
         await self._try(upkeep.settle_the_dead())
+        await doors.close()
 
     def _hello(self) -> Hello:
         settings = self._settings.daemon
@@ -203,7 +238,7 @@ class Daemon:
             dialect=str(engine.dialect),
             settings=(self._environment or {}).get(CONFIG),
             workers=kept,
-            trouble=None if trouble is None else trouble.sentence,
+            trouble=self._lacks_room if trouble is None else trouble.sentence,
             is_pressure_off=is_pressure_off(),
         )
 
@@ -231,51 +266,6 @@ class Daemon:
             log.warning("during the stop: %s", error)
 
 
-def _places(apps: tuple[str, ...], workers: int) -> list[Place]:
-    """One worker for commands and the system's own jobs, and as many as were asked for with the user's code."""
-    with_code = [Place(f"app-{number}", app_words(apps)) for number in range(1, workers + 1)] if apps else []
-    return [Place("system", ("--system",)), *with_code]
-
-
-def _probing(settings: MachineSettings, pressure: PressureSettings) -> Probing:
-    rules = Rules(round(settings.idle_after * 1000), settings.idle_load)
-    thresholds = Thresholds(
-        cpu=pressure.cpu,
-        cpu_others=pressure.cpu_others,
-        gpu=pressure.gpu,
-        memory=pressure.memory,
-        battery=pressure.battery,
-        battery_critical=pressure.battery_critical,
-        heat=pressure.heat,
-        wal=pressure.wal,
-        disk=pressure.disk,
-        disk_bytes=pressure.disk_bytes,
-        pull_interval_ms=round(pressure.pull_interval * 1000),
-        enter_ms=round(pressure.enter_after * 1000),
-        leave_ms=round(pressure.leave_after * 1000),
-        unplugged_ms=round(pressure.unplugged * 1000),
-    )
-    return Probing(rules=rules, thresholds=thresholds, every=settings.probe_every, is_eager=True)
-
-
-def _tokens(settings: TokenSettings) -> TokenSetting:
-    """What the settings say of this machine; what they leave out is what it looks like."""
-    own = own_tokens()
-    said = {"cpu": settings.cpu, "gpu": settings.gpu, "io": settings.io}
-    has = Tokens(**{kind: getattr(own, kind) if count is None else count for kind, count in said.items()})
-    is_default = settings == TokenSettings()
-    return TokenSetting(tokens=has, timeout_ms=round(settings.timeout * 1000), is_default=is_default)
-
-
-def _crowding(settings: PressureSettings) -> CrowdingRules:
-    return CrowdingRules(round(settings.wait * 1000), settings.superseded)
-
-
-def _planning(settings: PlannerSettings) -> PlannerOptions:
-    debounce, max_wait = round(settings.debounce * 1000), round(settings.max_wait * 1000)
-    return PlannerOptions(settings.reconcile, debounce, max_wait, settings.watcher)
-
-
 def take_lock(home: Home) -> LifeLock:
     """The right to be this home's daemon; Conflict names the pid of the one that has it."""
     try:
@@ -287,5 +277,7 @@ def take_lock(home: Home) -> LifeLock:
         raise StoreUnavailable(
             f"the home folder {home.folder} cannot be used ({error.strerror}); choose another with --home"
         ) from error
-    home.lock.write_text(str(os.getpid()))
+    # Without room for the number, the socket still tells it.
+    with suppress(OSError):
+        home.lock.write_text(str(os.getpid()))
     return lock

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct
@@ -67,9 +68,23 @@ class Home:
         try:
             pid = int(self.lock.read_text())
         except (OSError, ValueError):
-            return None
+            pid = self._listening_pid()
         # What stands there may be a dead daemon's, and the number some stranger's by now.
         return pid if is_held_by(str(self.lock), pid) else None
+
+    def _listening_pid(self) -> int:
+        """Who listens on the socket, which tells it even where a full disk had no room for a number; 0: nobody."""
+        import socket
+        import struct
+
+        if not hasattr(socket, "SO_PEERCRED"):
+            return 0
+        with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as caller:
+            caller.settimeout(LOOKS_S)
+            caller.connect(str(self.socket))
+            told = caller.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+            return int(struct.unpack("3i", told)[0])
+        return 0
 
     def create(self) -> None:
         """Make what is missing, readable by nobody else."""
