@@ -102,6 +102,8 @@ def test_the_words_of_a_command_are_understood() -> None:
         ('{"password": "hunt', '{"password": "***"'),
         (r"{\"password\": \"hunter2\", \"n\": 1}", r"{\"password\": \"***\", \"n\": 1}"),
         (r'password="a \" b" c', 'password="***" c'),
+        (r'password="a \\" c', 'password="***" c'),
+        (r"{\"password\": \"a\\\"b\", \"n\": 1}", r"{\"password\": \"***\", \"n\": 1}"),
         (
             "-----BEGIN RSA PRIVATE KEY-----\nMII\n-----END RSA PRIVATE KEY-----",
             "-----BEGIN RSA PRIVATE KEY-----***-----END RSA PRIVATE KEY-----",
@@ -156,6 +158,9 @@ def test_nothing_around_a_secret_gives_it_away(before: str, after: str) -> None:
         "password=\\\\" * 90_000,
         "password " * 100_000,
         "a:b@" * 250_000,
+        "\\" * 1_000_000 + '"password',
+        'password="' + "\\" * 1_000_000,
+        "password=" + "\\" * 500_000 + '"' + "\\" * 500_000,
     ],
 )
 def test_a_megabyte_takes_moments(text: str) -> None:

@@ -25,6 +25,8 @@ MAX_BODY = 16 * MAX_PAYLOAD
 
 _AT = re.compile(r" - at (?:`key` in )?`\$([^`]*)`$")
 _STEP = re.compile(r"\.(\w+)|\[(\d+)\]")
+_FIELDS = re.compile(r"\.(\w+)")
+_OUT_OF_BOUNDS = re.compile(r"Expected `\w+` (matching|of length|[<>])|Invalid enum")
 _UNREADABLE = (msgspec.MsgspecError, RecursionError, ValueError)
 
 
@@ -107,7 +109,7 @@ def _does_not_fit(
     found = _AT.search(said)
     place = "" if found is None else found[1]
     says = _says(call, place)
-    if says is None or not re.match(r"Expected `\w+` (matching|of length|[<>])|Invalid enum", said):
+    if says is None or not _OUT_OF_BOUNDS.match(said):
         where = f" at {place.lstrip('.')}" if found is not None else ""
         allowed = _allowed(kind, said, place)
         return InvalidInput(f"the request does not fit {call.name}: {_AT.sub('', said)}{where}{allowed}")
@@ -129,7 +131,7 @@ def _allowed(kind: type[msgspec.Struct], said: str, place: str) -> str:
 
 
 def _says(call: Call, where: str) -> str | None:
-    fields = re.findall(r"\.(\w+)", where)
+    fields = _FIELDS.findall(where)
     if not fields:
         return None
     # Which shape the field is in cannot be told from its place; only one that has a rule of its own matters.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import sys
 from typing import Any
 
@@ -11,6 +12,9 @@ import click
 
 FAILED, USAGE, NO_DAEMON = 1, 2, 3
 INTERRUPTED, BROKEN_PIPE = 130, 141
+
+_MISSING = re.compile(r"there is no (job|schedule|template|webhook) (?:'.*'|\d+)")
+_TAKEN = re.compile(r"there is a (schedule|webhook) '([\w./:-]+)' already")
 
 
 class Ended(Exception):
@@ -82,11 +86,9 @@ def _said(error: BaseException) -> int:
 
 def _what_next(said: str) -> str:
     """The command that helps with what others say without knowing of commands."""
-    import re
-
-    if found := re.fullmatch(r"there is no (job|schedule|template|webhook) (?:'.*'|\d+)", said):
+    if found := _MISSING.fullmatch(said):
         return f"; see: holdfast {'' if found[1] == 'job' else found[1] + ' '}ls"
-    if found := re.match(r"there is a (schedule|webhook) '([\w./:-]+)' already", said):
+    if found := _TAKEN.match(said):
         return f": holdfast {found[1]} edit {found[2]}"
     return ""
 

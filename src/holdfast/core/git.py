@@ -14,6 +14,7 @@ from msgspec import Struct
 _REBASE = re.compile(r"(?:rebase|pull)\b[^:]*?\((\w+)\):? ?(.*)|rebase (finished)(?:: (.*))?", re.DOTALL)
 _CHECKOUT = re.compile(r"checkout: moving from (\S+) to (\S+)")
 _RETURNING = re.compile(r"returning to (?:refs/heads/)?(\S+)")
+_BARE = re.compile(r"[0-9a-f]{40,64}")
 _COMMIT = ("commit", "cherry-pick", "revert", "am", "rebase")
 
 
@@ -120,7 +121,7 @@ def _branches(entries: Sequence[Entry], standing: Standing) -> list[str]:
 
 def _name(text: str) -> str:
     """A branch; a bare commit is none."""
-    return "" if re.fullmatch(r"[0-9a-f]{40,64}", text) else text
+    return "" if _BARE.fullmatch(text) else text
 
 
 def _ended_rebase(entries: Sequence[Entry], branch: str, *, was_aborted: bool) -> list[Move]:

@@ -17,7 +17,8 @@ MAX_PRIORITY = 1_000_000
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/<>-]*", re.ASCII)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
-_BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]')
+# A string is read once, whether it is closed or not.
+_BRACKETS = re.compile(rb'"(?:[^"\\]++|\\.?)*+"?|[\[{]|[\]}]', re.DOTALL)
 
 
 def check_name(what: str, value: object) -> str:

@@ -39,7 +39,7 @@ _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {
     "trace_id",
     "color_message",
 }
-_PLACEHOLDER = re.compile(r"%(?:\(\w+\))?[-#0 +]*[\d.*]*[a-zA-Z%]|\{[^}]*\}")
+_PLACEHOLDER = re.compile(r"%(?:\(\w+\))?[-#0 +]*+[\d.*]*+[a-zA-Z%]|\{[^{}]*\}")
 _WORD = re.compile(r"[a-z0-9]+")
 _WORDS_IN_EVENT = 5
 _COLOURS = {"DEBUG": "90", "INFO": "36", "WARNING": "33", "ERROR": "31", "CRITICAL": "1;31"}

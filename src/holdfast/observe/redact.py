@@ -27,7 +27,7 @@ _HINT = re.compile(r"pass|secret|token|jwt|bearer|basic|auth|cookie|credential|k
 _NAME = r"(?P<key>[\w.-]{1,100})"
 _KEYS = (
     re.compile(rf"(?<![\w.-]){_NAME}[ \t]{{0,3}}=[ \t]{{0,3}}"),
-    re.compile(rf"""(?P<mark>\\*["']){_NAME}(?P=mark)[ \t]{{0,3}}[:=][ \t]{{0,3}}"""),
+    re.compile(rf"""(?<!\\)(?P<mark>\\*+["']){_NAME}(?P=mark)[ \t]{{0,3}}[:=][ \t]{{0,3}}"""),
     re.compile(rf"(?<![\w-])--{_NAME}[ \t]{{1,3}}(?!-)"),
     # "unexpected token: }" is the language of parsers; these words are never used like that.
     re.compile(
@@ -36,8 +36,9 @@ _KEYS = (
         re.IGNORECASE,
     ),
 )
-# A quote that is never closed hides all that follows.
-_VALUE = re.compile(r"""(?P<mark>\\*["'])(?:(?!(?P=mark))(?:\\.|.))*(?:(?P=mark)|\Z)|[^\s,;&"'<>)\]}]+""", re.DOTALL)
+_OPENING = re.compile(r"""\\*+["']""")
+_QUOTE = re.compile(r"""(?<!\\)(\\*+)(["'])""")
+_PLAIN = re.compile(r"""[^\s,;&"'<>)\]}]+""")
 _SCHEME = re.compile(r"\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{4,}", re.IGNORECASE)
 _HEADER = re.compile(r"(?<![\w.-])((?:proxy-)?authorization|(?:set-)?cookie)(\s*:\s*)[^\r\n\"']+", re.IGNORECASE)
 _USER_INFO = re.compile(r"(?<=://)([^\s/:@]{0,200}):([^\s/@]{1,500})@")
@@ -87,13 +88,29 @@ def redacted_text(text: str) -> str:
 def _without_values(keys: re.Pattern[str], text: str) -> str:
     parts, at = [], 0
     for key in keys.finditer(text):
-        value = _VALUE.match(text, key.end()) if key.start() >= at and is_secret(key["key"]) else None
-        if value is None or _counts(key["key"], value[0]):
+        if key.start() < at or not is_secret(key["key"]):
             continue
-        mark = value["mark"] or ""
+        mark, end = _value(text, key.end())
+        if end == key.end() or _counts(key["key"], text[key.end() : end]):
+            continue
         parts += [text[at : key.end()], mark, HIDDEN, mark]
-        at = value.end()
+        at = end
     return "".join([*parts, text[at:]])
+
+
+def _value(text: str, begin: int) -> tuple[str, int]:
+    """The mark before and behind a value, and where it ends. A quote that is never closed hides all that follows."""
+    opening = _OPENING.match(text, begin)
+    if opening is None:
+        plain = _PLAIN.match(text, begin)
+        return "", begin if plain is None else plain.end()
+    mark = opening[0]
+    for quote in _QUOTE.finditer(text, opening.end()):
+        # In a text within a text, what is inside has twice as many backslashes and one more.
+        more = len(quote[0]) - len(mark)
+        if quote[2] == mark[-1] and more >= 0 and more % (2 * len(mark)) == 0:
+            return mark, quote.end()
+    return mark, len(text)
 
 
 def _counts(key: str, value: str) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import inspect
 
-_STEP = re.compile(r"\.(\w+)|\[[^\]]*\]")
+_STEP = re.compile(r"\.(\w+)|\[[^\[\]]*\]")
 
 
 def fields_at(kind: Any, where: str) -> list[str]:
