@@ -31,6 +31,7 @@ from holdfast.store.scripts.stats import QueueStats, Stats
 from holdfast.store.scripts.templates import Template
 from holdfast.store.scripts.tenants import TenantView
 from holdfast.store.scripts.tokens import NodeTokens
+from holdfast.store.scripts.users import NewToken, User
 from holdfast.store.scripts.watches import Watch
 from holdfast.store.scripts.webhook_rows import CreatedWebhook, Webhook
 from holdfast.store.scripts.why import Why
@@ -148,6 +149,10 @@ JSON: dict[str, object] = {
     "tenant weight": [TenantView],
     "tokens ls": [NodeTokens],
     "tokens set": NodeTokens,
+    "access add": NewToken,
+    "access ls": [User],
+    "access revoke": User,
+    "access rotate": NewToken,
     "activity": {"tenant": "str", "active_until": "int"},
     "direct": {"reservation": Reservation, "exit_code": "int"},
     "db path": {"path": "str", "is_postgres": "bool"},

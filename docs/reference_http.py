@@ -29,9 +29,12 @@ The daemon speaks HTTP/1.1 and JSON on the socket `holdfast.sock` of its home fo
 `curl --unix-socket ~/.local/share/holdfast/holdfast.sock http://localhost/v1/stats`. [The worker
 protocol](worker-protocol.md) has a whole program.
 
-- **Who may call.** The socket is for the user who runs the daemon, and needs no token. On TCP every call carries the
-  token of the file `token` in the home folder: `Authorization: Bearer …`. There, `Host` must be a name of this machine
-  (`api.hosts` adds some), and a request that names another `Origin` is refused: no web page of elsewhere gets in.
+- **Who may call.** The socket is for the user who runs the daemon, and needs no token. On TCP every call carries a
+  token: `Authorization: Bearer …`. There, `Host` must be a name of this machine (`api.hosts` adds some), and a request
+  that names another `Origin` is refused: no web page of elsewhere gets in.
+- **Roles.** Each call says which role it needs: `metrics`, `read`, `operate` or `admin`; each may also do what those
+  before it may. The socket and the token of the file `token` in the home folder are `admin`; `holdfast access add`
+  makes other tokens. Whoever may only `read` sees payloads and texts redacted.
 - **Ids are made by the caller**, as UUIDs in lower case. A call whose answer got lost can therefore be repeated: the
   same id means the same thing. `POST /v1/jobs` takes `"repeated": true` for that; without it, an id that is taken is a
   conflict.
@@ -56,7 +59,6 @@ protocol](worker-protocol.md) has a whole program.
 # Codes that only the API has, with what they mean; those of our errors stand on the page of errors.
 HTTP_CODES: dict[str, tuple[int, str]] = {
     "ERR_BAD_HTTP": (400, "What came is not HTTP."),
-    "ERR_TOKEN": (401, "The token is missing or wrong."),
     "ERR_ORIGIN": (403, "The request comes from a web page of another origin."),
     "ERR_NO_ROUTE": (404, "There is no such path."),
     "ERR_NO_METHOD": (405, "The path does not take this method; `Allow` names those that it takes."),
@@ -121,7 +123,8 @@ def first_line(kind: type[HoldfastError]) -> str:
 
 def call(method: str, path: str, operation: dict[str, Any]) -> list[str]:
     """One call: what it does, what it takes, what it gives."""
-    parts = [f"### `{method} {path}`", *operation["description"].split("\n\n")]
+    role = f"Role: `{operation['x-role']}`." if "x-role" in operation else "Needs no token."
+    parts = [f"### `{method} {path}`", *operation["description"].split("\n\n"), role]
     rows = [
         (f"`{one['name']}`", one["in"], said(one["schema"]), needed(one["required"], one["schema"]))
         for one in operation["parameters"]

@@ -150,6 +150,7 @@ TABLES = {
     ),
     "queue_counts": "How many jobs each queue has in each state, kept by triggers on `jobs`.",
     "sessions": "One row for each life of a process that runs jobs. Kept for ever.",
+    "users": "Who may call by TCP, with which role. Of each token only the hash is here.",
     "workers": "What each living session offers to run.",
     "tenants": "Who shares a queue: weights, virtual times and starts. The row without a queue holds for all of them.",
     "job_templates": "Requests that are kept by name, to make jobs from. Archived, never deleted.",

@@ -46,9 +46,9 @@ def done(run: dict[str, Any]) -> dict[str, Any]:
     return {"run_id": run["run_id"], "job_id": run["job_id"], "duration_ms": 1, "outcome": outcome}
 
 
-def work_once(api: RunningApi, queue: str = "default") -> str:
+def work_once(api: RunningApi, queue: str = "default", caller: Caller | None = None) -> str:
     """Claim a job and finish it; its id."""
-    caller = on_socket(api)
+    caller = caller or on_socket(api)
     request = open_worker(caller, queue)
     [run] = caller.post("/v1/exchange", ask(request)).json["claimed"]
     caller.post("/v1/exchange", ask(request | {"slots": 0}, reports=[done(run)]))

@@ -12,7 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from holdfast.api.app import Backend, make_app
+from holdfast.api.access import Access
+from holdfast.api.app import Api, Backend, make_app
 from holdfast.api.hub import Hub
 from holdfast.api.long_calls import LongCalls
 from holdfast.daemon.server import Doors
@@ -45,6 +46,7 @@ class RunningApi:
         self._settings = settings
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="api under test")
+        self._app: Api | None = None
         self._doors: Doors | None = None
         self._session: Session | None = None
 
@@ -87,9 +89,10 @@ class RunningApi:
             long_calls=self._settings.long_calls,
             max_body=self._settings.max_body,
         )
-        app = make_app(backend)
+        app = self._app = make_app(backend)
         self.long_calls = app.long_calls
-        self._doors = Doors(app, self.home, self._settings)
+        access = Access(self.token, self.engine, clock)
+        self._doors = Doors(app, self.home, self._settings, access)
         await self._doors.open()
         self.port = self._doors.port
 

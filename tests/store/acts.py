@@ -187,6 +187,7 @@ def select(engine: Engine, text: str, **params: object) -> list[dict[str, Any]]:
 
 
 TABLES = (
+    "users",
     "watch_files",
     "watches",
     "webhook_deliveries",

@@ -8,11 +8,13 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from holdfast.api.callers import Caller
 from holdfast.api.incoming import Send
 from holdfast.api.refusals import TooLarge, TooManyLongCalls, TooMuchAtOnce
 from holdfast.api.sending import send_whole
 from holdfast.core import errors
 from holdfast.observe import trace
+from holdfast.observe.redact import redacted_shape
 from holdfast.wire.call import JSON
 from holdfast.wire.problem import Problem
 
@@ -25,6 +27,8 @@ STATUS: dict[type[errors.HoldfastError], int] = {
     TooMuchAtOnce: 503,
     errors.QueueFull: 429,
     errors.InvalidInput: 400,
+    errors.InvalidToken: 401,
+    errors.NotAllowed: 403,
     errors.NotFound: 404,
     errors.Conflict: 409,
     errors.Busy: 409,
@@ -108,6 +112,11 @@ def answer(value: Any, status: int = 200) -> Answer:
     return Answer(msgspec.json.encode(value), status)
 
 
+def answer_to(caller: Caller, value: Any, status: int = 200) -> Answer:
+    """The same, for a caller who may only read without what looks secret."""
+    return answer(value if caller.sees_secrets else redacted_shape(value), status)
+
+
 def problem(status: int, code: str, detail: str, headers: Headers = ()) -> Answer:
     """An error as a problem document."""
     said = Problem(TITLES.get(status, "Error"), status, detail, code, trace_id=trace.current_id())
@@ -125,7 +134,8 @@ def problem_of(error: errors.HoldfastError) -> Answer:
     wait = error.retry_after
     if wait is None and not isinstance(error, errors.QueueFull):
         wait = RETRY_AFTER_S.get(status)
-    return problem(status, error.code, str(error), () if wait is None else retry_after(wait))
+    headers = () if wait is None else retry_after(wait)
+    return problem(status, error.code, str(error), (*headers, *CHALLENGES.get(status, ())))
 
 
 def retry_after(seconds: float) -> Headers:
@@ -133,6 +143,7 @@ def retry_after(seconds: float) -> Headers:
     return ((b"retry-after", str(ceil(seconds)).encode()),)
 
 
+CHALLENGES: dict[int, Headers] = {401: ((b"www-authenticate", b"Bearer"),)}
 # What is said of errors that do not know themselves when another try might go well.
 RETRY_AFTER_S = {429: 1, 503: 1, 507: 10}
 RETRY_SOON = retry_after(RETRY_AFTER_S[503])

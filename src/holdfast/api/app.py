@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from holdfast.api.answers import RETRY_SOON, Answer, Stream, answer, problem, problem_of
-from holdfast.api.callers import give_trigger
+from holdfast.api.answers import RETRY_SOON, Answer, Stream, answer, answer_to, problem, problem_of
+from holdfast.api.callers import WORKERS, give_trigger, log_call
 from holdfast.api.description import describe
 from holdfast.api.files import Files
 from holdfast.api.hub import Hub
@@ -22,11 +22,12 @@ from holdfast.api.long_calls import LongCalls
 from holdfast.api.observed import Nobody, Observer, give_trace, record
 from holdfast.api.reading import MAX_BODY, read_request, resolve_dependencies
 from holdfast.api.refusals import Gone
-from holdfast.api.routing import Endpoint, Router
+from holdfast.api.routing import Endpoint, Route, Router
 from holdfast.api.targets import refuse_place, refuse_target
 from holdfast.core.addresses import AddressPolicy
 from holdfast.core.errors import Conflict, HoldfastError, StoreError
 from holdfast.observe import trace
+from holdfast.observe.user import working_for
 from holdfast.runtime.clock import Clock
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.enqueue import enqueue
@@ -41,6 +42,7 @@ from holdfast.wire.peer import INSIDE
 from holdfast.wire.status import DaemonStatus
 
 READERS = 8
+NOT_READY = "the daemon is not ready"  # whoever has shown no token learns no more
 _INSIDE = INSIDE.lower().encode()
 
 log = logging.getLogger("holdfast.api")
@@ -83,13 +85,15 @@ class Api:
         """Answer one request, in the trace of its caller."""
         route, params = self._router.find(scope)
         incoming = Incoming(scope, receive, params)
+        caller = incoming.caller
         here = trace.of_header(incoming.header(b"traceparent"))
         started_at, began = time.time_ns(), time.monotonic()
-        with trace.using(here):
+        with trace.using(here), working_for(caller.user):
             try:
-                said = await self._said(route.endpoint, incoming)
+                said = await self._said(route, incoming)
             except Gone:
                 return
+            log_call(caller, route.call, said.status)
             # How long a long call takes says nothing.
             if not route.is_long:
                 self._observer.called(route.name, time.monotonic() - began, said.status)
@@ -100,9 +104,11 @@ class Api:
             else:
                 await said.send(send, more)
 
-    async def _said(self, endpoint: Endpoint, incoming: Incoming) -> Answer | Stream:
+    async def _said(self, route: Route, incoming: Incoming) -> Answer | Stream:
         try:
-            return await endpoint(incoming)
+            if route.call is not None:
+                incoming.caller.check(route.call)
+            return await route.endpoint(incoming)
         except HoldfastError as error:
             return problem_of(error)
         except Gone:
@@ -130,7 +136,7 @@ def make_app(backend: Backend) -> Api:
     files = Files(backend.engine, backend.hub, long_calls, backend.hello.node, patient)
     router = Router()
     for call in CALLS:
-        router.add(call.method, call.path, call.name, _endpoint(call, backend, readers))
+        router.add(call, _endpoint(call, backend, readers))
     long_calls.add_to(router)
     files.add_to(router)
     about: dict[Call, Endpoint] = {
@@ -143,7 +149,7 @@ def make_app(backend: Backend) -> Api:
     if backend.status is not None:
         about[DAEMON] = _status(backend.status)
     for call, endpoint in about.items():
-        router.add(call.method, call.path, call.name, endpoint)
+        router.add(call, endpoint)
     return Api(router, long_calls, backend.observer)
 
 
@@ -155,13 +161,13 @@ def _endpoint(call: Call, backend: Backend, readers: ThreadPoolExecutor) -> Endp
     engine = backend.engine
 
     async def endpoint(incoming: Incoming) -> Answer:
-        refusal = _refusal(backend, incoming, is_for_workers=call.tag == "workers")
+        refusal = _refusal(backend, incoming, is_for_workers=call.tag == WORKERS)
         if refusal is not None:
             return refusal
         wanted = await read_request(call, incoming, engine, backend.max_body)
         refuse_target(call.script, wanted, backend.targets)
         await refuse_place(call.script, wanted)
-        give_trigger(call.script, wanted, incoming)
+        give_trigger(call.script, wanted, incoming.caller)
         args, named = call.arguments(wanted, backend.clock.now())
         if call.is_procedure:
             result: Any = await asyncio.to_thread(call.script, engine, *args, **named)
@@ -170,7 +176,7 @@ def _endpoint(call: Call, backend: Backend, readers: ThreadPoolExecutor) -> Endp
             result = await loop.run_in_executor(readers, lambda: engine.query(call.script, *args, **named))
         else:
             result = await engine.write(call.script, *args, **named)
-        return answer(result, call.status)
+        return answer_to(incoming.caller, result, call.status)
 
     return endpoint
 
@@ -185,7 +191,7 @@ def _enqueue(call: Call, backend: Backend) -> Endpoint:
         wanted: Any = await read_request(call, incoming, engine, backend.max_body)
         await resolve_dependencies(wanted.jobs, engine)
         give_trace(wanted.jobs)
-        give_trigger(call.script, wanted, incoming)
+        give_trigger(call.script, wanted, incoming.caller)
         args, named = call.arguments(wanted, backend.clock.now())
         try:
             stored = await engine.write(call.script, *args, **named)
@@ -241,12 +247,15 @@ def _not_ready(missing: str) -> Answer:
 
 def _readyz(backend: Backend) -> Endpoint:
     async def readyz(incoming: Incoming) -> Answer:
+        is_stranger = incoming.caller.role is None
         missing = backend.missing()
         trouble = backend.engine.troubles.current
         if missing is None:
             missing = backend.lacks_room() if trouble is None else trouble.sentence
         if missing is not None:
-            return _not_ready(missing)
+            return _not_ready(NOT_READY if is_stranger else missing)
+        if is_stranger:
+            return answer(Health("ready"))
         machines = await backend.engine.read(list_machines)
         own = next((machine for machine in machines if machine.node == backend.hello.node), None)
         return answer(Health("ready", None if own is None else own.refusal(backend.clock.now())))
@@ -263,7 +272,7 @@ def _constant(said: Answer) -> Endpoint:
 
 def _status(status: Callable[[], DaemonStatus]) -> Endpoint:
     async def daemon(incoming: Incoming) -> Answer:
-        return answer(status())
+        return answer_to(incoming.caller, status())
 
     return daemon
 

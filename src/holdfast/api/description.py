@@ -16,8 +16,8 @@ from holdfast.wire.problem import Problem
 REF = "#/components/schemas/{name}"
 ABOUT = (
     "The durable background runtime of a machine. On the unix socket of the daemon no token is needed; on TCP every "
-    "call carries the token of the home folder. Moments are milliseconds since the epoch, UTC. Jobs are named by id or "
-    "by number. Errors are problem documents with a stable `code`."
+    "call carries a token, and `x-role` is the role that its user needs at least. Moments are milliseconds since the "
+    "epoch, UTC. Jobs are named by id or by number. Errors are problem documents with a stable `code`."
 )
 TAGS = {
     "jobs": "Requests to run a task.",
@@ -34,6 +34,7 @@ TAGS = {
     "machines": "What the machines are like that run jobs.",
     "reservations": "Keep a queue, or everything, free of new runs.",
     "sessions": "Lives of processes that run jobs.",
+    "users": "Who may call by TCP, and what each may do.",
     "workers": "For processes that run jobs: the exchange protocol.",
     "maintenance": "What a database needs now and then.",
     "system": "The daemon itself.",
@@ -81,6 +82,7 @@ def _operation(
         "tags": [call.tag],
         "summary": call.summary,
         "description": call.description,
+        **_access(call),
         "parameters": [*_parameters("path", path), *_parameters("query", query)],
     }
     if body.get("properties"):
@@ -94,6 +96,11 @@ def _operation(
         },
     }
     return operation
+
+
+def _access(call: Call) -> dict[str, Any]:
+    """What a caller needs."""
+    return {"security": []} if call.role is None else {"x-role": call.role}
 
 
 def _done(call: Call, returns: dict[str, Any]) -> dict[str, Any]:

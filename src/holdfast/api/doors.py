@@ -1,12 +1,11 @@
 """Who may come in, and how much of the house one caller may take.
 
-On the unix socket the user who runs the daemon comes in, on TCP whoever has the token. A connection has so much time
+On the unix socket the user who runs the daemon comes in, on TCP whoever has a token. A connection has so much time
 and so many bytes to say what it wants. How much all callers together may take stands in `budgets`.
 """
 
 from __future__ import annotations
 
-import hmac
 import os
 import socket
 import struct
@@ -15,12 +14,15 @@ from typing import Any
 import msgspec
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
-from holdfast.api.answers import PROBLEM, RETRY_SOON, TITLES, Answer, problem
+from holdfast.api.access import Access
+from holdfast.api.answers import PROBLEM, RETRY_SOON, TITLES, Answer, problem, problem_of
 from holdfast.api.arrivals import Arrival, Arrivals
 from holdfast.api.budgets import Budgets
-from holdfast.api.callers import PEER
+from holdfast.api.callers import CALLER, NOBODY, Caller
 from holdfast.api.incoming import IS_OVER, AsgiApp, Receive, Scope, Send
-from holdfast.core.errors import InvalidInput
+from holdfast.core.access import ANYBODY, Role
+from holdfast.core.errors import HoldfastError
+from holdfast.wire.extras import EXTRAS
 from holdfast.wire.problem import Problem
 
 MOST_HEADERS = 100
@@ -30,6 +32,7 @@ BODY_S = 120.0
 STALLED_S = 600.0
 TOO_MANY = "ERR_TOO_MANY_CONNECTIONS"
 SHOW_TOKEN = "holdfast.show_token"  # in the scope of a request by TCP: what tells its connection of a valid token
+OPEN_PATHS = frozenset(call.path for call in EXTRAS if call.role is ANYBODY)
 
 
 class BoundedDoor(HttpToolsProtocol):
@@ -191,7 +194,7 @@ class UnixDoor(BoundedDoor):
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
-        self.scope[PEER] = self._peer  # type: ignore[literal-required]
+        self.scope[CALLER] = Caller(Role.ADMIN, uid=self._peer)  # type: ignore[literal-required]
 
     def connection_lost(self, exc: Exception | None) -> None:
         if self.transport is not None:
@@ -245,25 +248,43 @@ class TcpDoor:
     """Host, Origin and bearer token, in front of the application on TCP.
 
     A web page in a browser of this machine can send requests here. It cannot know the token; that it comes from
-    elsewhere shows in Host (where it has made a name of its own point here) and in Origin.
+    elsewhere shows in Host (where it has made a name of its own point here) and in Origin. Calls that need no role
+    need none of all that.
     """
 
-    def __init__(self, app: AsgiApp, token: str, hosts: frozenset[str]) -> None:
-        if not token.strip():
-            raise InvalidInput("the token is empty, so anybody could come in; remove the file, and a new one is made")
+    def __init__(self, app: AsgiApp, access: Access, hosts: frozenset[str]) -> None:
         self._app = app
-        self._token = b"bearer " + token.strip().encode()
+        self._access = access
         self._hosts = frozenset(host.lower() for host in hosts)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let the request through, or say why not."""
-        refusal = self._refusal(scope["headers"]) or show_token(scope)
+        try:
+            refusal = await self._let_in(scope)
+        except HoldfastError as error:
+            refusal = problem_of(error)
         if refusal is not None:
             await refusal.send(send)
         else:
             await self._app(scope, receive, send)
 
-    def _refusal(self, headers: list[tuple[bytes, bytes]]) -> Answer | None:
+    async def _let_in(self, scope: Scope) -> Answer | None:
+        """Find out who calls. What comes back says why the request is turned away instead."""
+        headers = scope["headers"]
+        given = [value for name, value in headers if name == b"authorization"]
+        stranger = self._stranger(headers)
+        if scope["path"] in OPEN_PATHS and (stranger is not None or not given):
+            scope[CALLER] = NOBODY
+            return None
+        if stranger is not None:
+            return stranger
+        scheme, _, token = (given[0] if len(given) == 1 else b"").partition(b" ")
+        address = str((scope.get("client") or ("unknown",))[0])
+        scope[CALLER] = await self._access.caller(token.strip() if scheme.lower() == b"bearer" else b"", address)
+        return show_token(scope)
+
+    def _stranger(self, headers: list[tuple[bytes, bytes]]) -> Answer | None:
+        """Whether the request was meant for another host, or comes from a page of one."""
         hosts = [value for name, value in headers if name == b"host"]
         if len(hosts) != 1 or host_of(hosts[0].decode("latin-1")) not in self._hosts:
             said = "the daemon does not answer for this host; callers may use the names in api.hosts of holdfast.toml"
@@ -271,11 +292,6 @@ class TcpDoor:
         for name, value in headers:
             if name == b"origin" and host_of(value.decode("latin-1").partition("://")[2]) not in self._hosts:
                 return problem(403, "ERR_ORIGIN", "requests from web pages of other origins are refused")
-        given = [value for name, value in headers if name == b"authorization"]
-        scheme, _, token = (given[0] if len(given) == 1 else b"").partition(b" ")
-        if not hmac.compare_digest(scheme.lower() + b" " + token.strip(), self._token):
-            said = "the token is missing or wrong; it is in the file `token` of the home folder"
-            return problem(401, "ERR_TOKEN", said, ((b"www-authenticate", b"Bearer"),))
         return None
 
 

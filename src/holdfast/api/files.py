@@ -51,8 +51,8 @@ class Files:
 
     def add_to(self, router: Router) -> None:
         """Make the routes."""
-        router.add("GET", RUN_LOG.path, RUN_LOG.name, self._run_log, is_long=True)
-        router.add("GET", ARTIFACT.path, ARTIFACT.name, self._artifact, is_long=True)
+        router.add(RUN_LOG, self._run_log, is_long=True)
+        router.add(ARTIFACT, self._artifact, is_long=True)
 
     async def _run_log(self, incoming: Incoming) -> Answer | Stream:
         wanted: Any = await read_request(RUN_LOG, incoming, self._engine)

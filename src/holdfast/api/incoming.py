@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, TypeAlias
 from urllib.parse import parse_qsl
 
+from holdfast.api.callers import Caller, caller_of
 from holdfast.api.refusals import Gone, TooLarge, TooMuchAtOnce
 from holdfast.core.errors import InvalidInput
 
@@ -38,6 +39,11 @@ class Incoming:
     def path(self) -> str:
         """The path, for people."""
         return self.scope["path"]  # type: ignore[no-any-return]
+
+    @property
+    def caller(self) -> Caller:
+        """Who makes it."""
+        return caller_of(self.scope)
 
     def header(self, wanted: bytes) -> str | None:
         """A header by its name in small letters; the first one, if there are several."""

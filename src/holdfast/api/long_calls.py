@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from typing import Any
 
-from holdfast.api.answers import Answer, Stream, answer
+from holdfast.api.answers import Answer, Stream, answer, answer_to
 from holdfast.api.hub import Hub, Subscription, Waiter
 from holdfast.api.incoming import Incoming
 from holdfast.api.observed import Observer
@@ -59,7 +59,7 @@ class LongCalls:
         """Make the routes."""
         endpoints: dict[Call, Endpoint] = {WAIT: self._wait, EXCHANGE_WAIT: self._exchange, CHANGES: self._changes}
         for call, endpoint in endpoints.items():
-            router.add(call.method, call.path, call.name, endpoint, is_long=True)
+            router.add(call, endpoint, is_long=True)
 
     def take_place(self) -> None:
         """Become one of the open ones, until `leave_place`; TooManyLongCalls or Closing if that cannot be."""
@@ -97,7 +97,7 @@ class LongCalls:
                         job = await asyncio.get_running_loop().run_in_executor(self._threads, look)
                         left = until - time.monotonic()
                         if job.state.name in TERMINAL or left <= 0:
-                            return answer(job)
+                            return answer_to(incoming.caller, job)
                         if job.id not in ids:
                             ids.add(job.id)
                             self._hub.wait_for_job(waiter, job.id)

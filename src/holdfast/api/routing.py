@@ -8,6 +8,7 @@ from urllib.parse import unquote
 
 from holdfast.api.answers import Answer, Stream, problem
 from holdfast.api.incoming import Incoming, Scope
+from holdfast.wire.call import Call
 
 Endpoint: TypeAlias = Callable[[Incoming], Awaitable[Answer | Stream]]
 
@@ -16,12 +17,18 @@ _REST = "{:path}"
 
 
 class Route:
-    """An endpoint, under the name by which it is measured; `is_long` if how long it takes says nothing."""
+    """An endpoint, under the name by which it is measured; `is_long` if how long it takes says nothing.
 
-    __slots__ = ("endpoint", "is_long", "name", "names")
+    `call` is None where no call is: then everybody who is let in is told so.
+    """
 
-    def __init__(self, name: str, endpoint: Endpoint, names: tuple[str, ...] = (), is_long: bool = False) -> None:
-        self.name = name
+    __slots__ = ("call", "endpoint", "is_long", "name", "names")
+
+    def __init__(
+        self, call: Call | None, endpoint: Endpoint, names: tuple[str, ...] = (), is_long: bool = False
+    ) -> None:
+        self.call = call
+        self.name = "nowhere" if call is None else call.name
         self.endpoint = endpoint
         self.names = names
         self.is_long = is_long
@@ -40,18 +47,18 @@ class Router:
         self._exact: dict[str, dict[str, Route]] = {}
         self._root = _Node()
 
-    def add(self, method: str, path: str, name: str, endpoint: Endpoint, *, is_long: bool = False) -> None:
-        """Lead requests for a path like `/v1/jobs/{job_id}` to an endpoint."""
+    def add(self, call: Call, endpoint: Endpoint, *, is_long: bool = False) -> None:
+        """Lead requests for a call's path, such as `/v1/jobs/{job_id}`, to an endpoint."""
         node, names = self._root, []
-        for part in path.split("/")[1:]:
+        for part in call.path.split("/")[1:]:
             key = part
             if part.startswith("{"):
                 names.append(part.strip("{}").partition(":")[0])
                 key = _REST if part.endswith(":path}") else _ANY
             node = node.children.setdefault(key, _Node())
-        node.routes[method] = Route(name, endpoint, tuple(names), is_long)
+        node.routes[call.method] = Route(call, endpoint, tuple(names), is_long)
         if not names:
-            self._exact[path] = node.routes
+            self._exact[call.path] = node.routes
 
     def find(self, scope: Scope) -> tuple[Route, dict[str, str]]:
         """The route of a request, and what stands in its path."""
@@ -88,7 +95,7 @@ async def _nowhere(incoming: Incoming) -> Answer:
     return problem(404, "ERR_NO_ROUTE", f"there is no {incoming.path}; see /openapi.json")
 
 
-_NO_ROUTE = Route("nowhere", _nowhere)
+_NO_ROUTE = Route(None, _nowhere)
 
 
 def _no_method(routes: dict[str, Route]) -> Route:
@@ -98,4 +105,4 @@ def _no_method(routes: dict[str, Route]) -> Route:
         said = f"{incoming.path} takes {allowed}, not {incoming.method}; see /openapi.json"
         return problem(405, "ERR_NO_METHOD", said, ((b"allow", allowed.encode()),))
 
-    return Route("nowhere", refuse)
+    return Route(None, refuse)

@@ -23,6 +23,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "worker": "worker",
         "sessions": "sessions",
         "doctor": "doctor",
+        "access": "access",
         "simulate": "simulate",
     },
     "Jobs": {

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
+from holdfast.client.access import AccessCalls
 from holdfast.client.calls import Call
 from holdfast.client.durations import to_moment
 from holdfast.client.events import Events
@@ -35,7 +36,7 @@ MOST_PER_PAGE = 1_000
 MOST_PER_ACTION = 10_000
 
 
-class Operations(Groups, Events, Maintaining, Overview, Queues, Tenants, TokenCalls):
+class Operations(Groups, Events, Maintaining, Overview, Queues, Tenants, TokenCalls, AccessCalls):
     """The part of `Holdfast` that looks at jobs and moves them, whoever runs them."""
 
     def job(self, ref: JobRef | int) -> JobHandle[Any]:

@@ -128,6 +128,28 @@ class QueueFull(HoldfastError):
         self.retry_after = retry_after
 
 
+class InvalidToken(HoldfastError):
+    """The token for a daemon is missing, wrong, expired or revoked.
+
+    >>> from holdfast import InvalidToken
+    >>> InvalidToken.code
+    'ERR_TOKEN'
+    """
+
+    code = "ERR_TOKEN"
+
+
+class NotAllowed(HoldfastError):
+    """The role of the caller does not include this; the message names the role that does.
+
+    >>> from holdfast import NotAllowed
+    >>> NotAllowed.code
+    'ERR_ROLE'
+    """
+
+    code = "ERR_ROLE"
+
+
 class StoreError(HoldfastError):
     """The database could not do what was asked.
 

@@ -15,8 +15,20 @@ CALL, EVENT, PARENT, RETRY, RUN = "call", "event", "parent", "retry", "run"
 
 
 def called(**about: str) -> str:
-    """A person or a program asked for it: `by` whom, with which `program`, `origin` if it came over the network."""
+    """A person or a program asked for it: `by` whom, with which `program`, `origin` if it came over the network.
+
+    `user` is the name by which the daemon knows the caller's token.
+    """
     return _encoded(CALL, about)
+
+
+def with_user(trigger: str, user: str) -> str:
+    """The same, said by a user of the daemon. What is no trigger is told as a call."""
+    try:
+        about = msgspec.json.decode(trigger, type=dict[str, Any])
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return called(user=user)
+    return msgspec.json.encode(about | {"user": user}).decode()
 
 
 def by_event(event_id: str, name: str) -> str:
@@ -63,7 +75,8 @@ def _utc(millis: Millis) -> str:
 
 
 def _called(about: Mapping[str, Any], moment: Callable[[Millis], str]) -> str:
-    who = f" by {about['by']}" if "by" in about else ""
+    name = about.get("user", about.get("by"))
+    who = "" if name is None else f" by {name}"
     where = f" from {about['origin']}" if "origin" in about else ""
     program = f" ({about['program']})" if "program" in about else ""
     return f"called{who}{where}{program}"

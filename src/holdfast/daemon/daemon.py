@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 
+from holdfast.api.access import Access
 from holdfast.api.app import Api, Backend, make_app
 from holdfast.api.hub import Hub
 from holdfast.core.addresses import AddressPolicy
@@ -105,7 +106,8 @@ class Daemon:
             parts.callback(hub.stop)
             instruments = Instruments(engine, self._clock, self._settings)
             app = self._app(hub, instruments)
-            doors = self._doors = Doors(app, self.home, self._settings.api)
+            access = Access(self.home.token.read_text(), engine, self._clock)
+            doors = self._doors = Doors(app, self.home, self._settings.api, access)
             parts.push_async_callback(doors.close)
             await doors.open()
             upkeep = await self._begin(parts)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import uvicorn
 
+from holdfast.api.access import Access
 from holdfast.api.arrivals import Arrivals
 from holdfast.api.budgets import BodyBudget, Budgets, ConnectionBudget, make_room_for_files
 from holdfast.api.doors import BoundedDoor, TcpDoor, TokenDoor, UnixDoor
@@ -119,7 +120,7 @@ class Door:
 class Doors:
     """Listening from `open` until `close`."""
 
-    def __init__(self, app: AsgiApp, home: Home, settings: ApiSettings) -> None:
+    def __init__(self, app: AsgiApp, home: Home, settings: ApiSettings, access: Access) -> None:
         self._home = home
         self._settings = settings
         self.port: int | None = None
@@ -130,7 +131,7 @@ class Doors:
         if settings.port is not None:
             listening = _tcp_socket(settings.host, settings.port)
             self.port = listening.getsockname()[1]
-            inner = TcpDoor(app, home.token.read_text(), LOOPBACK | names(settings))
+            inner = TcpDoor(app, access, LOOPBACK | names(settings))
             listener = TcpListener(listening, self._arrivals, _certificate(settings))
             self._tcp = Door(inner, listening, listener, TokenDoor, self._budgets)
         listening = _unix_socket(home)
@@ -151,7 +152,7 @@ class Doors:
     def _say_who_may_come(self) -> None:
         where, extra = f"{self._settings.host}:{self.port}", {"event": "tcp_open", "port": self.port}
         if is_loopback(self._settings.host):
-            log.info("listening on %s, for callers with the token", where, extra=extra)
+            log.info("listening on %s, for callers with a token", where, extra=extra)
             return
         safe = "with TLS" if self._settings.tls_cert else "without TLS, which the proxy in front has to bring"
         log.warning("other machines can reach this daemon: listening on %s %s", where, safe, extra=extra)

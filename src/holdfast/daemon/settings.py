@@ -108,8 +108,7 @@ class ApiSettings(Struct, frozen=True, kw_only=True):
     port: Annotated[
         int | None,
         Says(
-            "Listen on TCP too, on this port; 0 takes a free one. Callers need the token of the home folder. "
-            "By default there is no TCP.",
+            "Listen on TCP too, on this port; 0 takes a free one. Callers need a token. By default there is no TCP.",
             whole(0, 65_535),
             "8787",
         ),

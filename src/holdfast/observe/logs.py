@@ -19,7 +19,7 @@ from typing import IO, Any, Literal, TypeAlias
 
 import msgspec
 
-from holdfast.observe import trace
+from holdfast.observe import trace, user
 from holdfast.observe.redact import redacted, redacted_text
 from holdfast.private_files import for_owner_alone, make_private_folder
 
@@ -185,8 +185,10 @@ def message_of(record: logging.LogRecord) -> str:
 
 
 def extra_of(record: logging.LogRecord) -> dict[str, Any]:
-    """What the caller added to the record."""
-    return {key: value for key, value in vars(record).items() if key not in _STANDARD and not key.startswith("_")}
+    """What the caller added to the record, and the user for whom this is done."""
+    name = user.current()
+    added = {key: value for key, value in vars(record).items() if key not in _STANDARD and not key.startswith("_")}
+    return added if name is None else {"user": name} | added
 
 
 def _in_ascii(value: Any) -> Any:

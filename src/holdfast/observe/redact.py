@@ -72,6 +72,24 @@ def redacted_json(document: str) -> str:
     return msgspec.json.encode(redacted(value)).decode()
 
 
+def redacted_shape(value: Any) -> Any:
+    """A value of one of our own shapes as it may be shown: the names of its fields are ours and give nothing away.
+
+    The documents, texts and mappings that stand in it are somebody else's.
+    """
+    if isinstance(value, msgspec.Struct):
+        fields = {name: redacted_shape(getattr(value, name)) for name in value.__struct_fields__}
+        return msgspec.structs.replace(value, **fields)
+    if isinstance(value, list | tuple):
+        return [redacted_shape(item) for item in value]
+    if isinstance(value, Mapping):
+        is_ours = any(isinstance(item, msgspec.Struct) for item in value.values())
+        return {key: redacted_shape(item) for key, item in value.items()} if is_ours else redacted(value)
+    if isinstance(value, str):
+        return redacted_json(value) if value.lstrip()[:1] in ("{", "[") else redacted_text(value)
+    return value
+
+
 def redacted_text(text: str) -> str:
     """A text without the values of `password=…`, `Authorization: …`, `Bearer …`, `user:…@host` and their kind."""
     if _HINT.search(text) is None:

@@ -654,6 +654,20 @@ CREATE TABLE maintenance (
   job_id TEXT COLLATE "C"
 );
 
+CREATE TABLE users (
+  id           TEXT COLLATE "C" PRIMARY KEY,
+  name         TEXT COLLATE "C" NOT NULL,
+  role         TEXT NOT NULL CHECK (role IN ('metrics', 'read', 'operate', 'admin')),
+  token_hash   TEXT COLLATE "C" NOT NULL UNIQUE,
+  created_at   BIGINT NOT NULL,
+  expires_at   BIGINT,
+  last_used_at BIGINT,
+  disabled_at  BIGINT
+);
+
+-- A name that was revoked is free again.
+CREATE UNIQUE INDEX idx_users_name ON users (name) WHERE disabled_at IS NULL;
+
 CREATE TABLE clock_steps (
   number        BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   -- By the clock as it is after the step; it cannot have shown anything before `stepped_at` since then.

@@ -631,6 +631,20 @@ CREATE TABLE maintenance (
   job_id TEXT
 ) STRICT, WITHOUT ROWID;
 
+CREATE TABLE users (
+  id           TEXT PRIMARY KEY,
+  name         TEXT NOT NULL,
+  role         TEXT NOT NULL CHECK (role IN ('metrics', 'read', 'operate', 'admin')),
+  token_hash   TEXT NOT NULL UNIQUE,
+  created_at   INTEGER NOT NULL,
+  expires_at   INTEGER,
+  last_used_at INTEGER,
+  disabled_at  INTEGER
+) STRICT, WITHOUT ROWID;
+
+-- A name that was revoked is free again.
+CREATE UNIQUE INDEX idx_users_name ON users (name) WHERE disabled_at IS NULL;
+
 CREATE TABLE clock_steps (
   number        INTEGER PRIMARY KEY AUTOINCREMENT,
   -- By the clock as it is after the step; it cannot have shown anything before `stepped_at` since then.

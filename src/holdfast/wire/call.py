@@ -10,6 +10,7 @@ from typing import Any, get_type_hints
 
 import msgspec
 
+from holdfast.core.access import Role
 from holdfast.store.engine import Engine
 from holdfast.wire.rules import JOB_REF, rule_of
 from holdfast.wire.shapes import constrained, may_be_left_out
@@ -22,11 +23,13 @@ _IN_PATH = re.compile(r"\{(\w+)(?::path)?\}")
 class Call:
     """One route. `tag` groups it in the reference; `in_query` names arguments that stand there beside a body.
 
+    `role` is what a caller needs at least; None: nothing, not even a token.
     `reads` marks a call that changes nothing although its arguments stand in a body; every GET reads.
     """
 
     def __init__(
         self,
+        role: Role | None,
         tag: str,
         method: str,
         path: str,
@@ -37,6 +40,7 @@ class Call:
         in_query: tuple[str, ...] = (),
         media: str = JSON,
     ) -> None:
+        self.role = role
         self.tag = tag
         self.method = method
         self.path = path

@@ -10,6 +10,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from holdfast.core.access import ANYBODY, Role
 from holdfast.core.job import Job, JobId, RunId
 from holdfast.core.requests import ClaimRequest, Report
 from holdfast.store.engine import Changes
@@ -113,7 +114,7 @@ def livez(_: None) -> Health:
 
 
 def readyz(_: None) -> Health:
-    """Whether the daemon takes calls; 503 says why it does not.
+    """Whether the daemon takes calls; 503 says why it does not, to callers on the socket or with a token.
 
     It is ready while its machine refuses new jobs, since all else works; `refuses` says so then.
     """
@@ -130,17 +131,17 @@ def openapi(_: None) -> dict[str, Any]:
     raise NotImplementedError
 
 
-WAIT = Call("jobs", "GET", "/v1/jobs/{job_id}/wait", wait)
-EXCHANGE_WAIT = Call("workers", "POST", "/v1/exchange/wait", exchange_wait, in_query=("timeout_ms",))
-CHANGES = Call("system", "GET", "/v1/changes", changes, media=EVENTS)
-RUN_LOG = Call("runs", "GET", "/v1/runs/{run_id}/log", run_log, media=PLAIN)
-ARTIFACT = Call("jobs", "GET", "/v1/jobs/{job_id}/artifacts/{name:path}", artifact, media=BYTES)
-HELLO = Call("system", "GET", "/v1/hello", hello)
-DAEMON = Call("system", "GET", "/v1/daemon", daemon)
-LIVEZ = Call("system", "GET", "/livez", livez)
-READYZ = Call("system", "GET", "/readyz", readyz)
-METRICS_TEXT = Call("system", "GET", "/metrics", metrics, media=METRICS)
-OPENAPI = Call("system", "GET", "/openapi.json", openapi)
+WAIT = Call(Role.READ, "jobs", "GET", "/v1/jobs/{job_id}/wait", wait)
+EXCHANGE_WAIT = Call(Role.OPERATE, "workers", "POST", "/v1/exchange/wait", exchange_wait, in_query=("timeout_ms",))
+CHANGES = Call(Role.READ, "system", "GET", "/v1/changes", changes, media=EVENTS)
+RUN_LOG = Call(Role.READ, "runs", "GET", "/v1/runs/{run_id}/log", run_log, media=PLAIN)
+ARTIFACT = Call(Role.READ, "jobs", "GET", "/v1/jobs/{job_id}/artifacts/{name:path}", artifact, media=BYTES)
+HELLO = Call(Role.READ, "system", "GET", "/v1/hello", hello)
+DAEMON = Call(Role.READ, "system", "GET", "/v1/daemon", daemon)
+LIVEZ = Call(ANYBODY, "system", "GET", "/livez", livez)
+READYZ = Call(ANYBODY, "system", "GET", "/readyz", readyz)
+METRICS_TEXT = Call(Role.METRICS, "system", "GET", "/metrics", metrics, media=METRICS)
+OPENAPI = Call(Role.READ, "system", "GET", "/openapi.json", openapi)
 
 EXTRAS: tuple[Call, ...] = (
     WAIT,

@@ -287,8 +287,8 @@ def _is_repeatable(call: Call, values: dict[str, Any]) -> bool:
     if call.name == "exchange":
         # Jobs may have been handed out that nobody knows of here: the worker asks again, and lists what it holds.
         return False
-    if call.name in ("retry_group", "redeliver", "send_test"):
-        # What was made anew may have failed again meanwhile, and what was sent may have arrived.
+    if call.name in ("retry_group", "redeliver", "send_test", "add_user", "rotate_token"):
+        # What was made anew may have failed again meanwhile, and what was sent may have arrived; a token is told once.
         return False
     if call.name == "bulk":
         return values.get("action") != "retry" or bool(values.get("dry_run"))

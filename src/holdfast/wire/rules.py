@@ -91,6 +91,7 @@ DOCUMENT = _text(f"JSON of at most {MAX_PAYLOAD} bytes", MAX_PAYLOAD, r"^[^\x00]
 REASON = _text(f"1 to {LONGEST_REASON} characters, none of them NUL", LONGEST_REASON, r"^[^\x00]+$")
 MOMENT = Rule("milliseconds since 1970, up to the year 9999", Meta(ge=0, le=FAR_FUTURE))
 DURATION = Rule("milliseconds, from 0 to 100 years", Meta(ge=0, le=LONGEST))
+SPAN = Rule("milliseconds, from 1 to 100 years", Meta(ge=1, le=LONGEST))
 STATES = Rule("states out of " + ", ".join(StateName) + ", each once", most=len(StateName))
 WHOLE = Rule("a whole number of 64 bits", Meta(ge=-MAX_INT - 1, le=MAX_INT))
 JOB_REF = Rule(
@@ -254,7 +255,7 @@ RULES: Mapping[str, Rule] = {
     "duration_ms": DURATION,
     "initial_ms": DURATION,
     "cap_ms": DURATION,
-    "NewReservation.ttl_ms": Rule("milliseconds, from 1 to 100 years", Meta(ge=1, le=LONGEST)),
+    "NewReservation.ttl_ms": SPAN,
     "factor": _number(1, 1_000_000),
     "retries": _number(0, 1_000_000),
     "infra": _number(0, 1_000_000),
@@ -274,6 +275,7 @@ RULES: Mapping[str, Rule] = {
     "exit_code": _number(-(2**31), 2**31 - 1),
     "pid": _number(0, 2**31 - 1),
     "jitter_ms": _number(0, MAX_JITTER),
+    "expires_in_ms": SPAN,
     "count": _number(1, 100),
     "upto": _number(0, MAX_INT),
     "limit": _number(1, 1_000),

@@ -1,0 +1,15 @@
+-- Who may call by TCP, and what each may do. Of a token only its hash is kept.
+
+CREATE TABLE users (
+  id           TEXT COLLATE "C" PRIMARY KEY,
+  name         TEXT COLLATE "C" NOT NULL,
+  role         TEXT NOT NULL CHECK (role IN ('metrics', 'read', 'operate', 'admin')),
+  token_hash   TEXT COLLATE "C" NOT NULL UNIQUE,
+  created_at   BIGINT NOT NULL,
+  expires_at   BIGINT,
+  last_used_at BIGINT,
+  disabled_at  BIGINT
+);
+
+-- A name that was revoked is free again.
+CREATE UNIQUE INDEX idx_users_name ON users (name) WHERE disabled_at IS NULL;

@@ -1,0 +1,15 @@
+-- Who may call by TCP, and what each may do. Of a token only its hash is kept.
+
+CREATE TABLE users (
+  id           TEXT PRIMARY KEY,
+  name         TEXT NOT NULL,
+  role         TEXT NOT NULL CHECK (role IN ('metrics', 'read', 'operate', 'admin')),
+  token_hash   TEXT NOT NULL UNIQUE,
+  created_at   INTEGER NOT NULL,
+  expires_at   INTEGER,
+  last_used_at INTEGER,
+  disabled_at  INTEGER
+) STRICT, WITHOUT ROWID;
+
+-- A name that was revoked is free again.
+CREATE UNIQUE INDEX idx_users_name ON users (name) WHERE disabled_at IS NULL;

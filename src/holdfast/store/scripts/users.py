@@ -1,0 +1,109 @@
+"""Users: who may call by TCP, with which role, and by which token. A token is shown once; its hash is stored."""
+
+from __future__ import annotations
+
+import secrets
+
+from msgspec import Struct, structs
+
+from holdfast.core.access import TOKEN_BYTES, TOKEN_PREFIX, Role, hash_secret
+from holdfast.core.errors import Conflict, NotFound
+from holdfast.core.job import Millis
+from holdfast.core.limits import check_name
+from holdfast.store.engine import Tx
+from holdfast.store.statements import sql
+
+NOTED_EVERY_MS: Millis = 60_000
+
+
+class User(Struct, frozen=True):
+    """Somebody who may call by TCP. `last_used_at` is right to a minute; `disabled_at` is when it was revoked."""
+
+    id: str
+    name: str
+    role: Role
+    created_at: Millis
+    expires_at: Millis | None = None
+    last_used_at: Millis | None = None
+    disabled_at: Millis | None = None
+
+    def has_expired(self, now: Millis) -> bool:
+        """Whether the time of the token is over."""
+        return self.expires_at is not None and self.expires_at <= now
+
+
+class NewToken(Struct, frozen=True):
+    """A user and the token that was just made, which is not shown again."""
+
+    user: User
+    token: str
+
+    def __repr__(self) -> str:
+        return f"<NewToken of {self.user.name}>"  # A token belongs in no log.
+
+
+def add_user(tx: Tx, name: str, role: Role, now: Millis, expires_in_ms: Millis | None = None) -> NewToken:
+    """Let somebody call by TCP. The token is in the answer, and nowhere else."""
+    check_name("user", name)
+    if tx.one(sql.user_by_name, _user, name=name) is not None:
+        raise Conflict(f"there is a user {name!r} already; revoke it first, or rotate its token")
+    user = User(tx.new_id(), name, role, now, None if expires_in_ms is None else now + expires_in_ms)
+    token = _new_token()
+    tx.run(
+        sql.insert_user,
+        id=user.id,
+        name=name,
+        role=role.value,
+        token_hash=hash_secret(token),
+        now=now,
+        expires_at=user.expires_at,
+    )
+    return NewToken(user, token)
+
+
+def list_users(tx: Tx) -> list[User]:
+    """Everybody who may call by TCP, and behind them those who were revoked."""
+    return tx.all(sql.list_users, _user)
+
+
+def revoke_user(tx: Tx, name: str, now: Millis) -> User:
+    """Let somebody call no longer, at once. The name may be given again."""
+    user = _find(tx, name)
+    tx.run(sql.disable_user, id=user.id, now=now)
+    return structs.replace(user, disabled_at=now)
+
+
+def rotate_token(tx: Tx, name: str, now: Millis, expires_in_ms: Millis | None = None) -> NewToken:
+    """Give a user a new token; the old one stops at once. Without a new time the old one stays."""
+    user = _find(tx, name)
+    if expires_in_ms is None and user.has_expired(now):
+        raise Conflict(f"the time of user {name!r} is over, so a new token would not work; say how long it shall be")
+    token = _new_token()
+    expires_at = user.expires_at if expires_in_ms is None else now + expires_in_ms
+    tx.run(sql.rotate_token, id=user.id, token_hash=hash_secret(token), expires_at=expires_at)
+    return NewToken(structs.replace(user, expires_at=expires_at), token)
+
+
+def user_of_token(tx: Tx, token_hash: str) -> User | None:
+    """Whose token this is, or was."""
+    return tx.one(sql.user_of_token, _user, token_hash=token_hash)
+
+
+def note_use_of_token(tx: Tx, id: str, now: Millis) -> None:
+    """Remember that a user has called, unless that was written in the last minute."""
+    tx.run(sql.note_use_of_token, id=id, now=now, before=now - NOTED_EVERY_MS)
+
+
+def _find(tx: Tx, name: str) -> User:
+    user = tx.one(sql.user_by_name, _user, name=name)
+    if user is None:
+        raise NotFound(f"there is no user {name!r}, or it was revoked; see: holdfast access ls")
+    return user
+
+
+def _user(id: str, name: str, role: str, *moments: Millis | None) -> User:
+    return User(id, name, Role(role), *moments)  # type: ignore[arg-type]  # in the order of the columns
+
+
+def _new_token() -> str:
+    return TOKEN_PREFIX + secrets.token_urlsafe(TOKEN_BYTES)

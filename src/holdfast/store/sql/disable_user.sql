@@ -1,0 +1,1 @@
+UPDATE users SET disabled_at = :now WHERE id = :id
