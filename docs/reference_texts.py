@@ -34,6 +34,11 @@ SETTINGS = {
             "How long an enqueue waits in all while its queue is full or the machine has no room for more, before it "
             "raises `QueueFull`, `StoreFull` or `StoreBusy`; 0: not at all."
         ),
+        "ca": (
+            "A PEM file with the certificates to trust at a daemon's `https://` address, instead of the system's. It "
+            "is read for each connection, so that a renewed one counts at once. `None`: the file that the environment "
+            "variable `HOLDFAST_CA` names, or else the system's."
+        ),
     },
     "Retry": {
         "retries": "How many automatic retries may follow the first try. `retry=3` is short for `retry=Retry(3)`.",

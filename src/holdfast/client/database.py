@@ -23,10 +23,13 @@ def make_engine(
     clock: Clock,
     ids: Ids,
     files: Path | None = None,
+    ca: str | Path | None = None,
 ) -> Engine:
     """The engine that a path or URL means; `files` is another folder than its own for them. Nothing is opened yet."""
     if path_or_url is None or str(path_or_url).startswith(("http://", "https://")):
-        return RemoteEngine(find_daemon(None if path_or_url is None else str(path_or_url)))
+        return RemoteEngine(find_daemon(None if path_or_url is None else str(path_or_url), ca))
+    if ca is not None:
+        raise InvalidInput("ca= is for a daemon at an https:// address; a database of one's own shows no certificate")
     if not isinstance(path_or_url, str | Path) or not str(path_or_url):
         raise InvalidInput(f"{shown(path_or_url)} is not a database: give a file path or a postgresql:// URL")
     text = str(path_or_url)

@@ -71,6 +71,8 @@ class Holdfast(Running, Operations, Commands, DeadLetterCalls, Schedules, Crons,
     what `hf.command` queues runs here too, from the queue `default` and those named. `machine` is what tests put in
     place of the machine that this runs on, for jobs that wait until it is idle or charging. `wait_for_room` is how long
     an enqueue waits while its queue is full, or the machine has no room for more, before it raises; 0: not at all.
+    `ca` is a file with the certificates to trust at a daemon's `https://` address; by default `HOLDFAST_CA` names it,
+    or the system's count.
     """
 
     def __init__(
@@ -87,6 +89,7 @@ class Holdfast(Running, Operations, Commands, DeadLetterCalls, Schedules, Crons,
         webhook_allow: Iterable[str] | None = None,
         machine: SimulatedMachine | None = None,
         wait_for_room: Duration = PATIENCE_S,
+        ca: str | Path | None = None,
     ) -> None:
         if durability not in ("full", "normal"):
             raise InvalidInput(f"durability {shown(durability)} is not valid: use 'full' or 'normal'")
@@ -94,7 +97,7 @@ class Holdfast(Running, Operations, Commands, DeadLetterCalls, Schedules, Crons,
         self._concurrency = _check_concurrency(concurrency)
         self._keep_ms = to_millis("keep", keep)
         clock = SystemClock() if clock is None else _check_clock(clock)
-        engine = make_engine(path_or_url, durability, schema, clock, ids)
+        engine = make_engine(path_or_url, durability, schema, clock, ids, ca=ca)
         self._name = name_of(engine, schema)
         self._access = StoreAccess(engine, clock, ids, to_millis("wait_for_room", wait_for_room) / 1000)
         self._specs: dict[str, TaskSpec] = {}

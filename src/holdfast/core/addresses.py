@@ -1,4 +1,4 @@
-"""Which addresses of the network a webhook may be delivered to.
+"""Which addresses are this machine's own, and which ones a webhook may be delivered to.
 
 Whoever can create a webhook must not be able to reach, through the machine that delivers it, what only that machine can
 reach. Names are not resolved here: whoever connects asks about each address that he is about to use.
@@ -105,6 +105,14 @@ def check_host(host: str) -> str:
 def plain_host(host: str) -> str:
     """A host as it is compared: in lower case, without brackets and the dot at the end."""
     return host.strip().strip("[]").removesuffix(".").lower()
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach a host, by what it is called."""
+    try:
+        return ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
 
 
 def _looks_numeric(host: str) -> bool:

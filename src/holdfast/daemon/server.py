@@ -17,10 +17,10 @@ from holdfast.api.arrivals import Arrivals
 from holdfast.api.budgets import BodyBudget, Budgets, ConnectionBudget, make_room_for_files
 from holdfast.api.doors import BoundedDoor, TcpDoor, TokenDoor, UnixDoor
 from holdfast.api.incoming import AsgiApp
+from holdfast.core.addresses import is_loopback
 from holdfast.core.errors import StoreUnavailable
 from holdfast.daemon.listening import Listener, TcpListener
 from holdfast.daemon.settings import ApiSettings
-from holdfast.daemon.settings_file import is_loopback
 from holdfast.wire.home import Home
 
 if TYPE_CHECKING:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import ipaddress
 import os
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -13,6 +12,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from holdfast.core.addresses import is_loopback
 from holdfast.core.errors import InvalidInput
 from holdfast.core.limits import shown
 from holdfast.core.queue import QueueChanges
@@ -24,6 +24,7 @@ from holdfast.daemon.watch_tables import watches_of
 from holdfast.wire.home import Home
 
 CONFIG = "HOLDFAST_CONFIG"
+STORE = "HOLDFAST_STORE"
 
 
 def find_file(home: Home, chosen: Path | None = None) -> Path | None:
@@ -37,6 +38,7 @@ def find_file(home: Home, chosen: Path | None = None) -> Path | None:
 def load(file: Path | None = None, options: Mapping[str, Any] | None = None) -> Settings:
     """The settings of a file, if there is one, and above them the options of a command, such as `{"api.port": 80}`.
 
+    `HOLDFAST_STORE` stands between the two: a password in it is seen neither in the file nor in a list of processes.
     InvalidInput names what is wrong, where it stands, and what is allowed. An option that is None was not given.
     """
     folder = Path.cwd() if file is None else file.parent.absolute()
@@ -51,7 +53,8 @@ def load(file: Path | None = None, options: Mapping[str, Any] | None = None) -> 
             raise InvalidInput(f"{file}: {name} = {shown(values)} is not valid: [{name}] is a section with settings")
         read = {key: _value(kind, f"{file}: {name}.", key, value, name) for key, value in values.items()}
         sections[name] = kind(**_rooted(read, folder))
-    return check(_with_options(Settings(**sections), options or {}))
+    from_environment = {"daemon.store": os.environ.get(STORE) or None}
+    return check(_with_options(_with_options(Settings(**sections), from_environment), options or {}))
 
 
 def load_watches(file: Path | None) -> list[NewWatch]:
@@ -105,14 +108,6 @@ def _check_certificate(certificate: str, key: str) -> None:
             f"api.tls_cert = {shown(certificate)} and api.tls_key = {shown(key)} cannot be used ({error}): give a "
             "certificate and its key as PEM files, the key without a password"
         ) from None
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach the address."""
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def _kinds(kind: type[Struct]) -> dict[str, type[Struct]]:

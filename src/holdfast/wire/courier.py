@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import ssl
 from collections.abc import AsyncGenerator
 
 from holdfast.wire.home import Address
 from holdfast.wire.http import Answer, Lines, ProtocolError, read_problem, request_bytes
 from holdfast.wire.peer import Peer, Persistence
+from holdfast.wire.tls import client_context
 
 CONNECT_S = 10.0
 CALL_S = 60.0
@@ -169,6 +169,6 @@ async def _connect(address: Address) -> Line:
         if address.socket is not None:
             _, line = await loop.create_unix_connection(Line, address.socket)
         else:
-            tls = ssl.create_default_context() if address.is_tls else None
+            tls = client_context(address.ca) if address.is_tls else None
             _, line = await loop.create_connection(Line, address.host, address.port, ssl=tls)
     return line

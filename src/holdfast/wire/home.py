@@ -16,6 +16,7 @@ from holdfast.store.locks import is_held_by, is_locked
 
 HOME = "HOLDFAST_HOME"
 TOKEN = "HOLDFAST_TOKEN"
+CA = "HOLDFAST_CA"
 LOOKS_S = 0.5  # Others look at a lock for a moment at most; who holds it for longer lives there.
 LONGEST_SOCKET = 103 if sys.platform == "darwin" else 107
 
@@ -116,7 +117,10 @@ class Home:
 
 
 class Address(Struct, frozen=True):
-    """Where a daemon answers: its unix socket, or a host and port with the token that opens them."""
+    """Where a daemon answers: its unix socket, or a host and port with the token that opens them.
+
+    `ca` is a file with the certificates to trust there instead of the system's.
+    """
 
     socket: str | None = None
     host: str = "localhost"
@@ -125,6 +129,7 @@ class Address(Struct, frozen=True):
     is_tls: bool = False
     prefix: str = ""
     lock: str | None = None
+    ca: str | None = None
 
     def __str__(self) -> str:
         scheme = "https" if self.is_tls else "http"
@@ -140,8 +145,10 @@ def find_home(chosen: str | Path | None = None) -> Home:
     return Home(path.absolute())
 
 
-def find_daemon(url: str | None = None) -> Address:
+def find_daemon(url: str | None = None, ca: str | Path | None = None) -> Address:
     """The daemon at a URL, or that of the home folder."""
+    if ca is not None and (url is None or not url.startswith("https://")):
+        raise InvalidInput("ca= is for a daemon at an https:// address; others show no certificate")
     if url is None:
         home = find_home()
         return Address(socket=str(home.socket), lock=str(home.lock))
@@ -154,10 +161,39 @@ def find_daemon(url: str | None = None) -> Address:
         raise InvalidInput(f"{shown(url)} is not the address of a daemon: {error}") from None
     if not parts.hostname or parts.username or parts.query or parts.fragment:
         raise InvalidInput(f"{shown(url)} is not the address of a daemon: write http://HOST:PORT")
+    is_tls = parts.scheme == "https"
+    if not is_tls:
+        _refuse_in_the_clear(url, parts.hostname)
+    trusted = _trusted(ca) if is_tls else None
     token = os.environ.get(TOKEN) or _token_at_home()
-    return Address(
-        host=parts.hostname, port=port, token=token, is_tls=parts.scheme == "https", prefix=parts.path.rstrip("/")
-    )
+    prefix = parts.path.rstrip("/")
+    return Address(host=parts.hostname, port=port, token=token, is_tls=is_tls, prefix=prefix, ca=trusted)
+
+
+def _refuse_in_the_clear(url: str, host: str) -> None:
+    from holdfast.core.addresses import is_loopback
+
+    if not is_loopback(host):
+        raise InvalidInput(
+            f"{shown(url)} would send the token over the network for all to read: use https://, or http:// with an "
+            "address of this machine, such as 127.0.0.1"
+        )
+
+
+def _trusted(ca: str | Path | None) -> str | None:
+    """The file with the certificates to trust, if one is named; it must be there when the program starts."""
+    chosen = ca if ca is not None else os.environ.get(CA)
+    if not chosen:
+        return None
+    from holdfast.wire.tls import client_context
+
+    try:
+        path = str(Path(chosen).expanduser().absolute())
+        client_context(path)
+    except (OSError, TypeError, ValueError) as error:
+        said = getattr(error, "strerror", None) or error
+        raise InvalidInput(f"{said}; give a PEM file with certificates as ca= or {CA}") from None
+    return path
 
 
 def _token_at_home() -> str | None:

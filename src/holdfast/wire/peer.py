@@ -53,6 +53,12 @@ class Peer:
 
     def unreachable(self, error: BaseException) -> NoDaemon:
         """The error that says so."""
+        untrusted = getattr(error, "verify_message", None)
+        if untrusted:
+            return NoDaemon(
+                f"the certificate of {self.address} cannot be trusted ({untrusted}); name the one to trust with "
+                "HOLDFAST_CA or Holdfast(ca=…)"
+            )
         said = getattr(error, "strerror", None) or str(error) or type(error).__name__
         return NoDaemon(f"no daemon answers at {self.address} ({said}); start one with: holdfast up")
 

@@ -73,13 +73,14 @@ class Connection:
                 made.close()
                 raise
             return made
+        tls = None
+        if address.is_tls:
+            from holdfast.wire.tls import client_context
+
+            tls = client_context(address.ca)
         made = socket.create_connection((address.host, address.port), timeout)
         made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        if address.is_tls:
-            import ssl
-
-            return ssl.create_default_context().wrap_socket(made, server_hostname=address.host)
-        return made
+        return made if tls is None else tls.wrap_socket(made, server_hostname=address.host)
 
 
 class Transport:
