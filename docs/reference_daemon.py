@@ -23,7 +23,12 @@ VARIABLES = {
         "`off`: a daemon or a program never rests, whatever its machine is like; what is simulated still counts. "
         "`on` is the default; a daemon refuses anything else."
     ),
+    "HOLDFAST_STORE": (
+        "The database, where `--store` is not given; it stands above `daemon.store`. A password in it is not seen in a "
+        "list of processes."
+    ),
     "HOLDFAST_TOKEN": "The token for a daemon that is reached over TCP.",
+    "HOLDFAST_CA": "A PEM file with the certificates to trust at a daemon's `https://` address.",
 }
 LOG_FIELDS = {
     "level": "`DEBUG`, `INFO`, `WARNING` or `ERROR`.",

@@ -12,6 +12,7 @@ from pathlib import Path
 import apsw
 import pytest
 
+from holdfast.daemon.settings_file import STORE
 from holdfast.runtime.node import boot_id, node_name
 from holdfast.store.locks import LifeLock
 from holdfast.store.scripts.sessions import NewSession, open_session
@@ -83,7 +84,7 @@ def test_a_database_that_does_not_answer_is_named(house: House) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    said = refusal(house.begin("--store", f"postgresql://somebody:secret@127.0.0.1:{port}/nowhere"), 1)
+    said = refusal(house.begin(env={STORE: f"postgresql://somebody:secret@127.0.0.1:{port}/nowhere"}), 1)
     assert "PostgreSQL 127.0.0.1/nowhere" in said
     assert "secret" not in said
     assert not house.home.lock.exists()

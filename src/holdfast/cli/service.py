@@ -41,7 +41,11 @@ def up(
     ] = None,
     detach: Annotated[bool, Option("--detach", "-d", help="Go to the background.")] = False,
     store: Annotated[
-        str | None, Option(metavar="URL", help="A postgresql:// URL instead of the file in the home folder.")
+        str | None,
+        Option(
+            metavar="URL",
+            help="A postgresql:// URL instead of the file in the home folder; with a password, use HOLDFAST_STORE.",
+        ),
     ] = None,
     port: Annotated[
         int | None,
@@ -76,6 +80,8 @@ def up(
 
     choose(home)
     place = find_home()
+    if store is not None:
+        _warn_of_password(store)
     options = {
         "daemon.store": store,
         "daemon.apps": tuple(_absolute(name) for name in app) if app else None,
@@ -96,13 +102,23 @@ def up(
     place.create()
     refuse_exposed(place)  # Somebody else may have made it in between.
     if detach:
-        _start_in_background(place, _words(options, config), json=json)
+        _start_in_background(place, _words(options, config), store, json=json)
         return
     from holdfast.daemon.entry import run_daemon
 
     if log_file is None and sys.stderr.isatty():
         _greet(place)
     run_daemon(place, config=config, options=options, log_file=log_file)
+
+
+def _warn_of_password(store: str) -> None:
+    from holdfast.observe.redact import redacted_text
+
+    if redacted_text(store) != store:
+        say(
+            "holdfast: whoever may list the processes of this machine can read the password in --store; "
+            "HOLDFAST_STORE in the environment, or store in holdfast.toml, keeps it out of `ps`"
+        )
 
 
 def _absolute(name: str) -> str:
@@ -120,18 +136,21 @@ def _greet(place: Home) -> None:
 
 
 def _words(options: dict[str, Any], config: Path | None) -> list[str]:
-    """The same options for the process in the background."""
-    names = {"daemon.store": "--store", "daemon.workers": "--workers", "api.port": "--port"}
+    """The same options for the process in the background, but for the store, whose password all could read there."""
+    names = {"daemon.workers": "--workers", "api.port": "--port"}
     names |= {"logs.format": "--log-format", "logs.level": "--log-level"}
     words = [f"{word}={options[name]}" for name, word in names.items() if options[name] is not None]
     words += [f"--app={name}" for name in options["daemon.apps"] or ()]
     return words if config is None else [*words, f"--config={config.absolute()}"]
 
 
-def _start_in_background(place: Home, words: list[str], *, json: bool) -> None:
+def _start_in_background(place: Home, words: list[str], store: str | None, *, json: bool) -> None:
     if is_locked(str(place.lock)):
         pid = place.daemon_pid() or "unknown"
         raise Conflict(f"a daemon with pid {pid} lives in {place.folder} already; stop it with: holdfast down")
+    from holdfast.daemon.settings_file import STORE
+
+    environment = {**os.environ, HOME: str(place.folder)} | ({} if store is None else {STORE: store})
     # What is not logged but printed: the last words of a process that breaks, and what the user's code prints.
     said = place.log.with_suffix(".err")
     with open(said, "ab", opener=for_owner_alone) as printed:
@@ -145,7 +164,7 @@ def _start_in_background(place: Home, words: list[str], *, json: bool) -> None:
             stdout=printed,
             stderr=printed,
             start_new_session=True,
-            env={**os.environ, HOME: str(place.folder)},
+            env=environment,
         )
     try:
         with Progress("starting"):
