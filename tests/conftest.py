@@ -2,6 +2,7 @@
 
 import os
 import signal
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from uuid import uuid4
@@ -21,6 +22,10 @@ settings.load_profile("steady")
 
 # A busy machine with a full disk fails no test either: whoever tests that it needs rest simulates it.
 os.environ["HOLDFAST_PRESSURE"] = "off"
+
+# Programs without a home of their own keep their id in that of this test run, and not in yours.
+HOME_OF_THE_RUN = tempfile.TemporaryDirectory(prefix="holdfast-tests-")
+os.environ["XDG_DATA_HOME"] = HOME_OF_THE_RUN.name
 
 HERE = Path(__file__).parent
 SLOW = (

@@ -78,7 +78,7 @@ class RunningApi:
         await self._session.open(None)
         self.hub = Hub(self.engine)
         await self.hub.start()
-        hello = Hello(VERSION, PROTOCOL, "here", 1, str(self.engine.locks), str(self.engine.files))
+        hello = Hello(VERSION, PROTOCOL, "here", 1, str(self.engine.locks), str(self.engine.files), self.engine.node)
         backend = Backend(
             self.engine,
             clock,

@@ -21,9 +21,9 @@ from tests.api.running import PATIENCE_S, RunningApi, running_api
 class Held:
     """A run that this test holds, with the log that it writes."""
 
-    def __init__(self, api: RunningApi, limits: LogLimits | None = None, node: str = "here") -> None:
+    def __init__(self, api: RunningApi, limits: LogLimits | None = None, node: str | None = None) -> None:
         self._caller = on_socket(api)
-        self._request = open_worker(self._caller, "default", node=node)
+        self._request = open_worker(self._caller, "default", node=node or api.engine.node)
         self.job_id: JobId = self._caller.enqueue()
         [self._run] = self._caller.post("/v1/exchange", ask(self._request)).json["claimed"]
         self.run_id: RunId = self._run["run_id"]
@@ -167,7 +167,7 @@ def test_the_log_of_a_run_that_is_not_there_is_not_found(caller: Caller, run_id:
 
 def test_what_is_on_another_machine_says_on_which(api: RunningApi, caller: Caller) -> None:
     held = Held(api, node="there")
-    where = "is on node 'there'; this is 'here': ask the daemon there"
+    where = "is on node 'there': ask the daemon there"
     for path, what in (
         (held.log, "log"),
         (f"{held.log}?follow=true", "log"),

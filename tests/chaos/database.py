@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from holdfast.runtime.clock import Clock, SystemClock
 from holdfast.runtime.judge import Judge
-from holdfast.runtime.node import boot_id, node_name
+from holdfast.runtime.node import boot_id
 from holdfast.runtime.recovery import Recovery
 from holdfast.runtime.session import lock_folder
 from holdfast.store.engine import Engine, Ids, Tx, new_uuid
@@ -81,5 +81,5 @@ def sessions(engine: Engine) -> list[dict[str, Any]]:
 def recovery(engine: Engine, clock: Clock | None = None) -> Recovery:
     """The loop that settles dead sessions, with a judge as an embedded program has it, to be ticked by hand."""
     locks = lock_folder(engine) if engine.dialect is Dialect.SQLITE else None
-    judge = Judge(boot_id(), node_name(), locks=locks)
+    judge = Judge(boot_id(), engine.node, locks=locks)
     return Recovery(engine, clock or SystemClock(), judge)

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from holdfast import Holdfast, Retry
 from holdfast.core.tokens import Tokens
-from holdfast.runtime.node import node_name
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.tokens import TokenSetting, list_tokens, note_tokens
 from tests.chaos.conftest import Start
@@ -21,8 +20,8 @@ def test_processes_never_take_more_than_there_is_and_a_killed_one_gives_back(
     database: Database, engine: Engine, folder: Path, start: Start
 ) -> None:
     decided = TokenSetting(tokens=Tokens(cpu=MOST), is_default=False)
-    engine.submit(note_tokens, node_name(), decided, True, 1).result()
     hf = Holdfast(database.target, schema=database.schema)
+    engine.submit(note_tokens, hf._access.engine.node, decided, True, 1).result()
 
     @hf.task(retry=Retry(0, initial=0.01))
     def use(cpu: int) -> None: ...

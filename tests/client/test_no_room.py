@@ -10,7 +10,6 @@ from holdfast import Holdfast, StateName, StoreFull
 from holdfast.core.machine import Judged
 from holdfast.core.measures import Level
 from holdfast.core.pressure import Pressure
-from holdfast.store.machine import node_name
 from holdfast.store.scripts.machines import note_machine
 from holdfast.testing import ManualClock
 from tests.client.acts import WAIT, wait_until
@@ -21,7 +20,7 @@ CALM = Judged(is_idle=False, idle="in use", is_charging=True, charging="on AC", 
 
 def press(hf: Holdfast, clock: ManualClock, *readings: str) -> None:
     pressing = [Pressure(reading, Level.HIGH, f"the {reading} is full", clock.now()) for reading in readings]
-    assert hf._access.engine.run(note_machine, node_name(), CALM, None, clock.now(), pressing)
+    assert hf._access.engine.run(note_machine, hf._access.engine.node, CALM, None, clock.now(), pressing)
 
 
 def test_an_enqueue_waits_until_there_is_room(make_holdfast: Callable[..., Holdfast]) -> None:

@@ -7,6 +7,7 @@ import shutil
 import socket
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import apsw
@@ -15,7 +16,6 @@ import pytest
 from holdfast.daemon.settings_file import STORE
 from holdfast.runtime.node import boot_id, node_name
 from holdfast.store.locks import LifeLock
-from holdfast.store.scripts.sessions import NewSession, open_session
 from holdfast.store.sqlite.engine import SqliteEngine
 from holdfast.wire.home import HOME
 from tests.chaos.processes import PATIENCE_S
@@ -117,9 +117,14 @@ def test_a_worker_that_lives_on_does_not_stop_a_migration(house: House) -> None:
     house.home.create()
     old = SqliteEngine(house.home.database, now=lambda: 1, migrate_to=1)
     lock = LifeLock(old.locks / "sessions" / "s")
-    session = NewSession("s", "worker", node_name(), boot_id(), os.getpid(), str(lock.path))
-    old.submit(open_session, session, None, 1).result()
+    old.open()
     old.close()
+    with closing(apsw.Connection(str(house.home.database))) as connection:
+        connection.execute(
+            "INSERT INTO sessions (id, kind, status, node, boot_id, pid, lock_path, started_at, last_heartbeat_at) "
+            "VALUES ('s', 'worker', 'running', ?, ?, ?, ?, 1, 1)",
+            (node_name(), boot_id(), os.getpid(), str(lock.path)),
+        )
     daemon = house.up()
     assert "s" in [row.id for row in house.client().sessions()]
     lock.release()

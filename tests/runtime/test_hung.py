@@ -30,7 +30,7 @@ SECONDS = int(LEASE_S)
 def worker(tmp_path: Path) -> Iterator[SessionRow]:
     """A worker that lives."""
     lock = LifeLock(tmp_path / "w")
-    yield SessionRow("w", "worker", "node", "boot", 1, str(lock.path), 5, 0, None, None)
+    yield SessionRow("w", "worker", "node", "node", "host", "boot", 1, str(lock.path), 5, 0, None, None)
     lock.release()
 
 
@@ -87,7 +87,7 @@ def test_a_worker_of_an_earlier_daemon_has_time_to_find_this_one(tmp_path: Path,
 
 def test_a_worker_that_came_by_tcp_is_found_by_its_own_lock(tmp_path: Path) -> None:
     lock = LifeLock(tmp_path / "there" / "w")
-    session = SessionRow("w", "worker", "node", "boot", 1, str(lock.path), 5, 0, None, None)
+    session = SessionRow("w", "worker", "node", "node", "host", "boot", 1, str(lock.path), 5, 0, None, None)
     judge = Judge("boot", "node", locks=tmp_path / "here")
     assert judge.look(session, 0) is Verdict.ALIVE
     path = tmp_path / "there" / "other"

@@ -14,7 +14,6 @@ from holdfast.core.machine import NOT_LOOKED, Judged
 from holdfast.core.pressure import REFUSAL_MS
 from holdfast.core.readings import DiskSeen, InputSeen, LoadSeen, MemorySeen, Simulation
 from holdfast.runtime.clock import ManualClock
-from holdfast.runtime.node import node_name
 from holdfast.runtime.probe import LINGER_S, SELDOM_S, Probe, Probing, Source, place_of, system_gauges
 from holdfast.runtime.simulated import SimulatedMachine
 from holdfast.runtime.upkeep import Upkeep
@@ -229,11 +228,11 @@ def test_a_simulation_is_gone_by_in_front_of_every_source(
         keyboard.says = InputSeen("keyboard", 0)
         async with probe(engine, clock, keyboard) as here:
             await here.tick()
-            write(engine, simulate, node_name(), Simulation(idle=True), clock.now())
+            write(engine, simulate, engine.node, Simulation(idle=True), clock.now())
             await here.tick()
             assert machine(engine).idle == "idle (simulated)"
             assert keyboard.looks == 1
-            write(engine, simulate, node_name(), None, clock.now())
+            write(engine, simulate, engine.node, None, clock.now())
             await here.tick()
             assert machine(engine).source == "keyboard"
 
@@ -285,7 +284,7 @@ def test_where_nothing_tells_of_input_five_minutes_of_low_load_let_the_job_run(
     load = Told("load", LoadSeen("load", 0.1), is_cheap=True)
 
     async def work() -> None:
-        here_session = NewSession("here", "embedded", node_name(), "boot", 4711, None)
+        here_session = NewSession("here", "embedded", engine.node, "boot", 4711, None)
         write(engine, sessions.open_session, here_session, None, clock.now())
         wait_for_machine(engine, clock)
         async with probe(engine, clock, load) as here:
@@ -369,7 +368,7 @@ def test_a_program_that_only_works_off_what_is_ready_does_not_ask_whether_the_ma
 
     async def work() -> None:
         async with probe(engine, clock, gauges=(memory,)) as looking:
-            write(engine, note_machine, node_name(), BUSY, None, clock.now())
+            write(engine, note_machine, engine.node, BUSY, None, clock.now())
             await looking.tick()
             assert (memory.looks, machine(engine).holds) == (0, 0)
 

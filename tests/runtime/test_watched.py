@@ -15,7 +15,6 @@ from holdfast.runtime.planner import Planner
 from holdfast.runtime.watched import PlannerOptions, Watched
 from holdfast.runtime.watcher import STEP_MS
 from holdfast.store.engine import new_uuid
-from holdfast.store.machine import node_name
 from holdfast.store.scripts.watches import add_watch, find_watch, watches_of_node
 from holdfast.store.sqlite.engine import SqliteEngine
 from tests.chaos.processes import until
@@ -54,7 +53,7 @@ async def looks_at(engine: SqliteEngine, saves: int, every_ms: int) -> int:
     it had not seen in the step before: one file that is saved all the time is told in every other step.
     """
     clock = ManualClock()
-    [row] = engine.query(watches_of_node, node_name())
+    [row] = engine.query(watches_of_node, engine.node)
     watched = Counted(engine, clock, row, None, PlannerOptions(reconcile=FAR))
     await watched.tick()
     is_saved = is_seen = False
@@ -88,7 +87,7 @@ def test_a_watch_whose_jobs_are_mostly_superseded_waits_longer_for_quiet_but_not
 ) -> None:
     async def story() -> None:
         clock = ManualClock()
-        [row] = engine.query(watches_of_node, node_name())
+        [row] = engine.query(watches_of_node, engine.node)
         watched = Counted(engine, clock, row, None, PlannerOptions(FAR, debounce_ms=1_000, max_wait_ms=max_wait_ms))
         await watched.tick()
         watched.is_crowded = is_crowded

@@ -20,7 +20,7 @@ HEADER = """\
 -- The whole schema as the migrations make it, but for schema_version, which the migrations keep for themselves.
 -- Merged from them by `python -m tests.store.schema_files`.
 """
-TABLE = re.compile(r"^CREATE TABLE (\w+)", re.MULTILINE)
+TABLE = re.compile(r"^CREATE (?:UNLOGGED )?TABLE (\w+)", re.MULTILINE)
 COLUMN = re.compile(r"^ALTER TABLE (\w+) ADD COLUMN (.*);$", re.DOTALL | re.MULTILINE)
 COLUMN_GONE = re.compile(r"^ALTER TABLE (\w+) DROP COLUMN (\w+);$")
 INDEX = re.compile(r"CREATE (?:UNIQUE )?INDEX")

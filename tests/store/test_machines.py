@@ -31,7 +31,7 @@ def told_by(tx: Tx, judged: Judged) -> set[str]:
 def test_a_machine_is_stored_as_it_was_judged(engine: Engine) -> None:
     assert note(engine, IDLE)
     found = engine.query(list_machines)
-    assert found == [Machine(node="here", updated_at=NOW, is_idle=True, idle="idle", **POWER)]  # type: ignore[arg-type]
+    assert found == [Machine(node="here", node_id="here", updated_at=NOW, is_idle=True, idle="idle", **POWER)]  # type: ignore[arg-type]
     assert found[0].judged == IDLE
 
 

@@ -24,7 +24,7 @@ from holdfast.store.scripts.queues import list_queues
 from holdfast.store.scripts.templates import find_template
 from holdfast.store.sqlite.engine import SqliteEngine
 from holdfast.store.statements import Dialect
-from tests.store.acts import NOW, TABLES, claim_one, end, execute, open_session, put_one, select, state, write
+from tests.store.acts import NOW, TABLES, claim_one, end, execute, put_one, select, state, write
 
 EVERY = [migration.name for migration in migrations(Dialect.SQLITE)]
 EARLIER = [migration.version for migration in migrations(Dialect.SQLITE)][:-1]
@@ -171,6 +171,20 @@ def test_a_migrated_database_can_be_worked_with(database: Database) -> None:
     assert select(engine, "SELECT generation FROM jobs WHERE id = 'new'") == [{"generation": 6}]
 
 
+def test_machines_that_were_known_by_name_alone_are_known_still(database: Database) -> None:
+    old = database.open(17)
+    execute(old, ROWS[0])
+    execute(
+        old,
+        "INSERT INTO node_tokens (node, cpu, gpu, io, timeout_ms, set_by, set_at) VALUES ('m', 1, 1, 1, 0, 'hand', 7)",
+    )
+    old.close()
+    new = database.open()
+    rows = select(new, "SELECT id, name, seen_at FROM nodes ORDER BY id")
+    assert rows == [{"id": "m", "name": "m", "seen_at": 7}, {"id": "n", "name": "n", "seen_at": 1}]
+    assert select(new, "SELECT host FROM sessions") == [{"host": "n"}]
+
+
 def test_what_waited_before_events_existed_goes_on(database: Database) -> None:
     old = database.open(5)
     waiting = JOB.format("open_conditions, template_id", "'child', 'default', 't', 100, 'SCHEDULED', 1, '{}', 1, 't1'")
@@ -294,6 +308,15 @@ def opened(file: Path, version: int | None = None) -> SqliteEngine:
     return engine
 
 
+def begin_as_before(engine: Engine, lock: Path) -> None:
+    """A session, as programs of earlier versions stored it."""
+    execute(
+        engine,
+        "INSERT INTO sessions (id, kind, status, node, boot_id, pid, lock_path, started_at, last_heartbeat_at)"
+        f" VALUES ('s1', 'embedded', 'running', 'node', 'boot', 4711, '{lock}', 1, 1)",
+    )
+
+
 def copies(file: Path) -> list[Path]:
     return sorted(file.parent.glob("*before-migration*"))
 
@@ -327,7 +350,7 @@ def test_a_new_file_or_a_current_one_is_not_copied(file: Path) -> None:
 def test_no_migration_under_the_feet_of_a_living_session(file: Path, tmp_path: Path) -> None:
     old = opened(file, 3)
     lock = LifeLock(tmp_path / "locks" / "alive")
-    open_session(old, lock_path=str(lock.path))
+    begin_as_before(old, lock.path)
     with pytest.raises(StoreError, match="the program with pid 4711 is working on it"):
         opened(file)
     assert len(applied(old)) == 3
@@ -341,7 +364,7 @@ def test_a_session_that_died_holds_no_migration_up(file: Path, tmp_path: Path) -
     old = opened(file, 3)
     dead = tmp_path / "lock of the dead"
     dead.touch()
-    open_session(old, lock_path=str(dead))
+    begin_as_before(old, dead)
     old.close()
     new = opened(file)
     assert applied(new) == EVERY
@@ -354,7 +377,7 @@ def test_no_migration_of_a_schema_under_the_feet_of_a_living_session(
 ) -> None:
     old = PostgresEngine(postgres_url, schema=postgres_schema, now=lambda: NOW, migrate_to=3)
     lock = LifeLock(tmp_path / "locks" / "alive")
-    open_session(old, lock_path=str(lock.path))
+    begin_as_before(old, lock.path)
     new = PostgresEngine(postgres_url, schema=postgres_schema, now=lambda: NOW)
     with pytest.raises(StoreError, match="the program with pid 4711 is working on it"):
         new.open()

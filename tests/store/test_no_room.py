@@ -15,7 +15,6 @@ from holdfast.core.measures import Level
 from holdfast.core.pressure import REFUSAL_MS, Pressure
 from holdfast.core.requests import SYSTEM_QUEUE
 from holdfast.store.engine import Engine
-from holdfast.store.machine import node_name
 from holdfast.store.scripts.group_jobs import enqueue_group
 from holdfast.store.scripts.machines import note_machine
 from holdfast.store.scripts.retry import retry_job
@@ -31,7 +30,7 @@ LONG = Pressure("wal", Level.HIGH, "the write-ahead log has 300 MiB", NOW)
 
 
 def press(engine: Engine, *pressing: Pressure, node: str | None = None, now: int = NOW) -> None:
-    assert write(engine, note_machine, node or node_name(), CALM, None, now, pressing)
+    assert write(engine, note_machine, node or engine.node, CALM, None, now, pressing)
 
 
 @pytest.mark.parametrize(("pressure", "error"), [(FULL, StoreFull), (LONG, StoreBusy)])
@@ -52,7 +51,7 @@ def test_a_machine_without_room_refuses_every_new_job_and_says_why(
     ]
     for way, args in ways:
         with pytest.raises(
-            error, match=f"on {re.escape(node_name())} {pressure.says}; nothing was enqueued"
+            error, match=f"on {re.escape(engine.node)} {pressure.says}; nothing was enqueued"
         ) as refused:
             way(*args)
         assert refused.value.retry_after is not None

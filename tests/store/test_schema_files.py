@@ -97,7 +97,7 @@ def test_on_postgres_the_file_makes_what_the_migrations_make(
 def columns(dialect: Dialect) -> dict[str, list[str]]:
     """The names of the columns of every table, in their order."""
     text = re.sub(r"--[^\n]*", "", path_of(dialect).read_text())
-    tables = re.findall(r"^CREATE TABLE (\w+) \((.*?)^\)", text, re.DOTALL | re.MULTILINE)
+    tables = re.findall(r"^CREATE (?:UNLOGGED )?TABLE (\w+) \((.*?)^\)", text, re.DOTALL | re.MULTILINE)
     return {name: re.findall(r"^  ([a-z_]+) ", body, re.MULTILINE) for name, body in tables}
 
 

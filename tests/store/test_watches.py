@@ -12,7 +12,6 @@ from holdfast.core.git import GitEvent, Move
 from holdfast.core.requests import NewJob
 from holdfast.core.watch import NewWatch, Seen
 from holdfast.store.engine import Engine, Tx
-from holdfast.store.machine import node_name
 from holdfast.store.scripts.enqueue import enqueue
 from holdfast.store.scripts.plans import (
     Planned,
@@ -261,7 +260,7 @@ def test_watches_of_the_settings_come_stay_change_and_go_with_them(engine: Engin
 
 
 def test_watches_of_the_settings_are_changed_there_alone(engine: Engine) -> None:
-    settle(engine, new(), node=node_name())
+    settle(engine, new(), node=engine.node)
     with pytest.raises(Conflict, match="comes from the daemon's settings"):
         write(engine, remove_watch, "src")
     with pytest.raises(Conflict, match="comes from the daemon's settings"):
@@ -279,6 +278,6 @@ def test_a_watch_belongs_to_one_machine(engine: Engine) -> None:
 
 def test_a_watch_that_was_added_by_hand_is_not_taken_over(engine: Engine) -> None:
     add(engine)
-    assert settle(engine, new("src", "w2"), node=node_name()) == [
+    assert settle(engine, new("src", "w2"), node=engine.node) == [
         "there is a watch 'src' that was added by hand; remove it, or rename yours"
     ]

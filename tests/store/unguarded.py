@@ -42,7 +42,7 @@ def _sqlite(path: str) -> Iterator[Tx]:
     for name in GUARDS:
         connection.execute(f"DROP TRIGGER {name}")
     try:
-        yield SqliteTx(connection, new_uuid)
+        yield SqliteTx(connection, new_uuid, lambda: "here")
     finally:
         connection.execute("ROLLBACK")
         connection.close()
@@ -54,7 +54,7 @@ def _postgres(url: str, schema: str) -> Iterator[Tx]:
         connection.execute(sql.SQL("SET search_path TO {}").format(sql.Identifier(schema)))
         for (statement,) in connection.execute(DROPS, {"schema": schema, "guards": list(GUARDS)}).fetchall():
             connection.execute(statement)
-        yield PostgresTx(connection, new_uuid)
+        yield PostgresTx(connection, new_uuid, lambda: "here")
         connection.rollback()
 
 

@@ -133,7 +133,7 @@ def make_app(backend: Backend) -> Api:
         backend.max_body,
         backend.gives_no_jobs,
     )
-    files = Files(backend.engine, backend.hub, long_calls, backend.hello.node, patient)
+    files = Files(backend.engine, backend.hub, long_calls, patient)
     router = Router()
     for call in CALLS:
         router.add(call, _endpoint(call, backend, readers))
@@ -257,7 +257,7 @@ def _readyz(backend: Backend) -> Endpoint:
         if is_stranger:
             return answer(Health("ready"))
         machines = await backend.engine.read(list_machines)
-        own = next((machine for machine in machines if machine.node == backend.hello.node), None)
+        own = next((machine for machine in machines if machine.node_id == backend.hello.node_id), None)
         return answer(Health("ready", None if own is None else own.refusal(backend.clock.now())))
 
     return readyz

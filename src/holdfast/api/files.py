@@ -42,11 +42,10 @@ T = TypeVar("T")
 class Files:
     """Reads them in threads, piece by piece, so that a big file or a slow reader costs no memory."""
 
-    def __init__(self, engine: Engine, hub: Hub, long_calls: LongCalls, node: str, threads: Executor) -> None:
+    def __init__(self, engine: Engine, hub: Hub, long_calls: LongCalls, threads: Executor) -> None:
         self._engine = engine
         self._hub = hub
         self._long_calls = long_calls
-        self._node = node
         self._threads = threads
 
     def add_to(self, router: Router) -> None:
@@ -61,7 +60,7 @@ class Files:
         # First whether it has ended, then the file: whatever comes later would have been in it.
         located = await self._engine.read(locate_run, wanted.run_id)
         first = await self._in_thread(partial(self._first, located.run, wanted))
-        located.check_log_here(first, self._node)
+        located.check_log_here(first, self._engine.node)
         if wanted.follow:
             return self._follow(incoming, located.run, first)
         is_over = located.run.status is not None and first.offset + len(first.data) >= first.end
@@ -124,7 +123,7 @@ class Files:
         try:
             file, size = await self._in_thread(partial(_opened, files, located.run.job_id, path))
         except NotFound:
-            located.check_here("the artifact", self._node)
+            located.check_here("the artifact", self._engine.node)
             raise
         name = path.rpartition("/")[2]
         media = mimetypes.guess_type(name)[0] or BYTES

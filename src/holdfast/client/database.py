@@ -10,7 +10,7 @@ from holdfast.core.limits import check_name, shown
 from holdfast.runtime.clock import Clock
 from holdfast.store.engine import Engine, Ids
 from holdfast.store.statements import Dialect
-from holdfast.wire.home import find_daemon
+from holdfast.wire.home import find_daemon, find_home
 from holdfast.wire.remote import RemoteEngine
 
 LONGEST_SCHEMA = 54  # PostgreSQL's names have 63 bytes, and the channel `holdfast_<schema>` is one
@@ -23,9 +23,17 @@ def make_engine(
     clock: Clock,
     ids: Ids,
     files: Path | None = None,
+<<<<<<< HEAD
     ca: str | Path | None = None,
+=======
+    home: Path | None = None,
+>>>>>>> fa49ad7 (Know machines by an id in their home, and call them by name)
 ) -> Engine:
-    """The engine that a path or URL means; `files` is another folder than its own for them. Nothing is opened yet."""
+    """The engine that a path or URL means. Nothing is opened yet.
+
+    `files` is another folder than its own for logs and artifacts, `home` another one than the user's own for the id of
+    this machine.
+    """
     if path_or_url is None or str(path_or_url).startswith(("http://", "https://")):
         return RemoteEngine(find_daemon(None if path_or_url is None else str(path_or_url), ca))
     if ca is not None:
@@ -42,7 +50,10 @@ def make_engine(
             raise StoreUnavailable(
                 f"PostgreSQL needs psycopg ({error}): pip install 'psycopg[binary]' psycopg-pool"
             ) from error
-        return PostgresEngine(text, schema=schema, durability=durability, now=clock.now, ids=ids, files=files)
+        folder = home or find_home().folder
+        return PostgresEngine(
+            text, schema=schema, durability=durability, now=clock.now, ids=ids, files=files, home=folder
+        )
     if text == ":memory:":
         raise InvalidInput("':memory:' does not survive this program: give the path of a file, or a postgresql:// URL")
     if "://" in text or text.startswith("file:"):

@@ -30,7 +30,8 @@ class Lifeline:
         access.engine.open()
         path = lock_folder(access.engine) / self.session_id
         self._lock = LifeLock(path)
-        row = NewSession(self.session_id, "embedded", node_name(), boot_id(), process_id(), str(path))
+        node = access.engine.node
+        row = NewSession(self.session_id, "embedded", node, boot_id(), process_id(), str(path), host=node_name())
         try:
             access.write(sessions.open_session, row, None, access.now())
         except BaseException:

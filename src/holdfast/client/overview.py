@@ -12,7 +12,6 @@ from holdfast.client.durations import Duration
 from holdfast.client.store_access import StoreAccess
 from holdfast.core.limits import check_int, check_label
 from holdfast.core.readings import Looks, Simulation
-from holdfast.store.machine import node_name
 from holdfast.store.scripts import groups, machines, reserve, stats, workers
 from holdfast.store.scripts.groups import GroupPage
 from holdfast.store.scripts.machines import Machine
@@ -63,11 +62,18 @@ class Overview:
         `heat` is in °C, `throttling` whether it slows down because of that, and `wal` the size of the write-ahead log
         in bytes.
         """
-        return self._access.write(machines.simulate, _which(node), Simulation(**looks), self._access.now())
+        return self._access.write(machines.simulate, self._which(node), Simulation(**looks), self._access.now())
 
     async def asimulate(self, node: str | None = None, **looks: Unpack[Looks]) -> Machine:
         """The awaitable twin of `simulate`."""
-        return await self._access.awrite(machines.simulate, _which(node), Simulation(**looks), self._access.now())
+        import asyncio
+
+        # A daemon may have to be asked for it.
+        where = await asyncio.to_thread(self._which, node)
+        return await self._access.awrite(machines.simulate, where, Simulation(**looks), self._access.now())
+
+    def _which(self, node: str | None) -> str:
+        return self._access.engine.node if node is None else check_label("node", node)
 
     def groups(self, *, limit: int = 50, cursor: str | None = None) -> GroupPage:
         """A page of groups, newest first."""
@@ -101,10 +107,6 @@ class Overview:
         from holdfast.client.reserving import Reserving
 
         return Reserving(self._access, scope, wait, ttl, reserved_by)
-
-
-def _which(node: str | None) -> str:
-    return node_name() if node is None else check_label("node", node)
 
 
 def _page(limit: int, cursor: str | None) -> tuple[int, str | None]:

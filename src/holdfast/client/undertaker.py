@@ -9,7 +9,7 @@ from holdfast.client.store_access import StoreAccess
 from holdfast.core.errors import HoldfastError
 from holdfast.core.job import SessionId
 from holdfast.runtime.judge import Judge
-from holdfast.runtime.node import boot_id, node_name
+from holdfast.runtime.node import boot_id
 from holdfast.runtime.recovery import Recovery
 from holdfast.runtime.session import lock_folder
 from holdfast.store.statements import Dialect
@@ -30,7 +30,7 @@ class Undertaker:
             return  # That is the daemon's business.
         engine = access.engine
         locks = lock_folder(engine) if engine.dialect is Dialect.SQLITE else None
-        self._recovery = Recovery(engine, access.clock, Judge(boot_id(), node_name(), locks=locks), own)
+        self._recovery = Recovery(engine, access.clock, Judge(boot_id(), engine.node, locks=locks), own)
         self._thread = threading.Thread(target=self._work, name="holdfast-undertaker", daemon=True)
         self._thread.start()
 

@@ -30,7 +30,6 @@ from holdfast.core.watch import (
 )
 from holdfast.runtime.placed import absent, check_place
 from holdfast.runtime.tree import Tree
-from holdfast.store.machine import node_name
 from holdfast.store.scripts import watches
 from holdfast.store.scripts.watches import Watch
 from holdfast.wire.remote import RemoteEngine
@@ -86,9 +85,8 @@ class Watches:
         """
         wanted = self._new_watch(path, options)
         self._check_place(wanted)
-        return _told(
-            self._access.write(watches.add_watch, wanted, self._access.now(), replace=check_bool("replace", replace))
-        )
+        made = self._access.write(watches.add_watch, wanted, self._access.now(), replace=check_bool("replace", replace))
+        return _told(made, self._access.engine.node)
 
     async def aadd_watch(self, path: str | Path, *, replace: bool = False, **options: Unpack[WatchOptions]) -> Watch:
         """The awaitable twin of `add_watch`."""
@@ -99,7 +97,7 @@ class Watches:
         made = await self._access.awrite(
             watches.add_watch, wanted, self._access.now(), replace=check_bool("replace", replace)
         )
-        return await asyncio.to_thread(_told, made)
+        return await asyncio.to_thread(lambda: _told(made, self._access.engine.node))
 
     def watches(self) -> list[Watch]:
         """Every watch, by name."""
@@ -143,7 +141,7 @@ class Watches:
 
     def test_watches(self, path: str | Path) -> list[WatchTest]:
         """What each watch that the path is in would make of a change there. Nothing is stored."""
-        return _test(self.watches(), _absolute(path))
+        return _test(self.watches(), _absolute(path), self._access.engine.node)
 
     async def atest_watches(self, path: str | Path) -> list[WatchTest]:
         """The awaitable twin of `test_watches`."""
@@ -191,25 +189,25 @@ def make_watch(watch_id: str, path: str, options: Mapping[str, Any]) -> NewWatch
     )
 
 
-def _told(watch: Watch) -> Watch:
+def _told(watch: Watch, here: str) -> Watch:
     """The watch, after a warning if there is nothing to watch yet."""
-    trouble = absent(watch.kind, watch.path) if watch.node == node_name() else None
+    trouble = absent(watch.kind, watch.path) if watch.node_id == here else None
     if trouble is not None:
         log.warning("%s", trouble, extra={"event": "watch_absent", "watch": watch.name})
     return watch
 
 
-def _test(found: Iterable[Watch], path: str) -> list[WatchTest]:
-    return [_tested(watch, path) for watch in found if path.startswith(f"{watch.path.rstrip('/')}/")]
+def _test(found: Iterable[Watch], path: str, here: str) -> list[WatchTest]:
+    return [_tested(watch, path, here) for watch in found if path.startswith(f"{watch.path.rstrip('/')}/")]
 
 
-def _tested(watch: Watch, path: str) -> WatchTest:
+def _tested(watch: Watch, path: str, here: str) -> WatchTest:
     if watch.kind == WatchKind.GIT:
         return WatchTest(watch=watch.name, is_meant=False, reason="a git watch looks at commits, not at files")
     tree = Tree(watch.path, watch.globs, watch.ignores, watch.gitignore)
     relative = tree.relative(path) or ""
     why_not = None
-    if watch.node != node_name():
+    if watch.node_id != here:
         why_not = f"it belongs to node {watch.node!r}"
     elif tree.goes_through_a_link(relative):
         why_not = "a folder on the way is a link, and links are not followed"

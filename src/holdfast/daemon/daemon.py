@@ -35,6 +35,7 @@ from holdfast.runtime.probe import is_pressure_off
 from holdfast.runtime.upkeep import Upkeep
 from holdfast.store.engine import Engine
 from holdfast.store.locks import LifeLock
+from holdfast.store.scripts.nodes import name_of
 from holdfast.store.scripts.queues import set_queue
 from holdfast.store.scripts.sessions import note_stop_request, running_sessions
 from holdfast.store.statements import Dialect
@@ -79,6 +80,7 @@ class Daemon:
         self._supervisor: Supervisor | None = None
         self._doors: Doors | None = None
         self._started_at = self._clock.now()
+        self._node_name = node_name()
 
     async def run(self) -> None:
         """Until SIGINT or SIGTERM. A second signal hurries."""
@@ -101,6 +103,35 @@ class Daemon:
         async with AsyncExitStack() as parts:
             await asyncio.to_thread(engine.open)
             parts.push_async_callback(asyncio.to_thread, engine.close)
+<<<<<<< HEAD
+=======
+            for name, changes in self._queues.items():
+                # What the file names stands above what was set by hand before; all else stays.
+                await engine.write(set_queue, name, changes)
+            presence = Presence(engine, self._clock, settings.lease / BEATS, _tokens(self._settings.tokens))
+            await presence.start()
+            self._node_name = await engine.read(name_of, engine.node)
+            parts.push_async_callback(presence.stop)
+            upkeep = Upkeep(
+                engine,
+                self._clock,
+                presence.id,
+                round(settings.keep * 1000),
+                lease=settings.lease,
+                own_locks=self._locks / "sessions",
+                probing=_probing(self._settings.machine, self._settings.pressure),
+            )
+            presence.on_renewed(upkeep.rename)
+            await upkeep.start()
+            parts.push_async_callback(upkeep.stop)
+            planner = Planner(engine, self._clock, options=_planning(self._settings.planner), of_file=self._watches)
+            await planner.settle_file()
+            planner.start()
+            parts.push_async_callback(planner.stop)
+            crowds = CrowdWatch(engine, self._clock, _crowding(self._settings.pressure), planner.slow_down)
+            crowds.start()
+            parts.push_async_callback(crowds.stop)
+>>>>>>> fa49ad7 (Know machines by an id in their home, and call them by name)
             hub = Hub(engine)
             await hub.start()
             parts.callback(hub.stop)
@@ -214,10 +245,13 @@ class Daemon:
         return Hello(
             VERSION,
             PROTOCOL,
-            node_name(),
+            self._node_name,
             os.getpid(),
             str(self._locks),
             str(self.home.jobs),
+            self._engine.node,
+            boot_id(),
+            str(self._engine.dialect),
             round(settings.lease * 1000),
             round(settings.stuck * 1000),
         )
@@ -231,7 +265,7 @@ class Daemon:
         return DaemonStatus(
             version=VERSION,
             pid=os.getpid(),
-            node=node_name(),
+            node=self._node_name,
             started_at=self._started_at,
             home=str(self.home.folder),
             socket=str(self.home.socket),

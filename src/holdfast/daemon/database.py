@@ -103,7 +103,7 @@ class HomeDatabase:
             raise StoreUnavailable(f"there is no database {self._path} yet; holdfast up makes it")
         clock = SystemClock()
         if self._url is not None:
-            engine = make_engine(self._url, "full", self._schema, clock, new_uuid)
+            engine = make_engine(self._url, "full", self._schema, clock, new_uuid, home=self.home.folder)
         elif self._path is not None:
             wrong = care.problems(self._path)
             if wrong:

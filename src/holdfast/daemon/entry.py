@@ -42,7 +42,8 @@ def run_daemon(
     is_pressure_off()  # Refused here if it says neither.
     set_up_logs(settings.logs, log_file)
     daemon, clock = settings.daemon, SystemClock()
-    engine = make_engine(daemon.store or home.database, daemon.durability, daemon.schema, clock, new_uuid, home.jobs)
+    store = daemon.store or home.database
+    engine = make_engine(store, daemon.durability, daemon.schema, clock, new_uuid, home.jobs, home.folder)
     environment = {} if file is None else {CONFIG: str(file)}
     if log_file is not None:
         environment[LOGS] = str(log_file.parent)

@@ -39,7 +39,7 @@ class Sighting(Struct):
 
 
 class Judge:
-    """Keeps what it has seen itself; wall clocks of others are never compared.
+    """Keeps what it has seen itself; wall clocks of others are never compared. `node` is the id of its own machine.
 
     `locks` is the folder that holds the locks of all sessions, where they are all on this machine. It is found by this
     process's own path: another one may have the same folder under another name, in a container say.
@@ -89,7 +89,7 @@ class Judge:
         seen = self._see(session, monotonic, 0)
         if seen.still_for < seen.patience:
             return Verdict.UNSURE
-        return Verdict.REBOOTED if session.node == self._node and not same_boot else Verdict.GONE
+        return Verdict.REBOOTED if session.node_id == self._node and not same_boot else Verdict.GONE
 
     def _see(self, session: SessionRow, monotonic: float, pulse: int) -> Sighting:
         seen = self._sightings.get(session.id)

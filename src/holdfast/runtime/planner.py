@@ -12,7 +12,6 @@ from holdfast.runtime.clock import Clock
 from holdfast.runtime.loop import Loop
 from holdfast.runtime.watched import PlannerOptions, Watched
 from holdfast.store.engine import Changes, Engine
-from holdfast.store.machine import node_name
 from holdfast.store.scripts.watches import WatchRow, settle_file_watches, watches_of_node
 
 if TYPE_CHECKING:
@@ -37,7 +36,7 @@ class Planner(Loop):
         self._engine = engine
         self._options = options
         self._of_file = of_file
-        self._node = node or node_name()
+        self._node = node or engine.node
         self._home = asyncio.get_running_loop()
         self._leave: Callable[[], None] | None = None
         self._watched: dict[str, Watched] = {}

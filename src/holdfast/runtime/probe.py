@@ -27,7 +27,6 @@ from holdfast.runtime.gauges import CpuBusy, DisksLeft, Heat, MemoryLeft, Nvidia
 from holdfast.runtime.idleness import HidIdleTime, Logind, XPrintIdle
 from holdfast.runtime.load import CpuLoad
 from holdfast.runtime.loop import Loop
-from holdfast.runtime.node import node_name
 from holdfast.runtime.power import PsutilPower, SysfsPower
 from holdfast.runtime.simulated import SimulatedMachine
 from holdfast.store.engine import Engine
@@ -90,7 +89,7 @@ class Probe(Loop):
         self._sources = system_sources() if probing.sources is None else probing.sources
         self._gauges = system_gauges(engine) if probing.gauges is None else probing.gauges
         self._is_on_watch = probing.is_eager
-        self._node = node_name()
+        self._node = engine.node
         self._home = asyncio.get_running_loop()
         self._place: LifeLock | None = None
         self._memory = Memory()

@@ -90,7 +90,7 @@ class Recovery(Loop):
 
     async def _stop_processes(self, session: SessionRow) -> list[RunId]:
         """Stop before settle, or a retry would run beside the original; the runs that could not be stopped yet."""
-        if (session.boot_id, session.node) != (boot_id(), node_name()):
+        if (session.boot_id, session.host) != (boot_id(), node_name()):
             return []
         left = await self._engine.read(processes_of, session.id)
         groups = [Group(process.pid, process.started_at, process.run_id) for process in left]

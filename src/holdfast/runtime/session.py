@@ -48,7 +48,8 @@ class Session:
         self._lock = LifeLock(path)
         if self._is_guest:
             path.write_text(GUEST)
-        row = NewSession(self.id, self._kind, node_name(), boot_id(), process_id(), str(path), self._tokens)
+        node = self._engine.node
+        row = NewSession(self.id, self._kind, node, boot_id(), process_id(), str(path), self._tokens, node_name())
         try:
             await self._engine.write(sessions.open_session, row, offer, self._clock.now())
         except BaseException:

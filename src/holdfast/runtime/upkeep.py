@@ -15,7 +15,7 @@ from holdfast.runtime.cron import Cron
 from holdfast.runtime.judge import LEASE_S, Judge
 from holdfast.runtime.loop import Loop
 from holdfast.runtime.maintenance import Maintenance
-from holdfast.runtime.node import boot_id, node_name
+from holdfast.runtime.node import boot_id
 from holdfast.runtime.probe import Probe, Probing
 from holdfast.runtime.promoter import Promoter
 from holdfast.runtime.recovery import Recovery
@@ -51,7 +51,7 @@ class Upkeep:
         self._cron = Cron(engine, clock)
         # A SQLite file and its lock files are on one machine; those of a PostgreSQL server's clients may not be.
         locks = lock_folder(engine) if engine.dialect is Dialect.SQLITE else None
-        judge = Judge(boot_id(), node_name(), locks=locks, lease=lease)
+        judge = Judge(boot_id(), engine.node, locks=locks, lease=lease)
         self._maintenance = Maintenance(engine, clock, own, keep_ms)
         self._recovery = Recovery(engine, clock, judge, own, own_locks)
         probing = probing or Probing()

@@ -102,6 +102,9 @@ class Tx(Protocol):
     def new_id(self) -> str:
         """A fresh UUIDv7."""
 
+    def here(self) -> str:
+        """The id of the machine that this process is on."""
+
 
 class Engine(Protocol):
     """A database that scripts run on. `write` is durable when it returns."""
@@ -111,6 +114,10 @@ class Engine(Protocol):
     @property
     def troubles(self) -> Troubles:
         """What keeps this process from writing, if anything does, and what has gone wrong so far."""
+
+    @property
+    def node(self) -> str:
+        """The id of the machine that this process is on, as this database knows it."""
 
     @property
     def locks(self) -> Path:

@@ -1,10 +1,74 @@
-"""Which machine this is."""
+"""Which machine this is: an id that is kept in its home, and a name for people."""
 
 from __future__ import annotations
 
+import os
 import platform
+import re
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+
+from holdfast.core.errors import StoreUnavailable
+
+ID_FILE = "node"
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+_ID = re.compile(r"[0-9a-f]{32}", re.ASCII)
 
 
 def node_name() -> str:
     """The machine's name for people."""
     return platform.node() or "localhost"
+
+
+@cache
+def boot_id() -> str:
+    """One life of the kernel: the same in every container on the machine, another one after a reboot."""
+    if _BOOT_ID.exists():
+        return _BOOT_ID.read_text("ascii").strip()
+    import psutil
+
+    return f"{node_name()}@{int(psutil.boot_time())}"
+
+
+def node_id(home: Path) -> str:
+    """Which machine this home is on: made with the first question, and kept for as long as the home."""
+    path = home / ID_FILE
+    try:
+        return _read(path) or _make(path)
+    except OSError as error:
+        raise StoreUnavailable(f"{path} cannot be used ({error.strerror}); make its folder writable") from error
+
+
+def _read(path: Path) -> str | None:
+    try:
+        found = path.read_text("ascii").strip()
+    except (FileNotFoundError, UnicodeDecodeError):
+        return None
+    return found if _ID.fullmatch(found) else None
+
+
+def _make(path: Path) -> str:
+    """Complete before it has its name. Of several who make one at the same time, the first is right."""
+    import secrets
+
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    fresh = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
+    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(secrets.token_hex(16))
+        file.flush()
+        os.fsync(file.fileno())
+    try:
+        with suppress(OSError):  # It is there by now, or this file system has no such links.
+            os.link(fresh, path)
+        found = _read(path)
+        if found is None:
+            # A machine that went down at a bad moment has left one that says nothing.
+            os.replace(fresh, path)
+            found = _read(path)
+    finally:
+        with suppress(FileNotFoundError):
+            fresh.unlink()
+    if found is None:
+        raise StoreUnavailable(f"{path} does not hold the id of this machine, and could not be made anew")
+    return found

@@ -17,6 +17,8 @@ CREATE TABLE sessions (
   stopped_at        BIGINT,
   -- From when on a session may pull again while its machine is busy; NULL: nobody has to be told.
   pulls_at          BIGINT,
+  -- The name that its machine gives itself: processes are known by their numbers only where that is the same.
+  host              TEXT COLLATE "C" NOT NULL DEFAULT '',
   CHECK ((status = 'running') = (stopped_at IS NULL))
 );
 
@@ -685,3 +687,12 @@ CREATE TABLE clock_steps (
 );
 
 CREATE INDEX idx_clock_steps_open ON clock_steps (number) WHERE ended_at IS NULL;
+
+CREATE TABLE nodes (
+  number  BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  -- Before machines had ids, the name was all that was known of one: there it stands for the id until the machine is back.
+  id      TEXT COLLATE "C" NOT NULL UNIQUE,
+  name    TEXT COLLATE "C" NOT NULL UNIQUE,
+  -- When a session of it last began.
+  seen_at BIGINT NOT NULL
+);

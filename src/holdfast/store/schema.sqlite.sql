@@ -17,6 +17,8 @@ CREATE TABLE sessions (
   stopped_at        INTEGER,
   -- From when on a session may pull again while its machine is busy; NULL: nobody has to be told.
   pulls_at          INTEGER,
+  -- The name that its machine gives itself: processes are known by their numbers only where that is the same.
+  host              TEXT NOT NULL DEFAULT '',
   CHECK ((status = 'running') = (stopped_at IS NULL))
 ) STRICT;
 
@@ -662,3 +664,12 @@ CREATE TABLE clock_steps (
 ) STRICT;
 
 CREATE INDEX idx_clock_steps_open ON clock_steps (number) WHERE ended_at IS NULL;
+
+CREATE TABLE nodes (
+  number  INTEGER PRIMARY KEY AUTOINCREMENT,
+  -- Before machines had ids, the name was all that was known of one: there it stands for the id until the machine is back.
+  id      TEXT NOT NULL UNIQUE,
+  name    TEXT NOT NULL UNIQUE,
+  -- When a session of it last began.
+  seen_at INTEGER NOT NULL
+) STRICT;

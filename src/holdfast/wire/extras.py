@@ -26,7 +26,7 @@ METRICS = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class Hello(Struct, frozen=True):
-    """How the daemon introduces itself: its version, the protocol it speaks, and its folders on its own machine.
+    """How the daemon introduces itself: its version, the protocol it speaks, its machine and its folders there.
 
     A worker that is silent for `lease_ms` counts as hung or gone; three beats in that time are a good measure. A run
     that takes no notice of being asked to stop for `stuck_ms` is reason enough to replace its worker.
@@ -38,6 +38,9 @@ class Hello(Struct, frozen=True):
     pid: int
     locks: str
     files: str
+    node_id: str = ""
+    boot_id: str = ""
+    dialect: str = ""
     lease_ms: int = 30_000
     stuck_ms: int = 30_000
 

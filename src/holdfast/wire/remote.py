@@ -15,6 +15,7 @@ import msgspec
 from holdfast.core.errors import HoldfastError
 from holdfast.store.engine import AwaitableCalls, Changes, Listener, announce, is_urgent
 from holdfast.store.forks import forget_after_fork
+from holdfast.store.machine import boot_id, node_id
 from holdfast.store.statements import Dialect
 from holdfast.wire.calls import BY_SCRIPT, PROTOCOL, Call, Hello
 from holdfast.wire.home import Address
@@ -60,6 +61,13 @@ class RemoteEngine(AwaitableCalls):
                 f"program speaks {PROTOCOL}; bring both to the same version"
             )
         self._hello = hello
+
+    @property
+    def node(self) -> str:
+        """The machine of the daemon for all who are on it; any other has an id beside its locks."""
+        said = self._said()
+        is_there = self.address.socket is not None or said.boot_id == boot_id()
+        return said.node_id if is_there else node_id(self.locks)
 
     @property
     def locks(self) -> Path:

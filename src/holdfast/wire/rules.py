@@ -206,6 +206,7 @@ RULES: Mapping[str, Rule] = {
     "reserved_by": LABEL,
     "cursor": LABEL,
     "node": LABEL,
+    "host": LABEL,
     "boot_id": LABEL,
     "subject": _label(MAX_SUBJECT),
     "subject_prefix": _label(MAX_SUBJECT),

@@ -27,10 +27,11 @@ class PostgresTx:
 
     dialect = Dialect.POSTGRES
 
-    def __init__(self, connection: psycopg.Connection[Any], ids: Ids) -> None:
+    def __init__(self, connection: psycopg.Connection[Any], ids: Ids, here: Callable[[], str]) -> None:
         self.changes = Changes()
         self.tally = Tally()
         self.new_id = ids
+        self.here = here
         self._cursor = connection.cursor()
 
     def run(self, statement: Statement, /, **params: object) -> int:

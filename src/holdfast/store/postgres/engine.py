@@ -10,6 +10,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 from weakref import WeakSet
@@ -24,6 +25,7 @@ from holdfast.core.limits import check_name
 from holdfast.store import migrate
 from holdfast.store.engine import AwaitableCalls, Changes, Ids, Listener, announce, is_urgent, new_uuid
 from holdfast.store.forks import forget_after_fork
+from holdfast.store.machine import node_id
 from holdfast.store.postgres.connection import PostgresTx
 from holdfast.store.postgres.faults import kind_of, may_pass, translate
 from holdfast.store.postgres.listener import ListenerThread, pack
@@ -71,6 +73,7 @@ class PostgresEngine(AwaitableCalls):
         ids: Ids = new_uuid,
         migrate_to: int | None = None,
         files: Path | None = None,
+        home: Path | None = None,
     ) -> None:
         self.url = url
         self.schema = check_name("schema", schema)
@@ -80,6 +83,7 @@ class PostgresEngine(AwaitableCalls):
         self._ids = ids
         self._migrate_to = migrate_to
         self._files = files
+        self._home = home
         self._listeners: list[Listener] = []
         self._channel = f"holdfast_{schema}"
         self._lock_key = zlib.crc32(schema.encode()) - 2**31
@@ -93,6 +97,14 @@ class PostgresEngine(AwaitableCalls):
             parts = psycopg.conninfo.conninfo_to_dict(self.url)
             return f"PostgreSQL {parts.get('host') or 'localhost'}/{parts.get('dbname') or ''} schema {self.schema}"
         return "PostgreSQL"
+
+    @cached_property
+    def node(self) -> str:
+        """By the id in the home of this program, if it has one; otherwise beside its locks."""
+        if self._home is not None:
+            with suppress(StoreUnavailable):  # A program may run where nobody has a home that can be written.
+                return node_id(self._home)
+        return node_id(self.locks)
 
     @property
     def locks(self) -> Path:
@@ -135,7 +147,7 @@ class PostgresEngine(AwaitableCalls):
     def query(self, script: Callable[..., T], *args: Any, **kw: Any) -> T:
         try:
             with self._connection(_snapshot) as connection:
-                return script(PostgresTx(connection, self._ids), *args, **kw)
+                return script(PostgresTx(connection, self._ids, self._here), *args, **kw)
         except psycopg.Error as error:
             raise translate(error, self.where) from error
 
@@ -320,7 +332,7 @@ class PostgresEngine(AwaitableCalls):
         try:
             with self._connection(self._take_lock) as connection:
                 began = time.monotonic()
-                tx = PostgresTx(connection, self._ids)
+                tx = PostgresTx(connection, self._ids, self._here)
                 result = script(tx, *args, **kw)
                 if tx.changes:
                     connection.execute("SELECT pg_notify(%s, %s)", (self._channel, pack(tx.changes, self._me)))
@@ -335,6 +347,9 @@ class PostgresEngine(AwaitableCalls):
         if tx.changes:
             self._announce(tx.changes)
         return result
+
+    def _here(self) -> str:
+        return self.node
 
     def _announce(self, changes: Changes) -> None:
         announce(changes, self._listeners)

@@ -103,15 +103,16 @@ class Door:
 def no_room(tx: Tx, node: str) -> StoreFull | StoreBusy:
     """The error that says which machine has no room, and why; it is worth asking again when its probe has looked."""
     row = tx.rows(sql.machine_of_node, node=node)[0]
+    name = row["node"]
     presses = msgspec.json.decode(row["pressure"], type=list[Pressure])
     says = next((one.says for one in presses if one.reading == row["refuses"]), NO_ROOM[row["refuses"]])
     if row["refuses"] == "disk":
         error: StoreFull | StoreBusy = StoreFull(
-            f"on {node} {says}; nothing was enqueued. Free some space: new jobs are taken in again by themselves then"
+            f"on {name} {says}; nothing was enqueued. Free some space: new jobs are taken in again by themselves then"
         )
     else:
         error = StoreBusy(
-            f"on {node} {says}; nothing was enqueued. New jobs are taken in again when it has shrunk: try again later"
+            f"on {name} {says}; nothing was enqueued. New jobs are taken in again when it has shrunk: try again later"
         )
     error.retry_after = LOOK_S
     return error

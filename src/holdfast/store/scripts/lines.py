@@ -13,7 +13,6 @@ from holdfast.core.queue import Overflow
 from holdfast.core.requests import NewJob
 from holdfast.core.retry import RetryPolicy
 from holdfast.store.engine import Tx
-from holdfast.store.machine import node_name
 from holdfast.store.scripts.door import Door
 from holdfast.store.scripts.queues import policy_in
 from holdfast.store.statements import Dialect, sql
@@ -49,7 +48,7 @@ class Lines:
         self._door = door
         self._now = now
         # A server has a disk of its own: that of another machine is no reason to take nothing in here.
-        self._node = node_name() if tx.dialect is Dialect.POSTGRES else None
+        self._node = tx.here() if tx.dialect is Dialect.POSTGRES else None
         self._highest: dict[Line, int | None] = {}
         self._usual: dict[str, Usual] = {}
 

@@ -19,6 +19,7 @@ from holdfast.core.pressure import Pressure, simulate_pressure
 from holdfast.core.readings import Simulation
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.events import heard_by, publish
+from holdfast.store.scripts.nodes import name_of
 from holdfast.store.scripts.pressed import press_machine
 from holdfast.store.scripts.waking import wake_held_back
 from holdfast.store.statements import sql
@@ -35,6 +36,7 @@ class Machine(Struct, frozen=True, kw_only=True):
     """
 
     node: str
+    node_id: str
     is_idle: bool
     idle: str
     is_charging: bool
@@ -66,6 +68,7 @@ class MachineRow(Struct, frozen=True):
     """A row of `machines`."""
 
     node: str
+    node_id: str
     is_idle: int
     is_charging: int
     detail: str
@@ -82,6 +85,7 @@ class MachineRow(Struct, frozen=True):
         detail = msgspec.json.decode(self.detail, type=Detail)
         return Machine(
             node=self.node,
+            node_id=self.node_id,
             is_idle=bool(self.is_idle),
             idle=detail.idle,
             is_charging=bool(self.is_charging),
@@ -120,9 +124,10 @@ def list_machines(tx: Tx) -> list[Machine]:
 
 
 def probed(tx: Tx, node: str) -> Probed:
-    """What is stored of a machine; whether a job waits for it, or somebody for an event of it."""
+    """What is stored of a machine, by its id; whether a job waits for it, or somebody for an event of it."""
     row = tx.one(sql.machine_of_node, MachineRow, node=node)
-    is_watched = tx.value(sql.any_gated) is not None or any(heard_by(tx, name, {"node": node}) for name in EVENTS)
+    about = {"node": name_of(tx, node)}
+    is_watched = tx.value(sql.any_gated) is not None or any(heard_by(tx, name, about) for name in EVENTS)
     return Probed(None if row is None else row.to_machine(), is_watched)
 
 
@@ -135,7 +140,10 @@ def note_machine(
     pressing: Sequence[Pressure] = (),
     thresholds: Thresholds | None = None,
 ) -> bool:
-    """Store what a probe found. False if the simulation that it went by is another one by now: then it looks again."""
+    """Store what a probe found, by the id of its machine.
+
+    False if the simulation that it went by is another one by now: then it looks again.
+    """
     row = tx.one(sql.machine_of_node, MachineRow, node=node)
     before = None if row is None else row.to_machine()
     if (None if before is None else before.simulation) != simulation:
@@ -145,12 +153,13 @@ def note_machine(
 
 
 def simulate(tx: Tx, node: str, simulation: Simulation | None, now: Millis) -> Machine:
-    """Have a machine look as somebody wants it to, or as it is again. Its jobs go by it at once."""
-    row = tx.one(sql.machine_of_node, MachineRow, node=node)
-    if row is None:
-        known = ", ".join(machine.node for machine in list_machines(tx)) or "none"
+    """Have a machine, by name or id, look as somebody wants it to, or as it is again. Its jobs go by it at once."""
+    machines = list_machines(tx)
+    before = next((machine for machine in machines if node in (machine.node, machine.node_id)), None)
+    if before is None:
+        known = ", ".join(machine.node for machine in machines) or "none"
         raise NotFound(f"there is no machine {shown(node)} that anybody looks at; known are: {known}")
-    before = row.to_machine()
+    node = before.node_id
     wanted = simulation or None
     old, new = before.simulation or Simulation(), wanted or Simulation()
     judged = simulated(before.judged, old, new)
@@ -191,6 +200,7 @@ def _store(
         source=judged.source,
         now=now,
     )
+    about = {"node": name_of(tx, node)}
     press_machine(tx, node, [] if before is None else before.pressure, pressing, thresholds, now)
     was_idle, was_charging = (False, False) if before is None else (before.is_idle, before.is_charging)
     if (judged.is_idle and not was_idle) or (judged.is_charging and not was_charging):
@@ -198,6 +208,6 @@ def _store(
     if (was_idle and not judged.is_idle) or (was_charging and not judged.is_charging):
         wake_held_back(tx)
     if before is None or judged.is_idle != was_idle:
-        publish(tx, "machine.idle" if judged.is_idle else "machine.busy", {"node": node}, now)
+        publish(tx, "machine.idle" if judged.is_idle else "machine.busy", about, now)
     if before is None or judged.is_charging != was_charging:
-        publish(tx, "machine.charging" if judged.is_charging else "machine.discharging", {"node": node}, now)
+        publish(tx, "machine.charging" if judged.is_charging else "machine.discharging", about, now)

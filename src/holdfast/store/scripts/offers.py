@@ -13,10 +13,11 @@ from holdfast.store.statements import sql
 
 
 class OfferRow(Struct, frozen=True):
-    """A living worker."""
+    """A living worker; `node` is the id of its machine."""
 
     session_id: str
     node: str
+    node_name: str
     tasks: str
     queues: str
     slots: int

@@ -11,7 +11,6 @@ from holdfast.core.limits import check_int
 from holdfast.core.run import Run
 from holdfast.store.engine import Engine, Tx
 from holdfast.store.files import Artifact, Excerpt, JobFiles
-from holdfast.store.machine import node_name
 from holdfast.store.scripts.look import find_last, find_run, runs_of
 from holdfast.store.statements import sql
 
@@ -30,28 +29,33 @@ class LogPart(Struct, frozen=True):
     eof: bool
 
 
+class RunPlace(Struct, frozen=True):
+    """The machine that a run was on: its id, and its name for people."""
+
+    id: str
+    name: str
+
+
 class Source(Struct, frozen=True):
     """The run whose log is meant, if there is one yet, where it ran, and whether nothing can be added to it."""
 
     run: Run | None
     has_ended: bool
-    node: str | None = None
+    place: RunPlace | None = None
 
 
 class Located(Struct, frozen=True):
     """A run and the machine it ran on, if that is known."""
 
     run: Run
-    node: str | None
+    place: RunPlace | None
 
-    def check_here(self, what: str, here: str | None = None) -> None:
+    def check_here(self, what: str, here: str) -> None:
         """Elsewhere, if what is not here may be on the machine that the run was on."""
-        here = here or node_name()
-        if self.node is not None and self.node != here:
-            said = f"{what} of run {self.run.id} is on node {self.node!r}; this is {here!r}"
-            raise Elsewhere(f"{said}: ask the daemon there")
+        if self.place is not None and self.place.id != here:
+            raise Elsewhere(f"{what} of run {self.run.id} is on node {self.place.name!r}: ask the daemon there")
 
-    def check_log_here(self, found: Excerpt, here: str | None = None) -> None:
+    def check_log_here(self, found: Excerpt, here: str) -> None:
         """The same for a log of which nothing was found, unless the run ended without having one."""
         if found.end == 0 and (self.run.status is None or self.run.log_path is not None):
             self.check_here("the log", here)
@@ -68,7 +72,7 @@ def read_log(
     if source.run is None:
         return _part(source, Excerpt(0, b"", 0))
     found = JobFiles(engine.files).read(source.run.job_id, source.run.id, offset, limit)
-    Located(source.run, source.node).check_log_here(found)
+    Located(source.run, source.place).check_log_here(found, engine.node)
     return _part(source, found)
 
 
@@ -79,7 +83,7 @@ def tail_log(engine: Engine, job_id: JobId, run_id: RunId | None = None, lines: 
     if source.run is None:
         return _part(source, Excerpt(0, b"", 0))
     found = JobFiles(engine.files).tail(source.run.job_id, source.run.id, lines)
-    Located(source.run, source.node).check_log_here(found)
+    Located(source.run, source.place).check_log_here(found, engine.node)
     return _part(source, found)
 
 
@@ -96,7 +100,7 @@ def artifacts_of_run(tx: Tx, run_id: RunId) -> list[Artifact]:
 def locate_run(tx: Tx, run_id: RunId) -> Located:
     """A run, and the machine that has its log."""
     run = find_run(tx, run_id)
-    return Located(run, tx.value(sql.node_of_session, id=run.session_id))
+    return Located(run, _place_of(tx, run))
 
 
 def locate_job(tx: Tx, job_id: JobId) -> Located:
@@ -104,7 +108,7 @@ def locate_job(tx: Tx, job_id: JobId) -> Located:
     runs = runs_of(tx, job_id)
     if not runs:
         raise NotFound(f"job {find_last(tx, job_id).id} has not run yet, so it has no artifacts")
-    return Located(runs[-1], tx.value(sql.node_of_session, id=runs[-1].session_id))
+    return Located(runs[-1], _place_of(tx, runs[-1]))
 
 
 def _source(tx: Tx, job_id: JobId, run_id: RunId | None) -> Source:
@@ -116,7 +120,11 @@ def _source(tx: Tx, job_id: JobId, run_id: RunId | None) -> Source:
     if not runs:
         return Source(None, find_last(tx, job_id).state.name in TERMINAL)
     last = runs[-1]
-    return Source(last, last.status is not None, tx.value(sql.node_of_session, id=last.session_id))
+    return Source(last, last.status is not None, _place_of(tx, last))
+
+
+def _place_of(tx: Tx, run: Run) -> RunPlace | None:
+    return tx.one(sql.node_of_session, RunPlace, id=run.session_id)
 
 
 def _part(source: Source, found: Excerpt) -> LogPart:

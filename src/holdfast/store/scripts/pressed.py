@@ -24,6 +24,7 @@ from holdfast.core.pressure import (
 from holdfast.core.queue import QueueClass
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.events import publish
+from holdfast.store.scripts.nodes import name_of
 from holdfast.store.scripts.waking import wake_held_back, wake_ready
 from holdfast.store.statements import sql
 
@@ -94,10 +95,11 @@ def press_machine(
     yielding = [effect_of(one).holds for one in rising(before, after) if effect_of(one).asks_to_yield]
     if yielding and tx.run(sql.ask_to_yield, node=node, holds=int(max(yielding)), now=now):
         tx.changes.stops = True
+    name = name_of(tx, node)
     for reading, level in news:
-        publish(tx, f"pressure.{reading}", {"node": node, "level": level, "holds": new.holds.name.lower()}, now)
+        publish(tx, f"pressure.{reading}", {"node": name, "level": level, "holds": new.holds.name.lower()}, now)
         says = next((one.says for one in after if one.reading == reading), None)
-        _log(tx, node, reading, level, says, new)
+        _log(tx, name, reading, level, says, new)
 
 
 def _log(tx: Tx, node: str, reading: str, level: str, says: str | None, effects: Effects) -> None:

@@ -8,6 +8,7 @@ from msgspec import Struct
 from holdfast.core.job import Millis, SessionId
 from holdfast.core.requests import QueueSlots
 from holdfast.store.engine import Tx, urgent
+from holdfast.store.scripts.nodes import note_node
 from holdfast.store.scripts.scopes import expire_of_session
 from holdfast.store.scripts.tokens import TokenSetting, note_tokens
 from holdfast.store.scripts.waking import wake_held_back
@@ -15,7 +16,7 @@ from holdfast.store.statements import sql
 
 
 class NewSession(Struct, frozen=True):
-    """Who is about to claim jobs."""
+    """Who is about to claim jobs. `node` is the id of its machine, `host` what that calls itself, if not by its id."""
 
     id: SessionId
     kind: str
@@ -24,14 +25,17 @@ class NewSession(Struct, frozen=True):
     pid: int
     lock_path: str | None
     tokens: TokenSetting | None = None
+    host: str | None = None
 
 
 class SessionRow(Struct, frozen=True):
-    """A session that has not ended, as far as the store knows."""
+    """A session that has not ended, as far as the store knows. `node` is the name of its machine."""
 
     id: SessionId
     kind: str
     node: str
+    node_id: str
+    host: str
     boot_id: str
     pid: int
     lock_path: str | None
@@ -61,6 +65,9 @@ def open_session(tx: Tx, session: NewSession, offer: Offer | None, now: Millis) 
     """Write down that a process begins to claim. Its lock is held before this is stored."""
     row = msgspec.structs.asdict(session)
     del row["tokens"]
+    row["host"] = host = session.host or session.node
+    # A worker may be in a container with a name of its own, on the machine of its daemon.
+    note_node(tx, session.node, host, now, may_rename=session.kind != "worker")
     if session.tokens is not None:
         note_tokens(tx, session.node, session.tokens, session.kind == "daemon", now)
     tx.run(sql.insert_session, now=now, **row)

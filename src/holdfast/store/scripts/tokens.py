@@ -32,6 +32,7 @@ class NodeTokens(Struct, frozen=True, kw_only=True):
     """
 
     node: str
+    node_id: str
     capacity: Tokens
     in_use: Tokens
     runs: int
@@ -43,7 +44,6 @@ class NodeTokens(Struct, frozen=True, kw_only=True):
 class StoredTokens(Struct, frozen=True):
     """A row of `node_tokens`."""
 
-    node: str
     cpu: int
     gpu: int
     io: int
@@ -55,6 +55,8 @@ class StoredTokens(Struct, frozen=True):
 class ListedTokens(StoredTokens, frozen=True):
     """A row of `list_node_tokens`."""
 
+    node: str
+    node_id: str
     used_cpu: int
     used_gpu: int
     used_io: int
@@ -66,6 +68,7 @@ def list_tokens(tx: Tx) -> list[NodeTokens]:
     return [
         NodeTokens(
             node=row.node,
+            node_id=row.node_id,
             capacity=Tokens(row.cpu, row.gpu, row.io),
             in_use=Tokens(row.used_cpu, row.used_gpu, row.used_io),
             runs=row.runs,
@@ -93,7 +96,7 @@ def set_tokens(
     known = ", ".join(machine.node for machine in machines) or "none"
     if node is None:
         raise InvalidInput(f"which machine is meant is not clear; name one of: {known}")
-    before = next((machine for machine in machines if machine.node == node), None)
+    before = next((machine for machine in machines if node in (machine.node, machine.node_id)), None)
     if before is None:
         raise NotFound(f"there is no machine {shown(node)} that runs jobs; known are: {known}")
     counts = {"cpu": cpu, "gpu": gpu, "io": io}
@@ -102,8 +105,8 @@ def set_tokens(
             check_int(kind, count, 0, MOST_TOKENS)
     has = {kind: getattr(before.capacity, kind) if count is None else count for kind, count in counts.items()}
     wait = before.timeout_ms if timeout_ms is None else check_duration("timeout", timeout_ms)
-    _put(tx, node, TokenSetting(tokens=Tokens(**has), timeout_ms=wait), "hand", now)
-    return next(machine for machine in list_tokens(tx) if machine.node == node)
+    _put(tx, before.node_id, TokenSetting(tokens=Tokens(**has), timeout_ms=wait), "hand", now)
+    return next(machine for machine in list_tokens(tx) if machine.node_id == before.node_id)
 
 
 def note_tokens(tx: Tx, node: str, setting: TokenSetting, is_daemon: bool, now: Millis) -> None:

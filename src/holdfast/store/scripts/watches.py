@@ -12,12 +12,12 @@ from holdfast.core.errors import Conflict, NotFound
 from holdfast.core.job import Millis
 from holdfast.core.watch import NewWatch, check_watch
 from holdfast.store.engine import Tx
-from holdfast.store.machine import node_name
+from holdfast.store.scripts.nodes import name_of
 from holdfast.store.statements import sql
 
 
 class WatchRow(Struct, frozen=True):
-    """A row of `watches`."""
+    """A row of `watches`; `node` is the id of its machine."""
 
     id: str
     name: str
@@ -54,14 +54,15 @@ class WatchRow(Struct, frozen=True):
         """The task of the jobs that it makes."""
         return self.job_type
 
-    def to_watch(self, files: int) -> Watch:
+    def to_watch(self, node_name: str, files: int) -> Watch:
         """The watch that this row describes."""
         given = {name: getattr(self, name) for name in Watch.__struct_fields__ if name in self.__struct_fields__}
         for name in ("globs", "ignores"):
             given[name] = msgspec.json.decode(given[name], type=list[str])
         for name in ("gitignore", "initial", "enabled"):
             given[name] = bool(given[name])
-        return Watch(**given, task=self.job_type, files=files)
+        given["node"] = node_name
+        return Watch(**given, node_id=self.node, task=self.job_type, files=files)
 
 
 class Watch(Struct, frozen=True, kw_only=True):
@@ -77,6 +78,7 @@ class Watch(Struct, frozen=True, kw_only=True):
     id: str
     name: str
     node: str
+    node_id: str
     origin: str
     kind: str
     path: str
@@ -115,9 +117,9 @@ def add_watch(tx: Tx, watch: NewWatch, now: Millis, replace: bool = False) -> Wa
         taken = tx.one(sql.watch_by_id, WatchRow, id=watch.id)
         if taken is not None:
             raise Conflict(f"the id {watch.id} is that of watch {taken.name!r}; make another one")
-        tx.run(sql.insert_watch, id=watch.id, origin="api", node=node_name(), **_values(watch, now))
+        tx.run(sql.insert_watch, id=watch.id, origin="api", node=tx.here(), **_values(watch, now))
     elif found.id != watch.id:
-        _refuse_foreign(found)
+        _refuse_foreign(tx, found)
         if not replace:
             raise Conflict(
                 f"there is a watch {watch.name!r} already, of {found.path}; replace it "
@@ -175,7 +177,7 @@ def settle_file_watches(tx: Tx, watches: Sequence[NewWatch], node: str, now: Mil
         if found is None:
             tx.run(sql.insert_watch, id=watch.id, origin="file", node=node, **_values(watch, now))
         elif found.node != node:
-            troubles.append(f"the watch {watch.name!r} belongs to node {found.node!r}; give yours another name")
+            troubles.append(f"{_belongs(tx, found)}; give yours another name")
         elif found.origin != "file":
             troubles.append(f"there is a watch {watch.name!r} that was added by hand; remove it, or rename yours")
         elif any(getattr(found, key) != value for key, value in _values(watch, now).items() if key != "now"):
@@ -230,15 +232,19 @@ def _enable(tx: Tx, ref: str, enabled: bool, now: Millis) -> Watch:
     return find_watch(tx, row.id)
 
 
-def _refuse_foreign(row: WatchRow) -> None:
-    if row.node != node_name():
-        raise Conflict(f"the watch {row.name!r} belongs to node {row.node!r}; choose another name")
+def _belongs(tx: Tx, row: WatchRow) -> str:
+    return f"the watch {row.name!r} belongs to node {name_of(tx, row.node)!r}"
+
+
+def _refuse_foreign(tx: Tx, row: WatchRow) -> None:
+    if row.node != tx.here():
+        raise Conflict(f"{_belongs(tx, row)}; choose another name")
     if row.origin == "file":
         raise Conflict(f"the watch {row.name!r} comes from the daemon's settings; change it there")
 
 
 def _view(tx: Tx, row: WatchRow) -> Watch:
-    return row.to_watch(tx.value(sql.count_watch_files, watch_id=row.id))
+    return row.to_watch(name_of(tx, row.node), tx.value(sql.count_watch_files, watch_id=row.id))
 
 
 def _row(tx: Tx, ref: str) -> WatchRow:

@@ -91,12 +91,12 @@ def why(tx: Tx, job_id: JobId, now: Millis) -> Why:
     assert facts is not None
     everybody = [offer for offer in claimers_of(tx, job) if offer.offers(job.task)]
     offers = [offer for offer in everybody if offer.serves(job.queue, job.task)]
-    machines = {machine.node: machine for machine in list_machines(tx)}
+    machines = {machine.node_id: machine for machine in list_machines(tx)}
     queue_class = class_of(tx, job.queue)
     places = _places(machines, job, queue_class, offers)
-    nodes = {place.node for place in places if place.suits(job)}
+    suiting = {place.node for place in places if place.suits(job)}
     # Those on machines that suit it; if none does, a gate of the machine says so.
-    able = [offer for offer in offers if offer.node in nodes] or offers
+    able = [offer for offer in offers if offer.node_name in suiting] or offers
     conditions = tx.all(sql.open_conditions_of_job, OpenCondition, job_id=job.id)
     allowed = _allowance(tx, job, facts, now)
     world = World(
@@ -155,7 +155,7 @@ def _places(
     machines: Mapping[str, Machine], job: Job, queue_class: QueueClass, offers: list[OfferRow]
 ) -> tuple[Place, ...]:
     """The machines whose workers would take it; all of them, if there is no such worker."""
-    nodes = {offer.node for offer in offers}
+    nodes = {offer.node: offer.node_name for offer in offers}
     places = [
         Place(
             machine.node,
@@ -167,11 +167,13 @@ def _places(
             "; ".join(one.says for one in bearing_on(machine.pressure, job.queue, queue_class)),
         )
         for machine in machines.values()
-        if not nodes or machine.node in nodes
+        if not nodes or machine.node_id in nodes
     ]
     if not (job.wait_for_idle or job.require_charging):
         # A machine that nobody looks at holds nothing back.
-        places += [Place(node, False, False, NOT_YET, NOT_YET) for node in sorted(nodes - machines.keys())]
+        places += [
+            Place(nodes[node], False, False, NOT_YET, NOT_YET) for node in sorted(nodes.keys() - machines.keys())
+        ]
     return tuple(places)
 
 
@@ -203,9 +205,9 @@ def _token_places(
         # Nothing is kept from one that runs alone: it goes before all others.
         kept = None if runs_alone else kept_room(tx, found, partial(_starts, tx, holds, now), now)
         if kept is None or kept.job.id == job.id:
-            places.append(TokenPlace(node, found.capacity, found.in_use))
+            places.append(TokenPlace(offer.node_name, found.capacity, found.in_use))
         else:
-            places.append(TokenPlace(node, found.capacity, found.in_use, kept.needs, kept.job.id))
+            places.append(TokenPlace(offer.node_name, found.capacity, found.in_use, kept.needs, kept.job.id))
     return tuple(places)
 
 

@@ -1,3 +1,3 @@
-INSERT INTO sessions (id, kind, status, node, boot_id, pid, lock_path, started_at, last_heartbeat_at)
-VALUES (:id, :kind, 'running', :node, :boot_id, :pid, :lock_path, :now, :now)
+INSERT INTO sessions (id, kind, status, node, host, boot_id, pid, lock_path, started_at, last_heartbeat_at)
+VALUES (:id, :kind, 'running', :node, :host, :boot_id, :pid, :lock_path, :now, :now)
 ON CONFLICT (id) DO NOTHING

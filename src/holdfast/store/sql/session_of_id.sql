@@ -1,2 +1,3 @@
-SELECT id, kind, node, boot_id, pid, lock_path, heartbeat, last_heartbeat_at, stop_requested_at, runs_lost
-FROM sessions WHERE id = :id AND status = 'running'
+SELECT s.id, s.kind, coalesce(n.name, s.node) AS node, s.node AS node_id, s.host, s.boot_id, s.pid, s.lock_path, s.heartbeat,
+  s.last_heartbeat_at, s.stop_requested_at, s.runs_lost
+FROM sessions AS s LEFT JOIN nodes AS n ON n.id = s.node WHERE s.id = :id AND s.status = 'running'

@@ -1,1 +1,1 @@
-SELECT node, cpu, gpu, io, timeout_ms, set_by, set_at FROM node_tokens WHERE node = :node
+SELECT cpu, gpu, io, timeout_ms, set_by, set_at FROM node_tokens WHERE node = :node

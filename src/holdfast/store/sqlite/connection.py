@@ -64,10 +64,11 @@ class SqliteTx:
 
     dialect = Dialect.SQLITE
 
-    def __init__(self, connection: apsw.Connection, ids: Ids) -> None:
+    def __init__(self, connection: apsw.Connection, ids: Ids, here: Callable[[], str]) -> None:
         self.changes = Changes()
         self.tally = Tally()
         self.new_id = ids
+        self.here = here
         self._connection = connection
         self._cursor = connection.cursor()
 

@@ -7,7 +7,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+<<<<<<< HEAD
 from contextlib import contextmanager, nullcontext, suppress
+=======
+from contextlib import contextmanager, suppress
+from functools import cached_property
+>>>>>>> fa49ad7 (Know machines by an id in their home, and call them by name)
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,6 +23,7 @@ from holdfast.private_files import make_private
 from holdfast.store import migrate
 from holdfast.store.engine import AwaitableCalls, Changes, Ids, Listener, announce, new_uuid
 from holdfast.store.forks import forget_after_fork, occupancy
+from holdfast.store.machine import node_id
 from holdfast.store.sqlite.connection import SqliteTx, connect, identity, let_go
 from holdfast.store.sqlite.faults import DATABASE_ERRORS, lacks_room, translate
 from holdfast.store.sqlite.turnstile import Turnstile
@@ -68,6 +74,11 @@ class SqliteEngine(AwaitableCalls):
         self._start_fresh()
         forget_after_fork(self)
 
+    @cached_property
+    def node(self) -> str:
+        """The same for everybody who has the file open: its locks and logs are on one file system."""
+        return node_id(self.locks)
+
     @property
     def locks(self) -> Path:
         """The folder of the lock files, beside the database."""
@@ -95,7 +106,7 @@ class SqliteEngine(AwaitableCalls):
         self._opened()
         try:
             with self._reader() as connection:
-                return script(SqliteTx(connection, self._ids), *args, **kw)
+                return script(SqliteTx(connection, self._ids, self._here), *args, **kw)
         except DATABASE_ERRORS as error:
             raise translate(error, self.path) from error
 
@@ -193,6 +204,7 @@ class SqliteEngine(AwaitableCalls):
                     self._connect_writer,
                     turnstile,
                     self._ids,
+                    self._here,
                     self._announce,
                     self._committed,
                     lambda: bool(self._listeners),
@@ -280,6 +292,9 @@ class SqliteEngine(AwaitableCalls):
                 connection = idle.pop()
                 with suppress(apsw.Error):
                     connection.close(True)
+
+    def _here(self) -> str:
+        return self.node
 
     def _announce(self, changes: Changes) -> None:
         announce(changes, self._listeners)

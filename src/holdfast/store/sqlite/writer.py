@@ -53,6 +53,7 @@ class Writer:
         connect: Callable[[], apsw.Connection],
         turnstile: Turnstile,
         ids: Ids,
+        here: Callable[[], str],
         announce: Callable[[Changes], None],
         committed: Watcher,
         is_heard: Callable[[], bool],
@@ -64,6 +65,7 @@ class Writer:
         self._path = path
         self._turnstile = turnstile
         self._ids = ids
+        self._here = here
         self._announce = announce
         self._committed = committed
         self._is_heard = is_heard
@@ -179,7 +181,7 @@ class Writer:
 
     def _transact(self, letters: list[Letter], tally: Tally) -> Changes:
         connection = self._writing.begin()
-        tx = SqliteTx(connection, self._ids)
+        tx = SqliteTx(connection, self._ids, self._here)
         until = time.monotonic() + SLICE_S
         changes = Changes()
         for letter in letters:  # It grows on the way.

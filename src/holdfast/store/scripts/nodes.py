@@ -1,0 +1,76 @@
+"""The machines that share the database: each known by the id in its home, and by a name of its own for people."""
+
+from __future__ import annotations
+
+from itertools import count
+
+from msgspec import Struct
+
+from holdfast.core.errors import NotFound
+from holdfast.core.job import Millis
+from holdfast.core.limits import shown
+from holdfast.store.engine import Tx
+from holdfast.store.statements import sql
+
+
+class KnownNode(Struct, frozen=True):
+    """A machine that has been here. `seen_at` is when a session of it last began."""
+
+    number: int
+    id: str
+    name: str
+    seen_at: Millis
+
+
+def note_node(tx: Tx, node_id: str, name: str, now: Millis, *, may_rename: bool = True) -> None:
+    """A machine is here. Of two with one host name, the second is known by it with a number behind."""
+    known = tx.one(sql.node_by_id, KnownNode, id=node_id)
+    if known is None and may_rename and _is_name_alone(tx.one(sql.node_by_id, KnownNode, id=name)):
+        # It was here before machines had ids: all that was kept under its name is its own.
+        for statement in (
+            sql.adopt_node,
+            sql.adopt_sessions,
+            sql.adopt_machines,
+            sql.adopt_node_tokens,
+            sql.adopt_watches,
+        ):
+            tx.run(statement, id=node_id, name=name)
+    elif known is None:
+        tx.run(sql.insert_node, id=node_id, name=_free_name(tx, node_id, name), now=now)
+        return
+    called = _free_name(tx, node_id, name) if known is None or may_rename else known.name
+    tx.run(sql.see_node, id=node_id, name=called, now=now)
+
+
+def find_node(tx: Tx, ref: str) -> KnownNode:
+    """The machine with this name or id; NotFound says which there are."""
+    found = tx.one(sql.node_by_name, KnownNode, name=ref) or tx.one(sql.node_by_id, KnownNode, id=ref)
+    if found is None:
+        known = ", ".join(node.name for node in list_nodes(tx)) or "none"
+        raise NotFound(f"there is no machine {shown(ref)}; known are: {known}")
+    return found
+
+
+def list_nodes(tx: Tx) -> list[KnownNode]:
+    """Every machine that has been here, by name."""
+    return tx.all(sql.list_nodes, KnownNode)
+
+
+def name_of(tx: Tx, node_id: str) -> str:
+    """What people call a machine."""
+    found = tx.one(sql.node_by_id, KnownNode, id=node_id)
+    return node_id if found is None else found.name
+
+
+def _is_name_alone(node: KnownNode | None) -> bool:
+    """Whether it is from before machines had ids, and nobody has come back as it."""
+    return node is not None and node.id == node.name
+
+
+def _free_name(tx: Tx, node_id: str, name: str) -> str:
+    for number in count(1):
+        candidate = name if number == 1 else f"{name}-{number}"
+        owner = tx.one(sql.node_by_name, KnownNode, name=candidate)
+        if owner is None or owner.id == node_id:
+            return candidate
+    raise AssertionError

@@ -1,0 +1,1 @@
+UPDATE machines SET node = :id WHERE node = :name

@@ -1,0 +1,1 @@
+UPDATE node_tokens SET node = :id WHERE node = :name

@@ -1,0 +1,1 @@
+UPDATE sessions SET node = :id WHERE node = :name

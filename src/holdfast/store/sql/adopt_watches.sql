@@ -1,0 +1,1 @@
+UPDATE watches SET node = :id WHERE node = :name

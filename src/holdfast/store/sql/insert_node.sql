@@ -1,0 +1,1 @@
+INSERT INTO nodes (id, name, seen_at) VALUES (:id, :name, :now)

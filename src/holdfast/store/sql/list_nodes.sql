@@ -1,0 +1,1 @@
+SELECT number, id, name, seen_at FROM nodes ORDER BY name

@@ -1,0 +1,1 @@
+UPDATE nodes SET name = :name, seen_at = :now WHERE id = :id
