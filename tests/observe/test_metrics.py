@@ -33,6 +33,12 @@ def test_every_metric_that_operators_were_promised_is_there() -> None:
         "db_txn_time_ms",
         "api_call_ms",
         "canary_latency_ms",
+        "job_endings_total",
+        "job_duration_seconds",
+        "queue_wait_seconds",
+        "db_txn_time_seconds",
+        "api_call_seconds",
+        "canary_latency_seconds",
         "sla_breaches_total",
         "worker_restarts_total",
         "workers_crash_looping",
@@ -45,13 +51,16 @@ def test_what_happened_is_counted() -> None:
     metrics = Metrics()
     metrics.enqueued("mail", 2)
     metrics.enqueued("mail", 1)
-    metrics.ended({"DONE": 2, "SUPERSEDED": 1})
+    metrics.ended("mail", "DONE", 2)
+    metrics.ended("news", "SUPERSEDED", 1)
     metrics.broke_promise("enqueue")
     found = samples(metrics)
     assert found["holdfast_jobs_enqueued_total[('queue', 'mail')]"] == 3
     assert found["holdfast_jobs_done_total"] == 2
     assert found["holdfast_jobs_superseded_total"] == 1
     assert found["holdfast_jobs_failed_total"] == 0
+    assert found["holdfast_job_endings_total[('queue', 'mail'), ('state', 'DONE')]"] == 2
+    assert found["holdfast_job_endings_total[('queue', 'news'), ('state', 'SUPERSEDED')]"] == 1
     assert found["holdfast_sla_breaches_total[('sla', 'enqueue')]"] == 1
 
 
@@ -68,6 +77,8 @@ def test_a_duration_falls_into_its_bucket() -> None:
     found = samples(metrics)
     assert found["holdfast_db_txn_time_ms_bucket[('le', '1.0')]"] == 0
     assert found["holdfast_db_txn_time_ms_bucket[('le', '2.0')]"] == 1
+    assert found["holdfast_db_txn_time_seconds_bucket[('le', '0.001')]"] == 0
+    assert found["holdfast_db_txn_time_seconds_bucket[('le', '0.002')]"] == 1
 
 
 def test_a_queue_that_is_empty_again_disappears() -> None:

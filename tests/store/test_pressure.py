@@ -188,7 +188,7 @@ def test_each_change_of_level_is_an_event_and_a_line_that_names_what_is_held(mac
 
 def lines_of(tx: Tx, how: Simulation) -> list[tuple[str, str, str]]:
     simulate(tx, "node", how, NOW)
-    return [(line.about["reading"], line.about["pressure"], line.message) for line in tx.tally.lines]
+    return [(str(line.about["reading"]), str(line.about["pressure"]), line.message) for line in tx.tally.lines]
 
 
 def test_a_probe_that_finds_nothing_ends_what_an_earlier_one_left(machine: Engine) -> None:

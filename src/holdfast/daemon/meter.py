@@ -74,8 +74,8 @@ class Meter:
         self._metrics.committed(seconds)
         for queue, jobs in tally.enqueued.items():
             self._metrics.enqueued(queue, jobs)
-        if tally.ended:
-            self._metrics.ended(tally.ended)
+        for (queue, state), jobs in tally.ended.items():
+            self._metrics.ended(queue, state, jobs)
         for queue, jobs in tally.shed.items():
             self._metrics.shed(queue, jobs)
         for queue, failures in tally.infra.items():
@@ -84,7 +84,7 @@ class Meter:
             self._metrics.parked(queue, jobs)
         for kind, tokens in tally.tokens.items():
             self._metrics.took_tokens(kind, tokens)
-        if tally.lines:
+        if tally.warns:
             # A queue was held back, or goes on: how long its jobs were ready says nothing about how fast we are.
             self._calm_since = self._clock.now()
 

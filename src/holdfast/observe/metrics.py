@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import psutil
 from msgspec import Struct
@@ -12,11 +12,12 @@ from prometheus_client import (
     CollectorRegistry,
     Counter,
     Gauge,
-    Histogram,
     ProcessCollector,
     disable_created_metrics,
     generate_latest,
 )
+
+from holdfast.observe.timing import Timing
 
 PREFIX = "holdfast"
 # Every name is a time series of its own; a program that makes up names must not fill the memory of whoever stores them.
@@ -26,7 +27,7 @@ OTHERS = "…"
 SHORT_MS = (0.1, 0.25, 0.5, 1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1_000, 5_000, 30_000)
 LONG_MS = (1, 3, 10, 30, 100, 200, 500, 1_000, 3_000, 10_000, 30_000, 60_000, 300_000, 1_800_000, 3_600_000)
 
-Metric = TypeVar("Metric", Counter, Histogram)
+Metric = TypeVar("Metric", Counter, Timing)
 
 _ENDINGS = {
     "DONE": "jobs_done",
@@ -107,11 +108,12 @@ class Metrics:
         self.registry = CollectorRegistry()
         self._names: dict[str, set[str]] = {}
         self._caught_up: dict[object, int] = {}
-        self._children: dict[tuple[object, ...], Counter | Histogram] = {}
+        self._children: dict[tuple[object, ...], Counter | Timing] = {}
         self._jobs_enqueued = self._counter("jobs_enqueued", "Jobs that were stored.", "queue")
         self._jobs_ended = {
             state: self._counter(name, f"Jobs that ended as {state}.") for state, name in _ENDINGS.items()
         }
+        self._job_endings = self._counter("job_endings", "Jobs that ended, by queue and state.", "queue", "state")
         self._jobs_shed = self._counter(
             "jobs_shed", "Waiting jobs of a full queue that made room for others of higher priority.", "queue"
         )
@@ -132,12 +134,12 @@ class Metrics:
         self._reports_refused = self._counter(
             "reports_refused", "Results that came too late, for runs that were settled."
         )
-        self._job_duration = self._histogram("job_duration_ms", "How long a run took.", LONG_MS, "queue", "state")
-        self._queue_wait = self._histogram("queue_wait_ms", "How long a job was ready before it ran.", LONG_MS, "queue")
-        self._db_txn = self._histogram("db_txn_time_ms", "How long a writing transaction took.", SHORT_MS)
-        self._api = self._histogram("api_call_ms", "How long a short call took.", SHORT_MS, "call")
+        self._job_duration = self._timing("job_duration", "How long a run took.", LONG_MS, "queue", "state")
+        self._queue_wait = self._timing("queue_wait", "How long a job was ready before it ran.", LONG_MS, "queue")
+        self._db_txn = self._timing("db_txn_time", "How long a writing transaction took.", SHORT_MS)
+        self._api = self._timing("api_call", "How long a short call took.", SHORT_MS, "call")
         self._api_errors = self._counter("api_errors", "Calls that were answered with an error.", "call", "status")
-        self._canary = self._histogram("canary_latency_ms", "From the canary's enqueue to its end.", SHORT_MS)
+        self._canary = self._timing("canary_latency", "From the canary's enqueue to its end.", SHORT_MS)
         self._canary_missed = self._counter("canaries_missed", "Canaries that did not come back in time.")
         self._sla_breaches = self._counter("sla_breaches", "Looks that found a promised latency broken.", "sla")
         self._worker_restarts = self._counter(
@@ -190,10 +192,10 @@ class Metrics:
         """Jobs were stored."""
         self._of_queue(self._jobs_enqueued, queue).inc(jobs)
 
-    def ended(self, counts: Mapping[Any, int]) -> None:
-        """Jobs ended, so many as each state."""
-        for state, jobs in counts.items():
-            self._jobs_ended[state].inc(jobs)
+    def ended(self, queue: str, state: str, jobs: int) -> None:
+        """Jobs of a queue ended."""
+        self._jobs_ended[state].inc(jobs)
+        self._of_queue(self._job_endings, queue, state).inc(jobs)
 
     def took_tokens(self, kind: str, tokens: int) -> None:
         """Runs took tokens of their machine."""
@@ -347,5 +349,5 @@ class Metrics:
     def _gauge(self, name: str, text: str, *labels: str) -> Gauge:
         return Gauge(name, text, labels, namespace=PREFIX, registry=self.registry)
 
-    def _histogram(self, name: str, text: str, buckets: tuple[float, ...], *labels: str) -> Histogram:
-        return Histogram(name, text, labels, namespace=PREFIX, registry=self.registry, buckets=buckets)
+    def _timing(self, name: str, text: str, buckets_ms: tuple[float, ...], *labels: str) -> Timing:
+        return Timing.made(self.registry, PREFIX, name, text, buckets_ms, *labels)

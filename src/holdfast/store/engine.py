@@ -84,8 +84,8 @@ class Tx(Protocol):
     def run_many(self, statement: Statement, rows: Iterable[Mapping[str, object]], /) -> None:
         """Execute once for each set of parameters."""
 
-    def values_many(self, statement: Statement, rows: Iterable[Mapping[str, object]], /) -> list[Any]:
-        """Execute once for each set of parameters; the first column of every row that comes back."""
+    def rows_many(self, statement: Statement, rows: Iterable[Mapping[str, object]], /) -> list[tuple[Any, ...]]:
+        """Execute once for each set of parameters; every row that comes back."""
 
     def all(self, statement: Statement, into: Callable[..., T], /, **params: object) -> list[T]:
         """Every row, as `into` (a struct; columns are matched by name)."""
@@ -193,7 +193,8 @@ class AwaitableCalls(ABC):
 
     def _committed(self, seconds: float, tally: Tally) -> None:
         for line in tally.lines:
-            log.warning(line.message, extra={"event": line.event} | line.about)
+            logger = logging.getLogger(f"holdfast.{line.part}")
+            logger.log(line.level, line.message, extra={"event": line.event, **line.about})
         if self._watcher is not None:
             try:
                 self._watcher(seconds, tally)

@@ -218,6 +218,7 @@ class OwnedRow(Struct, frozen=True, gc=False):
     deadline: int | None
     generation: int | None
     lane: int
+    trace_id: str | None
     newest_generation: int | None
     result_summary: str | None
     run_id: str | None

@@ -1,35 +1,43 @@
 """How many jobs a transaction stored and ended, for whoever counts, and what it says in the log once it is committed.
 
-Kept apart from what listeners are told.
+Kept apart from what listeners are told. A script reports here what happened; the engine writes it to the log after the
+commit, so that nothing is told that did not come to pass.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import TypeAlias
 
+import msgspec
 from msgspec import Struct
 
 from holdfast.core.job import StateName
 
+_jobs_log = logging.getLogger("holdfast.jobs")
+
 
 class Line(Struct, frozen=True):
-    """A warning for the log. `event` is a stable word for what happened, `about` what it happened to."""
+    """A line for the log of a part. `event` is a stable word for what happened, `about` what it happened to."""
 
+    part: str
+    level: int
     event: str
     message: str
-    about: dict[str, str]
+    about: dict[str, str | int | None]
 
 
 class Tally(Struct):
-    """Jobs that were stored, by queue, jobs that ended, by state, and those among them that made room, by queue.
+    """Jobs that were stored, by queue, jobs that ended, by queue and state, and those that made room, by queue.
 
-    `infra` are failures that the machine is to blame for and `parked` poison pills, by queue. `tokens` are those that
-    runs have taken, by kind.
+    `level` is the lowest one that the log takes; what is below it is not even put together. `infra` are failures that
+    the machine is to blame for and `parked` poison pills, by queue. `tokens` are those that runs have taken, by kind.
     """
 
+    level: int = msgspec.field(default_factory=_jobs_log.getEffectiveLevel)
     enqueued: dict[str, int] = {}
-    ended: dict[StateName, int] = {}
+    ended: dict[tuple[str, StateName], int] = {}
     shed: dict[str, int] = {}
     infra: dict[str, int] = {}
     parked: dict[str, int] = {}
@@ -40,9 +48,9 @@ class Tally(Struct):
         """Jobs were stored."""
         self.enqueued[queue] = self.enqueued.get(queue, 0) + jobs
 
-    def count_ended(self, state: StateName, jobs: int = 1) -> None:
+    def count_ended(self, queue: str, state: StateName, jobs: int = 1) -> None:
         """Jobs ended."""
-        self.ended[state] = self.ended.get(state, 0) + jobs
+        self.ended[queue, state] = self.ended.get((queue, state), 0) + jobs
 
     def count_shed(self, queue: str, jobs: int) -> None:
         """Waiting jobs made room for others."""
@@ -62,14 +70,28 @@ class Tally(Struct):
 
     def warn(self, event: str, message: str, **about: str) -> None:
         """Say this in the log, once it is committed."""
-        self.lines.append(Line(event, message, about))
+        self.lines.append(Line("store", logging.WARNING, event, message, dict(about)))
+
+    @property
+    def warns(self) -> bool:
+        """Whether there is something to warn of."""
+        return any(line.level >= logging.WARNING for line in self.lines)
+
+    def hears(self, level: int) -> bool:
+        """Whether the log takes lines of this level."""
+        return level >= self.level
+
+    def say(self, level: int, event: str, message: str, **about: str | int | None) -> None:
+        """The same, if the log takes such lines. Whoever has much to put together asks `hears` first."""
+        if self.hears(level):
+            self.lines.append(Line("jobs", level, event, message, about))
 
     def merge(self, other: Tally) -> None:
         """Add what another script of the same transaction counted."""
         for queue, jobs in other.enqueued.items():
             self.count_enqueued(queue, jobs)
-        for state, jobs in other.ended.items():
-            self.count_ended(state, jobs)
+        for (queue, state), jobs in other.ended.items():
+            self.count_ended(queue, state, jobs)
         for queue, jobs in other.shed.items():
             self.count_shed(queue, jobs)
         for queue, failures in other.infra.items():

@@ -44,15 +44,15 @@ class PostgresTx:
         else:
             self._cursor.executemany(statement.postgres, list(rows))
 
-    def values_many(self, statement: Statement, rows: Iterable[Mapping[str, object]], /) -> list[Any]:
+    def rows_many(self, statement: Statement, rows: Iterable[Mapping[str, object]], /) -> list[tuple[Any, ...]]:
         if ALL_ROWS in statement.postgres:
             return [
-                row[0]
+                row
                 for document in _documents(rows)
                 for row in self._cursor.execute(statement.postgres, document).fetchall()
             ]
         self._cursor.executemany(statement.postgres, list(rows), returning=True)
-        return [row[0] for results in self._cursor.results() for row in results.fetchall()]
+        return [row for results in self._cursor.results() for row in results.fetchall()]
 
     def all(self, statement: Statement, into: Callable[..., T], /, **params: object) -> list[T]:
         cursor = self._cursor.execute(statement.postgres, params)

@@ -17,6 +17,7 @@ from holdfast.store.engine import Tx
 from holdfast.store.scripts.breakers import note_probe
 from holdfast.store.scripts.picking import Candidate, Pick, Wish, charge, let_rest, out_of_turn, pick
 from holdfast.store.scripts.pressed import Asked, note_pull, relieve
+from holdfast.store.scripts.reporting import say_claimed
 from holdfast.store.scripts.room import Claimer, look_around
 from holdfast.store.scripts.sharing import Kept, Passed, Wanted, note_share, share_out
 from holdfast.store.scripts.starts import Allowance, allowance, note_starts, tell_opening
@@ -352,6 +353,7 @@ def _hand_over(
             for run, job in zip(claimed, candidates, strict=True)
         ],
     )
+    say_claimed(tx, claimed, request.worker_id)
     if free.allowed:
         for queue, count in Counter(run.queue for run in claimed if run.queue in free.allowed).items():
             note_starts(tx, free.allowed[queue], count, now)

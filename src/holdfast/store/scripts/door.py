@@ -150,9 +150,10 @@ def candidates(tx: Tx, queue: str, below: int, needed: int, upto: int = MAX_INT)
 def shed(tx: Tx, queue: str, victims: Sequence[Waiting], now: Millis) -> None:
     """End these waiting jobs: others need their place more."""
     reason = f"queue {queue!r} was full; it made room for a job of higher priority"
-    gone = [job for job in victims if end_unstarted(tx, job.id, StateName.CANCELLED, reason, SHED_CODE, now)]
+    ends = [end_unstarted(tx, job.id, StateName.CANCELLED, reason, SHED_CODE, now) for job in victims]
+    gone = [ended for ended in ends if ended is not None]
     tx.tally.count_shed(queue, len(gone))
-    announce_ended(tx, [(job.id, StateName.CANCELLED) for job in gone], now)
+    announce_ended(tx, gone, now)
 
 
 def refusal(tx: Tx, queue: str, most: int, before: int, newcomers: int, now: Millis) -> QueueFull:

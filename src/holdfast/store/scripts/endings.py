@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from holdfast.core.group import LEFT_OUT_CODE, Needs, OnFailure, Turn, dependency_turn, next_turn, why_cancelled
 from holdfast.core.job import JobId, Millis, StateName
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.group_events import tell_groups
 from holdfast.store.scripts.job_events import tell_ended
+from holdfast.store.scripts.reporting import Ended, note_ended
 from holdfast.store.scripts.waking import wake_ready
 from holdfast.store.statements import sql
 
@@ -24,14 +25,6 @@ class Dependent(Struct, frozen=True):
     key: str
     value: str
     on_failure: str
-
-
-class Ended(Struct, frozen=True):
-    """A job that has ended. One that was left out counts as done for the members of its group behind it."""
-
-    job_id: JobId
-    state: StateName
-    left_out: bool = False
 
 
 class Counted(Struct, frozen=True):
@@ -53,31 +46,44 @@ def group_key(job_id: JobId) -> str:
 
 def end_waiting(tx: Tx, job_id: JobId, state: StateName, reason: str, now: Millis) -> bool:
     """End a job that is not running, and tell whoever waits for it. False if it was not waiting any more."""
-    if not end_unstarted(tx, job_id, state, reason, None, now):
+    ended = end_unstarted(tx, job_id, state, reason, None, now)
+    if ended is None:
         return False
-    announce_ended(tx, [(job_id, state)], now)
+    announce_ended(tx, [ended], now)
     return True
 
 
-def end_unstarted(tx: Tx, job_id: JobId, state: StateName, reason: str, error_code: str | None, now: Millis) -> bool:
-    """End a job that is not running, and tell whoever was held back for its sake. False if it was not waiting."""
-    favoured: int | None = tx.value(
-        sql.end_waiting_job, job_id=job_id, state=state, reason=reason, error_code=error_code, now=now
-    )
-    if favoured:
+class Unstarted(Struct, frozen=True):
+    """A row of `end_waiting_job`."""
+
+    queue: str
+    trace_id: str | None
+    generation: int | None
+    is_favoured: int
+
+
+def end_unstarted(
+    tx: Tx, job_id: JobId, state: StateName, reason: str, error_code: str | None, now: Millis
+) -> Ended | None:
+    """End a job that is not running, and tell whoever was held back for its sake. None if it was not waiting."""
+    params = {"job_id": job_id, "state": state, "reason": reason, "error_code": error_code, "now": now}
+    found = tx.one(sql.end_waiting_job, Unstarted, **params)
+    if found is None:
+        return None
+    if found.is_favoured:
         wake_ready(tx)
-    return favoured is not None
+    return Ended(job_id, state, found.queue, found.trace_id, reason, error_code, found.generation)
 
 
-def announce_ended(tx: Tx, ended: Iterable[tuple[JobId, StateName]], now: Millis, *, later: bool = False) -> None:
+def announce_ended(tx: Tx, ended: Iterable[Ended], now: Millis, *, later: bool = False) -> None:
     """Start or cancel what waited for these jobs, and what waited for those in turn.
 
     `later`: whoever calls tells of their groups himself, once all members are there.
     """
-    todo = [Ended(job_id, state) for job_id, state in ended]
+    todo = list(ended)
     tx.changes.ended.update(item.job_id for item in todo)
     for item in todo:
-        tx.tally.count_ended(item.state)
+        note_ended(tx, item)
     tell_ended(tx, [item.job_id for item in todo], now)
     if not later:
         tell_groups(tx, [item.job_id for item in todo], now)
@@ -107,13 +113,14 @@ def _take_turn(tx: Tx, dependent: Dependent, predecessor: Ended, now: Millis) ->
     left_out = in_group and turn is Turn.CANCEL
     reason = why_cancelled(predecessor.job_id, predecessor.state)
     code = LEFT_OUT_CODE if left_out else None
-    if not end_unstarted(tx, dependent.job_id, StateName.CANCELLED, reason, code, now):
+    ended = end_unstarted(tx, dependent.job_id, StateName.CANCELLED, reason, code, now)
+    if ended is None:
         return []
     tx.changes.ended.add(dependent.job_id)
-    tx.tally.count_ended(StateName.CANCELLED)
+    note_ended(tx, ended)
     tell_ended(tx, [dependent.job_id], now)
     tell_groups(tx, [dependent.job_id], now)
-    return [Ended(dependent.job_id, StateName.CANCELLED, left_out)]
+    return [structs.replace(ended, left_out=left_out)]
 
 
 def awaited_turn(tx: Tx, job_id: JobId) -> str | None:

@@ -21,6 +21,7 @@ from holdfast.store.scripts.job_events import tell_ended
 from holdfast.store.scripts.lines import Lines
 from holdfast.store.scripts.look import Link
 from holdfast.store.scripts.placing import Condition, Placing, find_place
+from holdfast.store.scripts.reporting import Ended, note_ended, say_enqueued
 from holdfast.store.statements import sql
 
 
@@ -93,7 +94,7 @@ class Batch:
         elif job.group_id is not None and placing.group_seq is not None:
             self._remember_tail(job, placing, answer.state)
         if placing.ends_as is not None:
-            announce_ended(self._tx, [(job.id, placing.ends_as)], self._now, later=True)
+            announce_ended(self._tx, [_ended(job, placing, placing.ends_as)], self._now, later=True)
             self._ended.append(job.id)
         return answer
 
@@ -154,8 +155,9 @@ class Batch:
         if state is StateName.SCHEDULED or job.ttl_ms is not None or job.deadline is not None:
             self._tx.changes.due = True
         self._tx.tally.count_enqueued(job.queue)
+        say_enqueued(self._tx, job, state)
         if state in TERMINAL and placing.ends_as is None:
-            self._tx.tally.count_ended(state)
+            note_ended(self._tx, _ended(job, placing, state))
             self._late.append(job.id)
         self._rows.append(self._row(job, placing, state, due))
         if placing.conditions:
@@ -217,6 +219,19 @@ class Batch:
             "stop_older": int(job.stop_older),
             "retried_from": placing.retried_from,
         }
+
+
+def _ended(job: NewJob, placing: Placing, state: StateName) -> Ended:
+    return Ended(
+        job.id,
+        state,
+        job.queue,
+        job.trace_id,
+        placing.reason,
+        placing.error_code,
+        placing.generation,
+        placing.newer if state is StateName.SUPERSEDED else None,
+    )
 
 
 def _schedule_type(job: NewJob) -> str:

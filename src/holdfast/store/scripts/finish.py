@@ -15,6 +15,7 @@ from holdfast.store.rows import OwnedRow
 from holdfast.store.scripts.breakers import note_reports
 from holdfast.store.scripts.endings import announce_ended
 from holdfast.store.scripts.job_events import tell_runs
+from holdfast.store.scripts.reporting import Ended
 from holdfast.store.scripts.settling import Decided, decide, write_settlements
 from holdfast.store.scripts.waking import wake_after_runs, wake_ready
 from holdfast.store.statements import sql
@@ -61,7 +62,7 @@ def _complete(tx: Tx, reports: Sequence[Report], now: Millis) -> dict[str, Settl
         for report in reports
         if isinstance(report.outcome, Completed)
     ]
-    moved = set(tx.values_many(sql.complete_job, job_rows))
+    moved = {run_id: (queue, trace_id) for run_id, queue, trace_id in tx.rows_many(sql.complete_job, job_rows)}
     accepted = {report.run_id: report for report in reports if report.run_id in moved}
     tx.run_many(
         sql.close_completed_run,
@@ -79,7 +80,8 @@ def _complete(tx: Tx, reports: Sequence[Report], now: Millis) -> dict[str, Settl
         ],
     )
     tell_runs(tx, [(report.job_id, report.run_id, RunStatus.COMPLETED) for report in accepted.values()], now)
-    announce_ended(tx, [(report.job_id, StateName.DONE) for report in accepted.values()], now)
+    ended = [Ended(report.job_id, StateName.DONE, *moved[run_id]) for run_id, report in accepted.items()]
+    announce_ended(tx, ended, now)
     return {run_id: Settled(run_id, report.job_id, StateName.DONE) for run_id, report in accepted.items()}
 
 

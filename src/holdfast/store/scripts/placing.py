@@ -25,6 +25,7 @@ from holdfast.store.scripts.endings import GROUP_RULE, after_key, announce_ended
 from holdfast.store.scripts.events import register_pattern
 from holdfast.store.scripts.groups import find_group, last_in_sequence, reopen_group
 from holdfast.store.scripts.look import Link, find_row, last_link
+from holdfast.store.scripts.reporting import Ended
 from holdfast.store.scripts.waking import wake_ready
 from holdfast.store.statements import sql
 
@@ -48,6 +49,7 @@ class Placing(Struct):
     error_code: str | None = None
     retry_of: str | None = None
     retried_from: str | None = None
+    newer: int | None = None
 
     def end(self, state: StateName, reason: str, error_code: str | None = None) -> None:
         """The job ends the moment it is stored; the first reason stands."""
@@ -112,18 +114,34 @@ def _place_subject(tx: Tx, job: NewJob, placing: Placing, now: Millis) -> Enqueu
             found = tx.one(sql.find_by_generation, Link, generation=generation, **subject)
             return _existing(tx, found) if found else Enqueued(None, StateName.DONE, generation, existing=True)
         case Stale(generation=generation, newest=newest):
-            placing.generation = generation
+            placing.generation, placing.newer = generation, newest
             placing.end(StateName.SUPERSEDED, f"generation {newest} of its subject is known already")
     return None
+
+
+class Outdated(Struct, frozen=True):
+    """A row of `supersede_waiting`."""
+
+    id: str
+    queue: str
+    trace_id: str | None
+    generation: int | None
+    is_favoured: int
+
+    def ended(self, reason: str, newer: int) -> Ended:
+        """What is told of it."""
+        return Ended(
+            self.id, StateName.SUPERSEDED, self.queue, self.trace_id, reason, generation=self.generation, newer=newer
+        )
 
 
 def _push_aside(tx: Tx, job: NewJob, generation: int, now: Millis) -> None:
     subject = {"job_type": job.task, "subject_key": job.subject}
     reason = f"superseded by generation {generation}"
-    gone = tx.rows(sql.supersede_waiting, reason=reason, now=now, **subject)
+    gone = tx.all(sql.supersede_waiting, Outdated, reason=reason, now=now, **subject)
     if gone:
-        announce_ended(tx, [(row["id"], StateName.SUPERSEDED) for row in gone], now)
-    if any(row["is_favoured"] for row in gone):
+        announce_ended(tx, [one.ended(reason, generation) for one in gone], now)
+    if any(one.is_favoured for one in gone):
         wake_ready(tx)
     if job.stop_older and tx.run(sql.ask_older_to_stop, now=now, **subject):
         tx.changes.stops = True

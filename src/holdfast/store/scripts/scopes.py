@@ -7,6 +7,7 @@ from msgspec import Struct
 from holdfast.core.errors import NotFound
 from holdfast.core.job import Millis, SessionId
 from holdfast.store.engine import Tx
+from holdfast.store.scripts.reporting import say_expired
 from holdfast.store.statements import sql
 
 EVERYTHING = "*"
@@ -64,13 +65,18 @@ def grant(tx: Tx, reservation_id: str, now: Millis) -> Reservation:
 def expire_due(tx: Tx, now: Millis) -> None:
     """End those whose time is over."""
     ended = tx.rows(sql.expire_reservations, now=now) + tx.rows(sql.expire_waiting_reservations, now=now)
-    if ended:
-        let_in(tx, now)
+    _after_expiry(tx, ended, now)
 
 
 def expire_of_session(tx: Tx, session_id: SessionId, now: Millis) -> None:
     """End those of a process that is gone."""
-    if tx.rows(sql.expire_reservations_of_session, session_id=session_id, now=now):
+    _after_expiry(tx, tx.rows(sql.expire_reservations_of_session, session_id=session_id, now=now), now)
+
+
+def _after_expiry(tx: Tx, ended: list[dict[str, str]], now: Millis) -> None:
+    for row in ended:
+        say_expired(tx, row["id"], named(row["scope"]), row["reserved_by"])
+    if ended:
         let_in(tx, now)
 
 

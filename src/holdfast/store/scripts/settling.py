@@ -18,6 +18,7 @@ from holdfast.store.rows import OwnedRow, policy_of, tries_of
 from holdfast.store.scripts.endings import after_key, announce_ended, group_key
 from holdfast.store.scripts.job_events import tell_parked, tell_runs
 from holdfast.store.scripts.letters import letter_row
+from holdfast.store.scripts.reporting import Ended, note_ended, say_sent_back
 from holdfast.store.statements import Statement, sql
 
 
@@ -60,7 +61,7 @@ def write_settlements(tx: Tx, decided: Sequence[Decided], now: Millis) -> list[S
     Whoever calls wakes those whom the runs kept from starting, once he has claimed what he claims himself.
     """
     rows: dict[Statement, list[dict[str, Any]]] = defaultdict(list)
-    ended: list[tuple[str, StateName]] = []
+    ended: list[Ended] = []
     states = []
     for item in decided:
         rows[sql.close_run].append(_run_row(item, now))
@@ -112,7 +113,7 @@ def _plan(
     item: Decided,
     now: Millis,
     rows: dict[Statement, list[dict[str, Any]]],
-    ended: list[tuple[str, StateName]],
+    ended: list[Ended],
 ) -> StateName:
     job, tries, then = item.job, item.settlement.tries, item.settlement.then
     state = follow(StateName.RUNNING, then.move)
@@ -131,14 +132,16 @@ def _plan(
     match then:
         case End(result=result, error_code=code):
             rows[sql.end_job].append(row | {"error_code": code, "result": result or _summary(item)})
-            ended.append((job.job_id, state))
+            ended.append(_ended(job, state, then.reason, code))
             if state is StateName.FAILED:
                 rows[sql.insert_dead_letter] += letter_row(job.job_id, job.queue, then, item.settlement.failure, now)
         case Wait(until=until):
             rows[sql.send_job_back].append(row | {"until": until})
+            say_sent_back(tx, job, until, then.reason)
             tx.changes.due = True
         case Again():
             rows[sql.send_job_back].append(row | {"until": None})
+            say_sent_back(tx, job, None, then.reason)
             tx.changes.ready.add(job.queue)
             tx.changes.due = True
         case Continue(until=until, error_code=code):
@@ -149,9 +152,14 @@ def _plan(
                 rows[sql.repoint_dependents].append({"old_key": key(job.job_id), "new_key": key(new_id)})
             tx.changes.due = True
             tx.changes.ended.add(job.job_id)
-            tx.tally.count_ended(state)
+            note_ended(tx, _ended(job, state, then.reason, code))
             tx.tally.count_enqueued(job.queue)
     return state
+
+
+def _ended(job: OwnedRow, state: StateName, reason: str | None, code: str | None) -> Ended:
+    newer = job.newest_generation if state is StateName.SUPERSEDED else None
+    return Ended(job.job_id, state, job.queue, job.trace_id, reason, code, job.generation, newer)
 
 
 def _summary(item: Decided) -> str | None:

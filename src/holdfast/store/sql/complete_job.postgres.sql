@@ -3,4 +3,4 @@ SET state = 'DONE', finished_at = r.now, run_id = NULL, session_id = NULL, worke
     is_suspect = 0, result_summary = r.result
 FROM jsonb_to_recordset(CAST(:rows AS jsonb)) AS r (job_id TEXT, run_id TEXT, result TEXT, now BIGINT)
 WHERE jobs.id = r.job_id AND jobs.run_id = r.run_id AND jobs.state = 'RUNNING'
-RETURNING r.run_id
+RETURNING r.run_id, jobs.queue, jobs.trace_id

@@ -1,2 +1,2 @@
 UPDATE direct_reservations SET status = 'EXPIRED', ended_at = :now WHERE status = 'ACTIVE' AND expires_at <= :now
-RETURNING scope
+RETURNING id, scope, reserved_by

@@ -1,3 +1,3 @@
 UPDATE direct_reservations SET status = 'EXPIRED', ended_at = :now
 WHERE session_id = :session_id AND status IN ('ACTIVE', 'WAITING')
-RETURNING scope
+RETURNING id, scope, reserved_by

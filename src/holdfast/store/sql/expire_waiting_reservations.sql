@@ -1,3 +1,3 @@
 -- Those in line whose patience is at its end.
 UPDATE direct_reservations SET status = 'EXPIRED', ended_at = :now WHERE status = 'WAITING' AND expires_at <= :now
-RETURNING scope
+RETURNING id, scope, reserved_by

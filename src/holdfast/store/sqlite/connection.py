@@ -81,8 +81,8 @@ class SqliteTx:
         for _ in self._cursor.executemany(statement.sqlite, rows):
             pass
 
-    def values_many(self, statement: Statement, rows: Iterable[Mapping[str, object]], /) -> list[Any]:
-        return [row[0] for row in self._cursor.executemany(statement.sqlite, rows)]
+    def rows_many(self, statement: Statement, rows: Iterable[Mapping[str, object]], /) -> list[tuple[Any, ...]]:
+        return list(self._cursor.executemany(statement.sqlite, rows))
 
     def all(self, statement: Statement, into: Callable[..., T], /, **params: object) -> list[T]:
         cursor = self._cursor.execute(statement.sqlite, params)
