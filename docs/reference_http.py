@@ -66,6 +66,7 @@ HTTP_CODES: dict[str, tuple[int, str]] = {
     "ERR_TOO_LARGE": (413, "The body is larger than `api.max_body`."),
     "ERR_HOST": (421, "The daemon does not answer for this `Host`."),
     "ERR_TOO_MANY_LONG_CALLS": (429, "All places for long calls are taken."),
+    "ERR_TOO_MANY_TRIES": (429, "Too many wrong tokens came from this address; `Retry-After` says when to try again."),
     "ERR_HEAD_TOO_LARGE": (431, "There are too many headers, or they are too long."),
     "ERR_INTERNAL": (500, "Something went wrong inside; the log of the daemon says what."),
     "ERR_NOT_READY": (503, "The daemon starts or stops; `Retry-After` says when to try again."),

@@ -16,6 +16,7 @@ from holdfast.api.access import Access
 from holdfast.api.app import Api, Backend, make_app
 from holdfast.api.hub import Hub
 from holdfast.api.long_calls import LongCalls
+from holdfast.api.wrong_tokens import WrongTokens
 from holdfast.daemon.server import Doors
 from holdfast.daemon.settings import ApiSettings
 from holdfast.runtime.clock import SystemClock
@@ -41,6 +42,7 @@ class RunningApi:
         self.is_stopping = False
         self.session_id = new_uuid()
         self.port: int | None = None
+        self.wrong = WrongTokens()
         self.long_calls: LongCalls
         self.hub: Hub
         self._settings = settings
@@ -91,7 +93,7 @@ class RunningApi:
         )
         app = self._app = make_app(backend)
         self.long_calls = app.long_calls
-        access = Access(self.token, self.engine, clock)
+        access = Access(self.token, self.engine, clock, self.wrong)
         self._doors = Doors(app, self.home, self._settings, access)
         await self._doors.open()
         self.port = self._doors.port

@@ -63,6 +63,7 @@ def test_the_token_opens_the_door(api: RunningApi) -> None:
 )
 @pytest.mark.parametrize("path", ["/v1/stats", "/metrics", "/openapi.json", "/nowhere"])
 def test_without_the_token_nothing_is_told(api: RunningApi, given: str, path: str) -> None:
+    api.wrong._tries.clear()
     reply = on_tcp(api, Authorization=given.format(token=api.token, short=api.token[:-1])).get(path)
     assert (reply.status, reply.code, reply.headers["www-authenticate"]) == (401, "ERR_TOKEN", "Bearer")
     assert api.token not in reply.body.decode()

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import hmac
 import logging
+from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 from holdfast.api.callers import Caller
+from holdfast.api.refusals import TooManyTries
+from holdfast.api.wrong_tokens import WrongTokens
 from holdfast.core.access import Role, hash_secret
 from holdfast.core.errors import HoldfastError, InvalidInput, InvalidToken
 from holdfast.runtime.clock import Clock
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
 
 MISSING = "the token is missing or wrong; it is in the file `token` of the home folder, or from `holdfast access add`"
 LONGEST_TOKEN = 200
+MOST_REMEMBERED = 1_000
 
 log = logging.getLogger("holdfast.api")
 
@@ -25,37 +29,59 @@ log = logging.getLogger("holdfast.api")
 class Access:
     """Knows the token of the home folder, and finds all others in the database.
 
-    It asks the database at every call: a token that is revoked or rotated, by whichever process, stops at once.
+    It asks the database at every call: a token that is revoked or rotated, by whichever process, stops at once. An
+    address that has sent wrong tokens has to wait before others of it are looked at; tokens that were right before
+    are looked at always, so that nobody is slowed by what a neighbour does.
     """
 
-    def __init__(self, home_token: str, engine: Engine, clock: Clock) -> None:
+    def __init__(self, home_token: str, engine: Engine, clock: Clock, wrong: WrongTokens | None = None) -> None:
         if not home_token.strip():
             raise InvalidInput("the token is empty, so anybody could come in; remove the file, and a new one is made")
         self._home_token = home_token.strip().encode()
         self._engine = engine
         self._clock = clock
         self._noted_at: dict[str, int] = {}
+        self._were_right: OrderedDict[str, None] = OrderedDict()  # hashes; the one not used for longest comes first
+        self.wrong = WrongTokens() if wrong is None else wrong
 
     async def caller(self, token: bytes, address: str) -> Caller:
         """Who has this token; InvalidToken says why nobody has."""
         if hmac.compare_digest(token, self._home_token):
             return Caller(Role.ADMIN, address=address)
-        user = await self._user(token)
-        if user is None:
+        if not token:
             raise InvalidToken(MISSING)
+        # Found by its hash, so that no comparison tells how much of it was right.
+        token_hash = hash_secret(token[:LONGEST_TOKEN].decode("latin-1"))
+        self._refuse_if_early(token_hash, address)
+        user = await self._engine.read(user_of_token, token_hash)
         now = self._clock.now()
+        if user is None:
+            raise self._wrong(token_hash, address, "unknown", MISSING)
         if user.disabled_at is not None:
-            raise InvalidToken(f"the token of user {user.name!r} was revoked")
+            raise self._wrong(token_hash, address, "revoked", f"the token of user {user.name!r} was revoked")
         if user.has_expired(now):
-            raise InvalidToken(f"the token of user {user.name!r} has expired; see: holdfast access rotate")
+            said = f"the token of user {user.name!r} has expired; see: holdfast access rotate"
+            raise self._wrong(token_hash, address, "expired", said)
+        self._remember(token_hash)
         self._note_use(user, now)
         return Caller(user.role, user.name, address=address)
 
-    async def _user(self, token: bytes) -> User | None:
-        if not token or len(token) > LONGEST_TOKEN or not token.isascii():
-            return None
-        # Found by its hash, so that no comparison tells how much of it was right.
-        return await self._engine.read(user_of_token, hash_secret(token.decode()))
+    def _refuse_if_early(self, token_hash: str, address: str) -> None:
+        wait = self.wrong.wait_s(address)
+        if wait > 0 and token_hash not in self._were_right:
+            self.wrong.count(address, "early")
+            raise TooManyTries(wait)
+
+    def _wrong(self, token_hash: str, address: str, reason: str, said: str) -> InvalidToken:
+        self._were_right.pop(token_hash, None)
+        self.wrong.note(address, reason)
+        return InvalidToken(said)
+
+    def _remember(self, token_hash: str) -> None:
+        self._were_right[token_hash] = None
+        self._were_right.move_to_end(token_hash)
+        if len(self._were_right) > MOST_REMEMBERED:
+            self._were_right.popitem(last=False)
 
     def _note_use(self, user: User, now: int) -> None:
         """Have it written when the token was used, about once a minute; the call does not wait for that."""

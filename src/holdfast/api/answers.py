@@ -10,7 +10,7 @@ import msgspec
 
 from holdfast.api.callers import Caller
 from holdfast.api.incoming import Send
-from holdfast.api.refusals import TooLarge, TooManyLongCalls, TooMuchAtOnce
+from holdfast.api.refusals import TooLarge, TooManyLongCalls, TooManyTries, TooMuchAtOnce
 from holdfast.api.sending import send_whole
 from holdfast.core import errors
 from holdfast.observe import trace
@@ -24,6 +24,7 @@ Headers: TypeAlias = tuple[tuple[bytes, bytes], ...]
 STATUS: dict[type[errors.HoldfastError], int] = {
     TooLarge: 413,
     TooManyLongCalls: 429,
+    TooManyTries: 429,
     TooMuchAtOnce: 503,
     errors.QueueFull: 429,
     errors.InvalidInput: 400,

@@ -29,6 +29,16 @@ class TooManyLongCalls(HoldfastError):
     code = "ERR_TOO_MANY_LONG_CALLS"
 
 
+class TooManyTries(HoldfastError):
+    """Too many wrong tokens have come from an address."""
+
+    code = "ERR_TOO_MANY_TRIES"
+
+    def __init__(self, wait_s: float) -> None:
+        super().__init__("too many wrong tokens came from this address; nothing was looked at: wait, then try again")
+        self.retry_after = wait_s
+
+
 class NotReady(StoreUnavailable):
     """The daemon does not do this yet, or not any more."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
 from msgspec import Struct
@@ -55,6 +55,7 @@ class Sources(Struct):
     restarts: Callable[[], int] = lambda: 0
     lines_dropped: Callable[[], int] = lambda: 0
     crash_loops: Callable[[], int] = lambda: 0
+    tokens_refused: Callable[[], Mapping[str, int]] = dict
 
 
 class Meter:
@@ -152,6 +153,7 @@ class Meter:
                 None if trouble is None else trouble.kind.value,
                 [Pressed(*pressed) for machine in store.machines for pressed in _levels(machine)],
                 [(one.queue, one.reading) for one in store.crowded],
+                self.sources.tokens_refused(),
             )
         )
 

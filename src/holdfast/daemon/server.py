@@ -123,6 +123,7 @@ class Doors:
     def __init__(self, app: AsgiApp, home: Home, settings: ApiSettings, access: Access) -> None:
         self._home = home
         self._settings = settings
+        self.access = access
         self.port: int | None = None
         self._tcp: Door | None = None
         limits = make_room_for_files()

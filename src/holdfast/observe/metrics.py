@@ -98,6 +98,7 @@ class Readings(Struct, frozen=True):
     store_trouble: str | None = None
     pressed: Iterable[Pressed] = ()
     crowded: Iterable[tuple[str, str]] = ()
+    tokens_refused: Mapping[str, int] = {}
 
 
 class Metrics:
@@ -146,6 +147,11 @@ class Metrics:
             "worker_restarts", "Supervised workers that ended and were started again."
         )
         self._long_calls_refused = self._counter("long_calls_refused", "Long calls that found no place.")
+        self._tokens_refused = self._counter(
+            "tokens_refused",
+            "Calls by TCP whose token was unknown, revoked or expired, or came too early after such.",
+            "reason",
+        )
         self._queue_depth = self._gauge("queue_depth", "Jobs that wait or run.", "queue", "state")
         self._breakers = self._gauge(
             "breaker_open",
@@ -277,6 +283,8 @@ class Metrics:
         self._wal_size.set(readings.wal_bytes)
         for kind, failures in readings.store_failures.items():
             self._catch_up(("store", kind), self._store_failures.labels(kind), failures)
+        for reason, calls in readings.tokens_refused.items():
+            self._catch_up(("token", reason), self._tokens_refused.labels(reason), calls)
         self._store_trouble.clear()
         if readings.store_trouble is not None:
             self._store_trouble.labels(readings.store_trouble).set(1)

@@ -22,6 +22,7 @@ _REPEATABLE = NO_ROOM | {
     errors.StoreUnavailable.code,
 }
 _BY_CODE["ERR_TOO_LARGE"] = errors.InvalidInput  # only the API can tell, and no repeat would help
+_BY_CODE["ERR_TOO_MANY_TRIES"] = errors.InvalidToken
 
 
 def error_of(code: str, detail: str) -> HoldfastError:
