@@ -187,11 +187,8 @@ def select(engine: Engine, text: str, **params: object) -> list[dict[str, Any]]:
 
 
 TABLES = (
-<<<<<<< HEAD
     "users",
-=======
     "nodes",
->>>>>>> fa49ad7 (Know machines by an id in their home, and call them by name)
     "watch_files",
     "watches",
     "webhook_deliveries",

@@ -23,11 +23,8 @@ def make_engine(
     clock: Clock,
     ids: Ids,
     files: Path | None = None,
-<<<<<<< HEAD
     ca: str | Path | None = None,
-=======
     home: Path | None = None,
->>>>>>> fa49ad7 (Know machines by an id in their home, and call them by name)
 ) -> Engine:
     """The engine that a path or URL means. Nothing is opened yet.
 

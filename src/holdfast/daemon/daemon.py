@@ -35,7 +35,7 @@ from holdfast.runtime.probe import is_pressure_off
 from holdfast.runtime.upkeep import Upkeep
 from holdfast.store.engine import Engine
 from holdfast.store.locks import LifeLock
-from holdfast.store.scripts.nodes import name_of
+from holdfast.store.scripts.nodes import list_nodes
 from holdfast.store.scripts.queues import set_queue
 from holdfast.store.scripts.sessions import note_stop_request, running_sessions
 from holdfast.store.statements import Dialect
@@ -103,35 +103,7 @@ class Daemon:
         async with AsyncExitStack() as parts:
             await asyncio.to_thread(engine.open)
             parts.push_async_callback(asyncio.to_thread, engine.close)
-<<<<<<< HEAD
-=======
-            for name, changes in self._queues.items():
-                # What the file names stands above what was set by hand before; all else stays.
-                await engine.write(set_queue, name, changes)
-            presence = Presence(engine, self._clock, settings.lease / BEATS, _tokens(self._settings.tokens))
-            await presence.start()
-            self._node_name = await engine.read(name_of, engine.node)
-            parts.push_async_callback(presence.stop)
-            upkeep = Upkeep(
-                engine,
-                self._clock,
-                presence.id,
-                round(settings.keep * 1000),
-                lease=settings.lease,
-                own_locks=self._locks / "sessions",
-                probing=_probing(self._settings.machine, self._settings.pressure),
-            )
-            presence.on_renewed(upkeep.rename)
-            await upkeep.start()
-            parts.push_async_callback(upkeep.stop)
-            planner = Planner(engine, self._clock, options=_planning(self._settings.planner), of_file=self._watches)
-            await planner.settle_file()
-            planner.start()
-            parts.push_async_callback(planner.stop)
-            crowds = CrowdWatch(engine, self._clock, _crowding(self._settings.pressure), planner.slow_down)
-            crowds.start()
-            parts.push_async_callback(crowds.stop)
->>>>>>> fa49ad7 (Know machines by an id in their home, and call them by name)
+            await self._learn_name()
             hub = Hub(engine)
             await hub.start()
             parts.callback(hub.stop)
@@ -173,12 +145,18 @@ class Daemon:
                 return None
             if undo is not None:
                 parts.push_async_callback(undo)
+        await self._learn_name()
         planner.start()
         parts.push_async_callback(planner.stop)
         crowds = CrowdWatch(engine, self._clock, crowding(self._settings.pressure), planner.slow_down)
         crowds.start()
         parts.push_async_callback(crowds.stop)
         return upkeep
+
+    async def _learn_name(self) -> None:
+        """What people call this machine; with its first session it may become another one than it calls itself."""
+        known = await self._engine.read(list_nodes)
+        self._node_name = next((node.name for node in known if node.id == self._engine.node), node_name())
 
     async def _settle_queues(self) -> None:
         """What the file names stands above what was set by hand before; all else stays."""

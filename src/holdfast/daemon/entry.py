@@ -43,7 +43,7 @@ def run_daemon(
     set_up_logs(settings.logs, log_file)
     daemon, clock = settings.daemon, SystemClock()
     store = daemon.store or home.database
-    engine = make_engine(store, daemon.durability, daemon.schema, clock, new_uuid, home.jobs, home.folder)
+    engine = make_engine(store, daemon.durability, daemon.schema, clock, new_uuid, home.jobs, home=home.folder)
     environment = {} if file is None else {CONFIG: str(file)}
     if log_file is not None:
         environment[LOGS] = str(log_file.parent)

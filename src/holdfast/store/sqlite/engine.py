@@ -7,12 +7,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-<<<<<<< HEAD
 from contextlib import contextmanager, nullcontext, suppress
-=======
-from contextlib import contextmanager, suppress
 from functools import cached_property
->>>>>>> fa49ad7 (Know machines by an id in their home, and call them by name)
 from pathlib import Path
 from typing import Any, TypeVar
 
