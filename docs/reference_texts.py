@@ -19,7 +19,8 @@ SETTINGS = {
             "and once an hour."
         ),
         "schema": "PostgreSQL only: the schema that holds the tables. It is made on first use.",
-        "clock": "Where time comes from; `holdfast.testing.ManualClock` in tests. `None` means the machine's clock.",
+        "clock": "Where time comes from; `holdfast.testing.ManualClock` in tests. `None` means the clock of the "
+        "machine, or of the PostgreSQL server.",
         "ids": "Where ids come from: a function that returns a new one. UUIDv7 by default.",
         "machine": "A `SimulatedMachine`, to try out what depends on the machine; by default the machine as it is.",
         "commands": (

@@ -12,6 +12,7 @@ import pytest
 from holdfast.core.job import StateName
 from holdfast.runtime.clock import ManualClock, SystemClock
 from holdfast.runtime.clock_steps import ClockSteps
+from holdfast.runtime.clock_trust import ClockTrust
 from holdfast.runtime.promoter import Promoter
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.clock_steps import SeenStep, clock_state, note_step
@@ -48,7 +49,7 @@ def test_a_promoter_moves_what_a_step_would_make_due(engine: Engine, clock: Manu
         put_one(engine, "at", due=clock.now() + 60_000, now=clock.now())
         clock.advance(10)
         clock.step(HOUR_S)
-        assert await Promoter(engine, clock, steps).tick() == 50.0
+        assert await Promoter(engine, clock, steps, ClockTrust(clock)).tick() == 50.0
 
     asyncio.run(work())
     assert state(engine, "at") is StateName.QUEUED
@@ -63,7 +64,7 @@ def test_a_machine_that_wakes_has_not_set_its_clock(engine: Engine, clock: Manua
         put_one(engine, "delayed", delay_ms=60_000, now=clock.now())
         clock.sleep(timedelta(hours=8))
         assert not await steps.settle()
-        await Promoter(engine, clock, steps).tick()
+        await Promoter(engine, clock, steps, ClockTrust(clock)).tick()
 
     asyncio.run(work())
     assert state(engine, "delayed") is StateName.QUEUED

@@ -15,6 +15,7 @@ from holdfast import Holdfast
 from holdfast.core.limits import MAX_SUBJECT
 from holdfast.core.schedule import Overlap
 from holdfast.runtime.clock import ManualClock
+from holdfast.runtime.clock_trust import ClockTrust
 from holdfast.runtime.cron import LONGEST_S, Cron
 from holdfast.store.postgres.engine import PostgresEngine
 from holdfast.store.scripts.schedule_rows import NewSchedule, ScheduleChanges
@@ -51,7 +52,7 @@ class Program:
         """How long the loop would sleep now."""
 
         async def once() -> float | None:
-            return await Cron(self.hf._access.engine, self.clock).tick()
+            return await Cron(self.hf._access.engine, self.clock, ClockTrust(self.clock)).tick()
 
         return asyncio.run(once())
 
@@ -131,7 +132,7 @@ def test_a_schedule_whose_jobs_the_database_refuses_does_not_stop_the_others(
     clock.advance(60)
 
     async def fire() -> int:
-        return await Cron(engine, clock).fire_due()
+        return await Cron(engine, clock, ClockTrust(clock)).fire_due()
 
     assert asyncio.run(fire()) == 1
     bad, good = engine.query(list_schedules)

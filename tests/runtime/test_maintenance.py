@@ -20,6 +20,7 @@ from holdfast.core.maintenance import HOUR_MS, MAINTENANCE, RULES, Chore
 from holdfast.runtime import chores
 from holdfast.runtime.chores import AT_ONCE, Chores, TryLater
 from holdfast.runtime.clock import ManualClock
+from holdfast.runtime.clock_trust import ClockTrust
 from holdfast.runtime.maintenance import LATER_MS, Maintenance
 from holdfast.store.engine import Engine
 from holdfast.store.files import JobFiles
@@ -86,7 +87,7 @@ def look_after(engine: Engine, clock: ManualClock, session: str = "s1") -> float
     """Tick until there is nothing to do; in how many seconds to come back."""
 
     async def work() -> float:
-        loop = Maintenance(engine, clock, session, KEEP_MS)
+        loop = Maintenance(engine, clock, session, KEEP_MS, ClockTrust(clock))
         while not (wait := await loop.tick()):
             pass
         return wait
@@ -234,7 +235,7 @@ def test_a_stop_lets_the_chore_go_on_another_time(engine: Noticing, clock: Manua
     chore = old_jobs(engine, clock)
 
     async def work() -> None:
-        loop = Maintenance(engine, clock, "s1", KEEP_MS)
+        loop = Maintenance(engine, clock, "s1", KEEP_MS, ClockTrust(clock))
         stopping: asyncio.Future[asyncio.Task[None]] = asyncio.get_running_loop().create_future()
 
         async def stop() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from holdfast.runtime.clock import SystemClock
 from holdfast.runtime.clock_steps import ClockSteps
+from holdfast.runtime.clock_trust import ClockTrust
 from holdfast.runtime.promoter import Promoter
 from holdfast.store.engine import Changes, Tx, new_uuid
 from holdfast.store.scripts.clockwork import EVENTS_AT_ONCE
@@ -42,7 +43,7 @@ def test_events_without_end_do_not_keep_the_loop_from_ending(tmp_path: Path) -> 
             engine.submit(emit_many, clock.now())
 
         leave = engine.listen(emit_another)
-        promoter = Promoter(engine, clock, ClockSteps(engine, clock))
+        promoter = Promoter(engine, clock, ClockSteps(engine, clock), ClockTrust(clock))
         await engine.write(emit_many, clock.now())
         promoter.start()
         await asyncio.wait_for(many_of_them.wait(), PATIENCE_S)

@@ -14,7 +14,7 @@ from pathlib import Path
 from holdfast.cli.doctor import Finding
 from holdfast.cli.output import size
 from holdfast.cli.queues import breaker_says
-from holdfast.cli.status import not_working
+from holdfast.cli.status import clock_says, not_working
 from holdfast.cli.times import length
 from holdfast.core.errors import HoldfastError, NoDaemon
 from holdfast.store.locks import is_locked
@@ -45,12 +45,12 @@ def examine(home: Home) -> list[Finding]:
         return [*findings, *_no_daemon(home), *_file(home)]
     stats = hf.stats()
     findings += [
-        *_daemon(daemon),
+        *_daemon(daemon, stats.now),
         *_trouble(daemon),
         *_refusals(hf.machines(), stats.now),
         *_breakers(stats.queues),
         *_workers(daemon, hf.workers()),
-        *_clock(stats.now, [job.created_at for job in hf.jobs(limit=1).jobs]),
+        *_clock(daemon, stats.now, [job.created_at for job in hf.jobs(limit=1).jobs]),
     ]
     return [*findings, *_wal(daemon), *_invariants([v.invariant for v in hf.doctor()])]
 
@@ -139,8 +139,8 @@ def _no_daemon(home: Home) -> Iterator[Finding]:
         yield Finding("daemon", None, "none runs; start one: holdfast up -d")
 
 
-def _daemon(daemon: DaemonStatus) -> Iterator[Finding]:
-    up = length(time.time() * 1000 - daemon.started_at)
+def _daemon(daemon: DaemonStatus, now: int) -> Iterator[Finding]:
+    up = length(now - daemon.started_at)
     said = f"version {daemon.version}, pid {daemon.pid}, up {up}, answers on {daemon.socket}"
     yield Finding("daemon", True, said)
     if daemon.version != VERSION:
@@ -186,9 +186,12 @@ def _workers(daemon: DaemonStatus, workers: list[Worker]) -> Iterator[Finding]:
             yield Finding("worker", True, f"{worker.name}, pid {worker.pid}{again}")
 
 
-def _clock(daemon_now: int, newest: list[int]) -> Iterator[Finding]:
+def _clock(daemon: DaemonStatus, daemon_now: int, newest: list[int]) -> Iterator[Finding]:
     now = time.time()
-    if now < EARLIEST:
+    said = clock_says(daemon)
+    if said is not None:
+        yield Finding("clock", None if daemon.clock_doubt is None else False, said)
+    elif now < EARLIEST:
         yield Finding("clock", False, f"it says {time.strftime('%Y-%m-%d')}; set it")
     elif newest and newest[0] > daemon_now + NEAR_FUTURE_MS:
         ahead = length(newest[0] - daemon_now)

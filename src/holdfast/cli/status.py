@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
 from holdfast.cli.options import HomeOption, JsonOption, client
@@ -10,6 +9,7 @@ from holdfast.cli.output import GREEN, RED, Coloured, clean, show_fields, show_j
 from holdfast.cli.queues import is_in_use, show_queues
 from holdfast.cli.simulate import pressure, verdict
 from holdfast.cli.times import ago, length
+from holdfast.core.clock_step import STEP_MS
 from holdfast.core.tokens import KINDS
 
 if TYPE_CHECKING:
@@ -68,18 +68,30 @@ def not_working(daemon: DaemonStatus, workers: list[Worker]) -> list[PlaceStatus
 
 
 def _fields(daemon: DaemonStatus, stats: Stats, reservations: list[Reservation]) -> list[tuple[str, str | None]]:
-    up = length(time.time() * 1000 - daemon.started_at)
+    up = length(stats.now - daemon.started_at)
     return [
         ("daemon", f"version {daemon.version}, pid {daemon.pid} on {daemon.node}, up {up}"),
         ("home", daemon.home),
         ("store", f"{daemon.store}{_size(daemon)}"),
         ("trouble", None if daemon.trouble is None else Coloured(daemon.trouble, RED)),
+        ("clock", clock_says(daemon)),
         ("settings", daemon.settings),
         ("listens", daemon.socket if daemon.tcp is None else f"{daemon.socket}, {daemon.tcp}"),
         ("jobs", f"{stats.running} running, {stats.ended_per_second:.1f} ended per second"),
         ("slots", f"{stats.slots} over all queues and workers"),
         *((("reserved", _reserved(reservation))) for reservation in reservations),
     ]
+
+
+def clock_says(daemon: DaemonStatus) -> str | None:
+    """What is wrong with the clocks of the daemon's machine and of its database."""
+    if daemon.clock_doubt is not None:
+        return Coloured(daemon.clock_doubt, RED)
+    if abs(daemon.clock_off_ms) <= STEP_MS:
+        return None
+    side = "ahead of" if daemon.clock_off_ms > 0 else "behind"
+    off = length(abs(daemon.clock_off_ms))
+    return f"this machine's is {off} {side} the database's, which is the one that counts; set it"
 
 
 def _machines(machines: list[Machine], own: str) -> list[tuple[str, str | None]]:

@@ -71,7 +71,7 @@ class Declarations:
             return
         if self._wanted or await self._has_left_some(access):
             wanted, owners = list(self._wanted.values()), sorted(self._owners)
-            told = await access.awrite(declare_schedules, wanted, owners, access.now())
+            told = await access.awrite(declare_schedules, wanted, owners, await access.anow())
             for trouble in told.troubles:
                 log.error("%s", trouble, extra={"event": "schedule_refused"})
             for name in told.disabled:

@@ -7,13 +7,20 @@ from pathlib import Path
 
 from holdfast.core.errors import InvalidInput, StoreUnavailable
 from holdfast.core.limits import check_name, shown
-from holdfast.runtime.clock import Clock
+from holdfast.runtime.clock import Clock, SystemClock
+from holdfast.runtime.database_clock import DatabaseClock
 from holdfast.store.engine import Engine, Ids
 from holdfast.store.statements import Dialect
 from holdfast.wire.home import find_daemon, find_home
 from holdfast.wire.remote import RemoteEngine
 
+POSTGRES = ("postgresql://", "postgres://")
 LONGEST_SCHEMA = 54  # PostgreSQL's names have 63 bytes, and the channel `holdfast_<schema>` is one
+
+
+def clock_for(path_or_url: str | Path | None) -> Clock:
+    """The clock that counts where a path or URL means: of a server that machines share, that is the server's."""
+    return DatabaseClock() if str(path_or_url).startswith(POSTGRES) else SystemClock()
 
 
 def make_engine(
@@ -38,7 +45,7 @@ def make_engine(
     if not isinstance(path_or_url, str | Path) or not str(path_or_url):
         raise InvalidInput(f"{shown(path_or_url)} is not a database: give a file path or a postgresql:// URL")
     text = str(path_or_url)
-    if text.startswith(("postgresql://", "postgres://")):
+    if text.startswith(POSTGRES):
         if len(check_name("schema", schema)) > LONGEST_SCHEMA:
             raise InvalidInput(f"schema {shown(schema)} is too long: use at most {LONGEST_SCHEMA} characters")
         try:
@@ -47,10 +54,20 @@ def make_engine(
             raise StoreUnavailable(
                 f"PostgreSQL needs psycopg ({error}): pip install 'psycopg[binary]' psycopg-pool"
             ) from error
-        folder = home or find_home().folder
-        return PostgresEngine(
-            text, schema=schema, durability=durability, now=clock.now, ids=ids, files=files, home=folder
+        heed = clock.heed if isinstance(clock, DatabaseClock) else None
+        engine = PostgresEngine(
+            text,
+            schema=schema,
+            durability=durability,
+            now=clock.now,
+            ids=ids,
+            files=files,
+            home=home or find_home().folder,
+            heed_clock=heed,
         )
+        if isinstance(clock, DatabaseClock):
+            clock.open = lambda: engine.open()
+        return engine
     if text == ":memory:":
         raise InvalidInput("':memory:' does not survive this program: give the path of a file, or a postgresql:// URL")
     if "://" in text or text.startswith("file:"):

@@ -74,7 +74,7 @@ class DeadLetterCalls:
         """The awaitable twin of `retry_dead_letters`."""
         steps = Steps(dead_letters.retry_dead_letters, await self.adead_letters_of(fingerprint, limit=1))
         while steps.more:
-            steps.add(await self._access.awrite(*steps.next(self._access.now(), _priority(priority))))
+            steps.add(await self._access.awrite(*steps.next(await self._access.anow(), _priority(priority))))
         await self._access.aenqueued()
         return steps.closing
 
@@ -89,7 +89,7 @@ class DeadLetterCalls:
         """The awaitable twin of `discard_dead_letters`."""
         steps = Steps(dead_letters.discard_dead_letters, await self.adead_letters_of(fingerprint, limit=1))
         while steps.more:
-            steps.add(await self._access.awrite(*steps.next(self._access.now(), _reason(reason))))
+            steps.add(await self._access.awrite(*steps.next(await self._access.anow(), _reason(reason))))
         return steps.closing
 
 

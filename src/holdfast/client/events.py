@@ -11,6 +11,7 @@ from typing import Any
 from holdfast.client.caller import what_triggers
 from holdfast.client.store_access import StoreAccess
 from holdfast.core.event import check_pattern, joined_attributes
+from holdfast.core.job import Millis
 from holdfast.core.limits import check_int, check_label, check_name
 from holdfast.store.scripts import events
 from holdfast.store.scripts.events import Emitted, EventPage, EventView
@@ -29,13 +30,15 @@ class Events:
         Jobs that wait for it since before go on (`on_event=`), webhooks are told. `attributes` is for names that are no
         words of Python. The answer tells how many jobs were `waiting`, as far as they were counted.
         """
-        told = self._access.write(events.emit, *self._new_event(name, attributes, more))
+        told = self._access.write(events.emit, *self._new_event(self._access.now(), name, attributes, more))
         self._access.enqueued()
         return told
 
     async def aemit(self, name: str, /, *, attributes: Mapping[str, object] | None = None, **more: object) -> Emitted:
         """The awaitable twin of `emit`."""
-        told = await self._access.awrite(events.emit, *self._new_event(name, attributes, more))
+        told = await self._access.awrite(
+            events.emit, *self._new_event(await self._access.anow(), name, attributes, more)
+        )
         await self._access.aenqueued()
         return told
 
@@ -56,10 +59,10 @@ class Events:
         return await self._access.aread(events.find_event, check_label("event", event_id))
 
     def _new_event(
-        self, name: str, attributes: Mapping[str, object] | None, more: Mapping[str, object]
+        self, now: Millis, name: str, attributes: Mapping[str, object] | None, more: Mapping[str, object]
     ) -> tuple[Any, ...]:
         named = (check_name("event", name), joined_attributes(attributes, more))
-        return (self._access.new_id(), *named, self._access.now(), what_triggers())
+        return (self._access.new_id(), *named, now, what_triggers())
 
 
 def _page(name: str | None, limit: int, cursor: str | None) -> tuple[str | None, int, str | None]:

@@ -143,7 +143,7 @@ class GroupHandle:
         """The awaitable twin of `cancel`."""
         done = Cancelling()
         while True:
-            step = await self._access.awrite(cancel.cancel_group, self.id, self._access.now(), AT_ONCE)
+            step = await self._access.awrite(cancel.cancel_group, self.id, await self._access.anow(), AT_ONCE)
             done = _sum(done, step)
             if step.cancelled + step.requested + step.ended < AT_ONCE:
                 return done
@@ -161,7 +161,7 @@ class GroupHandle:
 
     async def aretry(self, *, rest: bool = False) -> list[JobHandle[Any]]:
         """The awaitable twin of `retry`."""
-        answers = await self._access.awrite(group_jobs.retry_group, self.id, self._access.now(), rest)
+        answers = await self._access.awrite(group_jobs.retry_group, self.id, await self._access.anow(), rest)
         await self._access.aenqueued()
         return self._anew(answers, await self.ajobs())
 

@@ -14,6 +14,7 @@ from holdfast.client.options import HasId, id_of
 from holdfast.client.store_access import StoreAccess
 from holdfast.core.errors import InvalidInput
 from holdfast.core.group import GroupMode, OnFailure
+from holdfast.core.job import Millis
 from holdfast.core.limits import check_label, shown
 from holdfast.store.scripts import group_jobs, groups
 
@@ -61,13 +62,15 @@ class Groups:
 
     def create_group(self, name: str | None = None, *, mode: str = "parallel", on_failure: str = "stop") -> GroupHandle:
         """An empty group that jobs join by `task.options(group=…)`; a sequential one runs them one after the other."""
-        return self._group_handle(self._access.write(*self._new_group(name, mode, on_failure)))
+        return self._group_handle(self._access.write(*self._new_group(self._access.now(), name, mode, on_failure)))
 
     async def acreate_group(
         self, name: str | None = None, *, mode: str = "parallel", on_failure: str = "stop"
     ) -> GroupHandle:
         """The awaitable twin of `create_group`."""
-        return self._group_handle(await self._access.awrite(*self._new_group(name, mode, on_failure)))
+        return self._group_handle(
+            await self._access.awrite(*self._new_group(await self._access.anow(), name, mode, on_failure))
+        )
 
     def find_group(self, ref: HasId | str) -> GroupHandle:
         """A group by its id or its name; of several with one name, the newest."""
@@ -83,25 +86,29 @@ class Groups:
 
     def _store(self, name: str | None, rule: OnFailure, group_id: str, plan: Plan) -> GroupHandle:
         access = self._access
-        access.patience.ask(lambda: access.write(*self._storing(name, rule, group_id, plan)))
+        access.patience.ask(lambda: access.write(*self._storing(access.now(), name, rule, group_id, plan)))
         self._access.enqueued()
         return self._group_handle(group_id)
 
     async def _astore(self, name: str | None, rule: OnFailure, group_id: str, plan: Plan) -> GroupHandle:
         access = self._access
-        await access.patience.aask(lambda: access.awrite(*self._storing(name, rule, group_id, plan)))
+
+        async def store() -> str:
+            return await access.awrite(*self._storing(await access.anow(), name, rule, group_id, plan))
+
+        await access.patience.aask(store)
         await self._access.aenqueued()
         return self._group_handle(group_id)
 
-    def _storing(self, name: str | None, rule: OnFailure, group_id: str, plan: Plan) -> tuple[Any, ...]:
+    def _storing(self, now: Millis, name: str | None, rule: OnFailure, group_id: str, plan: Plan) -> tuple[Any, ...]:
         from holdfast.workers.isolation import refuse_while_loading
 
         refuse_while_loading("enqueuing a group")
-        return (group_jobs.enqueue_group, group_id, _name(name), plan.mode, rule, plan.jobs, self._access.now())
+        return (group_jobs.enqueue_group, group_id, _name(name), plan.mode, rule, plan.jobs, now)
 
-    def _new_group(self, name: str | None, mode: str, on_failure: str) -> tuple[Any, ...]:
+    def _new_group(self, now: Millis, name: str | None, mode: str, on_failure: str) -> tuple[Any, ...]:
         settings = (_name(name), _mode(mode), _rule(on_failure))
-        return (groups.create_group, self._access.new_id(), *settings, self._access.now())
+        return (groups.create_group, self._access.new_id(), *settings, now)
 
     def _group_handle(self, group_id: str) -> GroupHandle:
         return GroupHandle(self._access, group_id, self._schema_of)

@@ -12,7 +12,7 @@ from holdfast.client.options import JobRef, check_priority, id_of
 from holdfast.client.outputs import Outputs
 from holdfast.client.store_access import StoreAccess
 from holdfast.core.errors import InvalidInput, JobCancelled, JobFailed, NotFound, StillRunning
-from holdfast.core.job import Done, Failed, Job, StateName
+from holdfast.core.job import Done, Failed, Job, Millis, StateName
 from holdfast.core.limits import shown
 from holdfast.core.requests import Enqueued
 from holdfast.core.run import Run
@@ -119,7 +119,7 @@ class JobHandle(Outputs, Generic[R]):
 
     async def awhy(self) -> Why:
         """The awaitable twin of `why`."""
-        return await self._access.aread(why.why, self.id, self._access.now())
+        return await self._access.aread(why.why, self.id, await self._access.anow())
 
     def conditions(self) -> list[Condition]:
         """What the job waits for or has waited for: times, events, other jobs, the machine; which of it came true."""
@@ -127,7 +127,7 @@ class JobHandle(Outputs, Generic[R]):
 
     async def aconditions(self) -> list[Condition]:
         """The awaitable twin of `conditions`."""
-        return await self._access.aread(conditions.conditions_of, self.id, self._access.now())
+        return await self._access.aread(conditions.conditions_of, self.id, await self._access.anow())
 
     def retries(self) -> list[Retried]:
         """The jobs that retries by hand have made of this one, oldest first."""
@@ -163,21 +163,21 @@ class JobHandle(Outputs, Generic[R]):
 
     async def acancel(self) -> Cancelling:
         """The awaitable twin of `cancel`."""
-        return await self._access.awrite(cancel.cancel_job, self.id, self._access.now())
+        return await self._access.awrite(cancel.cancel_job, self.id, await self._access.anow())
 
     def retry(self, priority: int | None = None) -> JobHandle[R]:
         """A new job with what this one last ran with. Always allowed, whatever state this one is in."""
-        answer = self._access.write(retry.retry_job, *self._again(priority))
+        answer = self._access.write(retry.retry_job, *self._again(self._access.now(), priority))
         self._access.enqueued()
         return JobHandle(self._access, answer, self._schema)
 
-    def _again(self, priority: int | None) -> tuple[Any, ...]:
+    def _again(self, now: Millis, priority: int | None) -> tuple[Any, ...]:
         # With an id that is made here, a repeat of the call finds what the first one stored.
-        return (self.id, self._access.now(), _priority(priority), self._access.new_id())
+        return (self.id, now, _priority(priority), self._access.new_id())
 
     async def aretry(self, priority: int | None = None) -> JobHandle[R]:
         """The awaitable twin of `retry`."""
-        answer = await self._access.awrite(retry.retry_job, *self._again(priority))
+        answer = await self._access.awrite(retry.retry_job, *self._again(await self._access.anow(), priority))
         await self._access.aenqueued()
         return JobHandle(self._access, answer, self._schema)
 

@@ -12,7 +12,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar, overload
 
 from holdfast.client.commands import Commands
 from holdfast.client.crons import Crons, Declarations
-from holdfast.client.database import make_engine, name_of
+from holdfast.client.database import clock_for, make_engine, name_of
 from holdfast.client.dead_letters import DeadLetterCalls
 from holdfast.client.durations import Duration, to_millis
 from holdfast.client.isolated import Isolated
@@ -32,7 +32,7 @@ from holdfast.core.errors import InvalidInput
 from holdfast.core.limits import check_int, check_name, shown
 from holdfast.core.requests import ANY_QUEUE, COMMAND
 from holdfast.core.webhook import WEBHOOK, WEBHOOK_QUEUE
-from holdfast.runtime.clock import Clock, SystemClock
+from holdfast.runtime.clock import Clock
 from holdfast.runtime.simulated import SimulatedMachine
 from holdfast.store.engine import Engine, Ids, new_uuid
 from holdfast.store.forks import forget_after_fork
@@ -96,7 +96,7 @@ class Holdfast(Running, Operations, Commands, DeadLetterCalls, Schedules, Crons,
         super().__init__()
         self._concurrency = _check_concurrency(concurrency)
         self._keep_ms = to_millis("keep", keep)
-        clock = SystemClock() if clock is None else _check_clock(clock)
+        clock = clock_for(path_or_url) if clock is None else _check_clock(clock)
         engine = make_engine(path_or_url, durability, schema, clock, ids, ca=ca)
         self._name = name_of(engine, schema)
         self._access = StoreAccess(engine, clock, ids, to_millis("wait_for_room", wait_for_room) / 1000)

@@ -8,6 +8,7 @@ from holdfast.client.caller import what_triggers
 from holdfast.client.handle import JobHandle
 from holdfast.client.store_access import StoreAccess
 from holdfast.core.errors import InvalidInput
+from holdfast.core.job import Millis
 from holdfast.core.limits import shown
 from holdfast.core.maintenance import Chore
 from holdfast.core.requests import Enqueued
@@ -36,16 +37,19 @@ class Maintaining:
         A chore is a job like others, and is done by whoever has the database open to work: the daemon, or a program
         that runs jobs. One that waits already is the answer.
         """
-        return self._handles(self._access.write(maintenance.maintain, *self._wanted(chore)))
+        return self._handles(self._access.write(maintenance.maintain, *_wanted(self._access.now(), chore)))
 
     async def amaintain(self, chore: str = EVERY) -> list[JobHandle[Any]]:
         """The awaitable twin of `maintain`."""
-        return self._handles(await self._access.awrite(maintenance.maintain, *self._wanted(chore)))
-
-    def _wanted(self, chore: str) -> tuple[str, int, str]:
-        if chore != EVERY and chore not in tuple(Chore):
-            raise InvalidInput(f"there is no chore {shown(chore)}; use one of {', '.join(Chore)}, or {EVERY}")
-        return str(chore), self._access.now(), what_triggers()
+        return self._handles(
+            await self._access.awrite(maintenance.maintain, *_wanted(await self._access.anow(), chore))
+        )
 
     def _handles(self, answers: list[Enqueued]) -> list[JobHandle[Any]]:
         return [JobHandle(self._access, answer, None) for answer in answers]
+
+
+def _wanted(now: Millis, chore: str) -> tuple[str, int, str]:
+    if chore != EVERY and chore not in tuple(Chore):
+        raise InvalidInput(f"there is no chore {shown(chore)}; use one of {', '.join(Chore)}, or {EVERY}")
+    return str(chore), now, what_triggers()

@@ -109,7 +109,7 @@ class Operations(Groups, Events, Maintaining, Overview, Queues, Tenants, TokenCa
         wanted, options = make_filter(filters), _bulk_options(limit, dry_run, priority)
         access = self._access
         run = access.aread if options["dry_run"] else access.awrite
-        return await run(bulk.bulk, _action(action), wanted, access.now(), **options)
+        return await run(bulk.bulk, _action(action), wanted, await access.anow(), **options)
 
     def sessions(self) -> list[SessionRow]:
         """Every process that claims jobs now: the daemon, its workers, embedded programs."""

@@ -36,7 +36,7 @@ class Overview:
 
     async def astats(self) -> Stats:
         """The awaitable twin of `stats`."""
-        return await self._access.aread(stats.stats, self._access.now())
+        return await self._access.aread(stats.stats, await self._access.anow())
 
     def workers(self) -> list[Worker]:
         """Every worker that lives: what it offers, and how much of that is in use."""
@@ -70,7 +70,7 @@ class Overview:
 
         # A daemon may have to be asked for it.
         where = await asyncio.to_thread(self._which, node)
-        return await self._access.awrite(machines.simulate, where, Simulation(**looks), self._access.now())
+        return await self._access.awrite(machines.simulate, where, Simulation(**looks), await self._access.anow())
 
     def _which(self, node: str | None) -> str:
         return self._access.engine.node if node is None else check_label("node", node)

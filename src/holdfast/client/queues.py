@@ -92,7 +92,7 @@ class Queues:
 
     async def apause(self, queue: str, reason: str | None = None) -> None:
         """The awaitable twin of `pause`."""
-        await self._access.awrite(queues.pause, check_name("queue", queue), _reason(reason), self._access.now())
+        await self._access.awrite(queues.pause, check_name("queue", queue), _reason(reason), await self._access.anow())
 
     def resume(self, queue: str) -> None:
         """Start jobs of a paused queue again, also if its breaker was open."""
@@ -100,7 +100,7 @@ class Queues:
 
     async def aresume(self, queue: str) -> None:
         """The awaitable twin of `resume`."""
-        await self._access.awrite(queues.resume, check_name("queue", queue), self._access.now())
+        await self._access.awrite(queues.resume, check_name("queue", queue), await self._access.anow())
 
     def queue(self, name: str) -> Queue:
         """What is set for a queue; one that nobody has set anything for has the defaults."""

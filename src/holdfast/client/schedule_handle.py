@@ -113,7 +113,9 @@ class ScheduleHandle:
         given = _given(self.name, options, payload)
         if given is not None:
             changes = msgspec.structs.replace(changes, options=laid_over((await self.aview()).options, given))
-        return self._changed(await self._access.awrite(schedules.edit_schedule, self.id, changes, self._access.now()))
+        return self._changed(
+            await self._access.awrite(schedules.edit_schedule, self.id, changes, await self._access.anow())
+        )
 
     def pause(self, reason: str | None = None) -> Schedule:
         """Fire no more until it is resumed. No tick is missed meanwhile."""
@@ -121,7 +123,7 @@ class ScheduleHandle:
 
     async def apause(self, reason: str | None = None) -> Schedule:
         """The awaitable twin of `pause`."""
-        return await self._access.awrite(schedules.pause_schedule, self.id, self._access.now(), _reason(reason))
+        return await self._access.awrite(schedules.pause_schedule, self.id, await self._access.anow(), _reason(reason))
 
     def resume(self) -> Schedule:
         """Fire again, from the next tick on."""
@@ -129,7 +131,7 @@ class ScheduleHandle:
 
     async def aresume(self) -> Schedule:
         """The awaitable twin of `resume`."""
-        return await self._access.awrite(schedules.resume_schedule, self.id, self._access.now())
+        return await self._access.awrite(schedules.resume_schedule, self.id, await self._access.anow())
 
     def delete(self) -> None:
         """Forget it. The jobs that it made stay; a template that was made for it alone is archived."""
@@ -137,7 +139,7 @@ class ScheduleHandle:
 
     async def adelete(self) -> None:
         """The awaitable twin of `delete`."""
-        await self._access.awrite(schedules.delete_schedule, self.id, self._access.now())
+        await self._access.awrite(schedules.delete_schedule, self.id, await self._access.anow())
 
     def run_now(self) -> JobHandle[Any]:
         """Make a job of it now, paused or not. That is no tick: neither waits for the other."""
@@ -147,7 +149,9 @@ class ScheduleHandle:
 
     async def arun_now(self) -> JobHandle[Any]:
         """The awaitable twin of `run_now`."""
-        answer = await self._access.awrite(firing.run_schedule_now, self.id, self._access.new_id(), self._access.now())
+        answer = await self._access.awrite(
+            firing.run_schedule_now, self.id, self._access.new_id(), await self._access.anow()
+        )
         await self._access.aenqueued()
         return await ahandle_of(self._client, answer)
 
@@ -157,7 +161,7 @@ class ScheduleHandle:
 
     async def apreview(self, count: int = 5) -> list[datetime]:
         """The awaitable twin of `preview`."""
-        return _moments(await self.aview(), self._access.now(), count)
+        return _moments(await self.aview(), await self._access.anow(), count)
 
     def jobs(self, *, limit: int = 50, cursor: str | None = None) -> Page:
         """A page of the jobs that it made, newest first."""

@@ -21,6 +21,7 @@ from holdfast.client.templates import (
 from holdfast.core.cron import UTC, parse
 from holdfast.core.errors import InvalidInput
 from holdfast.core.filling import gaps
+from holdfast.core.job import Millis
 from holdfast.core.limits import check_label, check_name
 from holdfast.core.schedule import Misfire, Overlap
 from holdfast.store.scripts import declaring, schedules
@@ -57,7 +58,7 @@ class Schedules(Templates):
         each job comes up to so much later, always the same for one tick.
         """
         when = timing(name, cron, tz, misfire, overlap, jitter)
-        made = self._access.write(*self._scheduling(when, template, task, payload, options))
+        made = self._access.write(*self._scheduling(self._access.now(), when, template, task, payload, options))
         return ScheduleHandle(self, made)
 
     async def acreate_schedule(
@@ -76,7 +77,9 @@ class Schedules(Templates):
     ) -> ScheduleHandle:
         """The awaitable twin of `create_schedule`."""
         when = timing(name, cron, tz, misfire, overlap, jitter)
-        made = await self._access.awrite(*self._scheduling(when, template, task, payload, options))
+        made = await self._access.awrite(
+            *self._scheduling(await self._access.anow(), when, template, task, payload, options)
+        )
         return ScheduleHandle(self, made)
 
     def schedules(self) -> list[Schedule]:
@@ -101,6 +104,7 @@ class Schedules(Templates):
 
     def _scheduling(
         self,
+        now: Millis,
         when: dict[str, Any],
         template: str | None,
         task: TaskRef | None,
@@ -116,12 +120,12 @@ class Schedules(Templates):
             made = NewSchedule(
                 id=schedule_id, template=check_label("template", template), payload=text, options=laid, **when
             )
-            return (schedules.put_schedule, made, self._access.now())
+            return (schedules.put_schedule, made, now)
         called, chosen = task_and_options(task, options)
         schema = self._schema_of(called) if isinstance(task, str) else task._spec.schema
         text, arguments = encoded(called, payload, None) if schema is None else complete_payload(schema, payload)
         own = new_template(schedule_id, name, called, text, arguments, chosen)
-        return (declaring.schedule_task, own, NewSchedule(id=schedule_id, template=name, **when), self._access.now())
+        return (declaring.schedule_task, own, NewSchedule(id=schedule_id, template=name, **when), now)
 
 
 def timing(name: str, cron: str, tz: str, misfire: str, overlap: str, jitter: Duration) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from holdfast.client.waiting import Waiters
 from holdfast.core.job import Millis
 from holdfast.core.requests import Enqueued, NewJob
 from holdfast.runtime.clock import Clock
+from holdfast.runtime.database_clock import DatabaseClock
 from holdfast.store.engine import Engine, Ids, Tx
 from holdfast.store.forks import forget_after_fork
 from holdfast.store.scripts.enqueue import enqueue
@@ -34,6 +35,14 @@ class StoreAccess:
         """The injected wall clock."""
         return self.clock.now()
 
+    async def anow(self) -> Millis:
+        """The awaitable twin of `now`: that of a database may have to be asked for."""
+        if isinstance(self.clock, DatabaseClock) and not self.clock.is_known:
+            import asyncio
+
+            return await asyncio.to_thread(self.clock.now)
+        return self.clock.now()
+
     def read(self, script: Callable[Concatenate[Tx, P], T], *args: P.args, **kw: P.kwargs) -> T:
         """Run a reading script in this thread."""
         return self.engine.query(script, *args, **kw)
@@ -56,7 +65,10 @@ class StoreAccess:
 
     async def aenqueue(self, jobs: list[NewJob]) -> list[Enqueued]:
         """The awaitable twin of `enqueue`."""
-        return await self.patience.aask(lambda: self.awrite(enqueue, jobs, self.now()))
+        return await self.patience.aask(lambda: self._astore(jobs))
+
+    async def _astore(self, jobs: list[NewJob]) -> list[Enqueued]:
+        return await self.awrite(enqueue, jobs, await self.anow())
 
     def ask(self, procedure: Callable[Concatenate[Engine, P], T], *args: P.args, **kw: P.kwargs) -> T:
         """Run a function of an engine where the database is."""

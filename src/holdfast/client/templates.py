@@ -13,6 +13,7 @@ from holdfast.client.options import MAX_GENERATION, NOTHING, Options, Prepared, 
 from holdfast.client.retry import Retry
 from holdfast.client.store_access import StoreAccess
 from holdfast.core.errors import InvalidInput, InvalidPayload
+from holdfast.core.job import Millis
 from holdfast.core.limits import MAX_SUBJECT, check_int, check_label, check_name, shown
 from holdfast.core.requests import Enqueued
 from holdfast.store.scripts import look, templates
@@ -53,14 +54,14 @@ class Templates:
         otherwise. Takes the options of `Task.options` that are not about one job alone. A template that has the name
         already is replaced; jobs that exist keep what they have.
         """
-        made: Template = self._access.write(*self._creating(name, task, payload, options))
+        made: Template = self._access.write(*self._creating(self._access.now(), name, task, payload, options))
         return made
 
     async def acreate_template(
         self, name: str, task: TaskRef, payload: Payload | None = None, **options: Any
     ) -> Template:
         """The awaitable twin of `create_template`."""
-        return await self._access.awrite(*self._creating(name, task, payload, options))
+        return await self._access.awrite(*self._creating(await self._access.anow(), name, task, payload, options))
 
     def templates(self, *, archived: bool = False) -> list[Template]:
         """Every template that is in use, by name; with `archived`, those that were archived too."""
@@ -97,30 +98,30 @@ class Templates:
 
     async def aarchive_template(self, name: str) -> Template:
         """The awaitable twin of `archive_template`."""
-        return await self._access.awrite(templates.archive_template, _ref(name), self._access.now())
+        return await self._access.awrite(templates.archive_template, _ref(name), await self._access.anow())
 
     def enqueue_template(self, name: str, payload: Payload | None = None, **options: Any) -> JobHandle[Any]:
         """Store a job of a template: `payload` is laid over its payload, key by key, and the options over its options.
 
         Takes the options of `Task.options`.
         """
-        answer = self._access.write(*self._enqueuing(name, payload, options))
+        answer = self._access.write(*self._enqueuing(self._access.now(), name, payload, options))
         self._access.enqueued()
         return handle_of(self, answer)
 
     async def aenqueue_template(self, name: str, payload: Payload | None = None, **options: Any) -> JobHandle[Any]:
         """The awaitable twin of `enqueue_template`."""
-        answer = await self._access.awrite(*self._enqueuing(name, payload, options))
+        answer = await self._access.awrite(*self._enqueuing(await self._access.anow(), name, payload, options))
         await self._access.aenqueued()
         return await ahandle_of(self, answer)
 
     def _creating(
-        self, name: str, task: TaskRef, payload: Payload | None, options: Mapping[str, Any]
+        self, now: Millis, name: str, task: TaskRef, payload: Payload | None, options: Mapping[str, Any]
     ) -> tuple[Any, ...]:
         called, chosen = task_and_options(task, options)
         text, arguments = encoded(called, payload, self._schema_of(called))
         made = new_template(self._access.new_id(), check_name("template", name), called, text, arguments, chosen)
-        return (templates.put_template, made, self._access.now())
+        return (templates.put_template, made, now)
 
     def _editing(
         self, now: Template, task: TaskRef | None, payload: Payload | None, options: Mapping[str, Any]
@@ -138,7 +139,9 @@ class Templates:
         )
         return (templates.edit_template, now.id, changes, self._access.now())
 
-    def _enqueuing(self, name: str, payload: Payload | None, options: Mapping[str, Any]) -> tuple[Any, ...]:
+    def _enqueuing(
+        self, now: Millis, name: str, payload: Payload | None, options: Mapping[str, Any]
+    ) -> tuple[Any, ...]:
         from holdfast.workers.isolation import refuse_while_loading
 
         refuse_while_loading("enqueuing a job")
@@ -148,7 +151,7 @@ class Templates:
             templates.enqueue_from_template,
             _ref(name),
             self._access.new_id(),
-            self._access.now(),
+            now,
             text,
             overrides,
             False,

@@ -31,7 +31,7 @@ class Tenants:
 
     async def atenants(self, queue: str | None = None, *, limit: int = MOST_PER_PAGE) -> list[TenantView]:
         """The awaitable twin of `tenants`."""
-        return await self._access.aread(tenants.list_tenants, self._access.now(), *_wanted(queue, limit))
+        return await self._access.aread(tenants.list_tenants, await self._access.anow(), *_wanted(queue, limit))
 
     def set_weight(self, tenant: str, weight: int | None, *, queue: str | None = None) -> None:
         """How much a tenant's word counts against others: `hf.set_weight("acme::shop", 50)`.
@@ -57,18 +57,19 @@ class Tenants:
         Its weight is at least 100 that long, and sinks back within nine minutes after that. The answer is when it
         begins to sink, in milliseconds since the epoch.
         """
-        return self._access.write(tenants.note_activity, *self._activity(tenant, lasting))
+        return self._access.write(tenants.note_activity, *_active(self._access.now(), tenant, lasting))
 
     async def areport_activity(self, tenant: str, *, lasting: Duration = ACTIVE_MS / 1000) -> Millis:
         """The awaitable twin of `report_activity`."""
-        return await self._access.awrite(tenants.note_activity, *self._activity(tenant, lasting))
-
-    def _activity(self, tenant: str, lasting: Duration) -> tuple[str, Millis, Millis]:
-        return check_label("tenant", tenant), self._access.now(), to_millis("lasting", lasting)
+        return await self._access.awrite(tenants.note_activity, *_active(await self._access.anow(), tenant, lasting))
 
 
 def _wanted(queue: str | None, limit: int) -> tuple[str | None, int]:
     return _in_queue(queue), check_int("limit", limit, 1, MOST_PER_PAGE)
+
+
+def _active(now: Millis, tenant: str, lasting: Duration) -> tuple[str, Millis, Millis]:
+    return check_label("tenant", tenant), now, to_millis("lasting", lasting)
 
 
 def _weighed(tenant: str, weight: int, queue: str | None) -> tuple[str, int, str | None]:

@@ -55,7 +55,9 @@ class TokenCalls:
         node: str | None = None,
     ) -> NodeTokens:
         """The awaitable twin of `set_tokens`."""
-        return await self._access.awrite(tokens.set_tokens, self._access.now(), *_given(node, cpu, gpu, io, timeout))
+        return await self._access.awrite(
+            tokens.set_tokens, await self._access.anow(), *_given(node, cpu, gpu, io, timeout)
+        )
 
 
 def _given(

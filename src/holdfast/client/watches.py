@@ -95,7 +95,7 @@ class Watches:
         wanted = self._new_watch(path, options)
         await asyncio.to_thread(self._check_place, wanted)
         made = await self._access.awrite(
-            watches.add_watch, wanted, self._access.now(), replace=check_bool("replace", replace)
+            watches.add_watch, wanted, await self._access.anow(), replace=check_bool("replace", replace)
         )
         return await asyncio.to_thread(lambda: _told(made, self._access.engine.node))
 
@@ -129,7 +129,7 @@ class Watches:
 
     async def apause_watch(self, ref: str) -> Watch:
         """The awaitable twin of `pause_watch`."""
-        return await self._access.awrite(watches.pause_watch, _ref(ref), self._access.now())
+        return await self._access.awrite(watches.pause_watch, _ref(ref), await self._access.anow())
 
     def resume_watch(self, ref: str) -> Watch:
         """Go on, with what changed in the meantime."""
@@ -137,7 +137,7 @@ class Watches:
 
     async def aresume_watch(self, ref: str) -> Watch:
         """The awaitable twin of `resume_watch`."""
-        return await self._access.awrite(watches.resume_watch, _ref(ref), self._access.now())
+        return await self._access.awrite(watches.resume_watch, _ref(ref), await self._access.anow())
 
     def test_watches(self, path: str | Path) -> list[WatchTest]:
         """What each watch that the path is in would make of a change there. Nothing is stored."""

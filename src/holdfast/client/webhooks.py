@@ -63,7 +63,7 @@ class Webhooks:
     ) -> CreatedWebhook:
         """The awaitable twin of `add_webhook`."""
         made = self._new(url, on, name, secret, timeout)
-        return await self._access.awrite(webhooks.put_webhook, made, self._access.now())
+        return await self._access.awrite(webhooks.put_webhook, made, await self._access.anow())
 
     def edit_webhook(
         self,
@@ -91,7 +91,7 @@ class Webhooks:
     ) -> Webhook:
         """The awaitable twin of `edit_webhook`."""
         changes = self._changes(url, on, name, secret, timeout)
-        return await self._access.awrite(webhooks.edit_webhook, _ref(ref), changes, self._access.now())
+        return await self._access.awrite(webhooks.edit_webhook, _ref(ref), changes, await self._access.anow())
 
     def webhook(self, ref: str) -> Webhook:
         """A webhook by its name or id, without its secret."""
@@ -115,7 +115,7 @@ class Webhooks:
 
     async def apause_webhook(self, ref: str, reason: str | None = None) -> Webhook:
         """The awaitable twin of `pause_webhook`."""
-        return await self._access.awrite(webhooks.pause_webhook, _ref(ref), self._access.now(), _reason(reason))
+        return await self._access.awrite(webhooks.pause_webhook, _ref(ref), await self._access.anow(), _reason(reason))
 
     def resume_webhook(self, ref: str) -> Webhook:
         """Send events to it again, after a pause or after its receiver said that it was gone."""
@@ -123,7 +123,7 @@ class Webhooks:
 
     async def aresume_webhook(self, ref: str) -> Webhook:
         """The awaitable twin of `resume_webhook`."""
-        return await self._access.awrite(webhooks.resume_webhook, _ref(ref), self._access.now())
+        return await self._access.awrite(webhooks.resume_webhook, _ref(ref), await self._access.anow())
 
     def remove_webhook(self, ref: str) -> Webhook:
         """Delete it, with the list of its deliveries; those on their way are cancelled."""
@@ -131,7 +131,7 @@ class Webhooks:
 
     async def aremove_webhook(self, ref: str) -> Webhook:
         """The awaitable twin of `remove_webhook`."""
-        return await self._access.awrite(webhooks.delete_webhook, _ref(ref), self._access.now())
+        return await self._access.awrite(webhooks.delete_webhook, _ref(ref), await self._access.anow())
 
     def test_webhook(self, ref: str) -> DeliveryView:
         """Send an event `webhook.test` to it, and to nobody else; `hf.job(answer.job_id)` tells how it went."""
@@ -139,7 +139,7 @@ class Webhooks:
 
     async def atest_webhook(self, ref: str) -> DeliveryView:
         """The awaitable twin of `test_webhook`."""
-        return await self._access.awrite(deliveries.send_test, _ref(ref), self._access.now())
+        return await self._access.awrite(deliveries.send_test, _ref(ref), await self._access.anow())
 
     def deliveries(self, ref: str, *, failed: bool = False, limit: int = 50, cursor: str | None = None) -> DeliveryPage:
         """A page of what was sent to a webhook, newest first; with `failed`, only what failed for good."""
@@ -157,7 +157,7 @@ class Webhooks:
 
     async def aredeliver(self, ref: str, delivery: str | None = None) -> list[DeliveryView]:
         """The awaitable twin of `redeliver`."""
-        return await self._access.awrite(deliveries.redeliver, _ref(ref), self._access.now(), _id(delivery))
+        return await self._access.awrite(deliveries.redeliver, _ref(ref), await self._access.anow(), _id(delivery))
 
     def _new(
         self, url: str, on: str | Sequence[str], name: str | None, secret: str | None, timeout: Duration | None

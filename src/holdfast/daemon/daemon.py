@@ -16,6 +16,7 @@ from holdfast.api.app import Api, Backend, make_app
 from holdfast.api.hub import Hub
 from holdfast.core.addresses import AddressPolicy
 from holdfast.core.errors import Conflict, HoldfastError, StoreFull, StoreUnavailable
+from holdfast.core.job import Millis
 from holdfast.core.queue import QueueChanges
 from holdfast.core.watch import NewWatch
 from holdfast.daemon.instruments import Instruments
@@ -79,7 +80,7 @@ class Daemon:
         self._asked = asyncio.Event()
         self._supervisor: Supervisor | None = None
         self._doors: Doors | None = None
-        self._started_at = self._clock.now()
+        self._started_at: Millis = 0
         self._node_name = node_name()
 
     async def run(self) -> None:
@@ -103,6 +104,7 @@ class Daemon:
         async with AsyncExitStack() as parts:
             await asyncio.to_thread(engine.open)
             parts.push_async_callback(asyncio.to_thread, engine.close)
+            self._started_at = self._clock.now()
             await self._learn_name()
             hub = Hub(engine)
             await hub.start()
@@ -255,6 +257,8 @@ class Daemon:
             workers=kept,
             trouble=self._lacks_room if trouble is None else trouble.sentence,
             is_pressure_off=is_pressure_off(),
+            clock_off_ms=self._clock.off_by(),
+            clock_doubt=self._clock.doubt(),
         )
 
     @property

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from holdfast.client.database import make_engine
+from holdfast.client.database import clock_for, make_engine
 from holdfast.core.errors import Conflict, HoldfastError, InvalidInput, NoDaemon, StoreUnavailable
 from holdfast.daemon.settings_file import find_file, load
 from holdfast.runtime.clock import SystemClock
@@ -101,9 +101,8 @@ class HomeDatabase:
         """What must never be, with the rows that show it."""
         if self._path is not None and not Path(self._path).exists():
             raise StoreUnavailable(f"there is no database {self._path} yet; holdfast up makes it")
-        clock = SystemClock()
         if self._url is not None:
-            engine = make_engine(self._url, "full", self._schema, clock, new_uuid, home=self.home.folder)
+            engine = make_engine(self._url, "full", self._schema, clock_for(self._url), new_uuid, home=self.home.folder)
         elif self._path is not None:
             wrong = care.problems(self._path)
             if wrong:
@@ -114,7 +113,7 @@ class HomeDatabase:
                     f"{self._path} has schema {versions.has:03d}, this program needs {versions.newest:03d}; "
                     "first: holdfast db migrate"
                 )
-            engine = make_engine(self._path, "full", "holdfast", clock, new_uuid)
+            engine = make_engine(self._path, "full", "holdfast", SystemClock(), new_uuid)
         else:
             raise NoDaemon("the daemon went away; try again")
         try:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from holdfast.client.database import make_engine
+from holdfast.client.database import clock_for, make_engine
 from holdfast.client.worker import Limits, serve
 from holdfast.core.errors import HoldfastError
 from holdfast.daemon.daemon import Daemon
@@ -17,7 +17,6 @@ from holdfast.daemon.instruments import start_otlp
 from holdfast.daemon.settings import LogSettings, Settings
 from holdfast.daemon.settings_file import CONFIG, find_file, load, load_queues, load_watches
 from holdfast.observe.logs import set_up
-from holdfast.runtime.clock import SystemClock
 from holdfast.runtime.probe import is_pressure_off
 from holdfast.store.engine import new_uuid
 from holdfast.wire.home import Home
@@ -41,8 +40,9 @@ def run_daemon(
     settings = load(file, options)
     is_pressure_off()  # Refused here if it says neither.
     set_up_logs(settings.logs, log_file)
-    daemon, clock = settings.daemon, SystemClock()
+    daemon = settings.daemon
     store = daemon.store or home.database
+    clock = clock_for(store)
     engine = make_engine(store, daemon.durability, daemon.schema, clock, new_uuid, home.jobs, home=home.folder)
     environment = {} if file is None else {CONFIG: str(file)}
     if log_file is not None:

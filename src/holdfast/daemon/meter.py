@@ -154,6 +154,8 @@ class Meter:
                 [Pressed(*pressed) for machine in store.machines for pressed in _levels(machine)],
                 [(one.queue, one.reading) for one in store.crowded],
                 self.sources.tokens_refused(),
+                self._clock.off_by(),
+                self._clock.doubt() is not None,
             )
         )
 

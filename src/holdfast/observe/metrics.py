@@ -99,6 +99,8 @@ class Readings(Struct, frozen=True):
     pressed: Iterable[Pressed] = ()
     crowded: Iterable[tuple[str, str]] = ()
     tokens_refused: Mapping[str, int] = {}
+    clock_off_ms: int = 0
+    is_clock_doubted: bool = False
 
 
 class Metrics:
@@ -187,6 +189,12 @@ class Metrics:
         )
         self._store_trouble = self._gauge(
             "store_trouble", "1 while the store cannot be written, by what is wrong with it.", "kind"
+        )
+        self._clock_off = self._gauge(
+            "clock_off_seconds", "How far the clock of this machine is ahead of the clock of a database server."
+        )
+        self._clock_doubted = self._gauge(
+            "clock_doubted", "1 while the clock of the database is not known, and nothing is done by it."
         )
         self._long_calls = self._gauge("long_calls_open", "Long calls that are open.")
         self._log_drops = self._counter("log_lines_dropped", "Lines of the daemon's log that could not be written.")
@@ -288,6 +296,8 @@ class Metrics:
         self._store_trouble.clear()
         if readings.store_trouble is not None:
             self._store_trouble.labels(readings.store_trouble).set(1)
+        self._clock_off.set(readings.clock_off_ms / 1000)
+        self._clock_doubted.set(readings.is_clock_doubted)
         self._long_calls.set(readings.long_calls_open)
         for counter, total in (
             (self._long_calls_refused, readings.long_calls_refused),

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
 from holdfast.core.job import Millis
+from holdfast.store.boot_clock import boot_time
 
 
 class Clock(Protocol):
@@ -26,20 +27,17 @@ class Clock(Protocol):
     def timeout(self, seconds: float) -> float | None:
         """How long to really wait for `seconds` to pass; None: until somebody moves the clock."""
 
+    def doubt(self) -> str | None:
+        """Why nothing should be done by this clock for now; None: it can be relied on."""
+
+    def off_by(self) -> Millis:
+        """How far the clock of this machine is ahead of this one, where that is another."""
+
     def on_change(self, callback: Callable[[], None]) -> Callable[[], None]:
         """Call `callback` when the clock was moved by hand; returns the way out."""
 
 
 LOOK_MS: Millis = 100
-# Elsewhere the monotonic clock is the nearest; that of macOS goes on while the machine sleeps.
-_SINCE_BOOT = getattr(time, "CLOCK_BOOTTIME", getattr(time, "CLOCK_MONOTONIC", None))
-
-
-def boot_time() -> Millis:
-    """Milliseconds since the machine was started, sleep included. Nobody can set it."""
-    if _SINCE_BOOT is None:
-        return time.monotonic_ns() // 1_000_000
-    return time.clock_gettime_ns(_SINCE_BOOT) // 1_000_000
 
 
 class SystemClock:
@@ -61,6 +59,12 @@ class SystemClock:
 
     def timeout(self, seconds: float) -> float | None:
         return seconds
+
+    def doubt(self) -> str | None:
+        return None
+
+    def off_by(self) -> Millis:
+        return 0
 
     def on_change(self, callback: Callable[[], None]) -> Callable[[], None]:
         return lambda: None
@@ -93,6 +97,12 @@ class ManualClock:
 
     def timeout(self, seconds: float) -> float | None:
         return 0.0 if seconds <= 0 else None
+
+    def doubt(self) -> str | None:
+        return None
+
+    def off_by(self) -> Millis:
+        return 0
 
     def advance(self, by: float | timedelta) -> None:
         """Let time pass, in seconds or as a timedelta."""

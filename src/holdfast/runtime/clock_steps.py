@@ -6,6 +6,7 @@ import asyncio
 import logging
 
 from holdfast.core.clock_step import is_step
+from holdfast.core.job import Millis
 from holdfast.runtime.clock import Clock
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.clock_steps import ClockState, SeenStep, clock_state, move_waiting, note_step
@@ -21,7 +22,7 @@ class ClockSteps:
         self._clock = clock
         self._lock = asyncio.Lock()
         self._known: ClockState | None = None
-        self._ahead, self._looked_at = clock.ahead(), clock.now()
+        self._ahead = self._looked_at = Millis(0)
 
     async def settle(self, *, anew: bool = False) -> bool:
         """Move what waits along with a clock that was set; whether anything was done, so that `now` may be old.

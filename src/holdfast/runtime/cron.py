@@ -6,6 +6,7 @@ import logging
 
 from holdfast.core.errors import InvalidInput
 from holdfast.runtime.clock import Clock
+from holdfast.runtime.clock_trust import HELD_S, ClockTrust
 from holdfast.runtime.loop import Loop
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.firing import Fired, due_ids, fire_due, give_up, next_fire
@@ -21,12 +22,15 @@ class Cron(Loop):
     Woken when a schedule is stored or changed.
     """
 
-    def __init__(self, engine: Engine, clock: Clock) -> None:
+    def __init__(self, engine: Engine, clock: Clock, trust: ClockTrust) -> None:
         super().__init__(clock)
         self._engine = engine
+        self._trust = trust
 
     async def tick(self) -> float | None:
         while (wait := await self._wait()) == 0 and not self._stopping:
+            if self._trust.holds():
+                return HELD_S
             await self._fire()
         # The wall clock may be set while we sleep, so no sleep is long.
         return LONGEST_S if wait is None else min(wait, LONGEST_S)
@@ -34,7 +38,7 @@ class Cron(Loop):
     async def fire_due(self) -> int:
         """Settle every tick that has come, now; how many jobs were made."""
         jobs = 0
-        while await self._wait() == 0:
+        while await self._wait() == 0 and not self._trust.holds():
             jobs += await self._fire()
         return jobs
 

@@ -18,6 +18,7 @@ from holdfast.core.retry import Failure, FailureKind
 from holdfast.core.settle import Broke, Cancelled, Completed, Outcome, Snoozed, Yielded
 from holdfast.runtime.chores import Chores, TryLater, place_of
 from holdfast.runtime.clock import Clock
+from holdfast.runtime.clock_trust import HELD_S, ClockTrust
 from holdfast.runtime.loop import Loop
 from holdfast.store.engine import Changes, Engine
 from holdfast.store.scripts.maintenance import (
@@ -49,8 +50,9 @@ class _GiveUp(Exception):
 class Maintenance(Loop):
     """One chore at a time, for the session `own`. Woken when a job comes into the queue."""
 
-    def __init__(self, engine: Engine, clock: Clock, own: SessionId, keep_ms: Millis) -> None:
+    def __init__(self, engine: Engine, clock: Clock, own: SessionId, keep_ms: Millis, trust: ClockTrust) -> None:
         super().__init__(clock)
+        self._trust = trust
         self.own = own
         self._engine = engine
         self._keep_ms = keep_ms
@@ -61,6 +63,9 @@ class Maintenance(Loop):
         self._tasks: tuple[str, ...] = ()
 
     async def tick(self) -> float | None:
+        if self._trust.holds():
+            # What is old enough to be forgotten, the clock decides.
+            return HELD_S
         found = await self._engine.read(outlook, self._own_tasks(), self.clock.now())
         if found.due_at is not None and found.due_at <= self.clock.now():
             await self._engine.write(plan_chores, self._own_tasks(), self._keep_ms, self.clock.now())

@@ -10,6 +10,7 @@ from holdfast.core.job import Millis, SessionId
 from holdfast.runtime.alarm import Alarm
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.clock_steps import ClockSteps
+from holdfast.runtime.clock_trust import ClockTrust
 from holdfast.runtime.clock_watch import ClockWatch
 from holdfast.runtime.cron import Cron
 from holdfast.runtime.judge import LEASE_S, Judge
@@ -47,12 +48,13 @@ class Upkeep:
         self._clock = clock
         self._home = asyncio.get_running_loop()
         self._steps = ClockSteps(engine, clock)
-        self._promoter = Promoter(engine, clock, self._steps)
-        self._cron = Cron(engine, clock)
+        self._trust = ClockTrust(clock)
+        self._promoter = Promoter(engine, clock, self._steps, self._trust)
+        self._cron = Cron(engine, clock, self._trust)
         # A SQLite file and its lock files are on one machine; those of a PostgreSQL server's clients may not be.
         locks = lock_folder(engine) if engine.dialect is Dialect.SQLITE else None
         judge = Judge(boot_id(), engine.node, locks=locks, lease=lease)
-        self._maintenance = Maintenance(engine, clock, own, keep_ms)
+        self._maintenance = Maintenance(engine, clock, own, keep_ms, self._trust)
         self._recovery = Recovery(engine, clock, judge, own, own_locks)
         probing = probing or Probing()
         self._probe = Probe(engine, clock, probing)
@@ -93,14 +95,15 @@ class Upkeep:
     async def promote(self) -> int:
         """Move everything forward whose time has come, now; how many jobs that were."""
         moved = await self._cron.fire_due()
-        while True:
+        while not self._trust.holds():
             now = self._clock.now()
             if await self._steps.settle():
                 continue
             ticked = await self._engine.write(tick, now, events=EVENTS_AT_ONCE)
             moved += ticked.promoted + ticked.expired
             if not ticked.more:
-                return moved
+                break
+        return moved
 
     async def start(self) -> None:
         """Settle what a dead predecessor left, then let every loop run."""

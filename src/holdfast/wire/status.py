@@ -30,6 +30,8 @@ class DaemonStatus(Struct, frozen=True, kw_only=True):
     """Who the daemon is, where it keeps what, and how its workers are. `store` is a path, or where the server is.
 
     `trouble` is what keeps it from writing there, in words. `is_pressure_off`: its machine never needs rest.
+    `clock_off_ms` is how far the clock of its machine is ahead of that of a server that it works on; `clock_doubt` is
+    why it does nothing by that for now.
     """
 
     version: str
@@ -45,3 +47,5 @@ class DaemonStatus(Struct, frozen=True, kw_only=True):
     workers: list[PlaceStatus]
     trouble: str | None = None
     is_pressure_off: bool = False
+    clock_off_ms: Millis = 0
+    clock_doubt: str | None = None

@@ -20,12 +20,14 @@ from psycopg import errors as pg
 from psycopg import sql as compose
 from psycopg_pool import ConnectionPool
 
+from holdfast.core.database_time import Measurement
 from holdfast.core.errors import StoreUnavailable
 from holdfast.core.limits import check_name
 from holdfast.store import migrate
 from holdfast.store.engine import AwaitableCalls, Changes, Ids, Listener, announce, is_urgent, new_uuid
 from holdfast.store.forks import forget_after_fork
 from holdfast.store.machine import node_id
+from holdfast.store.postgres.clock_reader import ClockReader, Heed, read_clock
 from holdfast.store.postgres.connection import PostgresTx
 from holdfast.store.postgres.faults import kind_of, may_pass, translate
 from holdfast.store.postgres.listener import ListenerThread, pack
@@ -60,6 +62,7 @@ class PostgresEngine(AwaitableCalls):
     _urgent_thread: ThreadPoolExecutor | None
     _listening: ListenerThread | None
     _recovering: Recovering | None
+    _clock_reader: ClockReader | None
     _me: str
 
     def __init__(
@@ -74,6 +77,7 @@ class PostgresEngine(AwaitableCalls):
         migrate_to: int | None = None,
         files: Path | None = None,
         home: Path | None = None,
+        heed_clock: Heed | None = None,
     ) -> None:
         self.url = url
         self.schema = check_name("schema", schema)
@@ -84,6 +88,7 @@ class PostgresEngine(AwaitableCalls):
         self._migrate_to = migrate_to
         self._files = files
         self._home = home
+        self._heed_clock = heed_clock
         self._listeners: list[Listener] = []
         self._channel = f"holdfast_{schema}"
         self._lock_key = zlib.crc32(schema.encode()) - 2**31
@@ -177,6 +182,9 @@ class PostgresEngine(AwaitableCalls):
             if self._listening is not None:
                 self._listening.close()
                 self._listening = None
+            if self._clock_reader is not None:
+                self._clock_reader.close()
+                self._clock_reader = None
             # Nobody writes any more, so that nobody begins another one.
             if self._recovering is not None:
                 self._recovering.close()
@@ -186,7 +194,14 @@ class PostgresEngine(AwaitableCalls):
                 self._pool = None
 
     def forget(self) -> object:
-        inherited = (self._pool, self._threads, self._urgent_thread, self._listening, self._recovering)
+        inherited = (
+            self._pool,
+            self._threads,
+            self._urgent_thread,
+            self._listening,
+            self._recovering,
+            self._clock_reader,
+        )
         for connection in list(self._connections):
             # The copy of the socket alone: as long as one is open, the server takes a dead parent for alive.
             with suppress(psycopg.Error, OSError):
@@ -205,6 +220,7 @@ class PostgresEngine(AwaitableCalls):
         self._urgent_thread = None
         self._listening = None
         self._recovering = None
+        self._clock_reader = None
         self._connections: WeakSet[psycopg.Connection[Any]] = WeakSet()
         self._me = self._ids()
 
@@ -227,14 +243,31 @@ class PostgresEngine(AwaitableCalls):
                     configure=self._configure,
                     open=True,
                 )
+                if self._heed_clock is not None:
+                    self._clock_reader = ClockReader(self.read_clock, self._heed_clock)
             return self._pool
 
     def _prepare(self) -> None:
         """The newest schema, while nobody else migrates."""
         try:
-            with self._connect() as connection, connection.transaction():
-                self._take_lock(connection)
-                migrate.postgres(connection.execute, self.schema, self._now(), self._migrate_to)
+            with self._connect() as connection:
+                if self._heed_clock is not None:
+                    # Before anybody asks what time it is.
+                    self._heed_clock(read_clock(connection))
+                self._migrate(connection)
+        except psycopg.Error as error:
+            raise translate(error, self.where) from error
+
+    def _migrate(self, connection: psycopg.Connection[Any]) -> None:
+        with connection.transaction():
+            self._take_lock(connection)
+            migrate.postgres(connection.execute, self.schema, self._now(), self._migrate_to)
+
+    def read_clock(self) -> Measurement:
+        """What time the server has, by an idle connection."""
+        try:
+            with self._connection(_snapshot) as connection:
+                return read_clock(connection)
         except psycopg.Error as error:
             raise translate(error, self.where) from error
 

@@ -12,6 +12,11 @@ from holdfast.store.statements import sql
 BATCH = 100
 
 
+def is_spreading(tx: Tx) -> bool:
+    """Whether an event is under way."""
+    return tx.one(sql.spreading_event, EventRow) is not None
+
+
 def spread(tx: Tx, now: Millis, limit: int = BATCH, events: int = 1) -> int:
     """Bring at most `events` of the oldest that are under way to at most `limit` who wait.
 

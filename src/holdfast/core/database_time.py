@@ -1,0 +1,92 @@
+"""What time a database server has, as a process on another machine can know it, and when that cannot be relied on.
+
+All moments here are milliseconds since the boot of this machine, sleep included; nobody can set those.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from msgspec import Struct
+
+from holdfast.core.clock_step import STEP_MS
+from holdfast.core.job import Millis
+
+EVERY_MS: Millis = 30_000
+AGAIN_MS: Millis = 5_000
+SILENCE_MS: Millis = 120_000
+JUMP_MS: Millis = 60_000
+
+
+class Measurement(Struct, frozen=True):
+    """The server's clock, read at the moment `at`, was ahead of that by `ahead`, give or take `error`."""
+
+    at: Millis
+    ahead: Millis
+    error: Millis
+
+    @classmethod
+    def of(cls, asked: Millis, server: Millis, answered: Millis) -> Measurement:
+        """From one round trip: nobody knows when in it the server looked, so half of it is the error."""
+        middle = (asked + answered) // 2
+        return cls(middle, server - middle, (answered - asked + 1) // 2)
+
+    def agrees_with(self, other: Measurement) -> bool:
+        """Whether both can be of a clock that nobody has set in between."""
+        return abs(self.ahead - other.ahead) <= STEP_MS + self.error + other.error
+
+
+class Doubt(StrEnum):
+    """Why the time of the server is not known well enough to act by it."""
+
+    SILENT = "silent"
+    JUMPED = "jumped"
+
+
+HELD = "nothing is fired, promoted or expired until two measurements agree"
+
+
+class Belief(Struct, frozen=True):
+    """What a process goes by. `doubted` is the newest measurement that is not believed yet, and `doubt` is why."""
+
+    measured: Measurement
+    doubted: Measurement | None = None
+    doubt: Doubt | None = None
+
+
+def weigh(belief: Belief | None, found: Measurement) -> Belief:
+    """What to go by after another measurement. Once in doubt, it takes two in a row that agree."""
+    if belief is None:
+        return Belief(found)
+    if found.error > STEP_MS:
+        return belief  # Whoever was stopped in the midst of the round trip has learned nothing.
+    if belief.doubted is not None:
+        return Belief(found) if found.agrees_with(belief.doubted) else _doubting(belief, found)
+    if doubt_at(belief, found.at) is not None or _has_jumped(belief.measured, found):
+        return _doubting(belief, found)
+    return Belief(found)
+
+
+def _doubting(belief: Belief, found: Measurement) -> Belief:
+    return Belief(belief.measured, found, Doubt.JUMPED if _has_jumped(belief.measured, found) else Doubt.SILENT)
+
+
+def _has_jumped(before: Measurement, after: Measurement) -> bool:
+    return abs(after.ahead - before.ahead) > JUMP_MS
+
+
+def doubt_at(belief: Belief, moment: Millis) -> Doubt | None:
+    """Why the belief cannot be relied on at a moment; None: it can."""
+    if belief.doubt is None and moment - belief.measured.at > SILENCE_MS:
+        return Doubt.SILENT
+    return belief.doubt
+
+
+def next_in(belief: Belief) -> Millis:
+    """How long after a measurement the next one is due."""
+    return EVERY_MS if belief.doubted is None else AGAIN_MS
+
+
+def is_jump(before: Belief | None, after: Belief) -> bool:
+    """Whether what is believed now is so far from before that nothing can lead from one to the other."""
+    return before is not None and _has_jumped(before.measured, after.measured)

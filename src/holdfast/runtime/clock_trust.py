@@ -1,0 +1,29 @@
+"""Whether the clock can be relied on: while it cannot, nothing is fired, promoted or expired."""
+
+from __future__ import annotations
+
+import logging
+
+from holdfast.runtime.clock import Clock
+
+HELD_S = 2.0
+
+log = logging.getLogger("holdfast.clock")
+
+
+class ClockTrust:
+    """Shared by the loops of one process that act by the clock. Tells when it begins to hold them, and when it ends."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._said: str | None = None
+
+    def holds(self) -> bool:
+        """Whether to wait, and ask again after `HELD_S`."""
+        doubt = self._clock.doubt()
+        if doubt is not None and self._said is None:
+            log.warning("%s", doubt, extra={"event": "clock_doubted"})
+        elif doubt is None and self._said is not None:
+            log.warning("the clock of the database is known again", extra={"event": "clock_trusted"})
+        self._said = doubt
+        return doubt is not None

@@ -1,0 +1,107 @@
+"""The clock of the database server, for processes on machines whose own clock may be wrong."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+
+from holdfast.core.clock_step import STEP_MS
+from holdfast.core.database_time import HELD, Belief, Doubt, Measurement, doubt_at, is_jump, next_in, weigh
+from holdfast.core.errors import HoldfastError
+from holdfast.core.job import Millis
+from holdfast.runtime.clock import SystemClock
+from holdfast.store.boot_clock import boot_time
+
+_DOUBTS = {
+    Doubt.SILENT: "the clock of the database has not been read for two minutes",
+    Doubt.JUMPED: "the clock of the database has jumped by more than a minute",
+}
+
+log = logging.getLogger("holdfast.clock")
+
+
+class DatabaseClock:
+    """The time since the boot, and how far the server's clock is ahead of it by the newest measurement.
+
+    `heed` takes the measurements. It never goes back, unless the server's clock was set back by more than a minute, and
+    that was measured twice. As long as nothing was measured, `open` is asked for it; where that fails, nothing can be
+    stored either, and the clock of this machine has to do.
+    """
+
+    def __init__(self, since_boot: Callable[[], Millis] = boot_time) -> None:
+        self._since_boot = since_boot
+        self._own = SystemClock()
+        self._lock = threading.Lock()
+        self._belief: Belief | None = None
+        self._latest: Millis = 0
+        self._was_off = False
+        self.open: Callable[[], None] = lambda: None
+
+    def now(self) -> Millis:
+        belief = self._found()
+        if belief is None:
+            return self._own.now()
+        with self._lock:
+            self._latest = max(self._latest, self._since_boot() + belief.measured.ahead)
+            return self._latest
+
+    def ahead(self) -> Millis:
+        belief = self._found()
+        return self._own.ahead() if belief is None else belief.measured.ahead
+
+    def monotonic(self) -> float:
+        return time.monotonic()
+
+    def timeout(self, seconds: float) -> float | None:
+        return seconds
+
+    def on_change(self, callback: Callable[[], None]) -> Callable[[], None]:
+        return lambda: None
+
+    def doubt(self) -> str | None:
+        belief = self._belief
+        why = None if belief is None else doubt_at(belief, self._since_boot())
+        return None if why is None else f"{_DOUBTS[why]}: {HELD}"
+
+    @property
+    def is_known(self) -> bool:
+        """Whether anything was measured, so that nobody has to wait for it."""
+        return self._belief is not None
+
+    def off_by(self) -> Millis:
+        belief = self._belief
+        return 0 if belief is None else self._own.ahead() - belief.measured.ahead
+
+    def heed(self, found: Measurement) -> Millis:
+        """Take a measurement in; after how long the next one is due. Called from any thread."""
+        with self._lock:
+            before, self._belief = self._belief, weigh(self._belief, found)
+            if is_jump(before, self._belief):
+                self._latest = 0
+            belief = self._belief
+        self._tell_off(found.error)
+        return next_in(belief)
+
+    def _found(self) -> Belief | None:
+        if self._belief is None:
+            try:
+                self.open()
+            except HoldfastError as error:
+                log.debug("the clock of the database is not known yet: %s", error)
+        return self._belief
+
+    def _tell_off(self, error: Millis) -> None:
+        off = self.off_by()
+        is_off = abs(off) > STEP_MS + error
+        if is_off and not self._was_off:
+            log.warning(
+                "the clock of this machine is %.1f s %s the database's, which is the one that counts; set it",
+                abs(off) / 1000,
+                "ahead of" if off > 0 else "behind",
+                extra={"event": "clock_off"},
+            )
+        elif self._was_off and not is_off:
+            log.info("the clock of this machine agrees with the database's again", extra={"event": "clock_agrees"})
+        self._was_off = is_off

@@ -1,0 +1,62 @@
+"""Reads the clock of a server now and then, in a thread of its own, for whoever goes by it."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import psycopg
+
+from holdfast.core.database_time import AGAIN_MS, Measurement
+from holdfast.core.errors import HoldfastError
+from holdfast.core.job import Millis
+from holdfast.store.boot_clock import boot_time
+
+CLOSE_S = 1.0
+SLICE_S = 5.0  # Timers do not count while the machine sleeps; after that the clock should be read soon.
+
+# Told of a measurement, says after how long it wants the next.
+Heed: TypeAlias = Callable[[Measurement], Millis]
+
+log = logging.getLogger("holdfast.store")
+
+
+class ClockReader:
+    """From its start until it is closed."""
+
+    def __init__(self, read: Callable[[], Measurement], heed: Heed) -> None:
+        self._read = read
+        self._heed = heed
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._work, name="holdfast-clock", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Read no more."""
+        self._stopping.set()
+        # It may wait for a server that does not answer; it reads nothing more after that.
+        self._thread.join(CLOSE_S)
+
+    def _work(self) -> None:
+        due = boot_time() + AGAIN_MS
+        while not self._stopping.wait(max(0.0, min(SLICE_S, (due - boot_time()) / 1000))):
+            if boot_time() >= due:
+                due = boot_time() + self._look()
+
+    def _look(self) -> Millis:
+        try:
+            return self._heed(self._read())
+        except HoldfastError as error:
+            # Whoever goes by it notices the silence; the store has its own way to tell of its troubles.
+            log.debug("the clock of the database could not be read: %s", error)
+            return AGAIN_MS
+
+
+def read_clock(connection: psycopg.Connection[Any]) -> Measurement:
+    """What time the server has. The connection should be in a transaction, or need none."""
+    asked = boot_time()
+    row = connection.execute("SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint").fetchone()
+    assert row is not None
+    return Measurement.of(asked, row[0], boot_time())
