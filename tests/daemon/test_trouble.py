@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from threading import Thread
 from uuid import uuid4
@@ -165,17 +166,20 @@ def heartbeats_failed(said: str) -> bool:
     return said.count('"heartbeat: ') >= 8
 
 
-def test_a_wall_clock_that_jumps_moves_what_is_due_and_nothing_else(house: House) -> None:
+def test_a_wall_clock_that_jumps_starts_what_waits_for_a_moment_and_nothing_else(house: House) -> None:
     house.settings('[daemon]\nlease = "2s"\n')
     clock = house.side / "clock"
     path = os.pathsep.join((str(APPS / "clock"), str(ROOT)))
     daemon = house.up(app="manners", env={"PYTHONPATH": path, "HOLDFAST_TEST_CLOCK": str(clock)})
-    worker, running, due = house.worker(), house.enqueue("short"), house.enqueue("plain", {"n": 1}, delay=HOUR)
+    worker, running = house.worker(), house.enqueue("short")
+    due = house.enqueue("plain", {"n": 1}, at=datetime.now(UTC) + timedelta(seconds=HOUR))
+    delayed = house.enqueue("plain", delay=HOUR)
     until(lambda: entries(house.side, "start"), "one runs")
     clock.write_text(str(2 * HOUR))
     # The promoter looks at the clock once a minute, and whenever there is something new to wait for.
     house.enqueue("plain", delay=5 * HOUR)
     assert due.result(PATIENCE_S) == 1
+    assert delayed.state is StateName.SCHEDULED
     clock.write_text(str(-2 * HOUR))
     assert house.enqueue("plain", {"n": 2}).result(PATIENCE_S) == 2
     began = running.runs[0].started_at

@@ -39,7 +39,7 @@ class AccessCalls:
 
     async def aadd_user(self, name: str, *, role: str, expires: Duration | None = None) -> NewToken:
         """The awaitable twin of `add_user`."""
-        return await self._access.awrite(users.add_user, *_new(name, role, self._access.now(), expires))
+        return await self._access.awrite(users.add_user, *_new(name, role, await self._access.anow(), expires))
 
     def revoke_user(self, name: str) -> User:
         """Let somebody call no longer, from this moment on."""
@@ -47,7 +47,7 @@ class AccessCalls:
 
     async def arevoke_user(self, name: str) -> User:
         """The awaitable twin of `revoke_user`."""
-        return await self._access.awrite(users.revoke_user, check_name("user", name), self._access.now())
+        return await self._access.awrite(users.revoke_user, check_name("user", name), await self._access.anow())
 
     def rotate_token(self, name: str, *, expires: Duration | None = None) -> NewToken:
         """Give somebody a new token; the old one stops at once. `expires` counts from now; if left out, it stays."""
@@ -55,7 +55,7 @@ class AccessCalls:
 
     async def arotate_token(self, name: str, *, expires: Duration | None = None) -> NewToken:
         """The awaitable twin of `rotate_token`."""
-        return await self._access.awrite(users.rotate_token, *_rotated(name, self._access.now(), expires))
+        return await self._access.awrite(users.rotate_token, *_rotated(name, await self._access.anow(), expires))
 
 
 def _new(name: str, role: str, now: int, expires: Duration | None) -> tuple[Any, ...]:
