@@ -15,6 +15,8 @@ _REBASE = re.compile(r"(?:rebase|pull)\b[^:]*?\((\w+)\):? ?(.*)|rebase (finished
 _CHECKOUT = re.compile(r"checkout: moving from (\S+) to (\S+)")
 _RETURNING = re.compile(r"returning to (?:refs/heads/)?(\S+)")
 _BARE = re.compile(r"[0-9a-f]{40,64}")
+_NOT_IN_BRANCH = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]")
+LONGEST_BRANCH = 1_000
 _COMMIT = ("commit", "cherry-pick", "revert", "am", "rebase")
 
 
@@ -64,9 +66,20 @@ def parse_entry(line: str, end: int) -> Entry | None:
     head, _, message = line.partition("\t")
     old, _, rest = head.partition(" ")
     new = rest.partition(" ")[0]
-    if len(old) < 40 or len(old) != len(new):
+    if not (_BARE.fullmatch(old) and _BARE.fullmatch(new)):
         return None
-    return Entry(_commit(old), _commit(new), message.rstrip("\n"), end)
+    return Entry(commit_of(old), commit_of(new), message.rstrip("\n"), end)
+
+
+def is_branch(name: str) -> bool:
+    """Whether this can be the name of a branch, and so a path below `refs/heads` that does not lead out of it."""
+    parts = name.split("/")
+    return len(name) <= LONGEST_BRANCH and not _NOT_IN_BRANCH.search(name) and not {"", ".", ".."} & set(parts)
+
+
+def commit_of(text: str) -> str:
+    """A commit as it stands in a file of git's; nothing for none, which is all zeros, or for what is none."""
+    return text if _BARE.fullmatch(text) and text.strip("0") else ""
 
 
 def moves_of(entries: Sequence[Entry], standing: Standing, begin: int, *, is_rebasing: bool) -> Told:
@@ -121,7 +134,7 @@ def _branches(entries: Sequence[Entry], standing: Standing) -> list[str]:
 
 def _name(text: str) -> str:
     """A branch; a bare commit is none."""
-    return "" if _BARE.fullmatch(text) else text
+    return "" if _BARE.fullmatch(text) or not is_branch(text) else text
 
 
 def _ended_rebase(entries: Sequence[Entry], branch: str, *, was_aborted: bool) -> list[Move]:
@@ -139,7 +152,3 @@ def _move(entry: Entry, branch: str) -> list[Move]:
     if entry.old == entry.new and (switch is None or switch[1] == switch[2]):
         return []
     return [Move(GitEvent.BRANCH, entry.old, entry.new, branch)]
-
-
-def _commit(text: str) -> str:
-    return "" if not text.strip("0") else text

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Callable, Iterable
 
 from holdfast.core.ignore_rules import MOST_BYTES, IgnoreRules, by_bytes, rules_of_file
+from holdfast.runtime.regular_files import read_regular
 
 # Written in the language of .gitignore; a rule takes one back with "!".
 USUAL = ("*~", ".*.sw?", "4913", ".#*", r"\#*#", ".DS_Store", "*.kate-swp", ".goutputstream-*")
@@ -96,7 +96,7 @@ class Ignoring:
 
     def _read(self, path: str, flags: int = 0) -> IgnoreRules | None:
         try:
-            data = _head_of(path, MOST_BYTES + 1, flags)
+            data = read_regular(path, MOST_BYTES + 1, flags=flags)
         except OSError:
             return None
         if data is None:
@@ -105,16 +105,3 @@ class Ignoring:
         if rules.is_cut:
             self.cut.append(path)
         return rules
-
-
-def _head_of(path: str, size: int, flags: int) -> bytes | None:
-    """The beginning of a file; None, if this is none."""
-    # A pipe of this name would keep everybody waiting who opens it to read.
-    opened = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | flags)
-    try:
-        if not stat.S_ISREG(os.fstat(opened).st_mode):
-            return None
-        with open(opened, "rb", closefd=False) as file:
-            return file.read(size)
-    finally:
-        os.close(opened)

@@ -8,11 +8,15 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from holdfast.core.git import Entry, Move, Standing, moved_without_journal, moves_of, parse_entry
+from holdfast.core.git import Entry, Move, Standing, commit_of, is_branch, moved_without_journal, moves_of, parse_entry
+from holdfast.runtime.regular_files import read_regular
 from holdfast.runtime.tree import FolderGone
 
 TAIL = 120
 LONGEST_JOURNAL = 64 << 20
+LONGEST_LINE = 64 << 10
+
+_ON_BRANCH = "ref: refs/heads/"
 
 
 class NoRepository(FolderGone):
@@ -86,60 +90,75 @@ class Repository:
         git = root / ".git"
         try:
             if git.is_file():
-                text = git.read_text("utf-8", "surrogateescape").strip()
-                git = root / text.removeprefix("gitdir:").strip()
+                git = root / _text(git).removeprefix("gitdir:").strip()
             elif not git.is_dir():
                 git = root  # Perhaps a bare one.
             if not (git / "HEAD").is_file():
                 raise NoRepository("this is not a git repository")
             common = git / "commondir"
-            shared = git / common.read_text("utf-8", "surrogateescape").strip() if common.is_file() else git
+            shared = git / _text(common) if common.is_file() else git
         except OSError as error:
             raise FolderGone(f"the repository cannot be looked at: {error.strerror}") from None
+        except ValueError:
+            raise NoRepository("this is not a git repository: it points to a place that cannot be") from None
         return Path(os.path.normpath(git)), Path(os.path.normpath(shared))
 
     def _branch(self, git: Path) -> str:
         try:
-            text = (git / "HEAD").read_text("utf-8", "surrogateescape").strip()
+            text = _text(git / "HEAD")
         except OSError as error:
             raise FolderGone(f"the repository cannot be looked at: {error.strerror}") from None
-        return text.removeprefix("ref: refs/heads/") if text.startswith("ref: refs/heads/") else ""
+        if not text.startswith(_ON_BRANCH):
+            return ""
+        branch = text.removeprefix(_ON_BRANCH)
+        if not is_branch(branch):
+            raise NoRepository("this is not a git repository: the branch in its HEAD is none")
+        return branch
 
     def _standing(self, git: Path, shared: Path) -> Standing:
         branch = self._branch(git)
         if branch == ".invalid":
             raise FolderGone("this repository keeps its references as reftable, which cannot be read yet")
         if not branch:
-            return Standing(_line(git / "HEAD"), "")
+            return Standing(_commit_in(git / "HEAD"), "")
         name = f"refs/heads/{branch}"
-        return Standing(_line(shared / name) or _packed(shared / "packed-refs", name), branch)
+        return Standing(_commit_in(shared / name) or _packed(shared / "packed-refs", name), _whole(branch))
 
 
 def _memory(standing: Standing, end: int, tail: str) -> Memory:
-    return Memory(standing.head, standing.branch.encode("utf-8", "replace").decode(), end, tail)
+    return Memory(standing.head, standing.branch, end, tail)
 
 
-def _line(path: Path) -> str:
+def _whole(text: str) -> str:
+    """A text that can be stored: what was no letter in the file is a question mark."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def _text(path: Path) -> str:
+    """The line in a file of git's own, as the names of files are read."""
+    return (read_regular(path, LONGEST_LINE) or b"").decode("utf-8", "surrogateescape").strip()
+
+
+def _commit_in(path: Path) -> str:
+    """The commit that stands in a file; nothing, if what stands there is none."""
     try:
-        return path.read_text("ascii", "replace").strip()
-    except OSError:
+        data = read_regular(path, LONGEST_LINE)
+    except (OSError, ValueError):
         return ""
+    return commit_of((data or b"").decode("ascii", "replace").strip())
 
 
 def _packed(path: Path, name: str) -> str:
-    for line in _line(path).splitlines():
+    for line in _read(path, 0).decode("ascii", "replace").splitlines():
         commit, _, called = line.partition(" ")
         if called == name:
-            return commit
+            return commit_of(commit)
     return ""
 
 
 def _end(journal: Path) -> tuple[int, str]:
     """The end of the last whole line, and what stands before it."""
-    try:
-        data = journal.read_bytes()
-    except OSError:
-        return 0, ""
+    data = _read(journal, 0)
     end = data.rfind(b"\n") + 1
     return end, data[max(0, end - TAIL) : end].decode("latin-1")
 
@@ -166,7 +185,7 @@ def _entries(journal: Path, known: Memory) -> tuple[list[Entry] | None, int]:
         if not line.endswith(b"\n"):
             break
         place += len(line)
-        entry = parse_entry(line.decode("utf-8", "surrogateescape"), place)
+        entry = parse_entry(_whole(line.decode("utf-8", "surrogateescape")), place)
         if entry is not None:
             entries.append(entry)
     return entries, begin + len(tail)
@@ -174,8 +193,6 @@ def _entries(journal: Path, known: Memory) -> tuple[list[Entry] | None, int]:
 
 def _read(journal: Path, begin: int) -> bytes:
     try:
-        with journal.open("rb") as file:
-            file.seek(begin)
-            return file.read(LONGEST_JOURNAL)
-    except OSError:
+        return read_regular(journal, LONGEST_JOURNAL, begin) or b""
+    except (OSError, ValueError):
         return b""
