@@ -21,6 +21,7 @@ from holdfast.wire.problem import Problem
 PROBLEM = "application/problem+json"
 Headers: TypeAlias = tuple[tuple[bytes, bytes], ...]
 
+LONGEST_DETAIL = 1_900
 STATUS: dict[type[errors.HoldfastError], int] = {
     TooLarge: 413,
     TooManyLongCalls: 429,
@@ -119,7 +120,8 @@ def answer_to(caller: Caller, value: Any, status: int = 200) -> Answer:
 
 
 def problem(status: int, code: str, detail: str, headers: Headers = ()) -> Answer:
-    """An error as a problem document."""
+    """An error as a problem document. What is wrong with a long text can be said without all of it."""
+    detail = detail if len(detail) <= LONGEST_DETAIL else f"{detail[:LONGEST_DETAIL]}…"
     said = Problem(TITLES.get(status, "Error"), status, detail, code, trace_id=trace.current_id())
     return Answer(msgspec.json.encode(said), status, PROBLEM, headers)
 

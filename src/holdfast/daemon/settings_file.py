@@ -119,7 +119,9 @@ def _read(file: Path) -> dict[str, Any]:
         return tomllib.loads(file.read_text("utf-8"))
     except OSError as error:
         raise InvalidInput(f"the settings {file} cannot be read ({error.strerror})") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except RecursionError:
+        raise InvalidInput(f"the settings {file} cannot be read: they are nested too deeply") from None
+    except ValueError as error:
         raise InvalidInput(f"the settings {file} are not TOML: {error}") from None
 
 
