@@ -13,14 +13,18 @@ from holdfast.daemon.settings_file import load, load_queues, load_watches
 from tests.hostile.corpus import SETTINGS
 
 
+def read_all(file: Path) -> None:
+    load(file)
+    load_watches(file)
+    load_queues(file)
+
+
 @pytest.mark.parametrize("name", SETTINGS)
 def test_bad_settings_are_refused_with_a_sentence(tmp_path: Path, name: str) -> None:
     file = tmp_path / "holdfast.toml"
     file.write_bytes(SETTINGS[name])
     with pytest.raises(HoldfastError) as refusal:
-        load(file)
-        load_watches(file)
-        load_queues(file)
+        read_all(file)
     said = str(refusal.value)
     assert len(said) < 2_000
     assert said.isprintable()
