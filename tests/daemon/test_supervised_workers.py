@@ -8,11 +8,13 @@ import shutil
 import signal
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from holdfast import Retry
 from holdfast.daemon.supervisor import CRASH_LOOP, Supervisor
-from holdfast.wire.places import Place
+from holdfast.version import VERSION
+from holdfast.wire.places import Occupant, Place, lock_of
 from tests.chaos.database import select
 from tests.chaos.journal import entries
 from tests.chaos.processes import PATIENCE_S, until
@@ -74,6 +76,28 @@ def test_workers_with_other_code_or_too_many_make_room(house: House) -> None:
     (house.side / "theirs").touch()
     assert house.enqueue("theirs", queue="theirs").result(PATIENCE_S) == "finished"
     until(lambda: not any(map(is_alive, before)), "those from before are gone")
+    house.down(daemon)
+
+
+@pytest.mark.parametrize("hears", [True, False], ids=["hears", "deaf"])
+def test_a_worker_of_another_version_makes_room(house: House, hears: bool) -> None:
+    house.settings("[daemon]\nshort = 0\ngrace = 0\n")
+    daemon = house.up(app="manners")
+    worker, job = house.worker(), house.enqueue("short")
+    running(house, "short")
+    daemon.kill()
+    note = lock_of(house.home, "app-1")
+    there = msgspec.json.decode(note.read_bytes(), type=Occupant)
+    assert there.version == VERSION
+    note.write_bytes(msgspec.json.encode({"pid": worker, "words": there.words}))
+    if not hears:
+        os.kill(worker, signal.SIGSTOP)
+    (house.side / "finish").touch()
+    daemon = house.up(app="manners")
+    assert job.result(PATIENCE_S) == "finished"
+    until(lambda: not is_alive(worker), "the old one is gone")
+    assert house.worker() != worker
+    assert "is of version before 0.5.0; it is asked to stop" in daemon.said()
     house.down(daemon)
 
 

@@ -201,7 +201,9 @@ class Daemon:
         return make_app(backend)
 
     async def _serve(self, app: Api, doors: Doors, hub: Hub, upkeep: Upkeep, instruments: Instruments) -> None:
-        supervisor = self._supervisor = Supervisor(self.home, self._places, self._environment)
+        supervisor = self._supervisor = Supervisor(
+            self.home, self._places, self._environment, patience=self._workers_patience
+        )
         supervisor.start()
         self._missing = self._lacks_room = None
         long_calls = app.long_calls
@@ -269,8 +271,12 @@ class Daemon:
     async def _stop_workers(self, supervisor: Supervisor) -> None:
         # Whatever becomes of them from here on, nothing that they leave open counts as a crash.
         noting = self._try(self._note_stop_requests(supervisor.pids()))
-        patience = self._settings.daemon.short + self._settings.daemon.grace + MARGIN_S
-        await asyncio.gather(noting, supervisor.stop(patience))
+        await asyncio.gather(noting, supervisor.stop(self._workers_patience))
+
+    @property
+    def _workers_patience(self) -> float:
+        """How long a worker that was asked to stop may take."""
+        return self._settings.daemon.short + self._settings.daemon.grace + MARGIN_S
 
     async def _note_stop_requests(self, pids: set[int]) -> None:
         for session in await self._engine.read(running_sessions):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import os
 import signal
 import sys
@@ -15,8 +16,9 @@ import time
 from contextlib import suppress
 
 from holdfast.store.locks import is_locked
+from holdfast.version import VERSION
 from holdfast.wire.home import HOME, Home
-from holdfast.wire.places import REPLACE_ME, Place, forget_words, last_words, lock_of, occupant, occupied
+from holdfast.wire.places import REPLACE_ME, Occupant, Place, forget_words, last_words, lock_of, occupant, occupied
 from holdfast.wire.status import PlaceStatus
 
 FIRST_PAUSE_S = 0.5
@@ -26,6 +28,7 @@ CRASH_LOOP = 5
 HURRIED_S = 2.0
 NOT_STARTED = 126
 LOOK_S = 0.2
+PATIENCE_S = 12.0
 
 log = logging.getLogger("holdfast.supervisor")
 
@@ -80,10 +83,13 @@ class Supervisor:
         places: list[Place],
         environment: dict[str, str] | None = None,
         pause: float = FIRST_PAUSE_S,
+        patience: float = PATIENCE_S,
     ) -> None:
+        """`patience` is how long a worker from before that has to go may take for that, in seconds."""
         self._home = home
         self._posts = [Post(place, pause) for place in places]
         self._environment = {**os.environ, **(environment or {}), HOME: str(home.folder)}
+        self._patience = patience
         self._stopping = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
         self._limit: asyncio.Timeout | None = None
@@ -171,17 +177,24 @@ class Supervisor:
                 await asyncio.wait_for(self._stopping.wait(), post.ended(code, words))
 
     async def _outlast_predecessor(self, place: Place) -> None:
-        """A worker of an earlier daemon keeps its place for as long as it lives; one with other code is asked to go."""
+        """A worker of an earlier daemon keeps its place while it lives. One with other code, or of another version, has
+        to go."""
         lock = str(lock_of(self._home, place.name))
-        there = None
+        there, kill_at = None, math.inf
         # It is not our child: its lock is all that tells of its end.
         while is_locked(lock):
             if there is None and (there := occupant(self._home, place.name)) is not None:
-                if there.words == place.words:
+                other = _difference(there, place)
+                if other is None:
                     log.info("worker %s (pid %d) lives on from before", place.name, there.pid)
                 else:
-                    log.info("worker %s (pid %d) runs other code; it is asked to stop", place.name, there.pid)
+                    log.info("worker %s (pid %d) %s; it is asked to stop", place.name, there.pid, other)
                     _send(there.pid, signal.SIGTERM)
+                    kill_at = time.monotonic() + self._patience
+            elif there is not None and time.monotonic() >= kill_at and occupant(self._home, place.name) == there:
+                log.warning("worker %s (pid %d) does not stop; it is killed", place.name, there.pid)
+                _send(there.pid, signal.SIGKILL)
+                kill_at += self._patience
             await asyncio.sleep(LOOK_S)
         if there is not None and not self._stopping.is_set():
             log.warning("worker %s (pid %d) from before has ended; another one starts", place.name, there.pid)
@@ -207,6 +220,13 @@ class Supervisor:
             # It came too late to hear of the stop.
             _send(process.pid, signal.SIGTERM)
         return await process.wait()
+
+
+def _difference(there: Occupant, place: Place) -> str | None:
+    """What a worker from before runs instead of what is wanted."""
+    if there.version != VERSION:
+        return f"is of version {there.version}"
+    return None if there.words == place.words else "runs other code"
 
 
 def _send(pid: int, number: signal.Signals) -> None:

@@ -14,6 +14,7 @@ from holdfast.core.errors import Conflict
 from holdfast.observe.redact import redacted_text
 from holdfast.private_files import for_owner_alone, make_private_folder
 from holdfast.store.locks import LifeLock, is_held_by, is_locked
+from holdfast.version import VERSION
 from holdfast.wire.home import LOOKS_S, Home
 
 # The exit code of a worker that wants another one in its place.
@@ -35,6 +36,7 @@ class Occupant(Struct, frozen=True):
 
     pid: int
     words: tuple[str, ...]
+    version: str = "before 0.5.0"
 
 
 def lock_of(home: Home, name: str) -> Path:
@@ -50,7 +52,7 @@ def take(home: Home, place: Place) -> LifeLock:
     except BlockingIOError:
         raise Conflict(f"place {place.name!r} has a worker already") from None
     try:
-        _note(path, msgspec.json.encode(Occupant(os.getpid(), place.words)))
+        _note(path, msgspec.json.encode(Occupant(os.getpid(), place.words, VERSION)))
     except OSError as error:
         # The daemon that starts a worker knows it without the note, and jobs can run while nothing can be written.
         log.warning("it cannot be noted who is in place %s: %s", place.name, error)
