@@ -15,12 +15,12 @@ import apsw
 from msgspec import Struct
 
 from holdfast.core.errors import Conflict, StoreCorrupt, StoreUnavailable
-from holdfast.private_files import make_private
 from holdfast.store.locks import is_locked
 from holdfast.store.migrate import applied_to, migrations, pending
 from holdfast.store.sqlite.connection import connect
 from holdfast.store.sqlite.faults import DATABASE_ERRORS, translate
-from holdfast.store.sqlite.turnstile import Turnstile
+from holdfast.store.sqlite.parts import part_of
+from holdfast.store.sqlite.turnstile import Turnstile, locks_of
 from holdfast.store.statements import Dialect
 
 PAGES_AT_ONCE = 1_000
@@ -45,29 +45,28 @@ class Versions(Struct, frozen=True):
     newest: int
 
 
-def copied(source: str, target: Path, tell: Tell = lambda done, total: None) -> int:
-    """Make a checked copy of a file that may be in use; its size in bytes. It has its name only once it is complete."""
-    fresh = target.with_name(f".{target.name}.{os.getpid()}.part")
+def copied(source: str, target: Path, tell: Tell = lambda done, total: None, locks: Path | None = None) -> int:
+    """Make a checked copy of a file that may be in use; its size in bytes. It has its name only once it is complete.
+
+    `locks` is the folder of the locks beside the database that the copy is made for; by default the source's.
+    """
     with _errors(source):
         try:
-            fresh.unlink(missing_ok=True)
-            _copy_pages(source, fresh, tell)
-            wrong = problems(str(fresh))
-            if wrong:
-                raise StoreCorrupt(f"{source} is damaged, its copy does not pass the check: {wrong[0]}")
-            _sync(fresh)
-            size = fresh.stat().st_size
-            fresh.replace(target)
-            _sync(target.parent)
+            with part_of(target, locks or locks_of(source)) as fresh:
+                _copy_pages(source, fresh, tell)
+                wrong = problems(str(fresh))
+                if wrong:
+                    raise StoreCorrupt(f"{source} is damaged, its copy does not pass the check: {wrong[0]}")
+                _sync(fresh)
+                size = fresh.stat().st_size
+                fresh.replace(target)
+                _sync(target.parent)
         except OSError as error:
             raise StoreUnavailable(f"{target} cannot be written ({error.strerror})") from error
-        finally:
-            fresh.unlink(missing_ok=True)
     return size
 
 
 def _copy_pages(source: str, target: Path, tell: Tell) -> None:
-    make_private(target)
     with closing(_reader(source)) as from_, closing(apsw.Connection(str(target))) as to:
         # One snapshot for the whole copy: others may write meanwhile, and it need not start again.
         from_.execute("BEGIN; SELECT count(*) FROM sqlite_master").fetchall()
@@ -115,7 +114,7 @@ def size(path: str) -> Size:
 
 def users(path: str) -> list[str]:
     """The sessions that live on a file, by their locks."""
-    folder = Path(f"{path}-locks") / "sessions"
+    folder = locks_of(path) / "sessions"
     names = sorted(os.listdir(folder)) if folder.is_dir() else []
     return [name for name in names if is_locked(str(folder / name))]
 
@@ -124,7 +123,7 @@ def restored(path: str, copy: Path, aside: Path, tell: Tell = lambda done, total
     """Put a checked copy of `copy` in the place of a file that nobody uses; what was there goes to `aside`."""
     real = os.path.realpath(path)
     fresh = Path(f"{real}.restoring")
-    copied(str(copy), fresh, tell)
+    copied(str(copy), fresh, tell, locks_of(real))
     try:
         with _turn(real):
             living = users(real)
@@ -189,7 +188,7 @@ def _reader(path: str) -> apsw.Connection:
 @contextmanager
 def _turn(path: str) -> Iterator[None]:
     """The turn to write, among all processes that share the file."""
-    turnstile = Turnstile(Path(f"{path}-locks"))
+    turnstile = Turnstile(locks_of(path))
     try:
         with turnstile:
             yield

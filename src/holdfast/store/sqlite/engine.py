@@ -22,7 +22,7 @@ from holdfast.store.forks import forget_after_fork, occupancy
 from holdfast.store.machine import node_id
 from holdfast.store.sqlite.connection import SqliteTx, connect, identity, let_go
 from holdfast.store.sqlite.faults import DATABASE_ERRORS, lacks_room, translate
-from holdfast.store.sqlite.turnstile import Turnstile
+from holdfast.store.sqlite.turnstile import Turnstile, locks_of
 from holdfast.store.sqlite.writer import Letter, Writer
 from holdfast.store.statements import Dialect
 from holdfast.store.trouble import Kind
@@ -78,7 +78,7 @@ class SqliteEngine(AwaitableCalls):
     @property
     def locks(self) -> Path:
         """The folder of the lock files, beside the database."""
-        return Path(f"{self.path}-locks")
+        return locks_of(self.path)
 
     @property
     def files(self) -> Path:

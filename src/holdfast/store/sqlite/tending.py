@@ -6,14 +6,14 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
-from pathlib import Path
 
 import apsw
 
 from holdfast.store.forks import occupancy
 from holdfast.store.sqlite.connection import connect
 from holdfast.store.sqlite.faults import DATABASE_ERRORS, translate
-from holdfast.store.sqlite.turnstile import Turnstile
+from holdfast.store.sqlite.parts import remove_dead_parts
+from holdfast.store.sqlite.turnstile import Turnstile, locks_of
 from holdfast.store.sqlite.vacuum import remove_leftover, vacuumed
 from holdfast.store.tending import Disturbed, Vacuumed
 
@@ -46,6 +46,7 @@ class FileCare:
     def empty_log(self) -> int:
         # Chores are done one at a time: whoever left this did not come to its end.
         remove_leftover(self._path)
+        remove_dead_parts(locks_of(self._path))
         before = self._log_size()
         with self._connection() as connection:
             # This hinders nobody; what is left to do when the others have to wait is little.
@@ -88,7 +89,7 @@ class FileCare:
 
     @contextmanager
     def _turns(self) -> Iterator[Turnstile]:
-        turnstile = Turnstile(Path(f"{self._path}-locks"))
+        turnstile = Turnstile(locks_of(self._path))
         try:
             yield turnstile
         finally:

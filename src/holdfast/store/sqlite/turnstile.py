@@ -17,6 +17,11 @@ from holdfast.private_files import make_private_folder
 from holdfast.store.forks import forget_after_fork
 
 
+def locks_of(path: str) -> Path:
+    """The folder of the locks beside a file, by whatever name it is reached."""
+    return Path(f"{os.path.realpath(path)}-locks")
+
+
 class Turnstile:
     """A fair, blocking lock between processes. One per writer thread."""
 

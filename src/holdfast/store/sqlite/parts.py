@@ -1,0 +1,78 @@
+"""Copies that are not complete yet, so that those of somebody who was killed can be told from those in the making.
+
+Whoever makes a copy first writes down where, in a file that it locks for as long as it lives. A file with no lock on it
+names a copy that nobody will complete.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from holdfast.private_files import make_private
+from holdfast.store.engine import new_uuid
+from holdfast.store.locks import LifeLock, clear, is_locked
+
+NOTE, ENDING = "copy-", ".part"
+LOOKS_S = 0.5  # Others look at a lock for a moment at most.
+
+
+@contextmanager
+def part_of(target: Path, locks: Path) -> Iterator[Path]:
+    """An empty file beside the target, to become the target. It is removed at the end, unless it was renamed."""
+    remove_dead_parts(locks, target)
+    name = new_uuid()
+    part = target.with_name(f".{target.name}.{name}{ENDING}")
+    note = LifeLock(locks / f"{NOTE}{name}", LOOKS_S)
+    try:
+        _write_down(note.path, part)
+        make_private(part)
+        yield part
+    finally:
+        part.unlink(missing_ok=True)
+        note.release()
+
+
+def remove_dead_parts(locks: Path, target: Path | None = None) -> None:
+    """Remove what nobody will complete: what was written down, and what earlier versions left beside the target."""
+    living: set[bytes] = set()
+    for note in _listed(locks, NOTE):
+        part = _read(note)
+        if is_locked(str(note)) is not False:
+            living.add(part)
+        else:
+            _remove(part)
+            clear(str(note))
+    if target is not None:
+        for path in _listed(target.parent, f".{target.name}."):
+            if os.fsencode(path) not in living:
+                _remove(os.fsencode(path))
+
+
+def _listed(folder: Path, beginning: str) -> list[Path]:
+    try:
+        return [path for path in folder.iterdir() if path.name.startswith(beginning)]
+    except OSError:
+        return []
+
+
+def _write_down(note: Path, part: Path) -> None:
+    with note.open("wb") as file:
+        file.write(os.fsencode(part))
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _read(note: Path) -> bytes:
+    try:
+        return note.read_bytes()
+    except OSError:
+        return b""
+
+
+def _remove(part: bytes) -> None:
+    if part.endswith(ENDING.encode()):
+        with suppress(OSError):
+            os.unlink(part)
