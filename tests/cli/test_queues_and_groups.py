@@ -10,6 +10,7 @@ import pytest
 
 from tests.chaos.processes import until
 from tests.cli.shell import Shell
+from tests.daemon.house import is_alive
 
 
 def queue_of(sh: Shell, name: str) -> dict[str, object]:
@@ -146,14 +147,33 @@ def test_a_queue_is_kept_still_alone(sh: Shell, tmp_path: Path) -> None:
     other.communicate()
 
 
-def test_a_reservation_that_runs_out_is_told_once(sh: Shell, tmp_path: Path) -> None:
-    script = f"while [ ! -e {tmp_path}/end ]; do sleep 0.02; done"
-    direct = sh.start("direct", "--queue", "short", "--ttl", "10ms", "--", "sh", "-c", script)
-    assert direct.stderr is not None
-    said = "holdfast: the reservation of queue 'short' has run out while it is in use; jobs may start there again\n"
-    assert direct.stderr.readline() == said
-    (tmp_path / "end").touch()
-    assert (direct.communicate(timeout=60)[1], direct.returncode) == ("", 0)
+@pytest.mark.parametrize("way", ["sleep 1000 & wait", "trap '' TERM; while :; do sleep 0.1; done", "setsid sleep 1000"])
+def test_a_command_does_not_outlive_its_reservation(sh: Shell, tmp_path: Path, way: str) -> None:
+    script = f"echo $$ > {tmp_path}/pid; ({way})"
+    direct = sh.start("direct", "--queue", "short", "--ttl", "1s", "--", "sh", "-c", script)
+    out, err = direct.communicate(timeout=60)
+    assert (out, err) == ("", "holdfast: the time of the reservation is over; sh is ended\n")
+    assert direct.returncode in (128 + signal.SIGTERM, 128 + signal.SIGKILL)
+    assert not is_alive(int((tmp_path / "pid").read_text()))
+
+
+def test_a_guard_that_is_killed_takes_its_command_along(sh: Shell, tmp_path: Path) -> None:
+    direct = sh.start("direct", "-q", "guarded", "--", "sh", "-c", f"echo $$ $PPID > {tmp_path}/pid; exec sleep 1000")
+    until(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text().strip(), "it runs")
+    command, guard = map(int, (tmp_path / "pid").read_text().split())
+    os.kill(guard, signal.SIGKILL)
+    assert direct.wait(60) == 128 + signal.SIGKILL
+    until(lambda: not is_alive(command), "the command is gone")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_for_the_command_line_reaches_its_command(sh: Shell, number: signal.Signals, tmp_path: Path) -> None:
+    name = number.name.removeprefix("SIG")
+    script = f"trap 'exit 7' {name}; touch {tmp_path}/ready; while :; do sleep 0.02; done"
+    direct = sh.start("direct", "-q", "told", "--", "sh", "-c", script)
+    until((tmp_path / "ready").exists, "it runs")
+    direct.send_signal(number)
+    assert direct.wait(60) == 7
 
 
 def test_what_runs_is_waited_for_only_as_long_as_was_said(sh: Shell, tmp_path: Path) -> None:
@@ -175,8 +195,8 @@ def test_a_reservation_ends_with_a_command_line_that_is_killed(sh: Shell, tmp_pa
     until(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text().strip(), "it runs")
     direct.kill()
     direct.wait()
+    until(lambda: not is_alive(int((tmp_path / "pid").read_text())), "the command has ended")
     until(lambda: sh.ok("status", "--json").json["reservations"] == [], "the reservation has ended")
-    os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
 
 
 @pytest.mark.parametrize(("scope", "code"), [((), 2), (("-q", "default"), 2), (("-q", "elsewhere"), 0)])

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
+import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Annotated
 
 from holdfast.cli.completion import queues
 from holdfast.cli.failing import Ended, say
+from holdfast.cli.guard import GRACE_S, TIME_OVER
 from holdfast.cli.options import HomeOption, JsonOption, client
 from holdfast.cli.output import show_json
 from holdfast.cli.progress import Progress
@@ -20,8 +24,10 @@ from holdfast.core.errors import HoldfastError
 
 if TYPE_CHECKING:
     from holdfast.client.remote import Client
+    from holdfast.client.reserving import Held
 
-NOT_EXECUTABLE, NOT_FOUND = 126, 127
+LOOK_S = 1.0
+MARGIN_S = 1.0
 
 
 def direct(
@@ -40,13 +46,14 @@ def direct(
         str | None,
         Option(metavar="TIME", help="How long to wait for what runs; by default any time, 0 for not at all."),
     ] = None,
-    ttl: Annotated[str, Option(metavar="TIME", help="Give it back after this, even if it is not done.")] = "1d",
+    ttl: Annotated[str, Option(metavar="TIME", help="End the command and give it back after this.")] = "1d",
     home: HomeOption = None,
     json: JsonOption = False,
 ) -> None:
     """Run a command here while no job starts.
 
     It begins when nothing runs any more, and ends with the exit code of the command. The order of the queues stays.
+    The command never outlives the reservation: when that is over, or this program is killed, it is ended.
 
     \b
     Examples:
@@ -57,11 +64,13 @@ def direct(
     scope = queue or "*"
     who = f"holdfast direct -- {command[0]}"[:200]
     patience = seconds("wait", wait)
-    reserving = hf.reserve(scope, wait=patience, ttl=seconds("ttl", ttl) or 0, reserved_by=who)
+    limit = seconds("ttl", ttl) or 0.0
+    # It is still held while the command ends.
+    reserving = hf.reserve(scope, wait=patience, ttl=limit and limit + GRACE_S + MARGIN_S, reserved_by=who)
     with Progress(_waiting(hf, scope), is_said=patience != 0):
         held = reserving.__enter__()
     try:
-        code = _run(command)
+        code = _run(command, held, limit)
     finally:
         try:
             reserving.__exit__(None, None, None)
@@ -83,26 +92,39 @@ def _waiting(hf: Client, scope: str) -> str:
     return "waiting until nothing runs" + ("" if scope == "*" else f" in {named(scope)}")
 
 
-def _run(command: list[str]) -> int:
+def _run(command: list[str], held: Held, limit: float) -> int:
     """Run it with this terminal. Ctrl-C is meant for the command; the reservation is given back when it has ended."""
     sys.stdout.flush()
-    child: subprocess.Popen[bytes] | None = None
+    theirs, ours = os.pipe()
+    with os.fdopen(ours, "wb", buffering=0) as life:
 
-    def pass_on(number: int, frame: object) -> None:
-        if child is not None and number != signal.SIGINT:
-            child.send_signal(number)
+        def tell(number: int) -> None:
+            with suppress(BrokenPipeError):  # It has just ended.
+                life.write(bytes([number]))
 
-    with _heeding(pass_on):
-        try:
-            child = subprocess.Popen(command)
-        except FileNotFoundError:
-            say(f"holdfast: {command[0]}: there is no such command")
-            return NOT_FOUND
-        except OSError as error:
-            say(f"holdfast: {command[0]}: {error.strerror}")
-            return NOT_EXECUTABLE
-        code = child.wait()
-    return 128 - code if code < 0 else code
+        def pass_on(number: int, frame: object) -> None:
+            if number != signal.SIGINT:
+                tell(number)
+
+        with _heeding(pass_on):
+            guard = [sys.executable, "-P", "-m", "holdfast.cli.guard", str(theirs), *command]
+            child = subprocess.Popen(guard, pass_fds=(theirs,))
+            os.close(theirs)
+            until = time.monotonic() + limit
+            while not _has_ended(child, min(LOOK_S, max(0.0, until - time.monotonic()))):
+                if until < math.inf and (time.monotonic() >= until or not held.is_held):
+                    say(f"holdfast: the time of the reservation is over; {command[0]} is ended")
+                    tell(TIME_OVER)
+                    until = math.inf
+    return 128 - child.returncode if child.returncode < 0 else child.returncode
+
+
+def _has_ended(child: subprocess.Popen[bytes], timeout: float) -> bool:
+    try:
+        child.wait(timeout)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 FAILED, USAGE, NO_DAEMON = 1, 2, 3
+NOT_EXECUTABLE, NOT_FOUND = 126, 127
 INTERRUPTED, BROKEN_PIPE = 130, 141
 
 _MISSING = re.compile(r"there is no (job|schedule|template|webhook) (?:'.*'|\d+)")
