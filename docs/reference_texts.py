@@ -101,6 +101,10 @@ CODES = {
     "ERR_COMMAND_NOT_STARTED": "The command is there but cannot be started: not executable, too many arguments, …",
     "ERR_CPU_LIMIT": "The command used up the CPU time that it was given.",
     "ERR_EXIT_UNKNOWN": "Another part of the worker's program took the exit status of the process.",
+    "ERR_OUT_OF_MEMORY": (
+        "The command was killed by SIGKILL while the kernel counted a process killed because memory ran out, in its "
+        "cgroup or on the machine."
+    ),
     "ERR_NO_FOLDER": "The folder that the command should start in cannot be used.",
     "ERR_TASK_NOT_LOADED": "The process of the task could not load its module, or did not find the task there.",
     "ERR_CRASH_RECOVERY": "The process that ran the job is gone; another one settled the run.",

@@ -15,6 +15,7 @@ import pytest
 from holdfast import Holdfast, InvalidInput, InvalidPayload, JobHandle, Retry, RunStatus, StateName
 from holdfast.runtime.clock import ManualClock
 from holdfast.runtime.processes import look_at
+from holdfast.workers import memory
 from tests.client.acts import WAIT, on_sqlite, wait_until
 from tests.store.acts import execute
 
@@ -68,9 +69,9 @@ def test_a_command_can_be_awaited(hf: Holdfast) -> None:
         ("exit 64", "permanent", "EXIT_64", 64),
         ("exit 65", "permanent", "EXIT_65", 65),
         ("exit 78", "permanent", "EXIT_78", 78),
-        ("kill -SEGV $$", "infra", "SIGNAL_SIGSEGV", 128 + signal.SIGSEGV),
-        ("kill -KILL $$", "infra", "SIGNAL_SIGKILL", 128 + signal.SIGKILL),
-        ("kill -TERM $$", "infra", "SIGNAL_SIGTERM", 128 + signal.SIGTERM),
+        ("kill -SEGV $$", "transient", "SIGNAL_SIGSEGV", 128 + signal.SIGSEGV),
+        ("kill -KILL $$", "transient", "SIGNAL_SIGKILL", 128 + signal.SIGKILL),
+        ("kill -TERM $$", "transient", "SIGNAL_SIGTERM", 128 + signal.SIGTERM),
     ],
 )
 def test_the_end_of_a_command_is_a_failure_of_its_kind(
@@ -82,12 +83,49 @@ def test_the_end_of_a_command_is_a_failure_of_its_kind(
     assert "the last word" in (only.error or "")
 
 
-@on_sqlite
-def test_a_command_that_dies_three_times_is_parked(hf: Holdfast) -> None:
-    job = hf.command("sh", "-c", "kill -KILL $$", retry=Retry(0, initial=0, infra=5))
+def test_a_command_that_is_killed_uses_up_its_tries_and_nothing_else(hf: Holdfast) -> None:
+    hf.set_queue("default", breaker=1)
+    job = hf.command("sh", "-c", "kill -KILL $$", retry=Retry(4, initial=0))
     with hf:
         job.wait(WAIT)
-    assert (len(job.runs), job.job.tries.deaths, getattr(job.job.state, "error_code", None)) == (3, 3, "ERR_POISON")
+        assert hf.command("true").result(WAIT) == {"exit_code": 0}
+    assert len(job.runs) == 5
+    assert (job.job.tries.transient, job.job.tries.infra, job.job.tries.deaths) == (5, 0, 0)
+    assert getattr(job.job.state, "error_code", None) == "SIGNAL_SIGKILL"
+    assert hf.dead_letters(poison=True).letters == []
+
+
+@on_sqlite
+def test_a_command_that_is_killed_once_without_retries_has_failed(hf: Holdfast) -> None:
+    job = sh(hf, "kill -TERM $$")
+    assert (len(job.runs), job.job.state.name) == (1, "FAILED")
+
+
+@on_sqlite
+@pytest.mark.parametrize("where", ["machine", "cgroup", "old cgroup"])
+def test_a_command_that_is_killed_while_memory_runs_out_failed_by_the_machine(
+    hf: Holdfast, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    monkeypatch.setattr(memory, "PROC", tmp_path / "proc")
+    monkeypatch.setattr(memory, "CGROUPS", tmp_path / "cgroup")
+    (tmp_path / "proc" / "self").mkdir(parents=True)
+    (tmp_path / "proc" / "self" / "cgroup").write_text("4:cpu,memory:/ours\n0::/ours/inner\n")
+    counter = (
+        tmp_path
+        / {
+            "machine": "proc/vmstat",
+            "cgroup": "cgroup/ours/inner/memory.events",
+            "old cgroup": "cgroup/memory/ours/memory.oom_control",
+        }[where]
+    )
+    counter.parent.mkdir(parents=True, exist_ok=True)
+    counter.write_text("oom 3\noom_kill 7\noom_group_kill 9\n")
+    [only] = sh(hf, f"echo oom_kill 8 > {counter}; kill -KILL $$").runs
+    assert (only.error_kind, only.error_code, only.exit_code) == ("infra", "ERR_OUT_OF_MEMORY", 128 + signal.SIGKILL)
+    assert only.error == "'sh' was killed because memory ran out"
+    # The one without the other is no want of memory.
+    assert [run.error_code for run in sh(hf, f"echo oom_kill 9 > {counter}; kill -TERM $$").runs] == ["SIGNAL_SIGTERM"]
+    assert [run.error_code for run in sh(hf, "kill -KILL $$").runs] == ["SIGNAL_SIGKILL"]
 
 
 @on_sqlite

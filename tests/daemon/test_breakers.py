@@ -1,4 +1,4 @@
-"""A queue whose commands are killed one after the other, as somebody at a daemon sees it."""
+"""A queue whose jobs fail by the fault of the machine one after the other, as somebody at a daemon sees it."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from tests.daemon.house import House
 ONCE = Retry(0, infra=0)
 
 
-def be_killed(client: Holdfast, times: int) -> None:
-    """Commands that end as if the machine had run out of memory."""
+def starve(client: Holdfast, times: int) -> None:
+    """Jobs that end because the machine has no memory."""
     for _ in range(times):
-        killed = client.command("sh", "-c", "kill -9 $$", queue="fragile", retry=ONCE)
-        assert killed.wait(PATIENCE_S) is StateName.FAILED
+        assert client.enqueue("starve", queue="fragile", retry=ONCE).wait(PATIENCE_S) is StateName.FAILED
 
 
 def held_by(job: JobHandle[dict[str, int]]) -> list[str]:
@@ -22,10 +21,10 @@ def held_by(job: JobHandle[dict[str, int]]) -> list[str]:
 
 
 def test_it_is_held_back_and_says_so_until_somebody_lets_it_go_on(house: House) -> None:
-    daemon = house.up()
+    daemon = house.up(app="fragile")
     client = house.client()
     client.set_queue("fragile", breaker=2, breaker_for=3_600)
-    be_killed(client, 2)
+    starve(client, 2)
     waiting = client.command("true", queue="fragile")
     assert held_by(waiting) == ["breaker"]
     tripped = client.queue("fragile").tripped
@@ -43,10 +42,10 @@ def test_it_is_held_back_and_says_so_until_somebody_lets_it_go_on(house: House) 
 
 
 def test_it_goes_on_by_itself_when_one_job_has_shown_that_all_is_well(house: House) -> None:
-    house.up()
+    house.up(app="fragile")
     client = house.client()
     client.set_queue("fragile", breaker=1, breaker_for=0.2)
-    be_killed(client, 1)
+    starve(client, 1)
     jobs = [client.command("true", queue="fragile") for _ in range(3)]
     assert {job.wait(PATIENCE_S) for job in jobs} == {StateName.DONE}
     until(lambda: client.queue("fragile").tripped is None, "it is not held back any more")

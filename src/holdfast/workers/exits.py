@@ -22,8 +22,11 @@ def exit_code(status: int) -> int | None:
     return None if status == UNKNOWN else 128 - status if is_signal(status) else status
 
 
-def broke(status: int, program: Program, last_line: str) -> Broke:
-    """The failure of a process that did not end with 0. `last_line` is the last thing it said."""
+def broke(status: int, program: Program, last_line: str, *, is_out_of_memory: bool = False) -> Broke:
+    """The failure of a command that did not end with 0. `last_line` is the last thing it said.
+
+    `is_out_of_memory`: the kernel has killed somebody for want of memory while it ran.
+    """
     name = program.argv[0]
     if status == UNKNOWN:
         return _unknown(repr(name))
@@ -33,19 +36,26 @@ def broke(status: int, program: Program, last_line: str) -> Broke:
     if -status == signal.SIGXCPU and program.cpu_s is not None:
         message = f"{name!r} used more than {program.cpu_s} s of CPU time"
         return Broke(Failure(FailureKind.TRANSIENT, "ERR_CPU_LIMIT", message))
-    return died(status, repr(name), last_line)
+    if -status == signal.SIGKILL and is_out_of_memory:
+        message = _said(f"{name!r} was killed because memory ran out", last_line)
+        return Broke(Failure(FailureKind.INFRA, "ERR_OUT_OF_MEMORY", message), death=True)
+    # Its worker lives, so the machine is not to blame: it is as if it had ended with a code.
+    what = signal_name(-status)
+    return Broke(Failure(FailureKind.TRANSIENT, f"SIGNAL_{what}", _said(f"{name!r} was killed by {what}", last_line)))
 
 
 def crashed(status: int, task: str, last_line: str) -> Broke:
     """The process of a Python task ended without a word about its task: a crash, whatever its exit code."""
     name = f"the process of task {task!r}"
-    if status == UNKNOWN or is_signal(status):
-        return died(status, name, last_line) if is_signal(status) else _unknown(name)
+    if status == UNKNOWN:
+        return _unknown(name)
+    if is_signal(status):
+        return _died(status, name, last_line)
     message = _said(f"{name} ended with code {status} in the middle of it", last_line)
     return Broke(Failure(FailureKind.INFRA, f"EXIT_{status}", message), death=True)
 
 
-def died(status: int, name: str, last_line: str) -> Broke:
+def _died(status: int, name: str, last_line: str) -> Broke:
     """The death of a process by a signal that was not ours: it took nobody else down, so it counts as its own."""
     what = signal_name(-status)
     hint = ", which is also what a machine without memory does" if what == "SIGKILL" else ""

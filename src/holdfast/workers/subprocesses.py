@@ -25,6 +25,7 @@ from holdfast.workers.conversation import Conversation
 from holdfast.workers.environment import home_of
 from holdfast.workers.exits import broke, crashed, exit_code
 from holdfast.workers.launching import Gated, Program, why_not_started
+from holdfast.workers.memory import MemoryKills
 from holdfast.workers.previous import complete
 from holdfast.workers.raising import StopReason, must_stop, outranks, raised, stopped
 from holdfast.workers.spec import TaskSpec
@@ -149,6 +150,7 @@ class ProcessRun:
             watch.on_stop = lambda: talk.stop(self._context._stop_reason or StopReason.SHUTDOWN)
             if self._context._stop_reason is StopReason.YIELD:
                 talk.stop(StopReason.YIELD)
+        kills = MemoryKills()
         process.open(program)
         status = watch.follow()
         self._exit_code = exit_code(status)
@@ -161,7 +163,7 @@ class ProcessRun:
             return self._stopped()
         if status == 0:
             return Completed('{"exit_code":0}')
-        return broke(status, program, watch.last_line)
+        return broke(status, program, watch.last_line, is_out_of_memory=kills.have_risen())
 
     def _said(self, talk: Conversation, watch: Watch, status: int) -> Outcome:
         """The outcome as the process of a Python task told it; if it did not, it has crashed."""
