@@ -23,7 +23,7 @@ from holdfast.cli.options import (
     YesOption,
     client,
 )
-from holdfast.cli.output import show_json
+from holdfast.cli.output import put, show_json
 from holdfast.cli.progress import Progress
 from holdfast.cli.words import Argument, Option
 from holdfast.core.errors import InvalidInput
@@ -65,7 +65,7 @@ def cancel(
         show_json(done)
     else:
         counts = ((done.cancelled, "cancelled"), (done.requested, "asked to stop"), (done.ended, "had ended already"))
-        print(", ".join(f"{count} {said}" for count, said in counts if count) or "nothing to cancel")
+        put(", ".join(f"{count} {said}" for count, said in counts if count) or "nothing to cancel")
 
 
 def _cancel_each(hf: Client, jobs: list[str]) -> Cancelling:
@@ -130,9 +130,9 @@ def retry(
         show_json(again)
     elif jobs or len(again) == 1:
         for job in again:
-            print(job.number)
+            put(job.number)
     else:
-        print(f"{len(again)} new jobs, {again[0].number} to {again[-1].number}" if again else "nothing to run again")
+        put(f"{len(again)} new jobs, {again[0].number} to {again[-1].number}" if again else "nothing to run again")
 
 
 def _retry_all(hf: Client, wanted: dict[str, Any], count: int, priority: int | None) -> Iterator[Job]:
@@ -186,7 +186,7 @@ def move(
     if json:
         show_json(moved)
     else:
-        print(f"job {moved.number} has priority {moved.priority}" if where is None else f"job {moved.number} was moved")
+        put(f"job {moved.number} has priority {moved.priority}" if where is None else f"job {moved.number} was moved")
 
 
 def _which(hf: Client, jobs: list[str] | None, wanted: dict[str, Any]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import click
 
 from holdfast.cli.output import is_interactive
 from holdfast.core.errors import HoldfastError, InvalidInput
+from holdfast.observe.terminal import in_a_line
 
 
 def confirm(what: str, jobs: int, *, more: bool = False, yes: bool) -> None:
@@ -15,7 +16,7 @@ def confirm(what: str, jobs: int, *, more: bool = False, yes: bool) -> None:
     count = f"{jobs}{' or more' if more else ''} job{'s' if jobs != 1 else ''}"
     if not is_interactive():
         raise InvalidInput(f"this would {what[0].lower()}{what[1:]} {count}; nobody can be asked here: add --yes")
-    if not click.confirm(f"{what} {count}?", err=True):
+    if not click.confirm(in_a_line(f"{what} {count}?"), err=True):
         raise HoldfastError("nothing was changed")
 
 
@@ -25,5 +26,5 @@ def agree(question: str, *, yes: bool) -> None:
         return
     if not is_interactive():
         raise InvalidInput(f"{question} Nobody can be asked here: add --yes")
-    if not click.confirm(question, err=True):
+    if not click.confirm(in_a_line(question), err=True):
         raise HoldfastError("nothing was changed")

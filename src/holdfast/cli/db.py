@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from holdfast.cli.asking import agree
 from holdfast.cli.failing import FAILED, Ended
 from holdfast.cli.options import ConfigOption, HomeOption, JsonOption, YesOption, choose, client
-from holdfast.cli.output import mark, show_json, size
+from holdfast.cli.output import mark, put, show_json, size
 from holdfast.cli.progress import Progress
 from holdfast.cli.words import Argument, Option, group_of
 
@@ -29,7 +29,7 @@ def path(home: HomeOption = None, config: ConfigOption = None, json: JsonOption 
     """
     found = _database(home, config)
     name = found.name if found.is_postgres else found.path
-    show_json({"path": name, "is_postgres": found.is_postgres}) if json else print(name)
+    show_json({"path": name, "is_postgres": found.is_postgres}) if json else put(name)
 
 
 def backup(
@@ -56,7 +56,7 @@ def backup(
         raise InvalidInput(f"{file} exists already; choose another name, or replace it with --force")
     with Progress(f"copying {source}") as shown:
         written = found.back_up(file, shown.at)
-    show_json({"file": str(file.absolute()), "bytes": written}) if json else print(f"{file}: {size(written)}, checked")
+    show_json({"file": str(file.absolute()), "bytes": written}) if json else put(f"{file}: {size(written)}, checked")
 
 
 def restore(
@@ -83,7 +83,7 @@ def restore(
         show_json({"path": found.path, "aside": None if aside is None else str(aside)})
     else:
         kept = "" if aside is None else f"; what was there is now {aside}"
-        print(f"{found.path} was restored from {file}{kept}")
+        put(f"{found.path} was restored from {file}{kept}")
 
 
 def check(home: HomeOption = None, config: ConfigOption = None, json: JsonOption = False) -> None:
@@ -112,19 +112,19 @@ def tell(violations: list[Violation], name: str) -> None:
     import msgspec
 
     if not violations:
-        print(f"{mark(True)} {name}: whole, and every invariant holds")
+        put(mark(True), f" {name}: whole, and every invariant holds")
     damage = [violation for violation in violations if violation.invariant == DAMAGE]
     for row in [row for violation in damage for row in violation.rows][:MOST_ROWS]:
-        print(f"{mark(False)} {name} is damaged: {row['message']}")
+        put(mark(False), f" {name} is damaged: {row['message']}")
     for violation in violations:
         if violation not in damage:
-            print(f"{mark(False)} {violation.invariant}: {len(violation.rows)} rows")
+            put(mark(False), f" {violation.invariant}: {len(violation.rows)} rows")
             for row in violation.rows[:MOST_ROWS]:
-                print(f"    {msgspec.json.encode(row).decode()}")
+                put(f"    {msgspec.json.encode(row).decode()}")
     if damage:
-        print("restore it from a backup: holdfast down && holdfast db restore FILE")
+        put("restore it from a backup: holdfast down && holdfast db restore FILE")
     elif violations:
-        print("this should never happen: please report it, with a copy made by holdfast db backup")
+        put("this should never happen: please report it, with a copy made by holdfast db backup")
 
 
 def migrate(home: HomeOption = None, config: ConfigOption = None, json: JsonOption = False) -> None:
@@ -145,11 +145,11 @@ def migrate(home: HomeOption = None, config: ConfigOption = None, json: JsonOpti
     if json:
         show_json({"from": before.has, "to": before.newest, "copy": copy})
     elif before.has == before.newest:
-        print(f"{found.path} has schema {before.has:03d}, which is the newest")
+        put(f"{found.path} has schema {before.has:03d}, which is the newest")
     else:
-        print(f"{found.path} went from schema {before.has:03d} to {before.newest:03d}")
+        put(f"{found.path} went from schema {before.has:03d} to {before.newest:03d}")
         if copy is not None:
-            print(f"as it was before: {copy}")
+            put(f"as it was before: {copy}")
 
 
 def compact(home: HomeOption = None, config: ConfigOption = None, json: JsonOption = False) -> None:
@@ -169,9 +169,9 @@ def compact(home: HomeOption = None, config: ConfigOption = None, json: JsonOpti
         show_json(done)
         return
     before, after = done.before, done.after
-    print(f"{found.path}: {size(before.file + before.wal)} before, {size(after.file + after.wal)} now")
+    put(f"{found.path}: {size(before.file + before.wal)} before, {size(after.file + after.wal)} now")
     if not done.is_whole and after.free:
-        print(
+        put(
             f"{size(after.free)} of the file are free for new jobs; to give them back to the disk: "
             "holdfast down && holdfast db compact"
         )

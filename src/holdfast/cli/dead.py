@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from holdfast.cli.completion import fingerprints
 from holdfast.cli.failing import say, speak_up
 from holdfast.cli.options import HomeOption, JsonOption, YesOption, choose
-from holdfast.cli.output import RED, Coloured, is_terminal, paint, show_fields, show_json, show_table
+from holdfast.cli.output import RED, Coloured, is_terminal, put, show_fields, show_json, show_table
 from holdfast.cli.progress import Progress
 from holdfast.cli.times import ago, when
 from holdfast.cli.words import Argument, Option, group_of
@@ -90,7 +90,7 @@ def show(
         show_json(page)
         return
     _show_letters(page.letters)
-    print()
+    put()
     show_table(["job", "what", "queue", "failed", "tries", "message"], [_row(job) for job in page.jobs])
     if page.cursor is not None and is_terminal():
         say(f"these are the newest {limit}; for more: -n {min(limit * 5, MOST)}")
@@ -122,7 +122,7 @@ def retry(
         return
     jobs, outdated = sum(one.jobs for one in done.values()), sum(one.outdated for one in done.values())
     late = f", {outdated} left out because a newer generation of their subject exists" if outdated else ""
-    print(f"{jobs} enqueued again{late}" if done else "nothing to run again")
+    put(f"{jobs} enqueued again{late}" if done else "nothing to run again")
 
 
 def discard(
@@ -149,7 +149,7 @@ def discard(
     if json:
         show_json(done)
     else:
-        print(f"{sum(one.jobs for one in done.values())} discarded" if done else "nothing to discard")
+        put(f"{sum(one.jobs for one in done.values())} discarded" if done else "nothing to discard")
 
 
 dead = group_of(
@@ -227,7 +227,7 @@ def _show_letters(letters: DeadLetters) -> None:
             ("fingerprint", letters.fingerprint),
             ("jobs", str(letters.jobs)),
             ("kind", letters.kind),
-            ("code", paint(_code(letters))),
+            ("code", _code(letters)),
             ("pattern", redacted_text(letters.pattern)),
             ("first seen", when(letters.first_seen)),
             ("last seen", when(letters.last_seen)),

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from holdfast.cli.failing import FAILED, Ended
 from holdfast.cli.options import HomeOption, JsonOption, choose
-from holdfast.cli.output import YELLOW, clean, mark, paint, show_json
+from holdfast.cli.output import YELLOW, Coloured, mark, put, show_json
 from holdfast.cli.progress import Progress
 
 
@@ -38,7 +38,7 @@ def doctor(home: HomeOption = None, json: JsonOption = False) -> None:
         show_json({"is_well": is_well, "findings": findings})
     else:
         for finding in findings:
-            sign = paint("!", YELLOW) if finding.is_well is None else mark(finding.is_well)
-            print(f"{sign} {finding.check:12} {clean(finding.said)}")
+            sign = Coloured("!", YELLOW) if finding.is_well is None else mark(finding.is_well)
+            put(sign, f" {finding.check:12} {finding.said}")
     if not is_well:
         raise Ended(FAILED)

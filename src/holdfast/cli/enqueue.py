@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from holdfast.cli import job_options
 from holdfast.cli.completion import tasks
 from holdfast.cli.options import HomeOption, JsonOption, client
-from holdfast.cli.output import show_json
+from holdfast.cli.output import put, show_json
 from holdfast.cli.words import Argument, Option
 from holdfast.core.errors import InvalidInput
 from holdfast.core.limits import shown
@@ -83,7 +83,7 @@ def enqueue(
     elif json:
         show_json(handle.job)
     else:
-        print(handle.number)
+        put(handle.number)
 
 
 def read_object(given: str) -> dict[str, Any]:

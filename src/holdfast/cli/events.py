@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from itertools import chain
 from typing import TYPE_CHECKING, Annotated
 
 from holdfast.cli.failing import say
 from holdfast.cli.job_options import attributes as read_attributes
 from holdfast.cli.jobs_shown import triggered
 from holdfast.cli.options import HomeOption, JsonOption, client
-from holdfast.cli.output import DIM, clean, paint, show_fields, show_json, show_table, state_text
+from holdfast.cli.output import DIM, Coloured, put, put_json, show_fields, show_json, show_table, state_text
 from holdfast.cli.times import ago, local, when
 from holdfast.cli.words import Argument, Option, group_of
 
@@ -46,7 +47,7 @@ def emit(
         return
     count = f"{MOST_COUNTED} jobs or more" if told.waiting >= MOST_COUNTED else _jobs(told.waiting)
     also = f", {told.webhooks} webhook{'s are' if told.webhooks > 1 else ' is'} told" if told.webhooks else ""
-    print(f"event {told.id}: {count} waited for it{also}")
+    put(f"event {told.id}: {count} waited for it{also}")
 
 
 def list_(
@@ -123,10 +124,10 @@ def show(
     rows = [[str(job.number), state_text(job.state), "waited for it"] for job in view.jobs]
     rows += [[str(job.number), state_text(job.state), f"tells webhook {job.webhook}"] for job in view.deliveries]
     if rows:
-        print()
+        put()
         show_table(["job", "state", "why"], rows)
     else:
-        print("no job waited for it")
+        put("no job waited for it")
     if view.more:
         say("there are more; these are the first")
 
@@ -182,12 +183,11 @@ def _since(hf: Client, name: str | None, since: int, known: set[str]) -> list[Ev
 
 def _tell(hf: Client, view: EventView, *, json: bool) -> None:
     if json:
-        import msgspec
-
-        print(msgspec.json.encode(view).decode(), flush=True)
+        put_json(view)
         return
-    parts = (view.event.name, _attributes(view), paint(triggered(view.event.trigger, hf), DIM), _reached(view))
-    print(f"{local(view.event.emitted_at)}  " + "  ".join(clean(part) for part in parts if part), flush=True)
+    trigger = Coloured(triggered(view.event.trigger, hf), DIM)
+    parts = [part for part in (view.event.name, _attributes(view), trigger, _reached(view)) if part]
+    put(local(view.event.emitted_at), *chain.from_iterable(("  ", part) for part in parts), flush=True)
 
 
 def _attributes(view: EventView) -> str:

@@ -26,9 +26,11 @@ class Ended(Exception):
         self.code = code
 
 
-def say(text: str) -> None:
+def say(*parts: str) -> None:
     """One line for the person, beside what the command prints."""
-    print(text, file=sys.stderr, flush=True)
+    from holdfast.cli.output import put
+
+    put(*parts, stream=sys.stderr, flush=True)
 
 
 class _Voice(logging.Handler):
@@ -36,9 +38,8 @@ class _Voice(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         from holdfast.cli.jobs_shown import numbered
-        from holdfast.cli.output import clean
 
-        say(f"holdfast: {clean(numbered(record.getMessage()))}")
+        say(f"holdfast: {numbered(record.getMessage())}")
 
 
 def speak_up() -> None:
@@ -65,7 +66,8 @@ def ending(error: BaseException) -> int:
     if isinstance(error, click.ClickException):
         context = getattr(error, "ctx", None)
         if context is not None:
-            say(f"{context.get_usage()}\nTry '{context.command_path} --help' for help.\n")
+            for line in (*context.get_usage().splitlines(), f"Try '{context.command_path} --help' for help.", ""):
+                say(line)
         say(f"holdfast: {error.format_message()}")
         return error.exit_code
     return _said(error)
@@ -76,9 +78,8 @@ def _said(error: BaseException) -> int:
 
     if isinstance(error, HoldfastError):
         from holdfast.cli.jobs_shown import numbered
-        from holdfast.cli.output import clean
 
-        say(f"holdfast: {clean(numbered(str(error)))}{_what_next(str(error))}")
+        say(f"holdfast: {numbered(str(error))}{_what_next(str(error))}")
         return NO_DAEMON if isinstance(error, NoDaemon) else USAGE if isinstance(error, InvalidInput) else FAILED
     said = str(error).partition("\n")[0]
     say(f"holdfast: something went wrong ({type(error).__name__}: {said}); the details are in {_written_down(error)}")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from holdfast.cli.completion import named_groups
 from holdfast.cli.options import HomeOption, JsonOption, YesOption, client
-from holdfast.cli.output import bar, paint, show_fields, show_json, show_table, state_text
+from holdfast.cli.output import bar, put, show_fields, show_json, show_table, state_text
 from holdfast.cli.times import ago, when
 from holdfast.cli.words import Argument, Option, group_of
 from holdfast.client.waiting import Countdown
@@ -46,7 +46,7 @@ def create(
     """
     mode = "sequential" if sequential else "parallel"
     made = client(home).create_group(name, mode=mode, on_failure=on_failure)
-    show_json(made.view().group) if json else print(made.id)
+    show_json(made.view().group) if json else put(made.id)
 
 
 def list_(
@@ -102,14 +102,14 @@ def show(group: GroupArgument, home: HomeOption = None, json: JsonOption = False
         [
             ("group", view.group.id),
             ("name", view.group.name),
-            ("status", paint(state_text(view.status))),
+            ("status", state_text(view.status)),
             ("progress", _progress(view)),
             ("mode", view.group.mode + (f", on failure: {view.group.on_failure}" if is_sequential else "")),
             ("created", when(view.group.created_at)),
         ]
     )
     if view.members:
-        print()
+        put()
         jobs = handle.members()
         show_table(
             ["job", "state", "what", "detail"],
@@ -134,7 +134,7 @@ def cancel(group: GroupArgument, yes: YesOption = False, home: HomeOption = None
     if json:
         show_json(done)
     else:
-        print(f"{done.cancelled} cancelled, {done.requested} asked to stop")
+        put(f"{done.cancelled} cancelled, {done.requested} asked to stop")
 
 
 def retry(
@@ -168,7 +168,7 @@ def retry(
     if json:
         show_json([job.id for job in made])
     else:
-        print(f"{len(made)} made anew" if made else "nothing to retry")
+        put(f"{len(made)} made anew" if made else "nothing to retry")
 
 
 def wait(
@@ -201,7 +201,7 @@ def wait(
                     raise
                 shown_progress.at(handle.view().progress, 1)
     view = handle.view()
-    show_json(view) if json else print(paint(f"{state_text(view.status)}  {_progress(view)}"))
+    show_json(view) if json else put(state_text(view.status), f"  {_progress(view)}")
     if view.status is not GroupStatus.COMPLETED:
         raise Ended(FAILED)
 

@@ -20,7 +20,7 @@ from holdfast.cli.options import (
     TenantOption,
     client,
 )
-from holdfast.cli.output import is_terminal, show_json, show_table, state_text
+from holdfast.cli.output import is_terminal, put, show_json, show_table, state_text
 from holdfast.cli.times import ago, before
 from holdfast.cli.words import Option
 from holdfast.core.job import Job, Queued
@@ -80,7 +80,7 @@ def ls(
         show_json(page)
     elif quiet:
         for job in page.jobs:
-            print(job.number)
+            put(job.number)
     elif not page.jobs:
         say("no jobs fit" if wanted or subject or since else "no jobs yet; try: holdfast run -- echo hello")
     else:

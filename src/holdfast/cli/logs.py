@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import sys
 import threading
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from holdfast.cli.failing import say
 from holdfast.cli.jobs_shown import is_over
 from holdfast.cli.options import HomeOption, JobArgument, JsonOption, client
-from holdfast.cli.output import DIM, paint
+from holdfast.cli.output import DIM, Coloured, put_bytes, put_json
 from holdfast.cli.wait import Held
 from holdfast.cli.words import Option
 from holdfast.core.errors import InvalidInput
@@ -46,28 +47,28 @@ def logs(
     """
     handle = client(home).job(job)
     pieces = _follow(handle, run, tail) if follow else _once(handle, run, tail)
+    decoder = _decoder()
     for piece in pieces:
-        _write_json(piece) if json else _write(piece.data)
+        _write_json(piece) if json else put_bytes(piece.data, decoder)
 
 
 def stream(handle: JobHandle[Any]) -> None:
     """Print all that a job writes, until it has ended."""
+    decoder = _decoder()
     for piece in _follow(handle, 1, None, is_first=True):
-        _write(piece.data)
+        put_bytes(piece.data, decoder)
 
 
-def _write(data: bytes) -> None:
-    sys.stdout.buffer.write(data)
-    sys.stdout.buffer.flush()
+def _decoder() -> codecs.IncrementalDecoder:
+    """Takes bytes for text; a letter may be in two pieces."""
+    return codecs.getincrementaldecoder("utf-8")("replace")
 
 
 def _write_json(piece: LogPart) -> None:
     """One line for each piece; bytes that are no text are replaced."""
-    import msgspec
-
     fields = {name: getattr(piece, name) for name in ("run_id", "attempt", "offset", "end", "eof")}
     text = piece.data.decode("utf-8", "replace")
-    print(msgspec.json.encode({**fields, "text": text}).decode(), flush=True)
+    put_json({**fields, "text": text})
 
 
 def _once(handle: JobHandle[Any], number: int | None, tail: int | None) -> Iterator[LogPart]:
@@ -101,7 +102,7 @@ def _follow(
             told.clear()
             if len(runs) >= place:
                 if place > 1 and sys.stderr.isatty():
-                    say(paint(f"— run {place} of job {handle.number} —", DIM, sys.stderr))
+                    say(Coloured(f"— run {place} of job {handle.number} —", DIM))
                 yield from _grow(handle, runs[place - 1], tail, told)
                 if number is not None and not is_first:
                     return

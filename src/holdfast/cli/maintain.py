@@ -8,7 +8,7 @@ import msgspec
 
 from holdfast.cli.failing import FAILED, Ended, say
 from holdfast.cli.options import HomeOption, JsonOption, client
-from holdfast.cli.output import show_json, show_table, size
+from holdfast.cli.output import put, show_json, show_table, size
 from holdfast.cli.times import ago
 from holdfast.cli.wait import wait_for
 from holdfast.cli.words import Argument, Option
@@ -70,7 +70,7 @@ def maintain(
         show_json(jobs)
     else:
         for job in jobs:
-            print(f"job {job.number}: {job.task}, {_said(job)}")
+            put(f"job {job.number}: {job.task}, {_said(job)}")
     if not wait and not is_paused:
         say(f"the daemon does it in between; see holdfast ls --all --queue {MAINTENANCE}")
     if wait and not all(isinstance(job.state, Done) for job in jobs):

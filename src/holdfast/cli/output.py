@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
+
+from holdfast.observe.terminal import in_a_line, in_json, in_lines
+
+if TYPE_CHECKING:
+    from codecs import IncrementalDecoder
 
 BOLD, DIM, RED, GREEN, YELLOW, BLUE, CYAN, GREY = "1", "2", "31", "32", "33", "34", "36", "90"
 
@@ -29,8 +33,6 @@ STATE_COLOURS = {
 GAP = "  "
 NARROWEST = 6
 CUT = "…"
-
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 
 
 class Coloured(str):
@@ -54,22 +56,48 @@ def has_colour(stream: TextIO) -> bool:
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
-def paint(text: str, colour: str | None = None, stream: TextIO | None = None) -> str:
-    """The text in a colour, or in its own, if there are colours."""
-    wanted = getattr(text, "colour", "") if colour is None else colour
-    return f"\033[{wanted}m{text}\033[0m" if wanted and has_colour(stream or sys.stdout) else str(text)
+def put(*parts: object, stream: TextIO | None = None, flush: bool = False) -> None:
+    """Print one line: the one way by which text gets to a terminal. Nothing in a part is obeyed there.
+
+    Each part that is `Coloured` has its colour, if there are colours.
+    """
+    to = stream or sys.stdout
+    print("".join(_painted(part if isinstance(part, str) else str(part), to) for part in parts), file=to, flush=flush)
 
 
-def mark(is_well: bool) -> str:
+def put_lines(text: str) -> None:
+    """Print several lines of our own making."""
+    for line in text.splitlines():
+        put(line)
+
+
+def mark(is_well: bool) -> Coloured:
     """A tick or a cross."""
-    return paint("✓", GREEN) if is_well else paint("✗", RED)
+    return Coloured("✓", GREEN) if is_well else Coloured("✗", RED)
+
+
+def put_json(value: Any) -> None:
+    """One JSON document in one line."""
+    import msgspec
+
+    print(in_json(msgspec.json.encode(value).decode()), flush=True)
 
 
 def show_json(value: Any) -> None:
     """One JSON document."""
     import msgspec
 
-    sys.stdout.write(msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n")
+    print(in_json(msgspec.json.format(msgspec.json.encode(value), indent=2).decode()))
+
+
+def put_bytes(data: bytes, decoder: IncrementalDecoder) -> None:
+    """What a job wrote: for a person without what a terminal would obey, for everybody else as it is."""
+    if is_terminal():
+        sys.stdout.write(in_lines(decoder.decode(data)))
+        sys.stdout.flush()
+    else:
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
 
 
 def show_fields(fields: Iterable[tuple[str, str | None]]) -> None:
@@ -77,8 +105,7 @@ def show_fields(fields: Iterable[tuple[str, str | None]]) -> None:
     shown = [(name, value) for name, value in fields if value]
     width = max((len(name) for name, _ in shown), default=0)
     for name, value in shown:
-        text = Coloured(clean(value), value.colour) if isinstance(value, Coloured) else clean(value)
-        print(f"{paint(name.ljust(width), DIM)}{GAP}{paint(text)}")
+        put(Coloured(name.ljust(width), DIM), GAP, value)
 
 
 def show_table(head: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[str] = ()) -> None:
@@ -97,7 +124,7 @@ def table(
         _squeeze(widths, limit - len(GAP) * (len(head) - 1))
     sides = [name in right for name in head]
     titles = _line([title.upper() for title in head], widths, sides)
-    return [paint(titles, BOLD), *(_line(row, widths, sides) for row in cleaned)]
+    return [_painted(Coloured(titles, BOLD)), *(_line(row, widths, sides) for row in cleaned)]
 
 
 def _squeeze(widths: list[int], limit: int) -> None:
@@ -112,7 +139,7 @@ def _line(row: Sequence[str], widths: Sequence[int], sides: Sequence[bool]) -> s
     for place, (cell, wide, is_right) in enumerate(zip(row, widths, sides, strict=True)):
         text = cut(cell, wide)
         pad = " " * (wide - width(text))
-        shown = paint(text, getattr(cell, "colour", ""))
+        shown = _painted(Coloured(text, cell.colour) if isinstance(cell, Coloured) else text)
         cells.append(pad + shown if is_right else shown if place == last else shown + pad)
     return GAP.join(cells).rstrip()
 
@@ -158,13 +185,15 @@ def cut(text: str, limit: int) -> str:
     return "".join(kept) + CUT
 
 
-def clean(text: str) -> str:
-    """The text without what could move the cursor or ring the bell."""
-    return _CONTROL.sub(" ", text)
-
-
 def _cleaned(cell: str) -> str:
-    return Coloured(clean(cell), cell.colour) if isinstance(cell, Coloured) else clean(cell)
+    return Coloured(in_a_line(cell), cell.colour) if isinstance(cell, Coloured) else in_a_line(cell)
+
+
+def _painted(part: str, stream: TextIO | None = None) -> str:
+    text = in_a_line(part)
+    if isinstance(part, Coloured) and part.colour and has_colour(stream or sys.stdout):
+        return f"\033[{part.colour}m{text}\033[0m"
+    return text
 
 
 def bar(fraction: float, wide: int = 10) -> str:

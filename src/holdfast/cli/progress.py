@@ -10,6 +10,7 @@ from types import TracebackType
 from holdfast.cli.failing import say
 from holdfast.cli.output import bar, cut
 from holdfast.cli.times import length
+from holdfast.observe.terminal import in_a_line
 
 SHOW_AFTER_S = 0.3
 STEP_S = 0.1
@@ -65,7 +66,7 @@ class Progress:
                 line = f"{FRAMES[number % len(FRAMES)]} {self.text} {passed}"
             else:
                 line = f"{self.text} ▕{bar(self._fraction, 24)}▏ {self._fraction:4.0%} {passed}"
-            sys.stderr.write(f"\r\033[K{cut(line, shutil.get_terminal_size().columns - 1)}")
+            sys.stderr.write(f"\r\033[K{cut(in_a_line(line), shutil.get_terminal_size().columns - 1)}")
             sys.stderr.flush()
             number += 1
             if self._done.wait(STEP_S):

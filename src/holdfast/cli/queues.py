@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from holdfast.cli.completion import queues
 from holdfast.cli.failing import say
 from holdfast.cli.options import HomeOption, JsonOption, client
-from holdfast.cli.output import RED, YELLOW, Coloured, show_json, show_table
+from holdfast.cli.output import RED, YELLOW, Coloured, put, put_lines, show_json, show_table
 from holdfast.cli.times import ago, length, seconds
 from holdfast.cli.words import Argument, Option
 from holdfast.core.errors import InvalidInput
@@ -112,7 +112,8 @@ def queue(
     else:
         show_queues(shown)
         if name is not None:
-            print(f"\n{settings_of(shown[0])}")
+            put()
+            put_lines(settings_of(shown[0]))
 
 
 def pause(
@@ -134,7 +135,7 @@ def pause(
     for name in names:
         hf.pause(name, reason)
         if not json:
-            print(f"queue {name} is paused; to go on: holdfast resume {name}")
+            put(f"queue {name} is paused; to go on: holdfast resume {name}")
     if json:
         show_json([row for row in overview(hf) if row.name in names])
 
@@ -151,7 +152,7 @@ def resume(names: QueueNames, home: HomeOption = None, json: JsonOption = False)
     for name in names:
         hf.resume(name)
         if not json:
-            print(f"queue {name} goes on")
+            put(f"queue {name} goes on")
     if json:
         show_json([row for row in overview(hf) if row.name in names])
 

@@ -8,7 +8,7 @@ from holdfast.cli import job_options
 from holdfast.cli.failing import FAILED, INTERRUPTED, Ended, say, speak_up
 from holdfast.cli.jobs_shown import detail
 from holdfast.cli.options import HomeOption, JsonOption, choose
-from holdfast.cli.output import clean, show_json
+from holdfast.cli.output import put, show_json
 from holdfast.cli.times import seconds
 from holdfast.cli.words import Argument, Option
 from holdfast.core.errors import InvalidInput
@@ -114,7 +114,7 @@ def run(
     elif json:
         show_json(handle.job)
     else:
-        print(handle.number)
+        put(handle.number)
 
 
 def _variables(given: list[str] | None) -> dict[str, str] | None:
@@ -141,7 +141,8 @@ def wait_for_command(handle: JobHandle[Any], *, json: bool) -> None:
         else:
             stream(handle)
     except KeyboardInterrupt:
-        say(f"\njob {number} goes on; its output: holdfast logs -f {number}   to stop it: holdfast cancel {number}")
+        say("")
+        say(f"job {number} goes on; its output: holdfast logs -f {number}   to stop it: holdfast cancel {number}")
         raise Ended(INTERRUPTED) from None
     job = handle.job
     if json:
@@ -149,7 +150,7 @@ def wait_for_command(handle: JobHandle[Any], *, json: bool) -> None:
     code = exit_code(handle, job)
     if code and not json:
         said = detail(job)
-        say(f"holdfast: job {job.number} is {job.state.name}{f': {clean(said)}' if said else ''}")
+        say(f"holdfast: job {job.number} is {job.state.name}{f': {said}' if said else ''}")
     raise Ended(code)
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Unpack
 
 from holdfast.cli.completion import named_schedules, named_templates, time_zones
 from holdfast.cli.options import HomeOption, JsonOption, YesOption
-from holdfast.cli.output import show_json, show_table
+from holdfast.cli.output import put, show_json, show_table
 from holdfast.cli.template_options import (
     CommandWords,
     JobWords,
@@ -183,7 +183,7 @@ def pause(
     from holdfast.cli.schedule_client import schedule_client
 
     paused = schedule_client(home).schedule(schedule).pause(reason)
-    show_json(paused) if json else print(f"{paused.name} is paused; to go on: holdfast schedule resume {paused.name}")
+    show_json(paused) if json else put(f"{paused.name} is paused; to go on: holdfast schedule resume {paused.name}")
 
 
 def resume(schedule: ScheduleArgument, home: HomeOption = None, json: JsonOption = False) -> None:
@@ -197,7 +197,7 @@ def resume(schedule: ScheduleArgument, home: HomeOption = None, json: JsonOption
     from holdfast.cli.schedule_shown import in_zone
 
     resumed = schedule_client(home).schedule(schedule).resume()
-    show_json(resumed) if json else print(f"{resumed.name} goes on; next: {in_zone(resumed, resumed.next_fire)}")
+    show_json(resumed) if json else put(f"{resumed.name} goes on; next: {in_zone(resumed, resumed.next_fire)}")
 
 
 def remove(
@@ -216,7 +216,7 @@ def remove(
     agree(f"Delete schedule {handle.name}?", yes=yes)
     gone = handle.view()
     handle.delete()
-    show_json(gone) if json else print(f"schedule {gone.name} is deleted")
+    show_json(gone) if json else put(f"schedule {gone.name} is deleted")
 
 
 def run(schedule: ScheduleArgument, wait: WaitWord = False, home: HomeOption = None, json: JsonOption = False) -> None:

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from holdfast.cli.jobs_shown import detail, what
-from holdfast.cli.output import GREEN, YELLOW, Coloured, paint, show_fields, show_json, show_table, state_text
+from holdfast.cli.output import GREEN, YELLOW, Coloured, put, show_fields, show_json, show_table, state_text
 from holdfast.cli.times import ago, length, when
 from holdfast.core.cron import parse, zone_of
 
@@ -33,7 +33,7 @@ def show_schedule(handle: ScheduleHandle, json: bool) -> None:
         [
             ("schedule", schedule.id),
             ("name", schedule.name),
-            ("status", paint(status(schedule))),
+            ("status", status(schedule)),
             ("when", schedule.words),
             ("cron", schedule.cron),
             ("template", schedule.template),
@@ -47,14 +47,14 @@ def show_schedule(handle: ScheduleHandle, json: bool) -> None:
             ("last", when(schedule.last_triggered_at)),
         ]
     )
-    print()
+    put()
     show_table(["next if it goes on" if not schedule.enabled else "next", ""], [_tick(tick) for tick in ticks])
     if schedule.skips:
-        print()
+        put()
         rows = [[str(skip.ticks), skip.reason, in_zone(schedule, skip.last_fire_time)] for skip in schedule.skips]
         show_table(["skipped", "why", "the newest"], rows, right=("skipped",))
     if jobs:
-        print()
+        put()
         rows = [
             [str(job.number), state_text(job.state.name), what(job), ago(job.created_at), detail(job)] for job in jobs
         ]
@@ -66,9 +66,9 @@ def show_next(words: str, ticks: list[datetime], json: bool) -> None:
     if json:
         show_json({"words": words, "next": [tick.isoformat() for tick in ticks]})
         return
-    print(words)
+    put(words)
     for tick in ticks:
-        print(f"  {'  '.join(_tick(tick))}")
+        put(f"  {'  '.join(_tick(tick))}")
 
 
 def show_expression(cron: str, tz: str, count: int, json: bool) -> None:

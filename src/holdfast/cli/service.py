@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from holdfast.cli.failing import say
 from holdfast.cli.options import ConfigOption, HomeOption, JsonOption, choose
-from holdfast.cli.output import DIM, clean, paint, show_json
+from holdfast.cli.output import DIM, Coloured, put, put_lines, show_json
 from holdfast.cli.progress import Progress
 from holdfast.cli.times import seconds
 from holdfast.cli.words import Option
@@ -96,7 +96,7 @@ def up(
     if print_config:
         from holdfast.daemon.sample import sample
 
-        show_json(settings) if json else print(sample(settings), end="")
+        show_json(settings) if json else put_lines(sample(settings))
         return
     refuse_exposed(place, file, settings.daemon.apps)
     place.create()
@@ -130,9 +130,9 @@ def _absolute(name: str) -> str:
 def _greet(place: Home) -> None:
     from holdfast.version import VERSION
 
-    say(f"{paint('holdfast', DIM, sys.stderr)} {VERSION}, home {place.folder}")
-    say(f"{paint('socket  ', DIM, sys.stderr)} {place.socket}")
-    say(f"{paint('try     ', DIM, sys.stderr)} holdfast run --wait -- echo hello, in another terminal; Ctrl-C stops")
+    say(Coloured("holdfast", DIM), f" {VERSION}, home {place.folder}")
+    say(Coloured("socket  ", DIM), f" {place.socket}")
+    say(Coloured("try     ", DIM), " holdfast run --wait -- echo hello, in another terminal; Ctrl-C stops")
 
 
 def _words(options: dict[str, Any], config: Path | None) -> list[str]:
@@ -176,12 +176,12 @@ def _start_in_background(place: Home, words: list[str], store: str | None, *, js
     if json:
         show_json({"pid": child.pid, "home": str(place.folder), "socket": str(place.socket), "log": str(place.log)})
     else:
-        print(f"holdfast is up: pid {child.pid}, home {place.folder}, log {place.log}")
+        put(f"holdfast is up: pid {child.pid}, home {place.folder}, log {place.log}")
     if trouble is not None:
-        say(f"holdfast: but it can only read: {clean(trouble)}")
+        say(f"holdfast: but it can only read: {trouble}")
     for kept in broken:
         log = place.log.with_name(f"worker-{kept.name}.log")
-        say(f"holdfast: but worker {kept.name} {clean(kept.end)}; it is started again until it works; see {log}")
+        say(f"holdfast: but worker {kept.name} {kept.end}; it is started again until it works; see {log}")
 
 
 def _wait_until_ready(place: Home, child: subprocess.Popen[bytes], said: Path, before: int) -> str | None:
@@ -197,7 +197,7 @@ def _wait_until_ready(place: Home, child: subprocess.Popen[bytes], said: Path, b
     while time.monotonic() < until:
         if child.poll() is not None:
             *_, last = ["", *said.read_bytes()[before:].decode("utf-8", "replace").splitlines()]
-            told = clean(last).removeprefix("holdfast: ") or f"it ended with code {child.returncode}; see {place.log}"
+            told = last.removeprefix("holdfast: ") or f"it ended with code {child.returncode}; see {place.log}"
             raise HoldfastError(f"the daemon did not start: {told}")
         if place.daemon_pid() == child.pid and place.socket.exists():
             try:
@@ -255,7 +255,7 @@ def down(
             if time.monotonic() > until:
                 raise HoldfastError(f"the daemon (pid {pid}) has not stopped yet; to hurry it: holdfast down --now")
             time.sleep(STEP_S)
-    show_json({"pid": pid, "home": str(place.folder)}) if json else print("holdfast is down")
+    show_json({"pid": pid, "home": str(place.folder)}) if json else put("holdfast is down")
 
 
 def _pid(place: Home) -> int:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.cli.jobs_shown import detail, numbered, progress, retried_as, triggered, what
 from holdfast.cli.options import HomeOption, JobArgument, JsonOption, client
-from holdfast.cli.output import DIM, YELLOW, Coloured, clean, paint, show_fields, show_json, show_table, state_text
+from holdfast.cli.output import DIM, YELLOW, Coloured, put, show_fields, show_json, show_table, state_text
 from holdfast.cli.times import length, local, when
 from holdfast.core.job import Done, Failed, Job
 from holdfast.core.run import Run
@@ -34,14 +34,14 @@ def show(job: JobArgument, home: HomeOption = None, json: JsonOption = False) ->
         show_json({"job": found, "runs": runs, "conditions": handle.conditions(), "retries": handle.retries()})
         return
     if job.isdigit() and int(job) != found.number:
-        print(f"job {job} was continued by a retry:")
+        put(f"job {job} was continued by a retry:")
     show_fields(_fields(hf, found, runs, handle.retries()))
     waited = handle.conditions()
     if waited:
-        print()
+        put()
         show_table(["condition", "", "came true"], [_condition(hf, condition) for condition in waited])
     if runs:
-        print()
+        put()
         show_table(
             ["run", "status", "started", "took", "triggered by", "error"],
             [_row(hf, run, number) for number, run in enumerate(runs, 1)],
@@ -49,9 +49,9 @@ def show(job: JobArgument, home: HomeOption = None, json: JsonOption = False) ->
         if isinstance(found.state, Failed) and runs[-1].traceback:
             from holdfast.observe.redact import redacted_text
 
-            print()
+            put()
             for line in redacted_text(runs[-1].traceback).splitlines():
-                print(paint(clean(line), DIM))
+                put(Coloured(line, DIM))
 
 
 def _fields(hf: Client, job: Job, runs: list[Run], retries: list[Retried]) -> list[tuple[str, str | None]]:

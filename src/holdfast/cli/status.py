@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.cli.options import HomeOption, JsonOption, client
-from holdfast.cli.output import GREEN, RED, Coloured, clean, show_fields, show_json, show_table, size
+from holdfast.cli.output import GREEN, RED, Coloured, put, show_fields, show_json, show_table, size
 from holdfast.cli.queues import is_in_use, show_queues
 from holdfast.cli.simulate import pressure, verdict
 from holdfast.cli.times import ago, length
@@ -47,17 +47,17 @@ def status(home: HomeOption = None, json: JsonOption = False) -> None:
     off = [("pressure", "off: HOLDFAST_PRESSURE=off; only what is simulated counts")] if daemon.is_pressure_off else []
     machine = [*_machines(machines, daemon.node), *off, *_tokens(tokens, daemon.node)]
     show_fields(_fields(daemon, stats, reservations) + machine)
-    print()
+    put()
     show_table(
         ["worker", "pid", "state", "running", "restarts", "queues"],
         _rows(daemon, workers),
         right=["running", "restarts"],
     )
     for kept in not_working(daemon, workers):
-        print(f"{kept.name} {clean(kept.end)}")
+        put(f"{kept.name} {kept.end}")
     queues = [line for line in stats.queues if is_in_use(line)]
     if queues:
-        print()
+        put()
         show_queues(queues)
 
 

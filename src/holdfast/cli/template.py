@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Unpack
 
 from holdfast.cli.completion import named_templates
 from holdfast.cli.options import HomeOption, JsonOption
-from holdfast.cli.output import GREEN, GREY, Coloured, paint, show_fields, show_json, show_table
+from holdfast.cli.output import GREEN, GREY, Coloured, put, show_fields, show_json, show_table
 from holdfast.cli.template_options import (
     CommandWords,
     JobWords,
@@ -54,7 +54,7 @@ def add(
     if any(known.name == name for known in hf.templates()):
         raise Conflict(f"there is a template {name!r} already; change it: holdfast template edit {name}")
     made = hf.create_template(name, called, arguments, **sdk_options(hf, options))
-    show_json(made) if json else print(f"template {made.name}; to make a job of it: holdfast template run {made.name}")
+    show_json(made) if json else put(f"template {made.name}; to make a job of it: holdfast template run {made.name}")
 
 
 def list_(
@@ -125,7 +125,7 @@ def archive(template: TemplateArgument, home: HomeOption = None, json: JsonOptio
     from holdfast.cli.schedule_client import schedule_client
 
     gone = schedule_client(home).archive_template(template)
-    show_json(gone) if json else print(f"template {gone.name} is archived")
+    show_json(gone) if json else put(f"template {gone.name} is archived")
 
 
 def run(
@@ -170,7 +170,7 @@ def _show(template: Template, json: bool) -> None:
         [
             ("template", template.id),
             ("name", template.name),
-            ("status", paint(_status(template))),
+            ("status", _status(template)),
             ("what", _what(template)),
             ("payload", redacted_json(template.payload) if template.payload != "{}" else None),
             ("queue", template.queue),

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 from holdfast.cli import job_options
 from holdfast.cli.completion import tasks
+from holdfast.cli.output import put
 from holdfast.cli.words import Argument, Option
 from holdfast.core.errors import InvalidInput
 from holdfast.core.requests import COMMAND
@@ -96,4 +97,4 @@ def tell_job(handle: JobHandle[Any], *, wait: bool, json: bool) -> None:
     elif json:
         show_json(handle.job)
     else:
-        print(handle.number)
+        put(handle.number)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 from holdfast.cli.completion import queues, tenants
 from holdfast.cli.failing import say
 from holdfast.cli.options import HomeOption, JsonOption, client
-from holdfast.cli.output import show_json, show_table
+from holdfast.cli.output import put, show_json, show_table
 from holdfast.cli.queues import warn_of_new_queues
 from holdfast.cli.times import length, seconds, when
 from holdfast.cli.words import Argument, Option, group_of
@@ -82,7 +82,7 @@ def weight(
     else:
         where = "in every queue" if queue is None else f"in queue {queue}"
         usual = f"the usual weight of {BACKGROUND_WEIGHT}" if queue is None else "the weight that it has elsewhere"
-        print(f"tenant {tenant} has {usual if clear else f'the weight {weight}'} {where}")
+        put(f"tenant {tenant} has {usual if clear else f'the weight {weight}'} {where}")
 
 
 def activity(
@@ -111,7 +111,7 @@ def activity(
         show_json({"tenant": tenant, "active_until": until})
     else:
         fading = length(FADING_MS)
-        print(f"tenant {tenant} has at least the weight {ACTIVE_WEIGHT} until {when(until)}, and fades within {fading}")
+        put(f"tenant {tenant} has at least the weight {ACTIVE_WEIGHT} until {when(until)}, and fades within {fading}")
 
 
 tenant = group_of(

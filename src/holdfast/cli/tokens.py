@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated
 
 from holdfast.cli.options import HomeOption, JsonOption, client
-from holdfast.cli.output import show_json, show_table
+from holdfast.cli.output import put, show_json, show_table
 from holdfast.cli.times import length, seconds
 from holdfast.cli.words import Option, group_of
 from holdfast.core.tokens import KINDS, MOST_TOKENS
@@ -58,7 +58,7 @@ def set_(
     if json:
         show_json(found)
     else:
-        print(f"machine {found.node} has {found.capacity}; smaller jobs pass for {length(found.timeout_ms)}")
+        put(f"machine {found.node} has {found.capacity}; smaller jobs pass for {length(found.timeout_ms)}")
 
 
 tokens = group_of(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from rich.console import Group, JustifyMethod, RenderableType
@@ -13,11 +13,12 @@ from rich.table import Table
 from rich.text import Text
 
 from holdfast.cli.jobs_shown import what
-from holdfast.cli.output import clean, size
+from holdfast.cli.output import size
 from holdfast.cli.queues import breaker_says, is_in_use
 from holdfast.cli.simulate import pressure
 from holdfast.cli.times import length
 from holdfast.core.job import Job, Millis, Running, StateName
+from holdfast.observe.terminal import in_a_line
 from holdfast.store.scripts.stats import QueueStats, Stats
 from holdfast.store.scripts.workers import Worker
 from holdfast.wire.status import DaemonStatus
@@ -99,21 +100,21 @@ def draw(glance: Glance, width: int, height: int | None, problem: str | None = N
     most_workers = min(workers.row_count, max(1, room // 4))
     most_jobs = max(1, room - most_queues - most_workers)
     parts: list[RenderableType] = [_head(glance, problem), _machine_line(glance.machine, width)]
-    parts += [Text(clean(line), style="yellow", no_wrap=True, overflow="ellipsis") for line in glance.pressure]
+    parts += [_text(line, style="yellow", no_wrap=True, overflow="ellipsis") for line in glance.pressure]
     parts += [Text(), _queues(queues[:most_queues], glance), Text()]
-    parts.append(_jobs(glance, most_jobs) if glance.jobs else Text("nothing runs", style="dim"))
+    parts.append(_jobs(glance, most_jobs) if glance.jobs else _text("nothing runs", style="dim"))
     if height is None or workers.row_count <= most_workers:
         parts += [Text(), workers]
     if height is not None:
         left = len(queues) - most_queues, len(glance.jobs) - most_jobs
         more = "".join(f"  {n} more {what}" for n, what in zip(left, ("queues", "jobs"), strict=True) if n > 0)
-        parts.append(Text(f"q quits{more}", style="dim"))
+        parts.append(_text(f"q quits{more}", style="dim"))
     return Group(*parts)
 
 
 def _head(glance: Glance, problem: str | None) -> Text:
     if problem is not None:
-        return Text(clean(problem), style="red", no_wrap=True, overflow="ellipsis")
+        return _text(problem, style="red", no_wrap=True, overflow="ellipsis")
     daemon, stats = glance.daemon, glance.stats
     up = length(time.time() * 1000 - daemon.started_at)
     line = Text(no_wrap=True, overflow="ellipsis")
@@ -137,7 +138,7 @@ def _machine_line(machine: Machine, width: int) -> Table:
         colour = "green" if share < 0.7 else "yellow" if share < 0.9 else "red"
         # In a narrow terminal the numbers are enough.
         drawn = [_bar(share, wide, colour)] if wide >= NARROWEST_BAR else []
-        cells += [Text(name, style="dim", no_wrap=True), *drawn, Text(f"{said} ", style=colour, no_wrap=True)]
+        cells += [_text(name, style="dim", no_wrap=True), *drawn, _text(f"{said} ", style=colour, no_wrap=True)]
     line.add_row(*cells)
     return line
 
@@ -155,9 +156,14 @@ def _table(*columns: str, right: tuple[str, ...] = (), gives_way: tuple[str, ...
     return table
 
 
+def _text(text: str, style: str = "", **options: Any) -> Text:
+    """Text from anywhere, of which the terminal obeys nothing."""
+    return Text(in_a_line(text), style=style, **options)
+
+
 def _cut(text: str, style: str = "") -> Text:
     """A text for a column that gives way: one line, however long it is."""
-    return Text(text, style=style, no_wrap=True, overflow="ellipsis")
+    return _text(text, style=style, no_wrap=True, overflow="ellipsis")
 
 
 def _queues(queues: list[QueueStats], glance: Glance) -> Table:
@@ -171,23 +177,23 @@ def _queues(queues: list[QueueStats], glance: Glance) -> Table:
 def _queue(queue: QueueStats, rate: float | None, now: Millis) -> list[Text]:
     def count(state: StateName, style: str) -> Text:
         number = queue.jobs.get(state, 0)
-        return Text(f"{number}", style=style if number else "dim")
+        return _text(f"{number}", style=style if number else "dim")
 
     running = count(StateName.RUNNING, "cyan")
     if queue.concurrency is not None:
         running.append(f"/{queue.concurrency}")
-    paused = "" if queue.paused_at is None else f"paused {clean(queue.pause_reason or '')}"
+    paused = "" if queue.paused_at is None else f"paused {queue.pause_reason or ''}"
     if queue.tripped is not None:
-        paused = f"{paused} {clean(breaker_says(queue.tripped))}".lstrip()
+        paused = f"{paused} {breaker_says(queue.tripped)}".lstrip()
     return [
-        Text(queue.name),
+        _text(queue.name),
         running,
         count(StateName.QUEUED, "yellow"),
         count(StateName.SCHEDULED, "blue"),
         count(StateName.DONE, "green"),
         count(StateName.FAILED, "red"),
-        Text("-" if rate is None else f"{rate:.1f}"),
-        Text("" if queue.ready_since is None else length(max(0, now - queue.ready_since))),
+        _text("-" if rate is None else f"{rate:.1f}"),
+        _text("" if queue.ready_since is None else length(max(0, now - queue.ready_since))),
         _cut(paused, "yellow"),
     ]
 
@@ -199,15 +205,16 @@ def _workers(glance: Glance) -> Table:
         place = kept.get(worker.pid)
         state = "stopping" if worker.stop_requested_at is not None else ""
         table.add_row(
-            Text(worker.name if place is None else place.name),
+            _text(worker.name if place is None else place.name),
             str(worker.pid),
-            Text(str(worker.running), style="cyan" if worker.running else "dim"),
+            _text(str(worker.running), style="cyan" if worker.running else "dim"),
             str(worker.slots),
-            Text(state, style="yellow"),
+            _text(state, style="yellow"),
         )
     for place in glance.daemon.workers:
         if place.is_crash_looping:
-            table.add_row(Text(place.name), str(place.pid or "-"), "", "", Text(f"crash loop: {place.last_end}", "red"))
+            said = _text(f"crash loop: {place.last_end}", "red")
+            table.add_row(_text(place.name), str(place.pid or "-"), "", "", said)
     return table
 
 
@@ -216,14 +223,14 @@ def _jobs(glance: Glance, room: int) -> Table:
     for job in glance.jobs[:room]:
         assert isinstance(job.state, Running)
         drawn = Text() if job.progress is None else _bar(job.progress, 16, "cyan")
-        said = clean(job.progress_text or "")
+        said = job.progress_text or ""
         if job.state.cancel_requested_at is not None:
             said = f"asked to stop {said}"
         share = "" if job.progress is None else f"{job.progress:4.0%} "
         table.add_row(
             str(job.number),
             job.queue,
-            _cut(clean(what(job))),
+            _cut(what(job)),
             length(max(0, glance.stats.now - job.state.since)),
             drawn,
             _cut(f"{share}{said}"),

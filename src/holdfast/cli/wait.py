@@ -9,7 +9,7 @@ from holdfast.cli.completion import jobs
 from holdfast.cli.failing import FAILED, Ended, say
 from holdfast.cli.jobs_shown import detail, numbered
 from holdfast.cli.options import HomeOption, JsonOption, client
-from holdfast.cli.output import clean, paint, show_json, state_text
+from holdfast.cli.output import put, show_json, state_text
 from holdfast.cli.times import seconds, when
 from holdfast.cli.words import Argument, Option
 from holdfast.core.errors import StillRunning
@@ -96,7 +96,7 @@ class Held:
             self._told.add(gate.gate)
             opens = f"; opens {when(gate.opens_at)}" if gate.opens_at is not None else ""
             said = numbered(f"{gate.reason} ({gate.now}{opens})", self._hf)
-            say(f"holdfast: job {number} waits: {clean(said)}")
+            say(f"holdfast: job {number} waits: {said}")
         if news:
             say(f"holdfast: more about that: holdfast why {number}")
 
@@ -108,7 +108,7 @@ def _why_not(error: StillRunning) -> str:
 def _tell(job: Job, *, is_alone: bool) -> None:
     said = detail(job)
     number = "" if is_alone else f"{job.number} "
-    print(f"{number}{paint(state_text(job.state.name))}{f'  {clean(said)}' if said else ''}", flush=True)
+    put(number, state_text(job.state.name), f"  {said}" if said else "", flush=True)
 
 
 def print_result(handle: JobHandle[Any], *, json: bool) -> None:
@@ -123,6 +123,6 @@ def print_result(handle: JobHandle[Any], *, json: bool) -> None:
         show_json(msgspec.json.decode(job.state.result_summary or "null"))
     else:
         said = detail(job)
-        say(f"holdfast: job {job.number} is {job.state.name}{f': {clean(said)}' if said else ''}")
+        say(f"holdfast: job {job.number} is {job.state.name}{f': {said}' if said else ''}")
     if not isinstance(job.state, Done):
         raise Ended(FAILED)

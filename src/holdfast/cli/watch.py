@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from holdfast.cli.completion import named_watches, queues, tasks
 from holdfast.cli.failing import FAILED, Ended, speak_up
 from holdfast.cli.options import HomeOption, JsonOption, YesOption, choose
-from holdfast.cli.output import GREEN, RED, YELLOW, Coloured, mark, paint, show_fields, show_json, show_table
+from holdfast.cli.output import GREEN, RED, YELLOW, Coloured, mark, put, show_fields, show_json, show_table
 from holdfast.cli.times import ago, length, seconds, when
 from holdfast.cli.words import Argument, Option, group_of
 
@@ -83,7 +83,7 @@ def add(
     if json:
         show_json(watch)
     else:
-        print(f"watch {watch.name} of {watch.path}: {_makes(watch)}")
+        put(f"watch {watch.name} of {watch.path}: {_makes(watch)}")
 
 
 def list_(home: HomeOption = None, json: JsonOption = False) -> None:
@@ -137,7 +137,7 @@ def remove(watch: WatchArgument, yes: YesOption = False, home: HomeOption = None
     found = client.watch(watch)
     agree(f"Delete watch {found.name} of {found.path}?", yes=yes)
     gone = client.remove_watch(found.id)
-    show_json(gone) if json else print(f"watch {gone.name} is gone")
+    show_json(gone) if json else put(f"watch {gone.name} is gone")
 
 
 def pause(watch: WatchArgument, home: HomeOption = None, json: JsonOption = False) -> None:
@@ -150,9 +150,7 @@ def pause(watch: WatchArgument, home: HomeOption = None, json: JsonOption = Fals
       holdfast watch pause src
     """
     paused = _client(home).pause_watch(watch)
-    show_json(paused) if json else print(
-        f"watch {paused.name} is paused; to go on: holdfast watch resume {paused.name}"
-    )
+    show_json(paused) if json else put(f"watch {paused.name} is paused; to go on: holdfast watch resume {paused.name}")
 
 
 def resume(watch: WatchArgument, home: HomeOption = None, json: JsonOption = False) -> None:
@@ -163,7 +161,7 @@ def resume(watch: WatchArgument, home: HomeOption = None, json: JsonOption = Fal
       holdfast watch resume src
     """
     resumed = _client(home).resume_watch(watch)
-    show_json(resumed) if json else print(f"watch {resumed.name} goes on")
+    show_json(resumed) if json else put(f"watch {resumed.name} goes on")
 
 
 def examine(
@@ -183,9 +181,9 @@ def examine(
     if json:
         show_json(found)
     elif not found:
-        print("no watch has this path in it; see: holdfast watch ls")
+        put("no watch has this path in it; see: holdfast watch ls")
     for said in () if json else found:
-        print(f"{mark(said.is_meant)} {paint(said.watch)}: {said.reason}")
+        put(mark(said.is_meant), f" {said.watch}: {said.reason}")
         if said.task is not None:
             show_fields(
                 [

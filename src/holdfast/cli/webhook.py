@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from holdfast.cli.completion import named_webhooks
 from holdfast.cli.failing import speak_up
 from holdfast.cli.options import HomeOption, JsonOption, YesOption, choose
-from holdfast.cli.output import GREEN, YELLOW, Coloured, paint, show_fields, show_json, show_table, state_text
+from holdfast.cli.output import GREEN, YELLOW, Coloured, put, show_fields, show_json, show_table, state_text
 from holdfast.cli.times import ago, length, seconds, when
 from holdfast.cli.words import Argument, Option, group_of
 from holdfast.core.errors import InvalidInput
@@ -54,9 +54,9 @@ def add(
     if json:
         show_json(made)
         return
-    print(f"webhook {made.webhook.name} is told about {', '.join(made.webhook.patterns)}")
+    put(f"webhook {made.webhook.name} is told about {', '.join(made.webhook.patterns)}")
     if secret is None:
-        print(f"its secret, which is not shown again: {made.secret}")
+        put(f"its secret, which is not shown again: {made.secret}")
 
 
 def list_(home: HomeOption = None, json: JsonOption = False) -> None:
@@ -120,7 +120,7 @@ def remove(webhook: HookArgument, yes: YesOption = False, home: HomeOption = Non
     found = hf.webhook(webhook)
     agree(f"Delete webhook {found.name} with the list of its deliveries?", yes=yes)
     gone = hf.remove_webhook(found.id)
-    show_json(gone) if json else print(f"webhook {gone.name} is deleted")
+    show_json(gone) if json else put(f"webhook {gone.name} is deleted")
 
 
 def pause(
@@ -138,7 +138,7 @@ def pause(
       holdfast webhook pause ci.example --reason "the receiver is being moved"
     """
     paused = _client(home).pause_webhook(webhook, reason)
-    show_json(paused) if json else print(f"{paused.name} is paused; to go on: holdfast webhook resume {paused.name}")
+    show_json(paused) if json else put(f"{paused.name} is paused; to go on: holdfast webhook resume {paused.name}")
 
 
 def resume(webhook: HookArgument, home: HomeOption = None, json: JsonOption = False) -> None:
@@ -149,7 +149,7 @@ def resume(webhook: HookArgument, home: HomeOption = None, json: JsonOption = Fa
       holdfast webhook resume ci.example
     """
     resumed = _client(home).resume_webhook(webhook)
-    show_json(resumed) if json else print(f"webhook {resumed.name} goes on")
+    show_json(resumed) if json else put(f"webhook {resumed.name} goes on")
 
 
 def try_out(
@@ -172,7 +172,7 @@ def try_out(
     if json:
         show_json(after)
     else:
-        print(f"{paint(state_text(after.state))}  {_outcome(after)}".rstrip())
+        put(state_text(after.state), f"  {_outcome(after)}".rstrip())
     if after.state != "DONE":
         raise Ended(1)
 
@@ -211,7 +211,7 @@ def redeliver(
       holdfast webhook redeliver ci.example
     """
     sent = _client(home).redeliver(webhook, delivery)
-    show_json(sent) if json else print(f"{len(sent)} sent again")
+    show_json(sent) if json else put(f"{len(sent)} sent again")
 
 
 webhook = group_of(
@@ -259,7 +259,7 @@ def _show(hook: Webhook, json: bool) -> None:
         [
             ("webhook", hook.id),
             ("name", hook.name),
-            ("status", paint(_status(hook))),
+            ("status", _status(hook)),
             ("url", hook.url),
             ("events", ", ".join(hook.patterns)),
             ("time-out", length(hook.timeout_ms) or None),

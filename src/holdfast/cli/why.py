@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.cli.jobs_shown import detail, numbered, progress, retried_as, what
 from holdfast.cli.options import HomeOption, JobArgument, JsonOption, client
-from holdfast.cli.output import DIM, clean, mark, paint, show_json, state_text
+from holdfast.cli.output import DIM, Coloured, mark, put, show_json, state_text
 from holdfast.cli.times import ago, when
 from holdfast.core.gates import Closed, Open
 from holdfast.core.job import Job, Queued, Running, Scheduled
@@ -36,7 +36,7 @@ def why(job: JobArgument, home: HomeOption = None, json: JsonOption = False) -> 
         show_json(said)
         return
     found = handle.job
-    print(f"job {found.number} ({clean(what(found))}) is {paint(state_text(found.state.name))}{_since(found)}")
+    put(f"job {found.number} ({what(found)}) is ", state_text(found.state.name), _since(found))
     match found.state:
         case Running():
             _tell_where(hf, found, handle.runs)
@@ -46,9 +46,9 @@ def why(job: JobArgument, home: HomeOption = None, json: JsonOption = False) -> 
             _tell_end(hf, found, handle.runs)
     old, again = found.retried_from or found.retry_of, retried_as(handle.retries())
     if old:
-        print(f"it is a retry of job {numbered(old, hf)}")
+        put(f"it is a retry of job {numbered(old, hf)}")
     if again:
-        print(f"it was retried as {again}")
+        put(f"it was retried as {again}")
 
 
 def _since(job: Job) -> str:
@@ -60,22 +60,24 @@ def _tell_gates(hf: Client, job: Job, said: Why) -> None:
     closed = said.closed
     if closed:
         count = "one gate holds it" if len(closed) == 1 else f"{len(closed)} gates hold it"
-        print(f"{count}:\n")
+        put(f"{count}:")
     else:
-        print("nothing holds it: it is about to run\n")
+        put("nothing holds it: it is about to run")
+    put()
     for gate in said.gates:
         match gate:
             case Closed():
-                print(f"{mark(False)} {gate.gate:{WIDE}} {clean(numbered(gate.reason, hf))}")
+                put(mark(False), f" {gate.gate:{WIDE}} {numbered(gate.reason, hf)}")
                 for name, text in (("now", gate.now), ("opens with", gate.needs), ("at", when(gate.opens_at))):
                     if text:
-                        print(f"  {'':{WIDE}} {paint(name + ':', DIM)} {clean(numbered(text, hf))}")
+                        put(f"  {'':{WIDE}} ", Coloured(f"{name}:", DIM), f" {numbered(text, hf)}")
             case Open():
-                print(f"{mark(True)} {gate.gate:{WIDE}} {paint(clean(numbered(gate.now, hf)), DIM)}")
+                put(mark(True), f" {gate.gate:{WIDE}} ", Coloured(numbered(gate.now, hf), DIM))
     hints = list(dict.fromkeys(hint for gate in closed if (hint := _hint(job, gate.gate))))
     if hints:
-        print()
-        print("\n".join(hints))
+        put()
+        for hint in hints:
+            put(hint)
 
 
 def _hint(job: Job, gate: str) -> str | None:
@@ -105,16 +107,16 @@ def _tell_where(hf: Client, job: Job, runs: Sequence[Run]) -> None:
     run = next((run for run in runs if run.id == state.run_id), None)
     where = "a worker that has just gone" if session is None else f"{session.kind} {session.pid} on {session.node}"
     own = f", process {run.pid}" if run is not None and run.pid else ""
-    print(f"it is run {len(runs)}, in {where}{own}")
+    put(f"it is run {len(runs)}, in {where}{own}")
     if job.progress is not None:
-        print(f"progress {progress(job)}")
+        put(f"progress {progress(job)}")
     if state.cancel_requested_at is not None:
-        print(f"it was asked to stop {ago(state.cancel_requested_at)}")
+        put(f"it was asked to stop {ago(state.cancel_requested_at)}")
 
 
 def _tell_end(hf: Client, job: Job, runs: Sequence[Run]) -> None:
     count = {0: "it never ran", 1: "it ran once"}.get(len(runs), f"it ran {len(runs)} times")
     said = numbered(detail(job), hf)
-    print(f"{count}{f'; {clean(said)}' if said else ''}")
+    put(f"{count}{f'; {said}' if said else ''}")
     if job.state.name == "FAILED":
-        print(f"its output: holdfast logs {job.number}   again: holdfast retry {job.number}")
+        put(f"its output: holdfast logs {job.number}   again: holdfast retry {job.number}")

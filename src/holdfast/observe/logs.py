@@ -21,6 +21,7 @@ import msgspec
 
 from holdfast.observe import trace, user
 from holdfast.observe.redact import redacted, redacted_text
+from holdfast.observe.terminal import in_a_line, in_json, in_lines
 from holdfast.private_files import for_owner_alone, make_private_folder
 
 Format: TypeAlias = Literal["auto", "json", "text"]
@@ -97,7 +98,7 @@ class JsonFormatter(logging.Formatter):
         if record.exc_info and record.exc_info[1] is not None:
             fields["exception"] = _exception(record.exc_info[1])
         try:
-            return msgspec.json.encode(fields, enc_hook=repr).decode()
+            return in_json(msgspec.json.encode(fields, enc_hook=repr).decode())
         except Exception:
             # Half a character, a key that is no text, a number without end: shown in the letters that always work.
             return msgspec.json.encode({key: _in_ascii(value) for key, value in fields.items()}).decode()
@@ -113,13 +114,13 @@ class PersonFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         clock = datetime.fromtimestamp(record.created).strftime("%H:%M:%S")
         level = f"{record.levelname:<7}"
-        more = "".join(f" {key}={value}" for key, value in redacted(extra_of(record)).items())
+        more = in_a_line("".join(f" {key}={value}" for key, value in redacted(extra_of(record)).items()))
         if self._colour:
             level = f"\033[{_COLOURS.get(record.levelname, '0')}m{level}\033[0m"
             more = f"\033[90m{more}\033[0m" if more else ""
-        line = f"{clock} {level} {component_of(record)}: {message_of(record)}{more}"
+        line = f"{clock} {level} {in_a_line(f'{component_of(record)}: {message_of(record)}')}{more}"
         if record.exc_info and record.exc_info[1] is not None:
-            line += "\n" + _exception(record.exc_info[1])["traceback"].rstrip()
+            line += "\n" + in_lines(_exception(record.exc_info[1])["traceback"].rstrip())
         return line
 
 
