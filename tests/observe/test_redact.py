@@ -28,6 +28,10 @@ from holdfast.observe.redact import HIDDEN, MAX_DEPTH, TOO_DEEP, is_secret, reda
         "credentials",
         "private_key",
         "basic_auth",
+        "PGPASSWORD",
+        "mysqlPassword",
+        "SMTP_PASS",
+        "dbPass",
     ],
 )
 def test_a_key_that_looks_secret_is_known_however_it_is_written(key: str) -> None:
@@ -36,7 +40,21 @@ def test_a_key_that_looks_secret_is_known_however_it_is_written(key: str) -> Non
 
 @pytest.mark.parametrize(
     "key",
-    ["tokenizer", "secretary", "passenger", "PWD", "author", "idempotency_key", "public_key", "session_id", "key", ""],
+    [
+        "tokenizer",
+        "secretary",
+        "passenger",
+        "PWD",
+        "author",
+        "idempotency_key",
+        "public_key",
+        "session_id",
+        "key",
+        "",
+        "pass",
+        "bypass",
+        "passes",
+    ],
 )
 def test_an_ordinary_key_is_left_alone(key: str) -> None:
     assert not is_secret(key)
@@ -82,6 +100,10 @@ def test_the_words_of_a_command_are_understood() -> None:
     ]
 
 
+def test_the_user_of_a_command_is_shown_without_the_password() -> None:
+    assert redacted(["curl", "-u", "ada:hunter2", "-u", "ada"]) == ["curl", "-u", "ada:***", "-u", "ada"]
+
+
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
@@ -97,6 +119,17 @@ def test_the_words_of_a_command_are_understood() -> None:
         ("redis://:hunter2@db", "redis://:***@db"),
         ("mysql --password hunter2 -u ada", "mysql --password *** -u ada"),
         ('secret="two words" next', 'secret="***" next'),
+        ("PGPASSWORD=hunter2 psql -U ada", "PGPASSWORD=*** psql -U ada"),
+        ("export SMTP_PASS=hunter2", "export SMTP_PASS=***"),
+        ("SMTP_PASS: hunter2", "SMTP_PASS: ***"),
+        ("jdbc:mysql://ada:hunter2@db:3306/x", "jdbc:mysql://ada:***@db:3306/x"),
+        ("mongodb+srv://ada:hun@ter:2@db/x@y", "mongodb+srv://ada:***@db/x@y"),
+        ("amqp://ada:hun/ter2@db/work", "amqp://ada:***@db/work"),
+        ("ftp://ada:12345@db", "ftp://ada:***@db"),
+        (f"https://ada:{'x' * 5_000}@db", "https://ada:***@db"),
+        ("curl -u ada:hunter2 https://x", "curl -u ada:*** https://x"),
+        ("curl --user=ada:hunter2", "curl --user=ada:***"),
+        ("curl --proxy-user 'ada:two words' x", "curl --proxy-user 'ada:***' x"),
         ("a= password=hunter2", "a= password=***"),
         ("password=\nnext", "password=\nnext"),
         ('{"password": "hunt', '{"password": "***"'),
@@ -121,6 +154,9 @@ def test_a_text_does_not_give_a_secret_away(text: str, shown: str) -> None:
         "max_tokens=100",
         "job 12 of queue mail failed: KeyError: 'page'",
         "see https://example.org/a:b/c@d",
+        "see http://example.org:8080/a@b",
+        "docker run -u 1000:1000 image",
+        "sort -u https://example.org/x",
         "the token is missing or wrong",
     ],
 )

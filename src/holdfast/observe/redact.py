@@ -14,14 +14,17 @@ TOO_DEEP = "…"
 MAX_DEPTH = 40
 
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[^A-Za-z0-9]+")
-# Whole words of a key, so that `tokenizer`, `secretary` and `passenger` stay as they are. `pwd` alone is a folder.
+# Whole words of a key, so that `tokenizer`, `secretary` and `passenger` stay as they are. `pwd` alone is a folder, and
+# `pass` alone may be a round. Only passwords are written together with what stands before, as in `PGPASSWORD`.
 _SECRET = re.compile(
-    r"(?:^|_)(?:passwords?|passwd|passphrase|secrets?|tokens?|jwt|bearer|authorization|cookies?|credentials?"
+    r"passwords?(?:_|$)|passwd(?:_|$)|_pass$|(?:^|_)(?:passphrase|secrets?|tokens?|jwt|bearer|authorization|cookies?|credentials?"
     r"|api_?keys?|access_?keys?|private_?keys?|secret_?keys?|signing_?keys?|encryption_?keys?)(?:_|$)"
     r"|_pwd$|(?:^|_)auth$"
 )
 _COUNTED = re.compile(r"(?:^|_)tokens(?:_|$)")
-_HINT = re.compile(r"pass|secret|token|jwt|bearer|basic|auth|cookie|credential|key|pwd|://", re.IGNORECASE)
+_HINT = re.compile(
+    r"pass|secret|token|jwt|bearer|basic|auth|cookie|credential|key|pwd|://|-u[ \t=]|user[ \t=]", re.IGNORECASE
+)
 
 # What a text calls a key; the value that follows is looked at only if the key is a secret one.
 _NAME = r"(?P<key>[\w.-]{1,100})"
@@ -31,7 +34,7 @@ _KEYS = (
     re.compile(rf"(?<![\w-])--{_NAME}[ \t]{{1,3}}(?!-)"),
     # "unexpected token: }" is the language of parsers; these words are never used like that.
     re.compile(
-        r"(?<![\w.-])(?P<key>[\w.-]{0,100}?(?:password|passwd|passphrase|secret|api[_-]?key|private[_-]?key))"
+        r"(?<![\w.-])(?P<key>[\w.-]{0,100}?(?:password|passwd|passphrase|secret|api[_-]?key|private[_-]?key|_pass))"
         r"[ \t]{0,3}:[ \t]{0,3}",
         re.IGNORECASE,
     ),
@@ -41,7 +44,17 @@ _QUOTE = re.compile(r"""(?<!\\)(\\*+)(["'])""")
 _PLAIN = re.compile(r"""[^\s,;&"'<>)\]}]+""")
 _SCHEME = re.compile(r"\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{4,}", re.IGNORECASE)
 _HEADER = re.compile(r"(?<![\w.-])((?:proxy-)?authorization|(?:set-)?cookie)(\s*:\s*)[^\r\n\"']+", re.IGNORECASE)
-_USER_INFO = re.compile(r"(?<=://)([^\s/:@]{0,200}):([^\s/@]{1,500})@")
+# A password may hold a slash, a colon or an @. Digits before a slash are a port.
+_USER_INFO = re.compile(
+    r"(?<=://)([^\s/?#:@\"'<>]*+):(?!\d{1,5}(?:[/?#\s]|$))"
+    r"[^\s:@\"'<>]*+(?::(?!//)[^\s:@\"'<>]*+)*+@(?:[^\s/@\"'<>]*+@)*+"
+)
+# `curl -u ada:hunter2`, but neither the address of a page nor the numbers of a user and a group.
+_USER = re.compile(
+    r"""(?<![\w-])((?:-u|--(?:proxy-)?user)[ \t=]{1,3})(?!\d+:\d+(?!\S))"""
+    r"""(?:((["'])[^\s:"']{1,100}:)(?!//)(?:(?!\3).)*+|([^\s:"']{1,100}:)(?!//)\S++)""",
+    re.DOTALL,
+)
 _PEM = re.compile(r"(-----BEGIN [A-Z ]*PRIVATE KEY-----).*?(-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL)
 
 
@@ -98,6 +111,7 @@ def redacted_text(text: str) -> str:
     text = _HEADER.sub(rf"\1\2{HIDDEN}", text)
     text = _SCHEME.sub(rf"\1 {HIDDEN}", text)
     text = _USER_INFO.sub(rf"\1:{HIDDEN}@", text)
+    text = _USER.sub(rf"\1\2\4{HIDDEN}", text)
     for keys in _KEYS:
         text = _without_values(keys, text)
     return text
@@ -152,13 +166,15 @@ def _under(key: str, item: Any, depth: int) -> Any:
 
 
 def _sequence(value: list[Any], depth: int) -> list[Any]:
-    """As in a mapping; in the words of a command, what follows `--password` is hidden too."""
+    """As in a mapping; in the words of a command, what follows `--password` or `-u` is hidden too."""
     before = chain([None], value)
-    return [
-        HIDDEN if isinstance(item, str) and _announces(last) else redacted(item, depth + 1)
-        for last, item in zip(before, value, strict=False)
-    ]
+    return [_word(last, item, depth) for last, item in zip(before, value, strict=False)]
 
 
-def _announces(word: Any) -> bool:
-    return isinstance(word, str) and word.startswith("-") and "=" not in word and is_secret(word.lstrip("-"))
+def _word(last: Any, item: Any, depth: int) -> Any:
+    if not isinstance(item, str) or not isinstance(last, str) or not last.startswith("-") or "=" in last:
+        return redacted(item, depth + 1)
+    if is_secret(last.lstrip("-")):
+        return HIDDEN
+    flag = f"{last} "
+    return redacted_text(flag + item).removeprefix(flag)
