@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from holdfast.cli.failing import say
 from holdfast.cli.options import HomeOption, JsonOption, client
-from holdfast.cli.output import show_json, show_table
+from holdfast.cli.output import put, show_json, show_table
 from holdfast.cli.times import local, seconds
 from holdfast.cli.words import Argument, Option, group_of
 from holdfast.core.access import Role
@@ -72,7 +72,7 @@ def revoke(name: NameArgument, home: HomeOption = None, json: JsonOption = False
     if json:
         show_json(user)
     else:
-        print(f"the token of {user.name} is revoked")
+        put(f"the token of {user.name} is revoked")
 
 
 def rotate(
@@ -106,7 +106,7 @@ def _show_token(made: NewToken, json: bool) -> None:
         return
     until = "" if made.user.expires_at is None else f" until {local(made.user.expires_at)}"
     say(f"{made.user.name} has the role {made.user.role}{until}; this token is not shown again:")
-    print(made.token)
+    put(made.token)
 
 
 def _row(user: User, now: int) -> list[str]:
