@@ -36,6 +36,24 @@ def test_a_delivery_whose_worker_is_killed_is_delivered_again(house: House) -> N
         until(lambda: hf.deliveries("ci").deliveries[0].state == "DONE", "the delivery is done")
 
 
+def test_a_receiver_that_hangs_keeps_nobody_else_waiting(house: House) -> None:
+    house.settings(ALLOWED)
+    house.up()
+    with receiving(hanging) as slow, receiving(answering(204)) as quick:
+        hf = house.client()
+        hf.add_webhook(slow.url, on="news", name="slow")
+        for _ in range(100):
+            hf.emit("news")
+        slow.next()
+        hf.add_webhook(quick.url, on="more", name="quick")
+        for _ in range(20):
+            hf.emit("more")
+        for _ in range(20):
+            quick.next()
+        until(lambda: {one.state for one in hf.deliveries("quick").deliveries} == {"DONE"}, "all have been delivered")
+        assert len(slow.requests) <= 8
+
+
 @pytest.mark.long
 def test_a_delivery_outlives_its_daemon(house: House) -> None:
     house.settings(ALLOWED)

@@ -97,7 +97,7 @@ def _deliver(model: Model, hook_id: str, event_id: str, event: Event, now: int) 
     delivery, job_id = model.seen.deliveries.get((hook_id, event_id), (f"?{hook_id}{event_id}", "?"))
     policy = RetryPolicy(retries=3, initial_ms=5_000, factor=3.0)
     payload = model.seen.payloads.get(job_id, "?")
-    tenant = f"webhook::{hook_id}"
+    tenant = f"webhook::{hook_id}.example:80"
     job = NewJob(id=job_id, task=WEBHOOK_TASK, queue=WEBHOOK_QUEUE, payload=payload, policy=policy, tenant=tenant)
     model.enqueue([job], now, guarded=False)
     is_run = event.name.startswith("job.run.") and "run_id" in event.about

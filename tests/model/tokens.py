@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import ceil, inf
 from typing import TYPE_CHECKING
 
 from msgspec import structs
@@ -10,6 +11,7 @@ from holdfast.core.job import StateName as S
 from holdfast.core.requests import ClaimRequest
 from holdfast.core.tokens import Tokens
 from tests.model import breakers, sharing
+from tests.model.news import WEBHOOK_QUEUE
 from tests.model.records import Job
 
 if TYPE_CHECKING:
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
 
 HAS = Tokens(cpu=3, gpu=1, io=1)  # every machine
 PATIENCE = 30_000
+RECEIVERS = 8  # each may have this part of the slots for deliveries
 
 
 def in_use(model: Model, node: str, *, without: str | None = None) -> list[int]:
@@ -79,7 +82,10 @@ def share_out(
         line = [job for job in able if job.ask.queue == queue and job not in taken]
         line = [job for job in line if not job.ask.tokens or (job.id in looked_at and fits(job, [0, 0, 0]))]
         out: set[str] = set()
+        started = [job.ask.tenant for job in model.running_of(request.session_id) if job.ask.queue == queue]
+        each = ceil((len(started) + left[queue]) / RECEIVERS) if queue == WEBHOOK_QUEUE else inf
         while left[queue] > 0 and len(taken) < request.slots:
+            out |= {name for name in started if started.count(name) >= each}
             name = sharing.whose_turn(model, queue, {job.ask.tenant for job in line} - out)
             if name is None:
                 break
@@ -91,6 +97,7 @@ def share_out(
                 continue
             sharing.have_turn(model, queue, name, now)
             taken.append(head)
+            started.append(name)
             line.remove(head)
             left[queue] -= 1
             used = _sums([head.ask.tokens], used)

@@ -240,6 +240,7 @@ PLANS = {
     "close_session": Plan({"id": "s1", "status": "success", "stopped_at": 1}, (BY_SESSION,)),
     "offers": Plan({}, (BY_SESSION,)),
     "running_by_queue": Plan({"session_id": "s1"}, (BY_SESSION,)),
+    "running_by_tenant": Plan({"session_id": "s1", "queue": "default"}, (f"idx_jobs_state_queue|{BY_SESSION}",)),
     "list_workers": Plan({}, (BY_SESSION,)),
     "ready_since": Plan(LANE, (POP,), in_order=True),
     "ended_of_late": Plan({"since": 50, "upto": 100, "most": 10}, ("idx_jobs_gc",)),

@@ -285,6 +285,10 @@ def tenants_turn(job: Job, world: World) -> Verdict:
     if not turn.free_slots:
         needs = "the end of a job that runs there, or more slots"
         return Closed(gate, _all_busy(turn.slots), "; ".join(line) or "none is free", needs)
+    if turn.share is not None:
+        counted = "1 job" if turn.share == 1 else f"{turn.share} jobs"
+        said = f"{counted} of its tenant {job.tenant!r} may run at once, and so many do"
+        return Closed(gate, said, "; ".join([_slots_say(turn), *line]), "the end of one of these")
     return Closed(gate, "others go first", "; ".join([_slots_say(turn), *line]), "its turn, or more slots")
 
 

@@ -29,6 +29,7 @@ LONGEST_TIMEOUT_MS: Millis = 300_000
 LONGEST_URL = 2_000
 SHORTEST_SECRET, LONGEST_SECRET = 16, 200
 MOST_PATTERNS = 100
+RECEIVERS = 8  # each may have this part of the slots: so many must hang before the others have none
 TIMESTAMP, SIGNATURE = "Holdfast-Timestamp", "Holdfast-Signature"
 
 _UNFIT = re.compile(r"[^\x21-\x7e]")
@@ -108,6 +109,18 @@ def name_for(url: str) -> str:
     """What a webhook is called if nobody says: like its host."""
     host = read_url(url).host
     return host[:100] if _NAMES.fullmatch(host) else "webhook"
+
+
+def receiver_of(url: str) -> str:
+    """The tenant of all that is delivered to one receiver: one host, one port."""
+    target = read_url(url)
+    name = f"webhook::{target.host}:{target.port}"
+    return name if len(name) <= MAX_NAME else f"webhook::{hashlib.sha256(name.encode()).hexdigest()}"
+
+
+def share_of_receiver(slots: int) -> int:
+    """How many of so many slots the deliveries to one receiver may have."""
+    return -(-slots // RECEIVERS)
 
 
 def key_of(event: Event) -> str:

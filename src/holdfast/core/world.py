@@ -52,6 +52,7 @@ class Turn(Struct, frozen=True, kw_only=True):
 
     `slots` are those that could take it. Otherwise `first` is who is taken, `kept_for` a job that must run with nothing
     beside it, `ahead` how many of its own tenant go before it, and `others` are tenants that take turns with its own.
+    `share` is how many jobs of its tenant may run at once, if so many do wherever a slot is free.
     """
 
     is_next: bool
@@ -61,6 +62,7 @@ class Turn(Struct, frozen=True, kw_only=True):
     kept_for: JobId | None = None
     ahead: int = 0
     others: tuple[str, ...] = ()
+    share: int | None = None
 
 
 class World(Struct, frozen=True, kw_only=True):

@@ -24,7 +24,7 @@ from holdfast.workers.spec import TaskSpec
 if TYPE_CHECKING:
     from holdfast.workers.posting import Answer, Resolve
 
-DELIVERIES = 8  # at once, in one process
+DELIVERIES = 64  # at once, in one process; a receiver has its share of them
 GONE_FOR_GOOD = 410
 ASK_FOR_PATIENCE = (429, 503)
 MOST_PATIENCE_S = 3_600

@@ -13,9 +13,10 @@ from holdfast.core.job import JobId, Millis
 from holdfast.core.rate import Rate
 from holdfast.core.requests import ANY_QUEUE, COMMAND, Claimed, ClaimRequest, is_system_queue
 from holdfast.core.tokens import KINDS, NO_TOKENS, TOKEN_LANES, Tokens
+from holdfast.core.webhook import WEBHOOK_QUEUE, share_of_receiver
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.breakers import note_probe
-from holdfast.store.scripts.picking import Candidate, Pick, Wish, charge, let_rest, out_of_turn, pick
+from holdfast.store.scripts.picking import Candidate, Pick, TenantShare, Wish, charge, let_rest, out_of_turn, pick
 from holdfast.store.scripts.pressed import Asked, note_pull, relieve
 from holdfast.store.scripts.reporting import say_claimed
 from holdfast.store.scripts.room import Claimer, look_around
@@ -66,7 +67,8 @@ class Free(Struct, frozen=True):
 
     `allowed` is what is known of those that have a rate; `openings`, when those open that are closed and nobody knows.
     `probing` are those whose breaker lets one job through, `paced` those whose starts make the next pull wait so long,
-    `narrow` all those of which a start may keep the next one from starting.
+    `narrow` all those of which a start may keep the next one from starting, `shares` what each tenant may have of those
+    that give one no more.
     """
 
     named: dict[str, int] = {}
@@ -77,6 +79,7 @@ class Free(Struct, frozen=True):
     probing: set[str] = set()
     paced: dict[str, Millis] = {}
     narrow: set[str] = set()
+    shares: dict[str, TenantShare] = {}
 
 
 class Choice(Struct, frozen=True):
@@ -148,12 +151,24 @@ def choose(tx: Tx, request: ClaimRequest, now: Millis) -> Choice:
 
 
 def _beside_others(tx: Tx, free: Free, request: ClaimRequest, claimer: Claimer, load: Load, now: Millis) -> Choice:
-    named = {queue: Wish(queue, request.tasks, claimer.lanes_of(tx, queue), now) for queue in free.named}
+    if WEBHOOK_QUEUE in free.named:
+        free.shares[WEBHOOK_QUEUE] = _share_of_receivers(tx, request.session_id, free.named[WEBHOOK_QUEUE])
+    named = {
+        queue: Wish(queue, request.tasks, claimer.lanes_of(tx, queue), now, free.shares.get(queue))
+        for queue in free.named
+    }
     wild = {queue: Wish(queue, _wild_tasks(request), claimer.lanes_of(tx, queue), now) for queue in free.wild}
     if any(lane & TOKEN_LANES for wish in (*named.values(), *wild.values()) for lane in wish.lanes):
         return _with_tokens(tx, free, request, named, wild, claimer, load, now)
     order, picks = _from_queues(tx, free, request, named, wild)
     return Choice(order, picks, free)
+
+
+def _share_of_receivers(tx: Tx, session_id: str, free: int) -> TenantShare:
+    """A receiver that does not answer keeps what is sent to it waiting, and nobody else's."""
+    rows = tx.rows(sql.running_by_tenant, session_id=session_id, queue=WEBHOOK_QUEUE)
+    running = {row["tenant"]: row["running"] for row in rows}
+    return TenantShare(share_of_receiver(free + sum(running.values())), running)
 
 
 def may_start(tx: Tx, queue: str, holds: int, now: Millis) -> bool:
@@ -172,7 +187,7 @@ def _free_slots(tx: Tx, request: ClaimRequest, now: Millis) -> Free:
     """What each queue may start, by its own gates and by what the caller can take."""
     asked = {item.queue: item.slots for item in request.queues}
     wild_slots = asked.pop(ANY_QUEUE, 0)
-    free = Free({}, {}, wild_slots, {}, {}, set(), {}, set())
+    free = Free({}, {}, wild_slots, {}, {}, set(), {}, set(), {})
     if wild_slots > 0:
         # One that is named without a free slot is full, not wild.
         ready = sql.ready_command_queues if _wild_tasks(request) == (COMMAND,) else sql.ready_queues

@@ -12,7 +12,7 @@ from holdfast.core.event import Event
 from holdfast.core.job import TERMINAL, JobId, Millis
 from holdfast.core.requests import NewJob
 from holdfast.core.timing import FAR_FUTURE
-from holdfast.core.webhook import SCHEDULE, TEST_EVENT, WEBHOOK, WEBHOOK_QUEUE, Delivery, key_of
+from holdfast.core.webhook import SCHEDULE, TEST_EVENT, WEBHOOK, WEBHOOK_QUEUE, Delivery, key_of, receiver_of
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.enqueue import take_in
 from holdfast.store.scripts.look import find_row as find_job_row
@@ -82,7 +82,7 @@ def redeliver(tx: Tx, ref: str, now: Millis, delivery_id: str | None = None) -> 
             raise Conflict(f"delivery {view.id} is still on its way (job {view.job_number})")
         payload = find_job_row(tx, view.job_id).payload
         trigger = {"kind": "retry", "job_id": view.job_id}
-        tx.run(sql.redirect_delivery, id=view.id, job_id=_enqueue(tx, row.id, payload, trigger, now))
+        tx.run(sql.redirect_delivery, id=view.id, job_id=_enqueue(tx, row, payload, trigger, now))
     return [_find(tx, row, view.id) for view in chosen]
 
 
@@ -104,7 +104,7 @@ def _send(tx: Tx, row: WebhookRow, event: Event, now: Millis) -> DeliveryView:
         key=key_of(event),
     )
     trigger = {"kind": "webhook", "webhook_id": row.id, "event_id": event.id}
-    job_id = _enqueue(tx, row.id, msgspec.json.encode(delivery).decode(), trigger, now)
+    job_id = _enqueue(tx, row, msgspec.json.encode(delivery).decode(), trigger, now)
     tx.run(
         sql.insert_delivery,
         id=delivery.delivery_id,
@@ -117,13 +117,13 @@ def _send(tx: Tx, row: WebhookRow, event: Event, now: Millis) -> DeliveryView:
     return _find(tx, row, delivery.delivery_id)
 
 
-def _enqueue(tx: Tx, webhook_id: str, payload: str, trigger: dict[str, str], now: Millis) -> JobId:
+def _enqueue(tx: Tx, row: WebhookRow, payload: str, trigger: dict[str, str], now: Millis) -> JobId:
     job = NewJob(
         id=tx.new_id(),
         task=WEBHOOK,
         queue=WEBHOOK_QUEUE,
         payload=payload,
-        tenant=f"webhook::{webhook_id}",
+        tenant=receiver_of(row.url),
         policy=SCHEDULE,
         trigger=msgspec.json.encode(trigger).decode(),
     )

@@ -55,12 +55,27 @@ class TenantRow(Struct, frozen=True, gc=False):
     active_until: Millis | None
 
 
+class TenantShare(Struct, frozen=True):
+    """How many jobs of a queue each tenant may have under way in a session, and how many it has."""
+
+    each: int
+    running: Mapping[str, int]
+
+    def left(self, tenant: str) -> int:
+        """How many more of this tenant may start."""
+        return max(0, self.each - self.running.get(tenant, 0))
+
+
 class Line(Struct, frozen=True):
-    """Those who wait for a turn in a queue with several tenants. `most`: how many jobs those have that have few."""
+    """Those who wait for a turn in a queue with several tenants. `most`: how many jobs those have that have few.
+
+    `bound` is how many each of them may start, where that is less than all.
+    """
 
     tenants: Sequence[Tenant]
     clock: float
     most: Mapping[str, int]
+    bound: Mapping[str, int]
 
 
 class Pick(Struct):
@@ -77,12 +92,16 @@ class Pick(Struct):
 
 
 class Wish(Struct, frozen=True):
-    """What is asked of a queue: the tasks that are offered, the lanes to look at, and when."""
+    """What is asked of a queue: the tasks that are offered, the lanes to look at, and when.
+
+    `share` is what one of its tenants may have at most, if it says so.
+    """
 
     queue: str
     tasks: tuple[str, ...]
     lanes: tuple[int, ...]
     now: Millis
+    share: TenantShare | None = None
 
 
 def pick(tx: Tx, wish: Wish, slots: int) -> Pick:
@@ -122,7 +141,7 @@ def charge(tx: Tx, picked: Pick) -> None:
 
 
 def _turns_of(picked: Pick, line: Line) -> Turns:
-    turns = take_turns(line.tenants, line.clock, len(picked.jobs), line.most)
+    turns = take_turns(line.tenants, line.clock, len(picked.jobs), line.bound)
     assert list(turns.order) == [job.tenant for job in picked.jobs]
     return turns
 
@@ -143,7 +162,8 @@ def _fair(tx: Tx, wish: Wish, slots: int, first: list[TenantRow], clock: float) 
         tenants = [
             Tenant(row.tenant, row.virtual_time, weight_now(row.weight, row.active_until, wish.now)) for row in rows
         ]
-        turns = take_turns(tenants, clock, slots, most)
+        bound = _bound(wish.share, rows, most)
+        turns = take_turns(tenants, clock, slots, bound)
         needed = Counter(turns.order)
         asked = {name: count for name, count in needed.items() if count > len(lines.get(name, ())) and name not in most}
         if asked:
@@ -152,8 +172,8 @@ def _fair(tx: Tx, wish: Wish, slots: int, first: list[TenantRow], clock: float) 
                 lines[name] = jobs
                 if len(jobs) < limit:
                     most[name] = len(jobs)
-        elif len(page) >= slots and len(rows) - len(most) < slots:
-            # Some have too few jobs, so those further back in the line come in.
+        elif len(page) >= slots and sum(_may_have_more(row, most, bound) for row in rows) < slots:
+            # Some have too few jobs, or have their share, so those further back in the line come in.
             page = next_tenants(tx, wish, rows[-1], slots)
             rows += page
             if not page:
@@ -162,7 +182,18 @@ def _fair(tx: Tx, wish: Wish, slots: int, first: list[TenantRow], clock: float) 
             break
     ahead = {name: iter(jobs) for name, jobs in lines.items()}
     jobs = [next(ahead[name]) for name in turns.order]
-    return Pick(wish.queue, jobs, Line(tenants, clock, most))
+    return Pick(wish.queue, jobs, Line(tenants, clock, most, bound))
+
+
+def _may_have_more(row: TenantRow, most: Mapping[str, int], bound: Mapping[str, int]) -> bool:
+    return row.tenant not in most and bound.get(row.tenant, 1) > 0
+
+
+def _bound(share: TenantShare | None, rows: Sequence[TenantRow], most: Mapping[str, int]) -> Mapping[str, int]:
+    """How many jobs those may start of whom not all may: they have few, or a share."""
+    if share is None:
+        return most
+    return {row.tenant: min(share.left(row.tenant), most.get(row.tenant, share.each)) for row in rows}
 
 
 def next_tenants(tx: Tx, wish: Wish, after: TenantRow | None, limit: int) -> list[TenantRow]:

@@ -20,6 +20,7 @@ def find_turn(tx: Tx, job: Job, rooms: Sequence[Room], now: Millis) -> Turn:
     slots, free_slots = sum(room.slots for room in rooms), sum(room.free for room in rooms)
     first: JobId | None = None
     kept_for: JobId | None = None
+    shares: list[int | None] = []
     for room in rooms:
         if not room.free:
             continue
@@ -28,6 +29,8 @@ def find_turn(tx: Tx, job: Job, rooms: Sequence[Room], now: Millis) -> Turn:
             return Turn(is_next=True, slots=slots, free_slots=free_slots)
         first = first or next((taken.id for taken in choice.jobs), None)
         kept_for = kept_for or choice.kept_for
+        share = choice.free.shares.get(job.queue)
+        shares.append(None if share is None or share.left(job.tenant) else share.each)
     return Turn(
         is_next=False,
         slots=slots,
@@ -36,6 +39,7 @@ def find_turn(tx: Tx, job: Job, rooms: Sequence[Room], now: Millis) -> Turn:
         kept_for=kept_for,
         ahead=_ahead(tx, job),
         others=_others(tx, job),
+        share=None if not shares or None in shares else max(filter(None, shares)),
     )
 
 

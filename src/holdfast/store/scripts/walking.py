@@ -110,6 +110,9 @@ class Walk:
             if not self._heap:
                 return None
             name = self._heap[0][2]
+            if self._has_share(name):
+                heapq.heappop(self._heap)
+                continue
             line = self._lines[name]
             fitting = next((head for head in line if head.needs.fit(room)), None)
             if self._may_hide(name, fitting) and self._look_further(name):
@@ -136,6 +139,11 @@ class Walk:
         self._left -= 1
         self._next = None
         return head
+
+    def _has_share(self, tenant: str) -> bool:
+        """Whether as much of it runs as may run at once, with what was taken just now."""
+        share = self._wish.share
+        return share is not None and share.left(tenant) <= sum(head.tenant == tenant for head in self.taken)
 
     def _meet(self) -> None:
         """Let in those who come next, until there are as many who have had no turn yet as there are turns left."""
