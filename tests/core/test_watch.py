@@ -150,3 +150,11 @@ def test_a_name_that_is_not_text_can_be_said() -> None:
 def test_a_watch_that_cannot_work_is_refused(fields: dict[str, Any], says: str) -> None:
     with pytest.raises(InvalidInput, match=says):
         check_watch(watch(**fields))
+
+
+def test_what_a_watch_was_told_to_wait_beyond_the_usual_is_not_the_wait_of_a_change() -> None:
+    burst = Burst(first=1.0, last=10.0)
+    assert burst.waited(10.5, DEBOUNCE_MS) == 0.5
+    assert burst.waited(70.5, DEBOUNCE_MS + 60_000) == 0.5
+    assert burst.waited(10.5, DEBOUNCE_MS + 60_000) == 0.0
+    assert burst.waited(10.5, 0) == 0.5

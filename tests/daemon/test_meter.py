@@ -252,6 +252,16 @@ def test_an_exchange_counts_as_a_pop_only_if_it_hands_something_out(bench: Bench
     assert (verdict.value_ms, verdict.is_broken) == (30, True)
 
 
+def test_a_change_that_becomes_a_job_is_measured(bench: Bench) -> None:
+    bench.sla = bench.meter._sla = Sla([Promise("event_to_job", 1_000.0, Measure.MEAN, fewest=1)])
+    bench.meter.planned(0.25)
+    bench.meter.planned(2.5)
+    verdict = bench.verdict("event_to_job")
+    assert verdict is not None
+    assert (verdict.value_ms, verdict.is_broken) == (1_375.0, True)
+    assert bench.sample("event_to_job_seconds_count") == 2
+
+
 def test_a_call_that_fails_is_no_sample_of_how_fast_calls_are(bench: Bench) -> None:
     bench.sla = bench.meter._sla = Sla([Promise("enqueue", 10.0, fewest=1)])
     bench.meter.called("enqueue", 5, 503)
@@ -279,4 +289,4 @@ def test_a_broken_promise_is_a_line_and_a_count(bench: Bench, caplog: pytest.Log
 
 def test_the_limits_of_the_settings_are_the_promises() -> None:
     limits = {promise.name: promise.limit_ms for promise in promises(SlaSettings(enqueue=0.5))}
-    assert limits == {"enqueue": 500, "look": 20, "pop": 20, "queue_to_run": 200}
+    assert limits == {"enqueue": 500, "look": 20, "pop": 20, "queue_to_run": 200, "event_to_job": 1000}

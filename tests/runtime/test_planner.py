@@ -19,7 +19,7 @@ import pytest
 from holdfast.core.glob import Pattern
 from holdfast.core.ignore_rules import MOST_LINES, IgnoreRules
 from holdfast.core.requests import JobFilter
-from holdfast.core.watch import NewWatch, Seen
+from holdfast.core.watch import DEBOUNCE_MS, NewWatch, Seen
 from holdfast.runtime.clock import SystemClock
 from holdfast.runtime.planner import Planner
 from holdfast.runtime.watched import PlannerOptions
@@ -46,9 +46,11 @@ class Garden:
         self.clock = SystemClock()
         self.engine = engine or SqliteEngine(folder / "store.db", durability="normal", now=self.clock.now)
 
+        self.took: list[float] = []
+
     @asynccontextmanager
     async def planner(self, options: PlannerOptions = TOLD) -> AsyncIterator[Planner]:
-        planner = Planner(self.engine, self.clock, options=options)
+        planner = Planner(self.engine, self.clock, options=options, on_planned=self.took.append)
         planner.start()
         try:
             yield planner
@@ -191,6 +193,22 @@ def test_a_change_of_what_is_ignored_holds_at_once(garden: Garden) -> None:
             assert said(await garden.changed(1)) == [("a.log", "added")]
 
     asyncio.run(story())
+
+
+def test_how_long_a_change_took_to_become_a_job_is_told(garden: Garden) -> None:
+    async def story() -> None:
+        async with garden.planner():
+            await garden.add(globs=["*.py"], debounce_ms=DEBOUNCE_MS)
+            garden.save("one.py", "1")
+            await garden.changed(1)
+            await garden.until(lambda watch: len(garden.took) == 1, "it is told")
+            garden.save("other.txt", "nobody wants it")
+            garden.save("two.py", "2")
+            await garden.changed(2)
+            await garden.until(lambda watch: len(garden.took) == 2, "the other one is told")
+
+    asyncio.run(story())
+    assert all(took >= DEBOUNCE_MS / 1000 for took in garden.took)
 
 
 def test_much_at_once_is_one_job(garden: Garden) -> None:

@@ -111,6 +111,10 @@ class Burst(Struct):
         """When to look: once it is quiet, and at the latest when the first change has waited long enough."""
         return min(self.last + debounce_ms / 1000, self.first + max_wait_ms / 1000)
 
+    def waited(self, now: float, debounce_ms: Millis) -> float:
+        """How long the last change has waited, without what the watch was told to wait beyond the usual debounce."""
+        return max(0.0, now - self.last - max(0, debounce_ms - DEBOUNCE_MS) / 1000)
+
 
 class Budget:
     """How many jobs a watch made of late. More than `max_jobs` within the window, and the rest is told in one job."""

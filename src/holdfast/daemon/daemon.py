@@ -20,7 +20,7 @@ from holdfast.core.job import Millis
 from holdfast.core.queue import QueueChanges
 from holdfast.core.watch import NewWatch
 from holdfast.daemon.instruments import Instruments
-from holdfast.daemon.meter import Sources
+from holdfast.daemon.meter import Meter, Sources
 from holdfast.daemon.presence import Presence
 from holdfast.daemon.server import Doors
 from holdfast.daemon.settings import Settings
@@ -115,14 +115,14 @@ class Daemon:
             doors = self._doors = Doors(app, self.home, self._settings.api, access)
             parts.push_async_callback(doors.close)
             await doors.open()
-            upkeep = await self._begin(parts)
+            upkeep = await self._begin(parts, instruments.meter)
             if upkeep is None:
                 await instruments.stop()
             else:
                 await self._serve(app, doors, hub, upkeep, instruments)
         log.info("stopped", extra={"event": "daemon_stopped"})
 
-    async def _begin(self, parts: AsyncExitStack) -> Upkeep | None:
+    async def _begin(self, parts: AsyncExitStack, meter: Meter) -> Upkeep | None:
         """Become a session, and start every loop; None if a signal came while there was no room for that."""
         settings, engine = self._settings.daemon, self._engine
         presence = Presence(engine, self._clock, settings.lease / BEATS, tokens(self._settings.tokens))
@@ -136,7 +136,13 @@ class Daemon:
             probing=probing(self._settings.machine, self._settings.pressure),
         )
         presence.on_renewed(upkeep.rename)
-        planner = Planner(engine, self._clock, options=planning(self._settings.planner), of_file=self._watches)
+        planner = Planner(
+            engine,
+            self._clock,
+            options=planning(self._settings.planner),
+            of_file=self._watches,
+            on_planned=meter.planned,
+        )
         for step, undo in (
             (self._settle_queues, None),
             (presence.start, presence.stop),

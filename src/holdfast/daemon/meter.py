@@ -111,6 +111,11 @@ class Meter:
             self._sla.sample("pop", seconds * 1000, self._clock.monotonic())
             self._started(said.claimed)
 
+    def planned(self, seconds: float) -> None:
+        """A change in a watched folder became jobs."""
+        self._metrics.planned(seconds * 1000)
+        self._sla.sample("event_to_job", seconds * 1000, self._clock.monotonic())
+
     async def forget_lost_runs(self) -> None:
         """Runs of workers that died are settled by others and never reported; where nothing runs, none is left."""
         if self._runs and not any(count.jobs and count.state == RUNNING for count in await self._engine.read(counts)):

@@ -205,6 +205,9 @@ class SlaSettings(Struct, frozen=True, kw_only=True):
     look: Annotated[float, Says("A look at one job, at the counts or at the health, for 95 of 100.", _PROMISE)] = 0.020
     pop: Annotated[float, Says("An exchange that hands out work, for 95 of 100.", _PROMISE)] = 0.020
     queue_to_run: Annotated[float, Says("From ready to running while nothing else runs, on average.", _PROMISE)] = 0.200
+    event_to_job: Annotated[
+        float, Says("From a change in a watched folder to its job, with the usual debounce, on average.", _PROMISE)
+    ] = 1.0
 
 
 class WebhookSettings(Struct, frozen=True, kw_only=True):

@@ -139,6 +139,9 @@ class Metrics:
         )
         self._job_duration = self._timing("job_duration", "How long a run took.", LONG_MS, "queue", "state")
         self._queue_wait = self._timing("queue_wait", "How long a job was ready before it ran.", LONG_MS, "queue")
+        self._event_to_job = self._timing(
+            "event_to_job", "How long a change of a watched folder or repository took to become jobs.", LONG_MS
+        )
         self._db_txn = self._timing("db_txn_time", "How long a writing transaction took.", SHORT_MS)
         self._api = self._timing("api_call", "How long a short call took.", SHORT_MS, "call")
         self._api_errors = self._counter("api_errors", "Calls that were answered with an error.", "call", "status")
@@ -242,6 +245,10 @@ class Metrics:
     def refused_a_report(self) -> None:
         """A result came too late."""
         self._reports_refused.inc()
+
+    def planned(self, milliseconds: float) -> None:
+        """A change in a watched folder became jobs."""
+        self._event_to_job.observe(milliseconds)
 
     def committed(self, seconds: float) -> None:
         """A writing transaction took this long."""

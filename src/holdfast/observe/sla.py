@@ -39,6 +39,7 @@ PROMISES = (
     Promise("pop", 20.0),
     # The canaries of an idle system alone are enough to judge it.
     Promise("queue_to_run", 200.0, Measure.MEAN, fewest=3),
+    Promise("event_to_job", 1_000.0, Measure.MEAN, fewest=3),
 )
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from holdfast.core.watch import NewWatch, WatchKind
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.loop import Loop
-from holdfast.runtime.watched import PlannerOptions, Watched
+from holdfast.runtime.watched import OnPlanned, PlannerOptions, Watched
 from holdfast.store.engine import Changes, Engine
 from holdfast.store.scripts.watches import WatchRow, settle_file_watches, watches_of_node
 
@@ -31,11 +31,13 @@ class Planner(Loop):
         options: PlannerOptions = PlannerOptions(),  # noqa: B008  # it is frozen
         of_file: Sequence[NewWatch] = (),
         node: str | None = None,
+        on_planned: OnPlanned | None = None,
     ) -> None:
         super().__init__(clock)
         self._engine = engine
         self._options = options
         self._of_file = of_file
+        self._on_planned = on_planned
         self._node = node or engine.node
         self._home = asyncio.get_running_loop()
         self._leave: Callable[[], None] | None = None
@@ -95,6 +97,7 @@ class Planner(Loop):
         kind = WatchedRepository if row.kind == WatchKind.GIT else WatchedFolder
         watched = kind(self._engine, self.clock, row, self._watcher, self._options)
         watched.is_crowded = row.queue in self._crowded
+        watched.on_planned = self._on_planned
         watched.start()
         return watched
 

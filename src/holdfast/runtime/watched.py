@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import logging
 from abc import abstractmethod
+from collections.abc import Callable
+from typing import TypeAlias
 
 from msgspec import Struct
 
 from holdfast.core.crowding import PATIENCE
+from holdfast.core.job import Millis
 from holdfast.core.watch import DEBOUNCE_MS, MAX_WAIT_MS, RECONCILE_S, Burst
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.loop import Loop
@@ -16,6 +19,9 @@ from holdfast.runtime.watcher import Watcher
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.plans import note_problem
 from holdfast.store.scripts.watches import WatchRow
+
+OnPlanned: TypeAlias = Callable[[float], None]
+"""Called when a change became jobs, with how many seconds that took."""
 
 LONGEST_SHARE = 20  # looking at everything takes at most one part in so many of the time
 
@@ -52,6 +58,8 @@ class Watched(Loop):
         self._burst: Burst | None = None
         self._next_round = clock.monotonic()
         self._problem = row.problem
+        self._jobs_made = 0
+        self.on_planned: OnPlanned | None = None
         # Most of its jobs are superseded before they end, so it waits longer for quiet.
         self.is_crowded = False
 
@@ -107,13 +115,21 @@ class Watched(Loop):
         self.wake()
 
     def _due(self, burst: Burst) -> float:
-        return burst.due(self._debounce_ms * (PATIENCE if self.is_crowded else 1), self._max_wait_ms)
+        return burst.due(self._quiet_ms, self._max_wait_ms)
+
+    @property
+    def _quiet_ms(self) -> Millis:
+        """How long it must be quiet before it looks."""
+        return self._debounce_ms * (PATIENCE if self.is_crowded else 1)
 
     async def _look(self) -> None:
         paths, burst = self._paths, self._burst
         self._paths, self._burst = set(), None
+        made = self._jobs_made
         try:
             await self.look(paths)
+            if burst is not None and self._jobs_made > made and self.on_planned is not None:
+                self.on_planned(burst.waited(self.clock.monotonic(), self._quiet_ms))
         except FolderGone:
             self.look_at_everything()
         except BaseException:

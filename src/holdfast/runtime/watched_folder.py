@@ -153,11 +153,13 @@ class WatchedFolder(Watched):
         for batch in _batches(changes):
             row = self.row
             done = await self._engine.write(plan, row.id, row.revision, batch, self.clock.now(), is_first=is_first)
+            self._jobs_made += done.jobs
             self._budget.note(done.jobs, self.clock.monotonic())
 
     async def _tell(self) -> None:
         """The job for what was taken in, perhaps by a daemon that died before it could make one."""
-        await self._engine.write(tell, self.row.id, self.clock.now())
+        told = await self._engine.write(tell, self.row.id, self.clock.now())
+        self._jobs_made += told.jobs
         self._untold = False
 
     def _trouble(self, found: Scan) -> str | None:

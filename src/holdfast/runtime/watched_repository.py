@@ -38,7 +38,9 @@ class WatchedRepository(Watched):
             moves = [Move(GitEvent.BRANCH, "", looked.memory.head, looked.memory.branch)]
         new = looked.memory.encoded()
         if new != text or moves:
-            await self._engine.write(plan_moves, self.row.id, self.row.revision, text, new, moves, self.clock.now())
+            row = self.row
+            done = await self._engine.write(plan_moves, row.id, row.revision, text, new, moves, self.clock.now())
+            self._jobs_made += done.jobs
         if self.row.scanned_at is None and known is None:
             await self._engine.write(note_scanned, self.row.id, self.row.revision, self.clock.now())
         await self.say(None)
