@@ -88,6 +88,7 @@ OPTIONS = {
     "trace_id": "Stored with the job and its runs; child jobs inherit it.",
     "when_idle": "Whether the job starts only while nobody uses the machine.",
     "when_charging": "Whether the job starts only while the machine has mains power.",
+    "node": "The machine that alone may run the job, by name or id; `hf.here` is this one. If not set, any.",
     "tokens": (
         "What a run takes of its machine: a number for each of `cpu`, `gpu` and `io`. It starts only while the machine "
         "has so many free."

@@ -248,6 +248,30 @@ def test_a_waiting_job_moves_in_its_queue(sh: Shell) -> None:
     assert sh.ok("show", first, "--json").json["job"]["priority"] == 9
 
 
+def test_a_job_is_tied_to_a_machine_and_freed(sh: Shell) -> None:
+    sh.ok("pause", "tied")
+    node = sh.ok("status", "--json").json["daemon"]["node"]
+    job = sh.number("run", "--queue", "tied", "--here", "--", "true")
+    assert sh.ok("show", job, "--json").json["job"]["node"] == node
+    assert f"machine  {node} alone" in sh.ok("show", job).out
+    assert sh.ok("move", job, "--anywhere").out == f"job {job} may run on any machine\n"
+    assert sh.ok("move", job, "--to", node).out == f"job {job} may run on {node}\n"
+    assert sh("move", "--node", node).code == 2
+    assert sh.ok("move", "--node", node, "--yes").out == "1 job moved\n"
+    assert sh.ok("move", "--node", node).out == f"no waiting job is tied to {node}\n"
+    assert sh.ok("show", job, "--json").json["job"]["node"] is None
+    sh.ok("cancel", job)
+
+
+@pytest.mark.parametrize("words", [("--here", "--anywhere"), ("--here", "--node", "x"), ("--node", "nowhere")])
+def test_a_job_runs_on_one_machine_that_is_known_or_on_any(sh: Shell, words: tuple[str, ...]) -> None:
+    assert sh("run", *words, "--", "true").code != 0
+
+
+def test_on_a_file_a_command_is_not_tied_to_a_machine(sh: Shell) -> None:
+    assert sh.ok("show", sh.number("run", "--", "true"), "--json").json["job"]["node"] is None
+
+
 @pytest.mark.parametrize("words", [("nowhere",), ("before",), ("top", "1"), ()])
 def test_a_move_to_nowhere_is_refused(sh: Shell, parked: int, words: tuple[str, ...]) -> None:
     assert sh("move", parked, *words).code == 2

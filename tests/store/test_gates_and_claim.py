@@ -23,6 +23,7 @@ from holdfast.store.scripts.claim import claim
 from holdfast.store.scripts.enqueue import enqueue
 from holdfast.store.scripts.finish import finish
 from holdfast.store.scripts.machines import note_machine
+from holdfast.store.scripts.nodes import note_node
 from holdfast.store.scripts.pressed import press_machine
 from holdfast.store.scripts.queues import pause, set_queue
 from holdfast.store.scripts.reserve import NewReservation, reserve
@@ -32,6 +33,7 @@ from tests.store.acts import NOW, TABLES, TASK, new_job, report, statement, writ
 
 QUEUES = ("a", "b")
 NODES = ("laptop", "server")
+AWAY = "gone"  # a machine on which nobody works
 LEND = """
 INSERT INTO node_tokens (node, cpu, gpu, io, timeout_ms, set_by, set_at)
 VALUES (:node, :cpu, 0, 0, 30000, 'hand', :now)
@@ -101,6 +103,7 @@ OPTIONS: dict[str, st.SearchStrategy[Any]] = {
     "wait_for_idle": st.just(True),
     "require_charging": st.just(True),
     "task": st.sampled_from((COMMAND, "unheard")),
+    "node": st.sampled_from((*NODES, AWAY)),
     "tokens": st.builds(Tokens, cpu=st.sampled_from((1, 2, 3))),
 }
 option: st.SearchStrategy[dict[str, Any]] = st.just({}) | st.sampled_from(list(OPTIONS)).flatmap(
@@ -158,6 +161,8 @@ def arrange(tx: Tx, scene: Scene) -> dict[str, list[Claimed]]:
     """An empty database, and then all of the scene; which runs each worker holds."""
     for table in TABLES:
         tx.run(statement(f"DELETE FROM {table}"))
+    for node in (*NODES, AWAY):
+        note_node(tx, node, node, NOW)
     for node, machine in scene.machines.items():
         seen = Judged(is_idle=machine.is_idle, idle="so", is_charging=machine.is_charging, charging="so", source="test")
         note_machine(tx, node, seen, None, NOW)

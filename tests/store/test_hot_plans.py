@@ -145,8 +145,9 @@ LANE = {
     "position": 500,
     "created_at": 5,
     "id": "QUEUED6",
+    "node": 2,
 }
-NUMBERS = {"lane": 0, "open_lanes": 0, "slots": 9, "limit": 9, "priority": 0, "now": 1}
+NUMBERS = {"lane": 0, "node": 0, "open_lanes": 0, "slots": 9, "limit": 9, "priority": 0, "now": 1}
 CLOCK = {"now": 50, "before": 50, "limit": 10}
 NEEDS = {"cpu": 4, "gpu": 1, "io": 2}
 ABOUT = {"job_type": "t2", "subject_key": "c::r::QUEUED2", "generation": 1, "now": 1, "reason": "x"}
@@ -178,17 +179,21 @@ PLANS = {
     "note_start_of_job": Plan(ONE | {"session_id": "s1", "log_path": None}, (RUNNING, RUN)),
     "note_start_of_run": Plan(ROW | {"session_id": "s1", "pid": 1, "pid_started_at": 1}, (OPEN_RUN,)),
     "processes_of_session": Plan({"session_id": "s1"}, (BY_SESSION, RUN)),
-    "claimable_suspect": Plan({"number": 3000, "open_lanes": 0, "now": 1}, (NUMBER, BUSY)),
+    "claimable_suspect": Plan({"number": 3000, "open_lanes": 0, "node": 2, "now": 1}, (NUMBER, BUSY)),
     "ready_suspects": Plan(
-        CLOCK | {"queues": '["q1"]', "tasks": '["t1"]', "open_lanes": 0}, ("idx_jobs_suspect",), in_order=True
+        CLOCK | {"queues": '["q1"]', "tasks": '["t1"]', "open_lanes": 0, "node": 2},
+        ("idx_jobs_suspect",),
+        in_order=True,
     ),
     "any_gated": Plan({}, ("idx_jobs_gated",)),
     "lanes_of_queue": Plan(LANE, (f"{POP}|idx_jobs_gated",)),
+    "tied_jobs": Plan({"node": 2, "limit": 9}, ("idx_jobs_tied",), in_order=True),
+    "tie_job": Plan({"number": 6, "node": 2}, (NUMBER,)),
     "token_queues": Plan({}, ("idx_jobs_gated",)),
     "tokens_in_use": Plan({"node": "n1", "session_id": "s1"}, ("idx_jobs_holding_tokens",)),
     "newest_token_start": Plan({"node": "n1"}, (f"idx_jobs_holding_tokens|{BY_SESSION}",)),
     "list_node_tokens": Plan({}, (f"idx_jobs_holding_tokens|{BY_SESSION}",)),
-    "overdue_jobs": Plan(CLOCK | NEEDS | {"open_lanes": 3}, ("idx_jobs_passed", BUSY), in_order=True),
+    "overdue_jobs": Plan(CLOCK | NEEDS | {"open_lanes": 3, "node": 2}, ("idx_jobs_passed", BUSY), in_order=True),
     "line_heads": Plan(LANE | CLOCK | NEEDS | {"lanes": "[0, 4]", "tasks": '["t1"]'}, (POP, BUSY)),
     "command_line_heads": Plan(LANE | CLOCK | NEEDS | {"lanes": "[0, 4]"}, (COMMANDS, BUSY)),
     "claimable_numbers": Plan({"numbers": "[6]"}, (NUMBER,)),
@@ -231,7 +236,7 @@ PLANS = {
     "expired_by_ttl": Plan(CLOCK, ("idx_jobs_ttl",)),
     "next_moment": Plan({}, ("idx_jobs_due", "idx_jobs_ttl", "idx_jobs_deadline"), in_order=True),
     "stop_requests": Plan({"session_id": "s1"}, ("idx_jobs_stop_requested",)),
-    "session_load": Plan({"session_id": "s1"}, (BY_SESSION,)),
+    "session_load": Plan({"session_id": "s1"}, (BY_SESSION, "idx_jobs_tied")),
     "running_jobs_of_session": Plan({"session_id": "s1", "limit": 10}, (BY_SESSION, RUN)),
     "queues_of_session": Plan({"session_id": "s1"}, (BY_SESSION,)),
     "ended_job": Plan(ONE, (JOB,)),

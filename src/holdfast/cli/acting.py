@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
+from holdfast.cli import job_options
 from holdfast.cli.asking import confirm
 from holdfast.cli.completion import jobs as some_jobs
 from holdfast.cli.group import find_group
@@ -13,7 +14,6 @@ from holdfast.cli.options import (
     ErrorOption,
     GroupOption,
     HomeOption,
-    JobArgument,
     JobsArgument,
     JsonOption,
     QueueOption,
@@ -154,39 +154,83 @@ def _retry_all(hf: Client, wanted: dict[str, Any], count: int, priority: int | N
 
 
 def move(
-    job: JobArgument,
+    job: Annotated[str | None, Argument("[JOB]", help="A job's number or id.", complete=some_jobs)] = None,
     where: Annotated[str | None, Argument("[top|bottom|before|after]", help="Which place.")] = None,
     other: Annotated[str | None, Argument("[JOB]", help="The other job.", complete=some_jobs)] = None,
     priority: Annotated[int | None, Option("--priority", "-p", metavar="N", help="A new priority.")] = None,
+    node: Annotated[
+        str | None, Option("--node", metavar="NODE", help="Instead of a job: all that are tied to this machine.")
+    ] = None,
+    to: Annotated[str | None, Option("--to", metavar="NODE", help="From now on, on this machine alone.")] = None,
+    here: job_options.Here = False,
+    anywhere: job_options.Anywhere = False,
+    yes: YesOption = False,
     home: HomeOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Change the place of a waiting job in its queue, or its priority.
+    """Change the place of a waiting job in its queue, its priority, or the machine it is tied to.
+
+    With --node, all waiting jobs that are tied to that machine may run elsewhere: on any, unless you say where.
 
     \b
     Examples:
       holdfast move 42 top
       holdfast move 42 before 17
       holdfast move 42 --priority 10
+      holdfast move 42 --anywhere
+      holdfast move --node old-laptop
     """
-    needs_other = where in ("before", "after")
-    if where is None and priority is None:
-        raise InvalidInput("say where the job goes: top, bottom, before JOB or after JOB; or give --priority")
-    if where not in (None, "top", "bottom", "before", "after"):
-        raise InvalidInput(f"{where!r} is not a place: use top, bottom, before JOB or after JOB")
-    if needs_other != (other is not None):
-        raise InvalidInput(f"name the job that it goes {where}" if needs_other else f"{where!r} takes no other job")
     hf = client(home)
+    target = job_options.machine(hf, here, to, anywhere)
+    if node is not None:
+        if job is not None or where is not None or priority is not None:
+            raise InvalidInput(f"--node {node} means all jobs that are tied to it; give no job and no place with it")
+        _move_all(hf, node, target, yes=yes, json=json)
+        return
+    if job is None:
+        raise InvalidInput("name a job, or a machine with --node to move all that are tied to it")
+    moves = here or anywhere or to is not None
+    _check_place(where, other, is_enough=priority is not None or moves)
     handle = hf.job(job)
     if priority is not None:
         handle.set_priority(priority)
+    if moves:
+        handle.set_node(target)
     if where is not None:
         handle.move((where, hf.job(other)) if other is not None else where)  # type: ignore[arg-type]
     moved = handle.job
     if json:
         show_json(moved)
+        return
+    said = [f"has priority {moved.priority}"] if priority is not None and where is None else []
+    said += [f"may run on {moved.node or 'any machine'}"] if moves else []
+    said += ["was moved"] if where is not None else []
+    put(f"job {moved.number} {' and '.join(said)}")
+
+
+def _check_place(where: str | None, other: str | None, *, is_enough: bool) -> None:
+    needs_other = where in ("before", "after")
+    if where is None and not is_enough:
+        raise InvalidInput(
+            "say where the job goes: top, bottom, before JOB or after JOB; or give --priority, --to, --here or "
+            "--anywhere"
+        )
+    if where not in (None, "top", "bottom", "before", "after"):
+        raise InvalidInput(f"{where!r} is not a place: use top, bottom, before JOB or after JOB")
+    if needs_other != (other is not None):
+        raise InvalidInput(f"name the job that it goes {where}" if needs_other else f"{where!r} takes no other job")
+
+
+def _move_all(hf: Client, node: str, target: str | None, *, yes: bool, json: bool) -> None:
+    from holdfast.client.nodes import MOST_COUNTED
+
+    count = hf.count_tied(node)
+    confirm("Move", count, more=count >= MOST_COUNTED, yes=yes)
+    moved = hf.move_jobs(node, target)
+    if json:
+        show_json({"jobs": moved})
     else:
-        put(f"job {moved.number} has priority {moved.priority}" if where is None else f"job {moved.number} was moved")
+        put(f"{moved} {'job' if moved == 1 else 'jobs'} moved" if moved else f"no waiting job is tied to {node}")
 
 
 def _which(hf: Client, jobs: list[str] | None, wanted: dict[str, Any]) -> dict[str, Any]:

@@ -36,6 +36,9 @@ def enqueue(
     when_idle: job_options.WhenIdle = False,
     when_charging: job_options.WhenCharging = False,
     tokens: job_options.TokensWord = None,
+    here: job_options.Here = False,
+    node: job_options.OnNode = None,
+    anywhere: job_options.Anywhere = False,
     on_event: job_options.OnEvent = None,
     where: job_options.Where = None,
     wait_for_room: job_options.WaitForRoom = None,
@@ -74,6 +77,7 @@ def enqueue(
         on_event=on_event,
         where=where,
         wait_for_room=wait_for_room,
+        node=job_options.machine(hf, here, node, anywhere),
     )
     handle = hf.enqueue(task, read_object(payload), idempotency_key=key, **options)
     if wait:

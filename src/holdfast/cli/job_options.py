@@ -48,6 +48,9 @@ TokensWord = Annotated[
     str | None,
     Option("--tokens", metavar="KIND=N,...", help="What it takes of the machine while it runs: cpu=2,gpu=1,io=1."),
 ]
+Here = Annotated[bool, Option("--here", help="On this machine alone.")]
+OnNode = Annotated[str | None, Option("--node", metavar="NODE", help="On this machine alone, by name or id.")]
+Anywhere = Annotated[bool, Option("--anywhere", help="On any machine that shares the database.")]
 WaitForRoom = Annotated[
     str | None,
     Option(metavar="TIME", help="How long to wait while there is no room for it: 0 for not at all; 30s if not said."),
@@ -83,6 +86,7 @@ def options(
     on_event: str | None,
     where: list[str] | None,
     wait_for_room: str | None = None,
+    node: str | None = None,
 ) -> dict[str, Any]:
     """What was said about a job, as the SDK takes it."""
     hf.wait_for_room(seconds("wait-for-room", wait_for_room))
@@ -115,9 +119,19 @@ def options(
         "when_idle": when_idle or None,
         "when_charging": when_charging or None,
         "tokens": token_counts("--tokens ", tokens),
+        "node": node,
         "on_event": on_event,
         "where": attributes("--where ", where) if where else None,
     }
+
+
+def machine(hf: Client, here: bool, node: str | None, anywhere: bool, *, is_usual_here: bool = False) -> str | None:
+    """The machine that alone may run it; None: any may."""
+    if here + (node is not None) + anywhere > 1:
+        raise InvalidInput("give one of --here, --node and --anywhere: a job may run on one machine, or on any")
+    if here or (is_usual_here and node is None and not anywhere and hf.engine.is_shared):
+        return hf.here
+    return node
 
 
 def token_counts(said_by: str, given: str | None) -> dict[str, int] | None:

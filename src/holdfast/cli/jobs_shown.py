@@ -55,6 +55,7 @@ def detail(job: Job) -> str:
                 job.wait_for_idle and "an idle machine",
                 job.require_charging and "mains power",
                 job.tokens and str(job.tokens),
+                job.node and f"machine {job.node}",
             )
             named = " and ".join(need for need in needs if need)
             return f"needs {named}" if named else ""

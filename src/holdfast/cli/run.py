@@ -38,6 +38,9 @@ def run(
     when_idle: job_options.WhenIdle = False,
     when_charging: job_options.WhenCharging = False,
     tokens: job_options.TokensWord = None,
+    here: job_options.Here = False,
+    node: job_options.OnNode = None,
+    anywhere: job_options.Anywhere = False,
     on_event: job_options.OnEvent = None,
     where: job_options.Where = None,
     wait_for_room: job_options.WaitForRoom = None,
@@ -63,13 +66,14 @@ def run(
 ) -> None:
     """Queue a command, and print the number of its job.
 
-    There is no shell: each word is given as it is.
+    There is no shell: each word is given as it is. On PostgreSQL it runs on this machine, unless you say otherwise.
 
     \b
     Examples:
       holdfast run -- make world
       holdfast run --wait --retries 3 -- ./deploy.sh staging
       holdfast run --at 02:00 --queue night -- sh -c 'du -s /home > usage.txt'
+      holdfast run --anywhere -- convert in.png out.jpg
       holdfast run --when-idle --when-charging --on-event git:commit --where branch=main -- make world
     """
     from holdfast.cli.command_client import CommandClient
@@ -99,6 +103,7 @@ def run(
         on_event=on_event,
         where=where,
         wait_for_room=wait_for_room,
+        node=job_options.machine(hf, here, node, anywhere, is_usual_here=True),
     )
     handle = hf.command(
         *command,

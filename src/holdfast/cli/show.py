@@ -77,6 +77,7 @@ def _fields(hf: Client, job: Job, runs: list[Run], retries: list[Retried]) -> li
         ("group", job.group_id),
         ("tenant", job.tenant if job.tenant != "default" else None),
         ("tokens", str(job.tokens) if job.tokens else None),
+        ("machine", f"{job.node} alone" if job.node else None),
         ("retries", f"{policy.retries} at most, {job.tries.transient} used" if policy.retries else None),
         ("timeout", length(job.timeout_ms)),
         ("ttl", length(job.ttl_ms)),

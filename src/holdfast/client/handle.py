@@ -13,7 +13,7 @@ from holdfast.client.outputs import Outputs
 from holdfast.client.store_access import StoreAccess
 from holdfast.core.errors import InvalidInput, JobCancelled, JobFailed, NotFound, StillRunning
 from holdfast.core.job import Done, Failed, Job, Millis, StateName
-from holdfast.core.limits import shown
+from holdfast.core.limits import check_label, shown
 from holdfast.core.requests import Enqueued
 from holdfast.core.run import Run
 from holdfast.store.scripts import cancel, conditions, look, reorder, retry, why
@@ -202,6 +202,14 @@ class JobHandle(Outputs, Generic[R]):
         """The awaitable twin of `set_priority`."""
         await self._access.awrite(reorder.set_priority, self.id, check_priority(priority))
 
+    def set_node(self, node: str | None) -> None:
+        """Have a waiting job run on one machine alone, by name or id; None: on any. Its place in the queue stays."""
+        self._access.write(reorder.tie_job, self.id, _node(node))
+
+    async def aset_node(self, node: str | None) -> None:
+        """The awaitable twin of `set_node`."""
+        await self._access.awrite(reorder.tie_job, self.id, _node(node))
+
     def edit(self, /, **arguments: Any) -> None:
         """Change what a waiting job will run with; the whole payload is replaced."""
         self._access.write(reorder.edit_payload, self.id, self._payload(arguments))
@@ -263,6 +271,10 @@ def _move(where: Where, job_id: str) -> tuple[Any, ...]:
 
 def _priority(value: int | None) -> int | None:
     return None if value is None else check_priority(value)
+
+
+def _node(value: str | None) -> str | None:
+    return None if value is None else check_label("node", value)
 
 
 def _seconds(timeout: Duration | None) -> float | None:

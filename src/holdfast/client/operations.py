@@ -16,6 +16,7 @@ from holdfast.client.events import Events
 from holdfast.client.groups import Groups
 from holdfast.client.handle import JobHandle
 from holdfast.client.maintenance import Maintaining
+from holdfast.client.nodes import NodeCalls
 from holdfast.client.options import JobRef, Prepared, check_bool, check_priority, id_of, make_options
 from holdfast.client.overview import Overview
 from holdfast.client.queues import Queues
@@ -36,7 +37,7 @@ MOST_PER_PAGE = 1_000
 MOST_PER_ACTION = 10_000
 
 
-class Operations(Groups, Events, Maintaining, Overview, Queues, Tenants, TokenCalls, AccessCalls):
+class Operations(Groups, Events, Maintaining, NodeCalls, Overview, Queues, Tenants, TokenCalls, AccessCalls):
     """The part of `Holdfast` that looks at jobs and moves them, whoever runs them."""
 
     def job(self, ref: JobRef | int) -> JobHandle[Any]:

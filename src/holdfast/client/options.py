@@ -64,6 +64,7 @@ class Options(Struct, frozen=True, kw_only=True):
     when_idle: bool | None = None
     when_charging: bool | None = None
     tokens: Tokens | Mapping[str, int] | None = None
+    node: str | None = None
     on_event: str | None = None
     where: Mapping[str, object] | None = None
 
@@ -116,6 +117,7 @@ class Prepared:
             "after": (*_after(options.after, Needs.DONE), *_after(options.after_ended, Needs.ENDED)),
             "wait_for_idle": _flag("when_idle", options.when_idle),
             "require_charging": _flag("when_charging", options.when_charging),
+            "node": None if options.node is None else check_label("node", options.node),
             "tokens": NO_TOKENS if options.tokens is None else check_tokens(options.tokens),
             "wait_for_event": None if options.on_event is None else check_pattern("on_event", options.on_event),
             "event_attributes": {} if options.where is None else check_attributes(options.where),

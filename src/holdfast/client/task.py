@@ -50,9 +50,10 @@ class Enqueuing(Generic[P, R]):
         """The same task with these options laid over its own.
 
         `queue, priority, delay, at, ttl, deadline, timeout, retry, tag, tenant, subject, generation, stop_older, group,
-        after, after_ended, idempotency_key, trace_id, when_idle, when_charging, tokens, on_event, where`; durations in
-        seconds or as timedelta. `on_event="git:*", where={"branch": "main"}` waits for such an event, emitted from now
-        on. `tokens={"cpu": 2, "gpu": 1}` is what a run takes of the machine: no more of them start than it has.
+        after, after_ended, idempotency_key, trace_id, when_idle, when_charging, tokens, node, on_event, where`;
+        durations in seconds or as timedelta. `on_event="git:*", where={"branch": "main"}` waits for such an event,
+        emitted from now on. `tokens={"cpu": 2, "gpu": 1}` is what a run takes of the machine: no more of them start
+        than it has. `node` is the machine that alone may run it, by name or id; `node=hf.here` is this one.
         """
         chosen = make_options(options)
         if isinstance(chosen.retry, Retry) and set(chosen.retry.permanent) - set(self._spec.permanent):

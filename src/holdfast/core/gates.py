@@ -14,6 +14,7 @@ from msgspec import Struct
 from holdfast.core.breaker import BreakerState, may_probe, state_at
 from holdfast.core.job import WAITING, Job, Millis, Queued, Scheduled
 from holdfast.core.subject import DEFAULT_TENANT
+from holdfast.core.timing import ago
 from holdfast.core.tokens import KINDS, Tokens
 from holdfast.core.world import Place, TokenPlace, Turn, World
 
@@ -206,6 +207,21 @@ def worker(job: Job, world: World) -> Verdict:
     return Closed("worker", said, "no such worker", "a program that runs this task and serves this queue")
 
 
+def machine(job: Job, world: World) -> Verdict:
+    """A worker on the machine that it is tied to would take it."""
+    gate, tie = "machine", world.tie
+    if tie is None:
+        return Open(gate, "it may run on any machine")
+    if tie.is_served:
+        return Open(gate, f"it may run on {tie.node} alone, where a worker offers it")
+    said = f"it may run on machine {tie.node!r} alone"
+    if tie.is_alive:
+        now, needs = "no worker there offers it", "a worker there that runs this task and serves this queue"
+    else:
+        now, needs = f"nobody is there; it was last seen {ago(world.now - tie.seen_at)}", "that machine to come back"
+    return Closed(gate, said, now, f"{needs}, or: holdfast move {job.number} --anywhere")
+
+
 def subject_busy(job: Job, world: World) -> Verdict:
     """No other job of its subject is running."""
     if world.busy_with is None:
@@ -331,6 +347,7 @@ GATES: Sequence[Gate] = (
     idle,
     charging,
     worker,
+    machine,
     subject_busy,
     alone,
     tokens,

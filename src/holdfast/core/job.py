@@ -222,3 +222,4 @@ class Job(Struct, frozen=True, kw_only=True):
     tokens: Tokens = NO_TOKENS
     stop_older: bool = False
     retried_from: JobId | None = None
+    node: str | None = None

@@ -5,18 +5,35 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from holdfast.core.job import Job
+from holdfast.core.tokens import TOKEN_LANES
 
 GAP = 100
 
-# The lanes of a queue, as bits: what a job waits for the machine to be.
+# The lanes of a queue, as bits: what a job waits for the machine to be. What it takes of it are bits as well, and from
+# NODE on stands the number of the machine that it is tied to.
 PLAIN = 0
 IDLE = 1
 CHARGING = 2
+NODE = 32
 
 
 def lanes_open(is_idle: bool, is_charging: bool) -> int:
     """The bits that are open on a machine; a lane is open if all its bits are."""
     return PLAIN | IDLE * is_idle | CHARGING * is_charging
+
+
+def lane_of_node(number: int) -> int:
+    """The lane of jobs that are tied to a machine, and wait for nothing else of it."""
+    return NODE * number
+
+
+def is_worth_looking(lane: int, open_lanes: int) -> bool:
+    """Whether a lane may hold a job that starts now, or one that others are about to pass.
+
+    What it wants the machine to be is there, and of what it takes not every kind is used up.
+    """
+    wanted, kinds = lane & (IDLE | CHARGING), lane & TOKEN_LANES
+    return wanted & open_lanes == wanted and (not kinds or kinds & open_lanes != 0)
 
 
 def rank(job: Job) -> tuple[int, int, int, str]:

@@ -22,7 +22,8 @@ class Dependency(Struct, frozen=True):
 class NewJob(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A job to be stored. `due` is a moment, `delay_ms` counts from the enqueue; at most one of them is set.
 
-    Without a `policy` or a `timeout_ms` of its own, it has that of its queue.
+    Without a `policy` or a `timeout_ms` of its own, it has that of its queue. `node` is the machine that alone may run
+    it, by name or id.
     """
 
     id: JobId
@@ -55,6 +56,7 @@ class NewJob(Struct, frozen=True, kw_only=True, omit_defaults=True):
     schedule_id: str | None = None
     fire_time: Millis | None = None
     tokens: Tokens = NO_TOKENS
+    node: str | None = None
 
     @property
     def is_plain(self) -> bool:

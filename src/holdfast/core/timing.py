@@ -28,3 +28,11 @@ def run_budget(now: Millis, timeout_ms: Millis | None, deadline: Millis | None) 
     if left is not None and (timeout_ms is None or left <= timeout_ms):
         return left, True
     return timeout_ms, False
+
+
+def ago(millis: Millis) -> str:
+    """How long something is past, in words."""
+    for size, unit in ((86_400_000, "days"), (3_600_000, "h"), (60_000, "min"), (1_000, "s")):
+        if millis >= 2 * size:
+            return f"{millis // size} {unit} ago"
+    return "a moment ago"

@@ -67,12 +67,3 @@ def usual_tokens(cores: int) -> Tokens:
 def is_overdue(since: Millis | None, timeout_ms: Millis, now: Millis) -> bool:
     """Whether others have passed a job for long enough."""
     return since is not None and now - since >= timeout_ms
-
-
-def is_worth_looking(lane: int, open_lanes: int) -> bool:
-    """Whether a lane may hold a job that starts now, or one that others are about to pass.
-
-    What it wants the machine to be is there, and of what it takes not every kind is used up.
-    """
-    wanted, kinds = lane & ~TOKEN_LANES, lane & TOKEN_LANES
-    return wanted & open_lanes == wanted and (not kinds or kinds & open_lanes != 0)

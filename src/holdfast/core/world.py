@@ -47,6 +47,16 @@ class TokenPlace(Struct, frozen=True):
     kept_for: JobId | None = None
 
 
+class Tie(Struct, frozen=True):
+    """The machine that alone may run the job: whether a worker there offers it, whether anybody is there at all."""
+
+    node: str
+    node_id: str
+    is_served: bool
+    is_alive: bool
+    seen_at: Millis
+
+
 class Turn(Struct, frozen=True, kw_only=True):
     """Where a job stands that nothing else holds. `is_next`: a worker that could take it does so when it next asks.
 
@@ -71,8 +81,8 @@ class World(Struct, frozen=True, kw_only=True):
     `event_attributes` is what the event must have that the job waits for; None: it has come, or none is waited for.
     `ran_out` is a reservation whose time is over although whoever made it goes on. `offered_on` are the queues that
     its task is taken from, where its own is not among them. `breaker` is that of its queue, if it has opened.
-    `pulls_at` is when workers on a busy machine take jobs again, if none does before. `turn` is not asked for while
-    another gate is closed.
+    `tie` is the machine that it is tied to. `pulls_at` is when workers on a busy machine take jobs again, if none does
+    before. `turn` is not asked for while another gate is closed.
     """
 
     now: Millis
@@ -90,6 +100,7 @@ class World(Struct, frozen=True, kw_only=True):
     rate: Rate | None = None
     started: int = 0
     rate_opens_at: Millis | None = None
+    tie: Tie | None = None
     is_offered: bool = True
     offered_on: tuple[str, ...] = ()
     busy_with: JobId | None = None

@@ -84,9 +84,10 @@ class JobRow(Struct, frozen=True, gc=False):
     io: int
     stop_older: int
     retried_from: str | None
+    node: int
 
-    def to_job(self) -> Job:
-        """The job that this row describes."""
+    def to_job(self, node: str | None) -> Job:
+        """The job that this row describes; `node` is the name of the machine that it is tied to."""
         return Job(
             id=self.id,
             number=self.number,
@@ -126,6 +127,7 @@ class JobRow(Struct, frozen=True, gc=False):
             tokens=self.tokens,
             stop_older=bool(self.stop_older),
             retried_from=self.retried_from,
+            node=node,
         )
 
     @property

@@ -157,10 +157,13 @@ CREATE TABLE jobs (
   -- Since when others have passed it because it did not fit; and whether its priority has grown for that.
   tokens_since        INTEGER,
   has_aged            INTEGER NOT NULL DEFAULT 0 CHECK (has_aged IN (0, 1)),
-  -- Bits: 1 waits for an idle machine, 2 for a charging one, 4, 8 and 16 for tokens of cpu, gpu and io; a claim walks past
-  -- no job of a lane that is closed.
+  -- The number of the machine that alone may run it; 0: any.
+  node                INTEGER NOT NULL DEFAULT 0 CHECK (node >= 0),
+  -- Bits: 1 waits for an idle machine, 2 for a charging one, 4, 8 and 16 for tokens of cpu, gpu and io; from 32 on it is the
+  -- machine that it is tied to. A claim walks past no job of a lane that is closed.
   lane                INTEGER GENERATED ALWAYS AS (wait_for_idle + 2 * require_charging
-    + CASE WHEN cpu > 0 THEN 4 ELSE 0 END + CASE WHEN gpu > 0 THEN 8 ELSE 0 END + CASE WHEN io > 0 THEN 16 ELSE 0 END) VIRTUAL,
+    + CASE WHEN cpu > 0 THEN 4 ELSE 0 END + CASE WHEN gpu > 0 THEN 8 ELSE 0 END + CASE WHEN io > 0 THEN 16 ELSE 0 END
+    + 32 * node) VIRTUAL,
   -- Whether a newer generation asks the running one to stop.
   stop_older          INTEGER NOT NULL DEFAULT 0 CHECK (stop_older IN (0, 1)),
   -- The job that a person had run once more; this one is the other try.
@@ -203,13 +206,15 @@ CREATE UNIQUE INDEX idx_jobs_idempotency ON jobs (job_type, idempotency_key)
 CREATE INDEX idx_jobs_schedule ON jobs (schedule_id, number) WHERE schedule_id IS NOT NULL;
 CREATE INDEX idx_jobs_open_of_schedule ON jobs (schedule_id, number)
   WHERE schedule_id IS NOT NULL AND finished_at IS NULL;
+CREATE INDEX idx_jobs_passed ON jobs (tokens_since, number) WHERE state = 'QUEUED' AND tokens_since IS NOT NULL;
 CREATE INDEX idx_jobs_pop ON jobs (queue, lane, tenant, priority DESC, position, created_at, id)
   WHERE state = 'QUEUED';
 CREATE INDEX idx_jobs_commands ON jobs (queue, lane, tenant, priority DESC, position, created_at, id)
   WHERE state = 'QUEUED' AND job_type = 'command';
-CREATE INDEX idx_jobs_gated ON jobs (queue, lane) WHERE state = 'QUEUED' AND lane > 0;
-CREATE INDEX idx_jobs_holding_tokens ON jobs (session_id, started_at, cpu, gpu, io) WHERE state = 'RUNNING' AND lane > 3;
-CREATE INDEX idx_jobs_passed ON jobs (tokens_since, number) WHERE state = 'QUEUED' AND tokens_since IS NOT NULL;
+CREATE INDEX idx_jobs_gated ON jobs (queue, lane) WHERE state = 'QUEUED' AND (lane & 31) > 0;
+CREATE INDEX idx_jobs_tied ON jobs (node, state, number) WHERE node > 0 AND state IN ('SCHEDULED', 'QUEUED');
+CREATE INDEX idx_jobs_holding_tokens ON jobs (session_id, started_at, cpu, gpu, io)
+  WHERE state = 'RUNNING' AND (lane & 31) > 3;
 CREATE INDEX idx_jobs_retried_from ON jobs (retried_from) WHERE retried_from IS NOT NULL;
 CREATE INDEX idx_jobs_group_live ON jobs (group_id, number) WHERE group_id IS NOT NULL AND finished_at IS NULL;
 
@@ -666,6 +671,7 @@ CREATE TABLE clock_steps (
 CREATE INDEX idx_clock_steps_open ON clock_steps (number) WHERE ended_at IS NULL;
 
 CREATE TABLE nodes (
+  -- What jobs say they are tied to; never given to another one.
   number  INTEGER PRIMARY KEY AUTOINCREMENT,
   -- Before machines had ids, the name was all that was known of one: there it stands for the id until the machine is back.
   id      TEXT NOT NULL UNIQUE,

@@ -70,6 +70,11 @@ class RemoteEngine(AwaitableCalls):
         return said.node_id if is_there else node_id(self.locks)
 
     @property
+    def is_shared(self) -> bool:
+        """Whether other machines may share the database of this daemon."""
+        return self._said().dialect == Dialect.POSTGRES
+
+    @property
     def locks(self) -> Path:
         """Where the daemon looks for the life locks of its workers; elsewhere than on its machine, any folder does."""
         return self._folder("locks")

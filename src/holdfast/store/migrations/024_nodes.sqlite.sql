@@ -1,6 +1,7 @@
--- Machines are known by an id that each keeps in its home.
+-- Machines are known by an id that each keeps in its home, and jobs can be tied to one.
 
 CREATE TABLE nodes (
+  -- What jobs say they are tied to; never given to another one.
   number  INTEGER PRIMARY KEY AUTOINCREMENT,
   -- Before machines had ids, the name was all that was known of one: there it stands for the id until the machine is back.
   id      TEXT NOT NULL UNIQUE,
@@ -20,3 +21,25 @@ GROUP BY node ORDER BY node;
 -- The name that its machine gives itself: processes are known by their numbers only where that is the same.
 ALTER TABLE sessions ADD COLUMN host TEXT NOT NULL DEFAULT '';
 UPDATE sessions SET host = node;
+
+DROP INDEX idx_jobs_pop;
+DROP INDEX idx_jobs_commands;
+DROP INDEX idx_jobs_gated;
+DROP INDEX idx_jobs_holding_tokens;
+ALTER TABLE jobs DROP COLUMN lane;
+-- The number of the machine that alone may run it; 0: any.
+ALTER TABLE jobs ADD COLUMN node INTEGER NOT NULL DEFAULT 0 CHECK (node >= 0);
+-- Bits: 1 waits for an idle machine, 2 for a charging one, 4, 8 and 16 for tokens of cpu, gpu and io; from 32 on it is the
+-- machine that it is tied to. A claim walks past no job of a lane that is closed.
+ALTER TABLE jobs ADD COLUMN lane INTEGER GENERATED ALWAYS AS (wait_for_idle + 2 * require_charging
+  + CASE WHEN cpu > 0 THEN 4 ELSE 0 END + CASE WHEN gpu > 0 THEN 8 ELSE 0 END + CASE WHEN io > 0 THEN 16 ELSE 0 END
+  + 32 * node) VIRTUAL;
+
+CREATE INDEX idx_jobs_pop ON jobs (queue, lane, tenant, priority DESC, position, created_at, id)
+  WHERE state = 'QUEUED';
+CREATE INDEX idx_jobs_commands ON jobs (queue, lane, tenant, priority DESC, position, created_at, id)
+  WHERE state = 'QUEUED' AND job_type = 'command';
+CREATE INDEX idx_jobs_gated ON jobs (queue, lane) WHERE state = 'QUEUED' AND (lane & 31) > 0;
+CREATE INDEX idx_jobs_tied ON jobs (node, state, number) WHERE node > 0 AND state IN ('SCHEDULED', 'QUEUED');
+CREATE INDEX idx_jobs_holding_tokens ON jobs (session_id, started_at, cpu, gpu, io)
+  WHERE state = 'RUNNING' AND (lane & 31) > 3;

@@ -52,7 +52,7 @@ class Gates(Struct, frozen=True, gc=False):
 
 
 class Load(Struct, frozen=True, gc=False):
-    """What a session is running, and what its machine asks for."""
+    """What a session is running, and what its machine asks for. `tied` is a ready job for this machine alone."""
 
     running: int
     suspects: int
@@ -60,6 +60,8 @@ class Load(Struct, frozen=True, gc=False):
     pulls_at: Millis | None
     holds: int | None
     pull_interval_ms: Millis | None
+    node: int
+    tied: int | None
 
 
 class Free(Struct, frozen=True):
@@ -139,9 +141,9 @@ def choose(tx: Tx, request: ClaimRequest, now: Millis) -> Choice:
         return Choice(free=free)
     if load.holds or load.pull_interval_ms:
         _relieve(tx, free, load, now)
-    claimer = look_around(tx, request.session_id)
+    claimer = look_around(tx, request.session_id, load.node, load.tied is not None)
     offers = ((free.named, request.tasks), (free.wild, _wild_tasks(request)))
-    suspects = waiting_suspects(tx, offers, claimer.machine_lanes | claimer.capacity.lanes)
+    suspects = waiting_suspects(tx, offers, claimer.machine_lanes | claimer.capacity.lanes, load.node)
     # What the session itself uses is free once it runs empty.
     room = claimer.capacity.less(claimer.others)
     choice = _suspect_alone(tx, free, [one for one in suspects if one.needs.fit(room)], load, claimer, now)
@@ -268,7 +270,8 @@ def _suspect_alone(
         return Choice(free=free, kept_for=waiting[0].id) if is_overdue else None
     lanes = claimer.machine_lanes | claimer.capacity.lanes
     for suspect in waiting:
-        found = tx.all(sql.claimable_suspect, Candidate, number=suspect.number, open_lanes=lanes, now=now)
+        asked = {"number": suspect.number, "open_lanes": lanes, "node": load.node, "now": now}
+        found = tx.all(sql.claimable_suspect, Candidate, **asked)
         if found:
             picks = [out_of_turn(tx, found[0], now)]
             return Choice(found, picks, free, kept_for=suspect.id, taken=suspect.needs)

@@ -17,6 +17,7 @@ from holdfast.store.engine import Tx
 from holdfast.store.rows import JobRow
 from holdfast.store.scripts.letters import ClosedAs, close_letter
 from holdfast.store.scripts.look import find_row, make_cursor, read_cursor
+from holdfast.store.scripts.nodes import to_jobs
 from holdfast.store.scripts.retry import retry_job
 from holdfast.store.statements import sql
 
@@ -133,7 +134,7 @@ def find_dead_letters(tx: Tx, fingerprint: str, limit: int = 50, cursor: str | N
     letters = _find(tx, fingerprint)
     below = MAX_INT if cursor is None else read_cursor(cursor)
     rows = tx.all(sql.list_dead_jobs, JobRow, fingerprint=fingerprint, below=below, limit=limit + 1)
-    page = [row.to_job() for row in rows[:limit]]
+    page = to_jobs(tx, rows[:limit])
     return DeadLetterJobs(letters, page, make_cursor(page[-1].number) if len(rows) > limit else None)
 
 

@@ -20,6 +20,7 @@ from holdfast.store.scripts.groups import find_group
 from holdfast.store.scripts.job_events import tell_ended
 from holdfast.store.scripts.lines import Lines
 from holdfast.store.scripts.look import Link
+from holdfast.store.scripts.nodes import find_node
 from holdfast.store.scripts.placing import Condition, Placing, find_place
 from holdfast.store.scripts.reporting import Ended, note_ended, say_enqueued
 from holdfast.store.statements import sql
@@ -72,6 +73,7 @@ class Batch:
         self._tails: dict[str, tuple[str, int]] = {}
         self._ended: list[str] = []
         self._late: list[str] = []
+        self._nodes: dict[str, int] = {}
 
     def add(self, job: NewJob, old: JobRow | None = None) -> Enqueued:
         """Take a job in; an earlier request that stands for it is the answer instead. `old`: it is retried by hand."""
@@ -166,6 +168,11 @@ class Batch:
             self._door.count(job)
         return Enqueued(job.id, state, placing.generation)
 
+    def _number_of(self, node: str) -> int:
+        if node not in self._nodes:
+            self._nodes[node] = find_node(self._tx, node).number
+        return self._nodes[node]
+
     def _row(self, job: NewJob, placing: Placing, state: StateName, due: Millis | None) -> dict[str, Any]:
         position = self._lines.next_position(job)
         usual = self._lines.usual(job.queue)
@@ -218,6 +225,7 @@ class Batch:
             "io": job.tokens.io,
             "stop_older": int(job.stop_older),
             "retried_from": placing.retried_from,
+            "node": 0 if job.node is None else self._number_of(job.node),
         }
 
 

@@ -12,6 +12,7 @@ from holdfast.core.job import Job, JobId, Millis, StateName
 from holdfast.store.engine import Tx
 from holdfast.store.rows import JobRow
 from holdfast.store.scripts.look import make_cursor, read_cursor
+from holdfast.store.scripts.nodes import to_jobs
 from holdfast.store.statements import sql
 
 LAST = "\U0010ffff"  # behind every id
@@ -131,4 +132,4 @@ def members_of_group(tx: Tx, group_id: str, limit: int = 100, cursor: str | None
     above = 0 if cursor is None else read_cursor(cursor)
     rows = tx.all(sql.group_members, MemberRow, group_id=group.id, above=above, limit=limit + 1)
     more = len(rows) > limit
-    return MemberPage([row.to_job() for row in rows[:limit]], make_cursor(rows[limit - 1].root) if more else None)
+    return MemberPage(to_jobs(tx, rows[:limit]), make_cursor(rows[limit - 1].root) if more else None)

@@ -17,6 +17,7 @@ from holdfast.core.run import Run
 from holdfast.core.trigger import by_event, by_retry
 from holdfast.store.engine import Tx
 from holdfast.store.rows import JobRow, RunRow
+from holdfast.store.scripts.nodes import to_jobs
 from holdfast.store.statements import Statement, sql
 
 
@@ -56,7 +57,8 @@ def find_row(tx: Tx, ref: JobId | int) -> JobRow:
 
 def find_job(tx: Tx, ref: JobId | int) -> Job:
     """The job with this id or number, or NotFound."""
-    return find_row(tx, ref).to_job()
+    [job] = to_jobs(tx, [find_row(tx, ref)])
+    return job
 
 
 def last_link(tx: Tx, job_id: JobId) -> Link | None:
@@ -137,7 +139,7 @@ def list_jobs(tx: Tx, wanted: JobFilter, limit: int = 50, cursor: str | None = N
     below = MAX_INT if cursor is None else read_cursor(cursor)
     rows = _newest(tx, wanted, below, limit + 1)
     more = len(rows) > limit
-    page = [row.to_job() for row in rows[:limit]]
+    page = to_jobs(tx, rows[:limit])
     return Page(page, make_cursor(page[-1].number) if more else None)
 
 

@@ -291,4 +291,4 @@ def _tasks(tx: Tx, chore: Chore) -> list[str]:
 
 def _job(tx: Tx, job_id: str) -> Job | None:
     found = tx.one(sql.job_by_id, JobRow, id=job_id)
-    return None if found is None else found.to_job()
+    return None if found is None else found.to_job(None)

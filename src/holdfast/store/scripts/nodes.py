@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import count
 
 from msgspec import Struct
 
 from holdfast.core.errors import NotFound
-from holdfast.core.job import Millis
+from holdfast.core.job import Job, Millis
 from holdfast.core.limits import shown
 from holdfast.store.engine import Tx
+from holdfast.store.rows import JobRow
 from holdfast.store.statements import sql
 
 
@@ -60,6 +62,18 @@ def name_of(tx: Tx, node_id: str) -> str:
     """What people call a machine."""
     found = tx.one(sql.node_by_id, KnownNode, id=node_id)
     return node_id if found is None else found.name
+
+
+def tied_to(tx: Tx, number: int) -> str | None:
+    """What people call the machine that a job is tied to; None: it may run on any."""
+    return None if number == 0 else tx.value(sql.name_of_node, number=number)
+
+
+def to_jobs(tx: Tx, rows: Iterable[JobRow]) -> list[Job]:
+    """The jobs of these rows."""
+    found = list(rows)
+    names = {number: tied_to(tx, number) for number in {row.node for row in found}}
+    return [row.to_job(names[row.node]) for row in found]
 
 
 def _is_name_alone(node: KnownNode | None) -> bool:

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from msgspec import Struct
+
 from holdfast.core.errors import Conflict, InvalidInput
 from holdfast.core.job import JobId, StateName
 from holdfast.core.order import between, next_position, renumber
 from holdfast.store.engine import Tx
 from holdfast.store.rows import JobRow
 from holdfast.store.scripts.look import find_row
+from holdfast.store.scripts.nodes import find_node
 from holdfast.store.statements import sql
+
+
+class Retied(Struct, frozen=True):
+    """How many jobs may run elsewhere now; `more`: there may be others."""
+
+    jobs: int
+    more: bool
 
 
 def move_to_top(tx: Tx, job_id: JobId) -> None:
@@ -39,6 +49,30 @@ def set_priority(tx: Tx, job_id: JobId, priority: int) -> None:
     job = _waiting(tx, job_id)
     if job.priority != priority:
         _place(tx, job, priority, _end_of(tx, job, priority))
+
+
+def tie_job(tx: Tx, job_id: JobId, node: str | None) -> None:
+    """Have a waiting job run on one machine alone, by name or id, or on any. Its place in the queue stays."""
+    job = _waiting(tx, job_id)
+    number = 0 if node is None else find_node(tx, node).number
+    tx.run_many(sql.tie_job, [{"number": job.number, "node": number}])
+    tx.changes.ready.add(job.queue)
+
+
+def move_ties(tx: Tx, node: str, to: str | None = None, limit: int = 1_000, dry_run: bool = False) -> Retied:
+    """Have the waiting jobs that are tied to a machine run on another one, or on any; at most `limit` of them.
+
+    `dry_run` only counts them.
+    """
+    source = find_node(tx, node)
+    target = 0 if to is None else find_node(tx, to).number
+    if source.number == target:
+        raise InvalidInput(f"the jobs are tied to {source.name!r} already; name another machine, or none")
+    found = tx.rows(sql.tied_jobs, node=source.number, limit=limit)
+    if not dry_run:
+        tx.run_many(sql.tie_job, [{"number": row["number"], "node": target} for row in found])
+        tx.changes.ready.update(row["queue"] for row in found)
+    return Retied(len(found), more=len(found) == limit)
 
 
 def edit_payload(tx: Tx, job_id: JobId, payload: str) -> None:

@@ -17,6 +17,7 @@ from holdfast.store.rows import JobRow, policy_of
 from holdfast.store.scripts.enqueue import find_stored, take_again
 from holdfast.store.scripts.letters import ClosedAs, close_letter
 from holdfast.store.scripts.look import find_last, find_row, last_link
+from holdfast.store.scripts.nodes import tied_to
 from holdfast.store.scripts.predecessors import predecessors
 from holdfast.store.statements import sql
 
@@ -76,6 +77,7 @@ def made_anew(tx: Tx, job: JobRow, **more: Any) -> NewJob:
         policy=policy_of(job),
         tag=job.user_tag,
         tokens=job.tokens,
+        node=tied_to(tx, job.node),
         trace_id=job.trace_id,
         stop_older=bool(job.stop_older),
         wait_for_idle=bool(job.wait_for_idle),

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from holdfast.core.job import Millis, SessionId
-from holdfast.core.order import PLAIN, lanes_open
-from holdfast.core.tokens import NO_TOKENS, Tokens, is_worth_looking
+from holdfast.core.order import PLAIN, is_worth_looking, lane_of_node, lanes_open
+from holdfast.core.tokens import NO_TOKENS, Tokens
 from holdfast.store.engine import Tx
 from holdfast.store.statements import sql
 
@@ -17,6 +17,7 @@ class ClaimerRow(Struct, frozen=True, gc=False):
     """A row of `claimer`."""
 
     node: str
+    number: int
     is_idle: int
     is_charging: int
     cpu: int
@@ -37,10 +38,13 @@ class InUse(Struct, frozen=True, gc=False):
 class Claimer(Struct, frozen=True):
     """The machine of a session: what jobs may wait for that it is, and its tokens.
 
-    `own` are those that the session itself uses, `others` those of all others on the machine.
+    `own` are those that the session itself uses, `others` those of all others on the machine. Without a `node` nobody
+    asks what it is and has; `has_ties`: some of the ready jobs are tied to it.
     """
 
     node: str = ""
+    number: int = 0
+    has_ties: bool = False
     machine_lanes: int = PLAIN
     capacity: Tokens = NO_TOKENS
     own: Tokens = NO_TOKENS
@@ -59,27 +63,27 @@ class Claimer(Struct, frozen=True):
 
     def lanes_of(self, tx: Tx, queue: str) -> tuple[int, ...]:
         """The lanes of a queue that are worth a look, the plain one first."""
-        lanes = [row["lane"] for row in tx.rows(sql.lanes_of_queue, queue=queue)] if self.node else []
+        if not self.node:
+            return (PLAIN, lane_of_node(self.number)) if self.has_ties else (PLAIN,)
+        lanes = [row["lane"] for row in tx.rows(sql.lanes_of_queue, queue=queue, node=self.number)]
         open_lanes = self.machine_lanes | self.free.lanes
         return (PLAIN, *(lane for lane in lanes if is_worth_looking(lane, open_lanes)))
 
 
-NOBODY_ASKS = Claimer()
-
-
-def look_around(tx: Tx, session_id: SessionId) -> Claimer:
-    """The machine of a session. Nobody asks while no job waits for it: then it is not looked at."""
-    return claimer(tx, session_id) if tx.value(sql.any_gated) else NOBODY_ASKS
+def look_around(tx: Tx, session_id: SessionId, number: int, has_ties: bool) -> Claimer:
+    """The machine of a session. Nobody asks what it is while no job waits for that: then it is not looked at."""
+    return claimer(tx, session_id) if tx.value(sql.any_gated) else Claimer(number=number, has_ties=has_ties)
 
 
 def claimer(tx: Tx, session_id: SessionId) -> Claimer:
     """The machine of a session, and what is in use there."""
     row = tx.one(sql.claimer, ClaimerRow, session_id=session_id)
     if row is None:
-        return NOBODY_ASKS
+        return Claimer()
     used = tx.all(sql.tokens_in_use, InUse, node=row.node, session_id=session_id)
     return Claimer(
         node=row.node,
+        number=row.number,
         machine_lanes=lanes_open(bool(row.is_idle), bool(row.is_charging)),
         capacity=Tokens(row.cpu, row.gpu, row.io),
         own=_sum(item for item in used if item.is_own),

@@ -103,6 +103,7 @@ def overdue_jobs(tx: Tx, claimer: Claimer, now: Millis) -> list[Overdue]:
         Overdue,
         before=now - claimer.timeout_ms,
         open_lanes=claimer.machine_lanes,
+        node=claimer.number,
         cpu=most.cpu,
         gpu=most.gpu,
         io=most.io,

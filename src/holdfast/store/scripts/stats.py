@@ -5,9 +5,8 @@ from __future__ import annotations
 from msgspec import Struct, structs
 
 from holdfast.core.job import Millis, StateName
-from holdfast.core.order import PLAIN
+from holdfast.core.order import CHARGING, IDLE, PLAIN
 from holdfast.core.subject import DEFAULT_TENANT
-from holdfast.core.tokens import TOKEN_LANES
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.look import counts
 from holdfast.store.scripts.queues import Queue, list_queues
@@ -75,12 +74,19 @@ def stats(tx: Tx, now: Millis) -> Stats:
 def ready_since(tx: Tx, queue: str) -> Millis | None:
     """Since when the next job of a queue has been ready, as far as its first tenants tell.
 
-    Those that wait for the machine to be idle or charging are left out; for tokens, one waits as for a turn.
+    Those that wait for the machine to be idle or charging are left out, and those that are tied to one where nobody
+    works; for tokens, one waits as for a turn.
     """
     names = {DEFAULT_TENANT, *(row["tenant"] for row in tx.rows(sql.first_tenants, queue=queue, limit=MOST_TENANTS))}
-    lanes = [
-        PLAIN,
-        *(row["lane"] for row in tx.rows(sql.lanes_of_queue, queue=queue) if not row["lane"] & ~TOKEN_LANES),
-    ]
-    found = (tx.value(sql.ready_since, queue=queue, lane=lane, tenant=name) for name in sorted(names) for lane in lanes)
+    lanes = {PLAIN} | {
+        row["lane"]
+        for node in (0, *(found["number"] for found in tx.rows(sql.living_nodes)))
+        for row in tx.rows(sql.lanes_of_queue, queue=queue, node=node)
+        if not row["lane"] & (IDLE | CHARGING)
+    }
+    found = (
+        tx.value(sql.ready_since, queue=queue, lane=lane, tenant=name)
+        for name in sorted(names)
+        for lane in sorted(lanes)
+    )
     return min((moment for moment in found if moment is not None), default=None)

@@ -33,9 +33,9 @@ class Suspect(Struct, frozen=True, gc=False):
 
 
 def waiting_suspects(
-    tx: Tx, offers: Iterable[tuple[Collection[str], Collection[str]]], open_lanes: int
+    tx: Tx, offers: Iterable[tuple[Collection[str], Collection[str]]], open_lanes: int, node: int
 ) -> list[Suspect]:
-    """Those of these queues and tasks, on a machine with these lanes; the longest wait first."""
+    """Those of these queues and tasks, on this machine with these lanes; the longest wait first."""
     found = [
         suspect
         for queues, tasks in offers
@@ -46,6 +46,7 @@ def waiting_suspects(
             queues=msgspec.json.encode(list(queues)).decode(),
             tasks=msgspec.json.encode(list(tasks)).decode(),
             open_lanes=open_lanes,
+            node=node,
             limit=MOST_SUSPECTS,
         )
     ]

@@ -55,6 +55,7 @@ class Overrides(ScheduleOptions, frozen=True, kw_only=True, omit_defaults=True):
     after: tuple[Dependency, ...] = ()
     idempotency_key: str | None = None
     trace_id: str | None = None
+    node: str | None = None
 
 
 class NewTemplate(Struct, frozen=True, kw_only=True):

@@ -15,7 +15,7 @@ from holdfast.store.statements import sql
 TENANTS_LOOKED_AT = 20
 
 
-def find_turn(tx: Tx, job: Job, rooms: Sequence[Room], now: Millis) -> Turn:
+def find_turn(tx: Tx, job: Job, node: int, rooms: Sequence[Room], now: Millis) -> Turn:
     """Where a job stands that nothing else holds: whether a worker takes it when it next asks, and who goes first."""
     slots, free_slots = sum(room.slots for room in rooms), sum(room.free for room in rooms)
     first: JobId | None = None
@@ -37,13 +37,13 @@ def find_turn(tx: Tx, job: Job, rooms: Sequence[Room], now: Millis) -> Turn:
         free_slots=free_slots,
         first=first,
         kept_for=kept_for,
-        ahead=_ahead(tx, job),
+        ahead=_ahead(tx, job, node),
         others=_others(tx, job),
         share=None if not shares or None in shares else max(filter(None, shares)),
     )
 
 
-def _ahead(tx: Tx, job: Job) -> int:
+def _ahead(tx: Tx, job: Job, node: int) -> int:
     """How many of its own tenant go before it; many are not counted to the last one."""
     counted: int = tx.value(
         sql.ahead_in_line,
@@ -53,6 +53,7 @@ def _ahead(tx: Tx, job: Job) -> int:
         position=job.position,
         created_at=job.created_at,
         id=job.id,
+        node=node,
         most=MOST_COUNTED,
     )
     return min(int(counted), MOST_COUNTED)

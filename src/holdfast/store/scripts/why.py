@@ -16,7 +16,7 @@ from holdfast.core.machine import NOT_YET
 from holdfast.core.pressure import Holds, bearing_on, is_held, is_paced
 from holdfast.core.queue import QueueClass
 from holdfast.core.rate import Rate
-from holdfast.core.world import Place, Reserved, TokenPlace, World
+from holdfast.core.world import Place, Reserved, Tie, TokenPlace, World
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.breakers import find_breaker
 from holdfast.store.scripts.claim import may_start
@@ -67,9 +67,19 @@ class Facts(Struct, frozen=True):
     running: int
     busy_with: JobId | None
     is_suspect: int
+    node: int
     is_probing: int | None
     reservation: str | None
     ran_out: str | None
+
+
+class TieRow(Struct, frozen=True):
+    """A row of `tie_of_node`."""
+
+    id: str
+    name: str
+    is_alive: int
+    seen_at: Millis
 
 
 class OpenCondition(Struct, frozen=True):
@@ -90,7 +100,10 @@ def why(tx: Tx, job_id: JobId, now: Millis) -> Why:
     facts = tx.one(sql.why_facts, Facts, id=job.id)
     assert facts is not None
     everybody = [offer for offer in claimers_of(tx, job) if offer.offers(job.task)]
-    offers = [offer for offer in everybody if offer.serves(job.queue, job.task)]
+    serving = [offer for offer in everybody if offer.serves(job.queue, job.task)]
+    tie = _tie(tx, facts.node, serving)
+    # On any machine, where its own has nobody for it: that is what its gate says then.
+    offers = [offer for offer in serving if tie is None or offer.node == tie.node_id] or serving
     machines = {machine.node_id: machine for machine in list_machines(tx)}
     queue_class = class_of(tx, job.queue)
     places = _places(machines, job, queue_class, offers)
@@ -115,6 +128,7 @@ def why(tx: Tx, job_id: JobId, now: Millis) -> Why:
         rate=None if allowed is None else allowed.rate,
         started=0 if allowed is None else allowed.starts.in_window,
         rate_opens_at=None if allowed is None else allowed.opens_at,
+        tie=tie,
         is_offered=bool(offers),
         offered_on=() if offers else _queues_of(everybody),
         busy_with=facts.busy_with,
@@ -126,9 +140,19 @@ def why(tx: Tx, job_id: JobId, now: Millis) -> Why:
     rooms = [offer.room_for(tx, job) for offer in able if offer.runs_alone is None]
     gates = look(job, world)
     if gates and not any(isinstance(gate, Closed) for gate in gates):
-        gates = look(job, structs.replace(world, turn=find_turn(tx, job, rooms, now)))
+        gates = look(job, structs.replace(world, turn=find_turn(tx, job, facts.node, rooms, now)))
     slots, free_slots = sum(room.slots for room in rooms), sum(room.free for room in rooms)
     return Why(job.id, job.state.name, gates, free_slots, slots)
+
+
+def _tie(tx: Tx, number: int, serving: list[OfferRow]) -> Tie | None:
+    """The machine that a job is tied to, and whether somebody there would take it."""
+    if not number:
+        return None
+    found = tx.one(sql.tie_of_node, TieRow, number=number)
+    assert found is not None
+    is_served = any(offer.node == found.id for offer in serving)
+    return Tie(found.name, found.id, is_served, bool(found.is_alive), found.seen_at)
 
 
 def _queues_of(offers: list[OfferRow]) -> tuple[str, ...]:

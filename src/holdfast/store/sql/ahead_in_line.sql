@@ -1,5 +1,5 @@
--- How many ready jobs of its own tenant stand before a job, over the lanes of its queue; in each lane at most so many of
--- a higher priority and of its own are counted.
+-- How many ready jobs of its own tenant stand before a job, over the lanes of its queue that are for any machine or for its
+-- own; in each lane at most so many of a higher priority and of its own are counted.
 WITH RECURSIVE lanes (lane) AS (
   SELECT CAST(0 AS BIGINT)
   UNION ALL
@@ -20,4 +20,4 @@ SELECT coalesce(sum(
        AND priority = :priority AND (position, created_at, id) < (:position, :created_at, :id)
      LIMIT :most) AS ready)
 ), 0) AS ahead
-FROM lanes WHERE lane IS NOT NULL
+FROM lanes WHERE lane IS NOT NULL AND (lane < 32 OR (lane >= 32 * :node AND lane < 32 * :node + 32))

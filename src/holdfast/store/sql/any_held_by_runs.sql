@@ -4,4 +4,4 @@
 SELECT coalesce(
   (SELECT min(name) FROM queues WHERE concurrency IS NOT NULL),
   (SELECT min(job_type) FROM jobs WHERE state IN ('SCHEDULED', 'QUEUED') AND subject_key IS NOT NULL),
-  (SELECT min(queue) FROM jobs WHERE state = 'QUEUED' AND lane > 0))
+  (SELECT min(queue) FROM jobs WHERE state = 'QUEUED' AND (lane & 31) > 0))

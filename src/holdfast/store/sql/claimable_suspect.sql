@@ -2,7 +2,7 @@
 SELECT number, id, job_type, queue, payload, attempts, subject_key, generation, timeout_ms, deadline, checkpoint,
   user_tag, trace_id, is_suspect, queued_at, template_id, priority, position, created_at, tenant
 FROM jobs
-WHERE number = :number AND state = 'QUEUED' AND (lane & :open_lanes) = lane
+WHERE number = :number AND state = 'QUEUED' AND (lane & 31 & :open_lanes) = (lane & 31) AND node IN (0, :node)
   AND (deadline IS NULL OR deadline > :now)
   AND (ttl_ms IS NULL OR queued_at + ttl_ms > :now)
   AND (subject_key IS NULL OR NOT EXISTS (

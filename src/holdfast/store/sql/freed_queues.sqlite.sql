@@ -1,9 +1,9 @@
 -- Queues in which others may start something now that these jobs have stopped running: those with a limit that have
 -- room, those where a job of the same subject is ready, and those whose jobs take tokens, if these gave some back.
 WITH RECURSIVE ready (queue) AS (
-  SELECT min(queue) FROM jobs WHERE state = 'QUEUED' AND lane > 0
+  SELECT min(queue) FROM jobs WHERE state = 'QUEUED' AND (lane & 31) > 0
   UNION ALL
-  SELECT (SELECT min(queue) FROM jobs WHERE state = 'QUEUED' AND lane > 0 AND jobs.queue > ready.queue)
+  SELECT (SELECT min(queue) FROM jobs WHERE state = 'QUEUED' AND (lane & 31) > 0 AND jobs.queue > ready.queue)
   FROM ready WHERE ready.queue IS NOT NULL
 )
 SELECT ended.queue
@@ -17,5 +17,5 @@ FROM json_each(:ids) AS asked CROSS JOIN jobs AS ended ON ended.id = asked.value
 WHERE follower.state = 'QUEUED' AND follower.state IN ('SCHEDULED', 'QUEUED') AND follower.subject_key IS NOT NULL
 UNION
 SELECT ready.queue FROM ready
-WHERE EXISTS (SELECT 1 FROM jobs WHERE state = 'QUEUED' AND jobs.queue = ready.queue AND lane > 3)
-  AND EXISTS (SELECT 1 FROM json_each(:ids) AS asked CROSS JOIN jobs AS ended ON ended.id = asked.value WHERE ended.lane > 3)
+WHERE EXISTS (SELECT 1 FROM jobs WHERE state = 'QUEUED' AND jobs.queue = ready.queue AND (lane & 31) > 0 AND (lane & 31) > 3)
+  AND EXISTS (SELECT 1 FROM json_each(:ids) AS asked CROSS JOIN jobs AS ended ON ended.id = asked.value WHERE (ended.lane & 31) > 3)

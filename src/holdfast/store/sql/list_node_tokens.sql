@@ -5,5 +5,5 @@ FROM node_tokens AS t LEFT JOIN nodes AS n ON n.id = t.node LEFT JOIN (
   SELECT s.node, CAST(sum(j.cpu) AS BIGINT) AS cpu, CAST(sum(j.gpu) AS BIGINT) AS gpu, CAST(sum(j.io) AS BIGINT) AS io,
     count(*) AS runs
   FROM jobs AS j JOIN sessions AS s ON s.id = j.session_id
-  WHERE j.state = 'RUNNING' AND j.lane > 3 GROUP BY s.node) AS u ON u.node = t.node
+  WHERE j.state = 'RUNNING' AND (j.lane & 31) > 3 GROUP BY s.node) AS u ON u.node = t.node
 ORDER BY 1

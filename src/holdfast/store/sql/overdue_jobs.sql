@@ -5,6 +5,7 @@ SELECT number, id, queue, job_type AS task, tenant, priority, position, created_
 FROM jobs
 WHERE state = 'QUEUED' AND tokens_since IS NOT NULL AND tokens_since <= :before
   AND cpu <= :cpu AND gpu <= :gpu AND io <= :io AND (lane & 3 & :open_lanes) = (lane & 3)
+  AND node IN (0, :node)
   AND (deadline IS NULL OR deadline > :now)
   AND (ttl_ms IS NULL OR queued_at + ttl_ms > :now)
   AND (subject_key IS NULL OR NOT EXISTS (

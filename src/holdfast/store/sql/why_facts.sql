@@ -5,7 +5,7 @@ SELECT
   (SELECT busy.id FROM jobs AS busy
    WHERE busy.state = 'RUNNING' AND busy.job_type = j.job_type AND busy.subject_key = j.subject_key
      AND busy.subject_key IS NOT NULL) AS busy_with,
-  j.is_suspect,
+  j.is_suspect, j.node,
   (SELECT 1 FROM queue_breakers AS b CROSS JOIN jobs AS p
    WHERE b.queue = j.queue AND p.id = b.probe AND p.state = 'RUNNING') AS is_probing,
   (SELECT r.id FROM direct_reservations AS r

@@ -1,0 +1,66 @@
+"""Machines that share the database, and the jobs that are tied to one of them.
+
+Every blocking call has an awaitable twin with the prefix `a`.
+"""
+
+from __future__ import annotations
+
+from holdfast.client.store_access import StoreAccess
+from holdfast.core.limits import check_label
+from holdfast.store.scripts import nodes, reorder
+from holdfast.store.scripts.nodes import KnownNode
+
+MOST_COUNTED = 1_000
+
+
+class NodeCalls:
+    """The part of `Holdfast` that deals with machines by name."""
+
+    _access: StoreAccess
+
+    @property
+    def here(self) -> str:
+        """The id of this machine, for `node=`: the job then runs here and nowhere else."""
+        return self._access.engine.node
+
+    async def ahere(self) -> str:
+        """The awaitable twin of `here`; a daemon may have to be asked for it."""
+        import asyncio
+
+        return await asyncio.to_thread(lambda: self.here)
+
+    def nodes(self) -> list[KnownNode]:
+        """Every machine that has been here, by name."""
+        return self._access.read(nodes.list_nodes)
+
+    async def anodes(self) -> list[KnownNode]:
+        """The awaitable twin of `nodes`."""
+        return await self._access.aread(nodes.list_nodes)
+
+    def count_tied(self, node: str) -> int:
+        """How many waiting jobs are tied to a machine; from 1 000 on, there may be more."""
+        return self._access.write(reorder.move_ties, *_ends(node, None), MOST_COUNTED, True).jobs
+
+    async def acount_tied(self, node: str) -> int:
+        """The awaitable twin of `count_tied`."""
+        return (await self._access.awrite(reorder.move_ties, *_ends(node, None), MOST_COUNTED, True)).jobs
+
+    def move_jobs(self, node: str, to: str | None = None) -> int:
+        """Have all waiting jobs that are tied to a machine run on another one, or on any; how many these were."""
+        moved, more = 0, True
+        while more:
+            step = self._access.write(reorder.move_ties, *_ends(node, to))
+            moved, more = moved + step.jobs, step.more
+        return moved
+
+    async def amove_jobs(self, node: str, to: str | None = None) -> int:
+        """The awaitable twin of `move_jobs`."""
+        moved, more = 0, True
+        while more:
+            step = await self._access.awrite(reorder.move_ties, *_ends(node, to))
+            moved, more = moved + step.jobs, step.more
+        return moved
+
+
+def _ends(node: str, to: str | None) -> tuple[str, str | None]:
+    return check_label("node", node), None if to is None else check_label("to", to)

@@ -1,0 +1,1 @@
+UPDATE jobs SET node = :node WHERE number = :number
