@@ -1,12 +1,22 @@
 """What is hidden from people, and what is not."""
 
+import json
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.observe.redact import HIDDEN, MAX_DEPTH, TOO_DEEP, is_secret, redacted, redacted_json, redacted_text
+from holdfast.observe.redact import (
+    HIDDEN,
+    MAX_DEPTH,
+    TOO_DEEP,
+    is_secret,
+    redacted,
+    redacted_head,
+    redacted_json,
+    redacted_text,
+)
 
 
 @pytest.mark.parametrize(
@@ -202,3 +212,29 @@ def test_nothing_around_a_secret_gives_it_away(before: str, after: str) -> None:
 def test_a_megabyte_takes_moments(text: str) -> None:
     # A pattern that goes back and back would run into the time limit of the tests.
     assert redacted_text(text + "://") is not None
+
+
+CUT = {
+    "password": "hunter2",
+    "list": [1, -2.5e3, None, True, {"token": {"deep": "sesame"}}],
+    "argv": ["--password", "pa55", '\\"quoted\n'],
+    "name": "API_KEY",
+    "value": "k3y",
+    "rest": "x" * 50,
+}
+
+
+@pytest.mark.parametrize("spaces", [False, True])
+def test_a_document_gives_nothing_away_wherever_it_is_cut(spaces: bool) -> None:
+    text = json.dumps(CUT) if spaces else json.dumps(CUT, separators=(",", ":"))
+    whole = json.dumps(redacted(CUT), separators=(",", ":"))
+    for length in range(1, len(text) + 1):
+        head = redacted_head(text[:length], 256)
+        assert not any(secret in head for secret in ("hunter", "sesame", "pa55", "k3y")), (length, head)
+        # What closes it is all that is not in the document itself.
+        assert whole.startswith(head.rstrip('"]}nul:').rstrip("*.,-0123456789e"))
+
+
+@given(st.text(max_size=50))
+def test_the_head_of_anything_is_no_longer_than_asked_for(text: str) -> None:
+    assert len(redacted_head(text, 20)) <= 20

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import Any
 
@@ -58,6 +58,12 @@ _USER = re.compile(
 _PEM = re.compile(r"(-----BEGIN [A-Z ]*PRIVATE KEY-----).*?(-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL)
 
 
+# For a document that was cut somewhere: its brackets and texts, the last of which may have no end.
+_JSON_TOKEN = re.compile(r'[{}\[\]]|"(?:[^"\\]|\\.)*(?:(?P<end>")|\\?\Z)', re.DOTALL)
+_PART_OF_ESCAPE = re.compile(r"(?<!\\)((?:\\\\)*)\\(?:u[0-9a-fA-F]{0,3})?\Z")
+_PART_OF_VALUE = re.compile(r"[\w.+-]*\Z")
+
+
 def is_secret(key: str) -> bool:
     """Whether a value under this key is likely to be a secret, however the key is written."""
     return _SECRET.search(_HUMP.sub("_", key[:200]).lower()) is not None
@@ -101,6 +107,46 @@ def redacted_shape(value: Any) -> Any:
     if isinstance(value, str):
         return redacted_json(value) if value.lstrip()[:1] in ("{", "[") else redacted_text(value)
     return value
+
+
+def redacted_head(beginning: str, most: int) -> str:
+    """The first `most` characters of a JSON document as they may be shown; `beginning` is all that there is of it.
+
+    It is closed where it was cut, so that a secret is known by its place in the document, too.
+    """
+    for closed in _closings(beginning):
+        try:
+            value = msgspec.json.decode(closed)
+        except (msgspec.MsgspecError, RecursionError):
+            continue
+        return msgspec.json.encode(redacted(value)).decode()[:most]
+    return redacted_text(beginning)[:most]
+
+
+def _closings(beginning: str) -> Iterator[str]:
+    """The document as it would be if it ended here, for every place that "here" may be: in a text, a key, a number."""
+    open_ones: list[str] = []
+    in_text = False
+    for token in _JSON_TOKEN.finditer(beginning):
+        match token[0]:
+            case "{" | "[":
+                open_ones.append("}" if token[0] == "{" else "]")
+            case "}" | "]":
+                if open_ones:
+                    open_ones.pop()
+            case _:
+                in_text = token["end"] is None
+    rest = "".join(reversed(open_ones))
+    if in_text:
+        whole = _PART_OF_ESCAPE.sub(r"\1", beginning)
+        yield f'{whole}"{rest}'
+        yield f'{whole}":null{rest}'
+    else:
+        yield beginning + rest
+        yield f"{beginning}:null{rest}"
+        yield f"{beginning}null{rest}"
+        yield f"{_PART_OF_VALUE.sub('', beginning)}null{rest}"
+        yield f"{_PART_OF_VALUE.sub('', beginning).rstrip().removesuffix(',')}{rest}"
 
 
 def redacted_text(text: str) -> str:
