@@ -5,10 +5,11 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 
 from holdfast.core.job import Running, StateName
-from holdfast.core.requests import ClaimRequest, QueueSlots
+from holdfast.core.requests import Claimed, ClaimRequest, QueueSlots
 from holdfast.core.settle import Yielded
-from holdfast.store.engine import Engine
-from holdfast.store.scripts.claim import claim
+from holdfast.store.engine import Engine, Tx
+from holdfast.store.scripts.claim import MOST_BYTES, claim
+from holdfast.store.scripts.look import find_run
 from holdfast.store.scripts.progress import save_checkpoint
 from tests.store.acts import (
     NOW,
@@ -26,6 +27,7 @@ from tests.store.acts import (
     put_one,
     row,
     runs,
+    select,
     state,
     write,
 )
@@ -169,3 +171,33 @@ def test_sessions_that_claim_at_once_share_no_job(engine: Engine) -> None:
     with ThreadPoolExecutor(4) as pool:
         shares = list(pool.map(lambda session: claimed_ids(engine, 10, session=session), sessions))
     assert sorted(name for share in shares for name in share) == [f"j{n:02d}" for n in range(40)]
+
+
+def test_a_claim_ends_after_16_mib_of_payloads_and_tells_to_ask_again(engine: Engine) -> None:
+    payload = '"' + "x" * (MOST_BYTES // 3) + '"'
+    put(engine, *(new_job(name, payload=payload) for name in "abcd"), new_job("small", priority=-1))
+
+    def claim_and_tell(tx: Tx) -> tuple[list[Claimed], set[str]]:
+        request = ClaimRequest(session_id=SESSION, slots=9, queues=(QueueSlots("default", 9),), tasks=("t",))
+        return claim(tx, request, NOW), tx.changes.ready
+
+    first, told = write(engine, claim_and_tell)
+    assert [(run.job_id, run.payload) for run in first] == [("a", payload), ("b", payload)]
+    assert told == {"default"}
+    assert claimed_ids(engine, 9) == ["c", "d", "small"]
+    assert engine.query(find_run, first[0].run_id).params_snapshot == payload
+
+
+def test_a_payload_that_is_larger_than_a_claim_is_claimed_alone(engine: Engine) -> None:
+    put(engine, new_job("large", payload='"' + "x" * MOST_BYTES + '"'), new_job("next"))
+    assert claimed_ids(engine, 9) == ["large"]
+    assert claimed_ids(engine, 9) == ["next"]
+
+
+def test_those_left_out_pay_neither_turns_nor_tokens(engine: Engine) -> None:
+    payload = '"' + "x" * (MOST_BYTES // 3) + '"'
+    put(engine, *(new_job(f"{tenant}{n}", payload=payload, tenant=tenant) for n in (1, 2) for tenant in ("x", "y")))
+    assert claimed_ids(engine, 9) == ["x1", "y1"]
+    started = select(engine, "SELECT tenant, starts FROM tenants WHERE queue = 'default' ORDER BY tenant")
+    assert [row["starts"] for row in started if row["tenant"] in "xy"] == [1, 1]
+    assert claimed_ids(engine, 9) == ["x2", "y2"]

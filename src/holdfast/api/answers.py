@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from math import ceil
 from typing import Any, TypeAlias
@@ -15,10 +16,12 @@ from holdfast.api.sending import send_whole
 from holdfast.core import errors
 from holdfast.observe import trace
 from holdfast.observe.redact import redacted_shape
+from holdfast.store.scripts.exchange import Exchange
 from holdfast.wire.call import JSON
 from holdfast.wire.problem import Problem
 
 PROBLEM = "application/problem+json"
+LARGE_BYTES = 1 << 18
 Headers: TypeAlias = tuple[tuple[bytes, bytes], ...]
 
 LONGEST_DETAIL = 1_900
@@ -117,6 +120,18 @@ def answer(value: Any, status: int = 200) -> Answer:
 def answer_to(caller: Caller, value: Any, status: int = 200) -> Answer:
     """The same, for a caller who may only read without what looks secret."""
     return answer(value if caller.sees_secrets else redacted_shape(value), status)
+
+
+async def answer_exchange(said: Exchange) -> Answer:
+    """An exchange as JSON. Many long payloads are encoded one by one in a thread, so that others have their turn."""
+    if sum(len(claimed.payload) for claimed in said.claimed) <= LARGE_BYTES:
+        return answer(said)
+    return await asyncio.to_thread(_encoded_by_parts, said)
+
+
+def _encoded_by_parts(said: Exchange) -> Answer:
+    parts = {name: getattr(said, name) for name in said.__struct_fields__}
+    return answer(parts | {"claimed": [msgspec.Raw(msgspec.json.encode(claimed)) for claimed in said.claimed]})
 
 
 def problem(status: int, code: str, detail: str, headers: Headers = ()) -> Answer:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 
 from msgspec import Struct, structs
 
@@ -27,6 +28,7 @@ from holdfast.store.scripts.waking import wake_held_back, wake_ready
 from holdfast.store.statements import sql
 
 SUSPECT_PATIENCE_MS = 30_000
+MOST_BYTES = 16 << 20
 
 
 class Gates(Struct, frozen=True, gc=False):
@@ -103,8 +105,15 @@ class Choice(Struct, frozen=True):
 
 
 def claim(tx: Tx, request: ClaimRequest, now: Millis) -> list[Claimed]:
-    """At most `request.slots` jobs, each with a run of its own; the run id is the fencing token."""
+    """At most `request.slots` jobs, each with a run of its own; the run id is the fencing token.
+
+    It ends after 16 MiB of payloads, with at least one job; whoever has free slots is told to ask again at once.
+    """
     choice = choose(tx, request, now)
+    while (fitting := _fitting(choice.jobs)) < len(choice.jobs):
+        tx.changes.ready.update(job.queue for job in choice.jobs[fitting:])
+        # Chosen anew, because turns and tokens depend on how many start.
+        choice = choose(tx, structs.replace(request, slots=fitting), now)
     for queue, opens_at in choice.free.openings.items():
         tell_opening(tx, queue, opens_at)
     claimed = _hand_over(tx, choice.jobs, request, choice.free, now)
@@ -118,6 +127,12 @@ def claim(tx: Tx, request: ClaimRequest, now: Millis) -> list[Claimed]:
     for kind in KINDS if choice.taken else ():
         tx.tally.count_tokens(kind, getattr(choice.taken, kind))
     return claimed
+
+
+def _fitting(jobs: Sequence[Candidate]) -> int:
+    """How many of these jobs, in this order, go into one answer; at least one if there are any."""
+    sizes = accumulate(job.size for job in jobs)
+    return max(sum(size <= MOST_BYTES for size in sizes), min(len(jobs), 1))
 
 
 def _wake_others(tx: Tx, choice: Choice) -> None:
@@ -340,7 +355,7 @@ def _hand_over(
             number=job.number,
             task=job.job_type,
             queue=job.queue,
-            payload=job.payload,
+            payload=tx.value(sql.payload_of_job, number=job.number) if job.payload is None else job.payload,
             attempt=job.attempts + 1,
             started_at=now,
             subject=job.subject_key,

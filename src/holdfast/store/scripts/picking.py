@@ -22,13 +22,17 @@ MOST_LOOKED_AT = 64
 
 
 class Candidate(Struct, frozen=True, gc=False):
-    """A job that may be claimed, and what decides between it and others."""
+    """A job that may be claimed, and what decides between it and others.
+
+    A payload of more than 64 KiB is read only when the job is handed over. `size` is that of payload and checkpoint.
+    """
 
     number: int
     id: str
     job_type: str
     queue: str
-    payload: str
+    payload: str | None
+    size: int
     attempts: int
     subject_key: str | None
     generation: int | None

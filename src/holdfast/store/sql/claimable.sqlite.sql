@@ -1,5 +1,7 @@
 -- The head of one tenant's line in a lane of a queue: ready jobs of the offered tasks whose subject is not busy, in order.
-SELECT number, id, job_type, queue, payload, attempts, subject_key, generation, timeout_ms, deadline, checkpoint,
+SELECT number, id, job_type, queue, attempts, subject_key, generation, timeout_ms, deadline, checkpoint,
+  CASE WHEN octet_length(payload) <= 65536 THEN payload END AS payload,
+  octet_length(payload) + coalesce(octet_length(checkpoint), 0) AS size,
   user_tag, trace_id, is_suspect, queued_at, template_id, priority, position, created_at, tenant
 FROM jobs
 WHERE state = 'QUEUED' AND queue = :queue AND lane = :lane AND tenant = :tenant AND is_suspect = 0

@@ -1,7 +1,9 @@
 -- The heads of several tenants' lines: `claimable_commands` for each of them, at most `slots` a tenant.
 SELECT heads.*
 FROM (SELECT json_array_elements_text(CAST(:tenants AS json)) AS name) AS t, LATERAL (
-  SELECT number, id, job_type, queue, payload, attempts, subject_key, generation, timeout_ms, deadline, checkpoint,
+  SELECT number, id, job_type, queue, attempts, subject_key, generation, timeout_ms, deadline, checkpoint,
+    CASE WHEN octet_length(payload) <= 65536 THEN payload END AS payload,
+    octet_length(payload) + coalesce(octet_length(checkpoint), 0) AS size,
     user_tag, trace_id, is_suspect, queued_at, template_id, priority, position, created_at, tenant
   FROM jobs
   WHERE state = 'QUEUED' AND queue = :queue AND lane = :lane AND tenant = t.name AND is_suspect = 0

@@ -1,5 +1,7 @@
 -- The heads of several tenants' lines: `claimable` for each of them, at most `slots` a tenant.
-SELECT number, id, job_type, queue, payload, attempts, subject_key, generation, timeout_ms, deadline, checkpoint,
+SELECT number, id, job_type, queue, attempts, subject_key, generation, timeout_ms, deadline, checkpoint,
+  CASE WHEN octet_length(payload) <= 65536 THEN payload END AS payload,
+  octet_length(payload) + coalesce(octet_length(checkpoint), 0) AS size,
   user_tag, trace_id, is_suspect, queued_at, template_id, priority, position, created_at, tenant
 FROM (SELECT value AS name FROM json_each(:tenants)) AS t JOIN jobs AS head ON head.number IN (
   SELECT number FROM jobs

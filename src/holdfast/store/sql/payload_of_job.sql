@@ -1,0 +1,1 @@
+SELECT payload FROM jobs WHERE number = :number
