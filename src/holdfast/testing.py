@@ -155,9 +155,9 @@ def _matching(hf: Holdfast, task: Enqueuing[Any, Any] | str, arguments: dict[str
     found: list[Job] = []
     cursor = None
     while True:
-        page = hf.jobs(task=_name(task), limit=1_000, cursor=cursor)
+        page = hf.jobs(task=_name(task), limit=1_000, cursor=cursor, payloads=True)
         for job in page.jobs:
-            payload = msgspec.json.decode(job.payload)
+            payload = msgspec.json.decode(job.payload or "{}")
             if all(key in payload and payload[key] == value for key, value in wanted.items()):
                 found.append(job)
         cursor = page.cursor

@@ -301,3 +301,12 @@ def test_a_daemon_that_is_not_ready_hands_out_nothing(api: RunningApi, caller: C
         assert caller.post(path, ask(request)).code == "ERR_NOT_READY"
     api.missing = None
     assert len(caller.post("/v1/exchange/wait?timeout_ms=0", ask(request)).json["claimed"]) == 1
+
+
+def test_an_exchange_with_long_payloads_says_the_same(api: RunningApi, caller: Caller) -> None:
+    long = [caller.enqueue(payload={"text": "x" * 200_000}) for _ in range(3)]
+    request = open_worker(caller, "default") | {"slots": 9, "queues": [{"queue": "default", "slots": 9}]}
+    reply = caller.post("/v1/exchange/wait?timeout_ms=0", ask(request)).json
+    assert [run["job_id"] for run in reply["claimed"]] == long
+    assert [json.loads(run["payload"]) for run in reply["claimed"]] == [{"text": "x" * 200_000}] * 3
+    assert (reply["settled"], reply["stops"]) == ([], [])

@@ -11,7 +11,7 @@ import pytest
 
 from holdfast import Holdfast, InvalidInput, NotFound, StateName, Task
 from holdfast.store.scripts.bulk import BulkResult
-from holdfast.testing import ManualClock
+from holdfast.testing import ManualClock, assert_enqueued
 from tests.client.acts import on_sqlite
 
 START = datetime(2030, 1, 1, tzinfo=UTC)
@@ -40,7 +40,7 @@ def work(hf: Holdfast) -> Task[..., int]:
     return work
 
 
-def payloads(hf: Holdfast, **filters: Any) -> list[str]:
+def payloads(hf: Holdfast, **filters: Any) -> list[str | None]:
     return [job.payload for job in hf.jobs(**filters).jobs]
 
 
@@ -211,3 +211,30 @@ def test_the_twins_give_the_same(hf: Holdfast, work: Task[..., int]) -> None:
         ]
 
     assert all(asyncio.run(main()))
+
+
+def test_a_long_payload_is_told_of_in_lists_and_whole_in_the_job(hf: Holdfast) -> None:
+    @hf.task
+    def read(text: str) -> str:
+        return text
+
+    text = "x" * 10_000
+    handle = read.enqueue(text=text)
+    hf.drain()
+    [job] = hf.jobs().jobs
+    assert (job.payload, sorted(job.cut)) == (None, ["payload", "result"])
+    assert job.cut["payload"].head.startswith('{"text":"xxx')
+    assert handle.job == hf.job(handle.id).job == hf.jobs(payloads=True).jobs[0]
+    assert handle.result() == text
+    assert_enqueued(hf, read, text=text)
+
+
+def test_the_results_of_a_group_are_whole_however_long(hf: Holdfast) -> None:
+    @hf.task
+    def long(size: int) -> str:
+        return "x" * size
+
+    group = hf.group(*(long.call(size=size) for size in (900_000, 900_001, 900_002)))
+    hf.drain()
+    assert [len(result) for result in group.results()] == [900_000, 900_001, 900_002]
+    assert [job.cut["result"].bytes for job in group.members()] == [900_002, 900_003, 900_004]

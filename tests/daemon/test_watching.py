@@ -38,7 +38,7 @@ def until_changed(hf: Holdfast, count: int, name: str = "root") -> Watch:
 
 
 def payloads(hf: Holdfast) -> list[dict[str, Any]]:
-    return [msgspec.json.decode(job.payload) for job in hf.jobs(limit=1_000).jobs]
+    return [msgspec.json.decode(job.payload or "") for job in hf.jobs(limit=1_000).jobs]
 
 
 def git(root: Path, *words: str) -> None:

@@ -87,7 +87,7 @@ class Garden:
 
     async def jobs(self) -> list[dict[str, Any]]:
         page = await self.engine.read(list_jobs, JobFilter(), 1_000, None)
-        return [json.loads(job.payload) for job in reversed(page.jobs)]
+        return [json.loads(job.payload or "") for job in reversed(page.jobs)]
 
 
 @pytest.fixture

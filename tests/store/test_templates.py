@@ -96,7 +96,7 @@ def test_overrides_are_laid_over_the_template(engine: Engine) -> None:
     )
     make(engine, payload='{"b":{"c":3},"e":null}', overrides=overrides)
     made = job(engine, "j1")
-    assert json.loads(made.payload) == {"a": 1, "b": {"c": 3}, "e": None}
+    assert json.loads(made.payload or "") == {"a": 1, "b": {"c": 3}, "e": None}
     assert (made.queue, made.priority, made.tag, made.subject, made.tenant) == (
         "other",
         0,

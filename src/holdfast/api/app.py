@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from holdfast.api.answers import RETRY_SOON, Answer, Stream, answer, answer_to, problem, problem_of
+from holdfast.api.answers import RETRY_SOON, Answer, Stream, answer, answer_exchange, answer_to, problem, problem_of
 from holdfast.api.callers import WORKERS, give_trigger, log_call
 from holdfast.api.description import describe
 from holdfast.api.files import Files
@@ -169,14 +169,16 @@ def _endpoint(call: Call, backend: Backend, readers: ThreadPoolExecutor) -> Endp
         await refuse_place(call.script, wanted)
         give_trigger(call.script, wanted, incoming.caller)
         args, named = call.arguments(wanted, backend.clock.now())
+        caller = incoming.caller
+        # What is read is encoded by the thread that has read it: a long answer keeps nobody else waiting.
         if call.is_procedure:
-            result: Any = await asyncio.to_thread(call.script, engine, *args, **named)
-        elif call.only_reads(wanted):
+            return await asyncio.to_thread(lambda: answer_to(caller, call.script(engine, *args, **named), call.status))
+        if call.only_reads(wanted):
             loop = asyncio.get_running_loop()
-            result = await loop.run_in_executor(readers, lambda: engine.query(call.script, *args, **named))
-        else:
-            result = await engine.write(call.script, *args, **named)
-        return answer_to(incoming.caller, result, call.status)
+            return await loop.run_in_executor(
+                readers, lambda: answer_to(caller, engine.query(call.script, *args, **named), call.status)
+            )
+        return answer_to(caller, await engine.write(call.script, *args, **named), call.status)
 
     return endpoint
 
@@ -228,7 +230,7 @@ def _exchange(call: Call, backend: Backend) -> Endpoint:
         began = time.monotonic()
         said = await engine.write(exchange, wanted.reports, wanted.progress, request, wanted.holds, backend.clock.now())
         observer.exchanged(wanted.reports, said, time.monotonic() - began)
-        return answer(said)
+        return await answer_exchange(said)
 
     return endpoint
 

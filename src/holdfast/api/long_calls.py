@@ -7,17 +7,16 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import Executor
 from contextlib import asynccontextmanager, contextmanager
-from functools import partial
 from typing import Any
 
-from holdfast.api.answers import Answer, Stream, answer, answer_to
+from holdfast.api.answers import Answer, Stream, answer_exchange, answer_to
 from holdfast.api.hub import Hub, Subscription, Waiter
 from holdfast.api.incoming import Incoming
 from holdfast.api.observed import Observer
 from holdfast.api.reading import read_request
 from holdfast.api.refusals import Closing, Gone, NotReady, TooManyLongCalls
 from holdfast.api.routing import Endpoint, Router
-from holdfast.core.job import TERMINAL, RunId
+from holdfast.core.job import TERMINAL, Job, RunId
 from holdfast.runtime.clock import Clock
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.exchange import exchange
@@ -88,16 +87,20 @@ class LongCalls:
         wanted: Any = await read_request(WAIT, incoming, self._engine)
         until = time.monotonic() + wanted.timeout_ms / 1000
         waiter, ids = Waiter(), {wanted.job_id}
-        look = partial(self._engine.query, find_last, wanted.job_id)
+
+        def look() -> tuple[Job, Answer]:
+            job = self._engine.query(find_last, wanted.job_id)
+            return job, answer_to(incoming.caller, job)
+
         with self._place():
             self._hub.wait_for_job(waiter, wanted.job_id)
             try:
                 async with noticing(incoming, waiter):
                     while True:
-                        job = await asyncio.get_running_loop().run_in_executor(self._threads, look)
+                        job, said = await asyncio.get_running_loop().run_in_executor(self._threads, look)
                         left = until - time.monotonic()
                         if job.state.name in TERMINAL or left <= 0:
-                            return answer_to(incoming.caller, job)
+                            return said
                         if job.id not in ids:
                             ids.add(job.id)
                             self._hub.wait_for_job(waiter, job.id)
@@ -140,7 +143,7 @@ class LongCalls:
                 self._hub.forget_work(waiter, queues, request.tasks)
         if said.claimed:
             self._hub.ask_next(queues, request.tasks)
-        return answer(said)
+        return await answer_exchange(said)
 
     async def _changes(self, incoming: Incoming) -> Stream:
         self.take_place()

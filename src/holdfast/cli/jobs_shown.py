@@ -21,7 +21,7 @@ _UUID = re.compile(r"'?([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})'?")
 
 def what(job: Job) -> str:
     """The name of the task; for a command, its words."""
-    return what_runs(job.task, job.payload)
+    return what_runs(job.task, job.payload or "")
 
 
 def what_runs(task: str, payload: str) -> str:

@@ -24,6 +24,7 @@ from holdfast.cli.output import is_terminal, put, show_json, show_table, state_t
 from holdfast.cli.times import ago, before
 from holdfast.cli.words import Option
 from holdfast.core.job import Job, Queued
+from holdfast.store.scripts.look import Page
 
 if TYPE_CHECKING:
     from holdfast.client.remote import Client
@@ -50,6 +51,12 @@ def ls(
         Option("--schedule", metavar="SCHEDULE", help="Only those of this schedule.", complete=named_schedules),
     ] = None,
     everything: Annotated[bool, Option("--all", "-a", help="The daemon's own jobs too, such as canaries.")] = False,
+    payloads: Annotated[
+        bool,
+        Option(
+            "--payloads", help="With --json: long payloads, results and checkpoints too; a page ends at 2 MiB then."
+        ),
+    ] = False,
     quiet: Annotated[bool, Option("--quiet", "-q", help="Print the numbers alone.")] = False,
     home: HomeOption = None,
     json: JsonOption = False,
@@ -68,21 +75,24 @@ def ls(
         from holdfast.store.scripts.schedules import find_schedule
 
         wanted["schedule"] = hf.engine.query(find_schedule, schedule).id
-    page = hf.jobs(
-        limit=limit,
-        cursor=cursor,
-        subject_prefix=subject,
-        created_after=before("since", since),
-        without_system=not everything,
-        **wanted,
-    )
+    is_filtered = bool(wanted or subject or since)
+    wanted |= {
+        "subject_prefix": subject,
+        "created_after": before("since", since),
+        "without_system": not everything,
+    }
+    page = hf.jobs(limit=limit, cursor=cursor, payloads=payloads, **wanted)
+    while not payloads and page.cursor is not None and len(page.jobs) < limit:
+        # It ended because of its size.
+        more = hf.jobs(limit=limit - len(page.jobs), cursor=page.cursor, **wanted)
+        page = Page(page.jobs + more.jobs, more.cursor)
     if json:
         show_json(page)
     elif quiet:
         for job in page.jobs:
             put(job.number)
     elif not page.jobs:
-        say("no jobs fit" if wanted or subject or since else "no jobs yet; try: holdfast run -- echo hello")
+        say("no jobs fit" if is_filtered else "no jobs yet; try: holdfast run -- echo hello")
     else:
         held = _held_back(hf, {job.queue for job in page.jobs if isinstance(job.state, Queued)})
         rows = [_row(hf, job, held.get(job.queue, "")) for job in page.jobs]

@@ -66,7 +66,7 @@ def _fields(hf: Client, job: Job, runs: list[Run], retries: list[Retried]) -> li
         ("state", Coloured(f"{state}  {redacted_text(said)}" if said else str(state), state.colour)),
         ("task", job.task),
         ("command", what(job) if what(job) != job.task else None),
-        ("payload", redacted_json(job.payload) if job.payload != "{}" else None),
+        ("payload", redacted_json(job.payload) if job.payload not in (None, "{}") else None),
         ("queue", job.queue),
         ("priority", str(job.priority) if job.priority else None),
         ("created", when(job.created_at)),

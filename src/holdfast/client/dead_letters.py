@@ -39,13 +39,18 @@ class DeadLetterCalls:
         """The awaitable twin of `dead_letters`."""
         return await self._access.aread(dead_letters.list_dead_letters, *_page(limit, cursor), bool(poison))
 
-    def dead_letters_of(self, fingerprint: str, *, limit: int = 50, cursor: str | None = None) -> DeadLetterJobs:
-        """The letters of one fingerprint, with a page of their jobs, newest first."""
-        return self._access.read(dead_letters.find_dead_letters, _fingerprint(fingerprint), *_page(limit, cursor))
+    def dead_letters_of(
+        self, fingerprint: str, *, limit: int = 50, cursor: str | None = None, payloads: bool = False
+    ) -> DeadLetterJobs:
+        """The letters of one fingerprint, with a page of their jobs, newest first, bounded as that of `hf.jobs`."""
+        wanted = (_fingerprint(fingerprint), *_page(limit, cursor), payloads)
+        return self._access.read(dead_letters.find_dead_letters, *wanted)
 
-    async def adead_letters_of(self, fingerprint: str, *, limit: int = 50, cursor: str | None = None) -> DeadLetterJobs:
+    async def adead_letters_of(
+        self, fingerprint: str, *, limit: int = 50, cursor: str | None = None, payloads: bool = False
+    ) -> DeadLetterJobs:
         """The awaitable twin of `dead_letters_of`."""
-        wanted = (_fingerprint(fingerprint), *_page(limit, cursor))
+        wanted = (_fingerprint(fingerprint), *_page(limit, cursor), payloads)
         return await self._access.aread(dead_letters.find_dead_letters, *wanted)
 
     def dead_letter(self, job: JobRef | int) -> Letter:

@@ -123,12 +123,12 @@ class GroupHandle:
         stands in the list instead.
         """
         self.wait(timeout)
-        return [self._result(job, return_errors) for job in self.members()]
+        return [self._result(job, return_errors) for job in self.members(payloads=True)]
 
     async def aresults(self, timeout: Duration | None = None, *, return_errors: bool = False) -> list[Any]:
         """The awaitable twin of `results`."""
         await self.await_(timeout)
-        return [self._result(job, return_errors) for job in await self.amembers()]
+        return [self._result(job, return_errors) for job in await self.amembers(payloads=True)]
 
     def cancel(self) -> Cancelling:
         """Cancel every member that has not ended."""
@@ -169,21 +169,21 @@ class GroupHandle:
         known = {handle.id: handle for handle in jobs}
         return [known.get(answer.id or "") or JobHandle(self._access, answer) for answer in answers]
 
-    def members(self) -> list[Job]:
-        """The members as they stand now, in the order in which they joined."""
-        page = self._access.read(groups.members_of_group, self.id, PAGE, None)
+    def members(self, *, payloads: bool = False) -> list[Job]:
+        """The members as they stand now, in the order in which they joined; long documents with `payloads=True`."""
+        page = self._access.read(groups.members_of_group, self.id, PAGE, None, payloads)
         jobs = page.jobs
         while page.cursor is not None:
-            page = self._access.read(groups.members_of_group, self.id, PAGE, page.cursor)
+            page = self._access.read(groups.members_of_group, self.id, PAGE, page.cursor, payloads)
             jobs += page.jobs
         return jobs
 
-    async def amembers(self) -> list[Job]:
+    async def amembers(self, *, payloads: bool = False) -> list[Job]:
         """The awaitable twin of `members`."""
-        page = await self._access.aread(groups.members_of_group, self.id, PAGE, None)
+        page = await self._access.aread(groups.members_of_group, self.id, PAGE, None, payloads)
         jobs = page.jobs
         while page.cursor is not None:
-            page = await self._access.aread(groups.members_of_group, self.id, PAGE, page.cursor)
+            page = await self._access.aread(groups.members_of_group, self.id, PAGE, page.cursor, payloads)
             jobs += page.jobs
         return jobs
 

@@ -64,17 +64,22 @@ class Operations(Groups, Events, Maintaining, NodeCalls, Overview, Queues, Tenan
         """A task that need not be known here, with its arguments, for `group` and `chain`. Nothing is stored yet."""
         return Call(self._access.engine, self._new_job(task, payload, options))
 
-    def jobs(self, *, limit: int = 50, cursor: str | None = None, **filters: Any) -> Page:
-        """A page of jobs, newest first.
+    def jobs(self, *, limit: int = 50, cursor: str | None = None, payloads: bool = False, **filters: Any) -> Page:
+        """A page of jobs, newest first. It ends at `limit` jobs, or sooner at 2 MiB; `cursor` says where to go on.
+
+        A payload, result or checkpoint of more than 4 KiB is None in it, and `cut` has its size and how it begins;
+        `hf.job(…)` has it whole, and `payloads=True` asks for all of them.
 
         Filters: `state` (one or several), `queue`, `task`, `tag`, `tenant`, `group`, `schedule`, `subject_prefix`,
         `created_after`, `error_text`, and `without_system=True` to leave out the daemon's own jobs.
         """
-        return self._access.read(look.list_jobs, *_page(filters, limit, cursor))
+        return self._access.read(look.list_jobs, *_page(filters, limit, cursor, payloads))
 
-    async def ajobs(self, *, limit: int = 50, cursor: str | None = None, **filters: Any) -> Page:
+    async def ajobs(
+        self, *, limit: int = 50, cursor: str | None = None, payloads: bool = False, **filters: Any
+    ) -> Page:
         """The awaitable twin of `jobs`."""
-        return await self._access.aread(look.list_jobs, *_page(filters, limit, cursor))
+        return await self._access.aread(look.list_jobs, *_page(filters, limit, cursor, payloads))
 
     def counts(self) -> dict[str, dict[StateName, int]]:
         """How many jobs each queue has in each state."""
@@ -187,9 +192,11 @@ _FILTERS: dict[str, tuple[str, Callable[[Any], Any]]] = {
 }
 
 
-def _page(filters: Mapping[str, Any], limit: int, cursor: str | None) -> tuple[JobFilter, int, str | None]:
+def _page(
+    filters: Mapping[str, Any], limit: int, cursor: str | None, payloads: bool
+) -> tuple[JobFilter, int, str | None, bool]:
     below = None if cursor is None else check_label("cursor", cursor)
-    return make_filter(filters), _limit(limit, MOST_PER_PAGE), below
+    return make_filter(filters), _limit(limit, MOST_PER_PAGE), below, check_bool("payloads", payloads)
 
 
 def _check_ref(ref: JobRef | int) -> str | int:

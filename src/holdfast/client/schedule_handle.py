@@ -163,13 +163,13 @@ class ScheduleHandle:
         """The awaitable twin of `preview`."""
         return _moments(await self.aview(), await self._access.anow(), count)
 
-    def jobs(self, *, limit: int = 50, cursor: str | None = None) -> Page:
-        """A page of the jobs that it made, newest first."""
-        return self._access.read(look.list_jobs, *self._page(limit, cursor))
+    def jobs(self, *, limit: int = 50, cursor: str | None = None, payloads: bool = False) -> Page:
+        """A page of the jobs that it made, newest first, bounded as that of `hf.jobs`."""
+        return self._access.read(look.list_jobs, *self._page(limit, cursor), payloads)
 
-    async def ajobs(self, *, limit: int = 50, cursor: str | None = None) -> Page:
+    async def ajobs(self, *, limit: int = 50, cursor: str | None = None, payloads: bool = False) -> Page:
         """The awaitable twin of `jobs`."""
-        return await self._access.aread(look.list_jobs, *self._page(limit, cursor))
+        return await self._access.aread(look.list_jobs, *self._page(limit, cursor), payloads)
 
     def _page(self, limit: int, cursor: str | None) -> tuple[JobFilter, int, str | None]:
         below = None if cursor is None else check_label("cursor", cursor)

@@ -171,8 +171,18 @@ class SkippedDeadline(Struct, frozen=True, tag_field="name", tag="SKIPPED_DEADLI
 State: TypeAlias = Scheduled | Queued | Running | Done | Failed | Cancelled | Superseded | SkippedTtl | SkippedDeadline
 
 
+class Cut(Struct, frozen=True):
+    """A document that a list leaves out: how many bytes it has, and how it begins, without what looks secret."""
+
+    bytes: int
+    head: str
+
+
 class Job(Struct, frozen=True, kw_only=True):
     """One request to run a task, as it stands in the store.
+
+    Lists leave out a payload, result or checkpoint of more than 4 KiB: it is None there, and `cut` tells of it by its
+    name. Ask for the job itself to have it, or for a list with `payloads=True`.
 
     >>> from holdfast import Holdfast
     >>> hf = Holdfast("work.db")
@@ -189,7 +199,7 @@ class Job(Struct, frozen=True, kw_only=True):
     task: str
     queue: str
     state: State
-    payload: str
+    payload: str | None
     priority: int
     position: int
     tenant: str
@@ -223,3 +233,4 @@ class Job(Struct, frozen=True, kw_only=True):
     stop_older: bool = False
     retried_from: JobId | None = None
     node: str | None = None
+    cut: dict[str, Cut] = {}

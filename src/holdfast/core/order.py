@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from holdfast.core.job import Job
+from msgspec import Struct
+
+from holdfast.core.job import Job, JobId, Millis
 from holdfast.core.tokens import TOKEN_LANES
 
 GAP = 100
@@ -36,7 +38,16 @@ def is_worth_looking(lane: int, open_lanes: int) -> bool:
     return wanted & open_lanes == wanted and (not kinds or kinds & open_lanes != 0)
 
 
-def rank(job: Job) -> tuple[int, int, int, str]:
+class Ranked(Struct, frozen=True, gc=False):
+    """A job, and what its place in the queue depends on."""
+
+    id: JobId
+    priority: int
+    position: int
+    created_at: Millis
+
+
+def rank(job: Job | Ranked) -> tuple[int, int, int, str]:
     """The sort key of the queue: least first. The SQL of the claim orders by the same columns."""
     return (-job.priority, job.position, job.created_at, job.id)
 

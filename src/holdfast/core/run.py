@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from holdfast.core.job import JobId, Millis, RunId, SessionId
+from holdfast.core.job import Cut, JobId, Millis, RunId, SessionId
 
 
 class RunStatus(StrEnum):
@@ -34,6 +34,8 @@ class RunStatus(StrEnum):
 class Run(Struct, frozen=True, kw_only=True):
     """One try at a job, as it stands in the store. `trigger` says what made it happen, as JSON.
 
+    In a list, a `params_snapshot` of more than 4 KiB is None, and `cut` tells of it.
+
     >>> from holdfast import Holdfast
     >>> hf = Holdfast("work.db")
     >>> @hf.task
@@ -53,7 +55,7 @@ class Run(Struct, frozen=True, kw_only=True):
     status: RunStatus | None
     session_id: SessionId | None
     worker_id: str | None
-    params_snapshot: str
+    params_snapshot: str | None
     started_at: Millis
     finished_at: Millis | None
     duration_ms: int | None
@@ -68,3 +70,4 @@ class Run(Struct, frozen=True, kw_only=True):
     log_path: str | None
     artifacts: str | None
     trigger: str | None = None
+    cut: dict[str, Cut] = {}

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from msgspec import Struct
+from msgspec.structs import replace
 
 from holdfast.core.job import (
     Cancelled,
+    Cut,
     Done,
     Failed,
     Job,
@@ -21,6 +25,9 @@ from holdfast.core.job import (
 from holdfast.core.retry import RetryMode, RetryPolicy, Tries
 from holdfast.core.run import Run, RunStatus
 from holdfast.core.tokens import Tokens
+from holdfast.observe.redact import redacted_head
+
+HEAD_CHARS = 256
 
 
 class JobRow(Struct, frozen=True, gc=False):
@@ -164,6 +171,29 @@ class JobRow(Struct, frozen=True, gc=False):
                 return SkippedDeadline(ended, self.reason)
 
 
+class ListedRow(JobRow, frozen=True, gc=False):
+    """A job as lists read it: its long documents are NULL, with their sizes and their beginnings."""
+
+    payload: str | None  # type: ignore[assignment]  # whoever reads a JobRow has it whole
+    payload_bytes: int
+    payload_head: str | None
+    result_summary_bytes: int | None
+    result_summary_head: str | None
+    checkpoint_bytes: int | None
+    checkpoint_head: str | None
+
+    def to_job(self, node: str | None) -> Job:
+        """The job, and what was left out of it."""
+        cut = _cut(
+            {
+                "payload": (self.payload_bytes, self.payload_head),
+                "result": (self.result_summary_bytes, self.result_summary_head),
+                "checkpoint": (self.checkpoint_bytes, self.checkpoint_head),
+            }
+        )
+        return replace(super().to_job(node), cut=cut)
+
+
 class RunRow(Struct, frozen=True, gc=False):
     """A row of `job_runs`."""
 
@@ -190,9 +220,22 @@ class RunRow(Struct, frozen=True, gc=False):
 
     def to_run(self) -> Run:
         """The run that this row describes."""
-        fields = {name: getattr(self, name) for name in self.__struct_fields__}
+        fields = {name: getattr(self, name) for name in RunRow.__struct_fields__}
         fields["status"] = None if self.status is None else RunStatus(self.status)
         return Run(**fields)
+
+
+class ListedRunRow(RunRow, frozen=True, gc=False):
+    """A run as lists read it."""
+
+    params_snapshot: str | None  # type: ignore[assignment]  # whoever reads a RunRow has it whole
+    params_snapshot_bytes: int
+    params_snapshot_head: str | None
+
+    def to_run(self) -> Run:
+        """The run, and what was left out of it."""
+        cut = _cut({"params_snapshot": (self.params_snapshot_bytes, self.params_snapshot_head)})
+        return replace(super().to_run(), cut=cut)
 
 
 class OwnedRow(Struct, frozen=True, gc=False):
@@ -230,6 +273,15 @@ class OwnedRow(Struct, frozen=True, gc=False):
     run_error: str | None
     run_started_at: int | None
     run_pid: int | None
+
+
+def _cut(documents: Mapping[str, tuple[int | None, str | None]]) -> dict[str, Cut]:
+    """Those of the documents that have a head, because they were left out."""
+    return {
+        name: Cut(size or 0, redacted_head(head, HEAD_CHARS))
+        for name, (size, head) in documents.items()
+        if head is not None
+    }
 
 
 def policy_of(row: JobRow | OwnedRow) -> RetryPolicy:

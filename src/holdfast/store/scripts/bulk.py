@@ -9,13 +9,15 @@ from msgspec import Struct
 
 from holdfast.core.errors import InvalidInput
 from holdfast.core.job import TERMINAL, WAITING, Millis, StateName
-from holdfast.core.order import rank
+from holdfast.core.order import Ranked, rank
 from holdfast.core.requests import JobFilter
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.cancel import cancel_job
-from holdfast.store.scripts.look import is_last_link, list_jobs
+from holdfast.store.scripts.look import is_last_link, newest_numbers
+from holdfast.store.scripts.pages import as_keys
 from holdfast.store.scripts.reorder import set_priority
 from holdfast.store.scripts.retry import retry_job
+from holdfast.store.statements import sql
 
 
 class BulkAction(StrEnum):
@@ -62,8 +64,8 @@ def bulk(
     states = tuple(state for state in (wanted.states or tuple(StateName)) if state in concerned)
     if not states:
         return BulkResult(0, more=False, dry_run=dry_run)
-    page = list_jobs(tx, msgspec.structs.replace(wanted, states=states), limit)
-    jobs = page.jobs
+    numbers = newest_numbers(tx, msgspec.structs.replace(wanted, states=states), limit + 1)
+    jobs = tx.all(sql.ranked_jobs, Ranked, numbers=as_keys(numbers[:limit]))
     if action is BulkAction.RETRY:
         jobs = [job for job in jobs if is_last_link(tx, job.id)]
     ordered = sorted(jobs, key=rank) if action is BulkAction.PRIORITY else jobs[::-1]
@@ -75,4 +77,4 @@ def bulk(
                 retry_job(tx, job.id, now, priority)
             case BulkAction.PRIORITY:
                 set_priority(tx, job.id, priority or 0)
-    return BulkResult(len(jobs), more=page.cursor is not None, dry_run=dry_run)
+    return BulkResult(len(jobs), more=len(numbers) > limit, dry_run=dry_run)

@@ -17,7 +17,7 @@ from holdfast.store.engine import Tx
 from holdfast.store.rows import JobRow
 from holdfast.store.scripts.letters import ClosedAs, close_letter
 from holdfast.store.scripts.look import find_row, make_cursor, read_cursor
-from holdfast.store.scripts.nodes import to_jobs
+from holdfast.store.scripts.pages import read_page
 from holdfast.store.scripts.retry import retry_job
 from holdfast.store.statements import sql
 
@@ -129,13 +129,15 @@ def list_dead_letters(tx: Tx, limit: int = 50, cursor: str | None = None, poison
     return DeadLetterPage(page, _make_cursor(page[-1]) if len(found) > limit else None)
 
 
-def find_dead_letters(tx: Tx, fingerprint: str, limit: int = 50, cursor: str | None = None) -> DeadLetterJobs:
-    """The open letters of one fingerprint with a page of their jobs, newest first."""
+def find_dead_letters(
+    tx: Tx, fingerprint: str, limit: int = 50, cursor: str | None = None, payloads: bool = False
+) -> DeadLetterJobs:
+    """The open letters of one fingerprint with a page of their jobs, newest first, bounded as every list of jobs."""
     letters = _find(tx, fingerprint)
     below = MAX_INT if cursor is None else read_cursor(cursor)
-    rows = tx.all(sql.list_dead_jobs, JobRow, fingerprint=fingerprint, below=below, limit=limit + 1)
-    page = to_jobs(tx, rows[:limit])
-    return DeadLetterJobs(letters, page, make_cursor(page[-1].number) if len(rows) > limit else None)
+    numbers = tx.all(sql.list_dead_jobs, int, fingerprint=fingerprint, below=below, limit=limit + 1)
+    page = read_page(tx, numbers[:limit], payloads=payloads)
+    return DeadLetterJobs(letters, page, make_cursor(page[-1].number) if len(page) < len(numbers) else None)
 
 
 def retry_dead_letters(

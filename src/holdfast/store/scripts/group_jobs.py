@@ -16,9 +16,9 @@ from holdfast.store.rows import JobRow
 from holdfast.store.scripts.endings import GROUP_RULE, after_key, group_key
 from holdfast.store.scripts.enqueue import Batch, enqueue
 from holdfast.store.scripts.events import register_pattern
-from holdfast.store.scripts.groups import Group, MemberRow, create_group, last_in_sequence, look_up_group, reopen_group
+from holdfast.store.scripts.groups import Group, Member, create_group, last_in_sequence, look_up_group, reopen_group
 from holdfast.store.scripts.letters import ClosedAs, close_letter
-from holdfast.store.scripts.look import last_link
+from holdfast.store.scripts.look import find_row, last_link
 from holdfast.store.scripts.placing import Condition, Placing
 from holdfast.store.scripts.retry import made_anew
 from holdfast.store.statements import sql
@@ -110,11 +110,11 @@ def retry_group(tx: Tx, group_id: str, now: Millis, rest: bool = False) -> list[
     return answers
 
 
-def _members(tx: Tx, group_id: str) -> Iterator[MemberRow]:
+def _members(tx: Tx, group_id: str) -> Iterator[JobRow]:
     """All of them, however many have joined, in their order."""
     above = 0
-    while page := tx.all(sql.group_members, MemberRow, group_id=group_id, above=above, limit=PAGE):
-        yield from page
+    while page := tx.all(sql.group_members, Member, group_id=group_id, above=above, limit=PAGE):
+        yield from (find_row(tx, member.number) for member in page)
         above = page[-1].root
 
 

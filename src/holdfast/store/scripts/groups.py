@@ -10,9 +10,8 @@ from holdfast.core.errors import NotFound
 from holdfast.core.group import GroupMode, GroupStatus, OnFailure, group_progress, group_status
 from holdfast.core.job import Job, JobId, Millis, StateName
 from holdfast.store.engine import Tx
-from holdfast.store.rows import JobRow
 from holdfast.store.scripts.look import make_cursor, read_cursor
-from holdfast.store.scripts.nodes import to_jobs
+from holdfast.store.scripts.pages import read_page
 from holdfast.store.statements import sql
 
 LAST = "\U0010ffff"  # behind every id
@@ -66,9 +65,10 @@ class _Link(Struct, frozen=True):
     progress: float
 
 
-class MemberRow(JobRow, frozen=True, gc=False):
-    """The last link of a member, and the number of its first one."""
+class Member(Struct, frozen=True, gc=False):
+    """The number of the last link of a member, and that of its first one."""
 
+    number: int
     root: int
 
 
@@ -126,10 +126,16 @@ def view_group(tx: Tx, group_id: str) -> GroupView:
     return GroupView(group, group_status(members.values()), members, dict(Counter(members.values())), progress)
 
 
-def members_of_group(tx: Tx, group_id: str, limit: int = 100, cursor: str | None = None) -> MemberPage:
-    """A page of the members of a group, by its id or its name, in the order in which they joined."""
+def members_of_group(
+    tx: Tx, group_id: str, limit: int = 100, cursor: str | None = None, payloads: bool = False
+) -> MemberPage:
+    """A page of the members of a group, by its id or its name, in the order in which they joined.
+
+    It is bounded as every list of jobs.
+    """
     group = look_up_group(tx, group_id)
     above = 0 if cursor is None else read_cursor(cursor)
-    rows = tx.all(sql.group_members, MemberRow, group_id=group.id, above=above, limit=limit + 1)
-    more = len(rows) > limit
-    return MemberPage(to_jobs(tx, rows[:limit]), make_cursor(rows[limit - 1].root) if more else None)
+    members = tx.all(sql.group_members, Member, group_id=group.id, above=above, limit=limit + 1)
+    page = read_page(tx, [member.number for member in members[:limit]], payloads=payloads)
+    more = len(page) < len(members)
+    return MemberPage(page, make_cursor(members[len(page) - 1].root) if more else None)

@@ -16,8 +16,9 @@ from holdfast.core.requests import JobFilter, is_system_queue
 from holdfast.core.run import Run
 from holdfast.core.trigger import by_event, by_retry
 from holdfast.store.engine import Tx
-from holdfast.store.rows import JobRow, RunRow
+from holdfast.store.rows import JobRow, ListedRunRow, RunRow
 from holdfast.store.scripts.nodes import to_jobs
+from holdfast.store.scripts.pages import HEAD_READ, WHOLE_BYTES, read_page
 from holdfast.store.statements import Statement, sql
 
 
@@ -81,7 +82,7 @@ def find_last(tx: Tx, job_id: JobId) -> Job:
 
 
 def runs_of(tx: Tx, job_id: JobId) -> list[Run]:
-    """Every run of a job and of the links that continue it, oldest first."""
+    """Every run of a job and of the links that continue it, oldest first; long snapshots are cut as in all lists."""
     runs: list[Run] = []
     for link in tx.rows(sql.chain_of_job, id=job_id):
         runs += _runs_of_link(tx, link["id"], runs[-1] if runs else None)
@@ -93,7 +94,8 @@ def find_run(tx: Tx, run_id: RunId) -> Run:
     found = tx.one(sql.run_by_id, RunRow, id=run_id)
     if found is None:
         raise NotFound(f"there is no run {run_id!r}")
-    return next(run for run in _runs_of_link(tx, found.job_id) if run.id == run_id)
+    listed = next(run for run in _runs_of_link(tx, found.job_id) if run.id == run_id)
+    return msgspec.structs.replace(found.to_run(), trigger=listed.trigger)
 
 
 class Cause(Struct, frozen=True):
@@ -108,7 +110,7 @@ class Cause(Struct, frozen=True):
 def _runs_of_link(tx: Tx, job_id: JobId, before: Run | None = None) -> list[Run]:
     """The runs of one job, each with what triggered it; `before` is the last one of the link that it continues."""
     runs: list[Run] = []
-    for row in tx.all(sql.runs_of_job, RunRow, job_id=job_id):
+    for row in _rows_of_runs(tx, job_id):
         before = runs[-1] if runs else before
         run = row.to_run()
         made = _first_trigger(tx, job_id) if before is None else by_retry(before.id, before.status)
@@ -116,11 +118,15 @@ def _runs_of_link(tx: Tx, job_id: JobId, before: Run | None = None) -> list[Run]
     return runs
 
 
+def _rows_of_runs(tx: Tx, job_id: JobId) -> list[ListedRunRow]:
+    return tx.all(sql.runs_of_job, ListedRunRow, job_id=job_id, most=WHOLE_BYTES, head=HEAD_READ)
+
+
 def _first_trigger(tx: Tx, job_id: JobId) -> str | None:
     cause = tx.one(sql.trigger_of_job, Cause, id=job_id)
     assert cause is not None
     if cause.retry_of is not None:
-        earlier = tx.all(sql.runs_of_job, RunRow, job_id=cause.retry_of)
+        earlier = _rows_of_runs(tx, cause.retry_of)
         if earlier:
             last = earlier[-1].to_run()
             return by_retry(last.id, last.status)
@@ -134,13 +140,16 @@ def counts(tx: Tx) -> list[Count]:
     return tx.all(sql.queue_counts, Count)
 
 
-def list_jobs(tx: Tx, wanted: JobFilter, limit: int = 50, cursor: str | None = None) -> Page:
-    """A page of jobs, newest first."""
+def list_jobs(tx: Tx, wanted: JobFilter, limit: int = 50, cursor: str | None = None, payloads: bool = False) -> Page:
+    """A page of jobs, newest first. It ends at `limit` jobs, or sooner at 2 MiB, with a cursor if there are more.
+
+    A payload, result or checkpoint of more than 4 KiB is null, and `cut` has its size and how it begins, unless
+    `payloads` asks for all of them.
+    """
     below = MAX_INT if cursor is None else read_cursor(cursor)
-    rows = _newest(tx, wanted, below, limit + 1)
-    more = len(rows) > limit
-    page = to_jobs(tx, rows[:limit])
-    return Page(page, make_cursor(page[-1].number) if more else None)
+    numbers = newest_numbers(tx, wanted, limit + 1, below)
+    page = read_page(tx, numbers[:limit], payloads=payloads)
+    return Page(page, make_cursor(page[-1].number) if len(page) < len(numbers) else None)
 
 
 def jobs_like(
@@ -157,8 +166,9 @@ def jobs_like(
     tenant: str | None = None,
     limit: int = 50,
     cursor: str | None = None,
+    payloads: bool = False,
 ) -> Page:
-    """A page of jobs, newest first, by what they have in common."""
+    """A page of jobs, newest first, by what they have in common. It is bounded as that of a search is."""
     wanted = JobFilter(
         states=state,
         queue=queue,
@@ -171,15 +181,15 @@ def jobs_like(
         created_after=created_after,
         error_text=error_text,
     )
-    return list_jobs(tx, wanted, limit, cursor)
+    return list_jobs(tx, wanted, limit, cursor, payloads)
 
 
-def _newest(tx: Tx, wanted: JobFilter, below: int, limit: int) -> list[JobRow]:
+def newest_numbers(tx: Tx, wanted: JobFilter, limit: int, below: int = MAX_INT) -> list[int]:
     """Newest first over all the states that are wanted, each read from the index that fits best."""
-    found: list[JobRow] = []
+    found: list[int] = []
     for statement, params in _lanes(tx, wanted):
-        found += tx.all(statement, JobRow, below=below, limit=limit, **params)
-    return sorted(found, key=lambda row: -row.number)[:limit]
+        found += tx.all(statement, int, below=below, limit=limit, **params)
+    return sorted(found, reverse=True)[:limit]
 
 
 def _lanes(tx: Tx, wanted: JobFilter) -> list[tuple[Statement, dict[str, Any]]]:

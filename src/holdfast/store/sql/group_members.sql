@@ -9,7 +9,7 @@ WITH RECURSIVE roots (number, id) AS (
   UNION ALL
   SELECT links.root, jobs.id FROM links JOIN jobs ON jobs.retry_of = links.id AND jobs.retry_of IS NOT NULL
 )
-SELECT jobs.*, links.root
+SELECT jobs.number, links.root
 FROM links JOIN jobs ON jobs.id = links.id
 WHERE NOT EXISTS (SELECT 1 FROM jobs AS link WHERE link.retry_of = jobs.id AND link.retry_of IS NOT NULL)
 ORDER BY links.root

@@ -1,5 +1,5 @@
 -- Newest first, below the cursor; every filter may be left open.
-SELECT * FROM jobs
+SELECT number FROM jobs
 WHERE number < :below
   AND (CAST(:state AS TEXT) IS NULL OR state = :state)
   AND (CAST(:queue AS TEXT) IS NULL OR queue = :queue)

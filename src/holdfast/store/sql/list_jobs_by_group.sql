@@ -1,5 +1,5 @@
 -- The same for one group.
-SELECT * FROM jobs
+SELECT number FROM jobs
 WHERE group_id = :group_id AND number < :below
   AND (CAST(:state AS TEXT) IS NULL OR state = :state)
   AND (CAST(:queue AS TEXT) IS NULL OR queue = :queue)

@@ -1,5 +1,5 @@
 -- The same for one schedule.
-SELECT * FROM jobs
+SELECT number FROM jobs
 WHERE schedule_id = :schedule_id AND schedule_id IS NOT NULL AND number < :below
   AND (CAST(:state AS TEXT) IS NULL OR state = :state)
   AND (CAST(:queue AS TEXT) IS NULL OR queue = :queue)

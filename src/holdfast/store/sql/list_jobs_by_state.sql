@@ -1,5 +1,5 @@
 -- The same for one state of one queue, where history is long and the state is rare.
-SELECT * FROM jobs
+SELECT number FROM jobs
 WHERE state = :state AND state <> 'QUEUED' AND queue = :queue AND number < :below
   AND (CAST(:task AS TEXT) IS NULL OR job_type = :task)
   AND (CAST(:tag AS TEXT) IS NULL OR user_tag = :tag)

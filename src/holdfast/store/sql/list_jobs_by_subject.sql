@@ -1,5 +1,5 @@
 -- The same for the subjects that begin with a prefix.
-SELECT * FROM jobs
+SELECT number FROM jobs
 WHERE subject_key IS NOT NULL AND subject_key >= :subject_from AND subject_key < :subject_to AND number < :below
   AND (CAST(:state AS TEXT) IS NULL OR state = :state)
   AND (CAST(:queue AS TEXT) IS NULL OR queue = :queue)

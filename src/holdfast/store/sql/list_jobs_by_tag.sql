@@ -1,5 +1,5 @@
 -- The same for one tag.
-SELECT * FROM jobs
+SELECT number FROM jobs
 WHERE user_tag = :tag AND number < :below
   AND (CAST(:state AS TEXT) IS NULL OR state = :state)
   AND (CAST(:queue AS TEXT) IS NULL OR queue = :queue)

@@ -1,5 +1,5 @@
 -- The same for the ready jobs of one queue.
-SELECT * FROM jobs
+SELECT number FROM jobs
 WHERE state = 'QUEUED' AND queue = :queue AND number < :below
   AND (CAST(:task AS TEXT) IS NULL OR job_type = :task)
   AND (CAST(:tag AS TEXT) IS NULL OR user_tag = :tag)
