@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,10 +18,12 @@ from holdfast.wire.extras import EXTRAS
 from tests.api.caller import Caller
 from tests.daemon.house import House, short_folder
 
+ROOT = Path(__file__).parents[2]
 # These answer when there is something to say; tests of their own have that.
 LONG = r"/wait$|/v1/changes$"
 # JSON Schema cannot say that 1.0 is no integer here, that a text is JSON, or that two fields exclude each other.
-BEYOND_SCHEMA = "positive_data_acceptance"
+# An address whose tokens were wrong too often is told to wait, with another status than the first times.
+BEYOND_SCHEMA = "positive_data_acceptance,ignored_auth"
 
 
 @pytest.fixture
@@ -71,7 +74,7 @@ def test_the_rules_for_values_are_part_of_the_description(caller: Caller) -> Non
     assert job["additionalProperties"] is False
 
 
-def attack(house: House, *options: str) -> None:
+def attack(house: House, *options: str, hooks: str | None = None) -> None:
     """Let schemathesis loose on a real daemon: nothing that it sends may break it, or be answered otherwise."""
     house.up("--port", "0")
     status, daemon = house.ask("GET", "/v1/daemon")
@@ -87,13 +90,32 @@ def attack(house: House, *options: str) -> None:
         "--no-color",
         *options,
     ]
-    run = subprocess.run(command, cwd=house.side, capture_output=True, text=True, check=False)
+    env = os.environ | ({} if hooks is None else {"SCHEMATHESIS_HOOKS": hooks, "PYTHONPATH": str(ROOT)})
+    run = subprocess.run(command, cwd=house.side, env=env, capture_output=True, text=True, check=False)
     assert run.returncode == 0, f"{run.stdout}{run.stderr}"
 
 
 @pytest.mark.timeout(600)  # Seconds where nobody else works on the machine.
 def test_no_request_breaks_the_daemon_or_is_answered_otherwise_than_described(house: House) -> None:
     attack(house, "--phases=coverage,fuzzing", "--max-examples=2", "--seed=1", "--no-shrink")
+
+
+@pytest.mark.timeout(600)
+def test_no_large_body_breaks_the_daemon_or_is_answered_otherwise_than_described(house: House) -> None:
+    attack(
+        house,
+        "--phases=fuzzing",
+        "--max-examples=4",
+        "--seed=3",
+        "--no-shrink",
+        "--include-path-regex=^/v1/(jobs|events|templates|schedules|exchange|reports)$",
+        hooks="tests.api.large_bodies",
+    )
+
+
+@pytest.mark.long
+def test_no_long_attack_with_large_bodies_breaks_the_daemon(house: House) -> None:
+    attack(house, "--phases=fuzzing", "--max-examples=50", "--seed=4", hooks="tests.api.large_bodies")
 
 
 @pytest.mark.long
