@@ -15,6 +15,7 @@ import pytest
 from holdfast.api import arrivals as module
 from holdfast.api import budgets
 from holdfast.api.arrivals import SILENCE_S, SPEECH_S, Arrival, Arrivals
+from holdfast.api.doors import TokenDoor
 from holdfast.daemon import listening
 from tests.api.caller import on_socket, on_tcp
 from tests.api.running import PATIENCE_S, RunningApi, running_api
@@ -156,6 +157,23 @@ def test_those_with_a_token_are_counted_and_the_socket_has_room_of_its_own(api: 
     kept[0].close()
     wait_until(lambda: refused.get("/v1/stats").status == 200)
     assert kept[1].get("/v1/stats").status == 200
+
+
+def test_a_token_that_turns_out_to_be_valid_after_the_end_takes_no_room(api: RunningApi) -> None:
+    assert api._doors is not None
+    assert api._doors._tcp is not None
+    budget, known = api._doors._budgets.connections, api._doors._tcp._server.server_state.connections
+    with guest(api, b"GET /v1/stats HTTP/1.1\r\n"):
+        wait_until(lambda: len(known) == 1)
+        [connection] = list(known)
+    wait_until(lambda: len(known) == 0)
+
+    async def show_late() -> str | None:
+        assert isinstance(connection, TokenDoor)
+        return connection._show_token()
+
+    assert api.do(show_late()) is None
+    assert budget._by_tcp == 0
 
 
 def test_a_caller_that_goes_away_before_its_first_byte_leaves_nothing(api: RunningApi) -> None:

@@ -47,6 +47,7 @@ class BoundedDoor(HttpToolsProtocol):
         super().__init__(*args, **kw)
         self._budgets = budgets
         self._is_counted = False
+        self._is_lost = False
         self._body_bytes = 0
         # A path may carry what belongs in no log.
         self.access_log = False
@@ -64,6 +65,7 @@ class BoundedDoor(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
+        self._is_lost = True
         self._forget_bodies()
         if self._is_counted:
             self._is_counted = False
@@ -71,9 +73,10 @@ class BoundedDoor(HttpToolsProtocol):
 
     def count(self) -> bool:
         """Be one of the connections that are counted; False if there is no room for it."""
-        if not self._is_counted:
+        # Who calls may be found out after the connection has ended; nobody would give back what it took then.
+        if not self._is_counted and not self._is_lost:
             self._is_counted = self._budgets.connections.take(by_tcp=self.is_tcp)
-        return self._is_counted
+        return self._is_counted or self._is_lost
 
     def data_received(self, data: bytes) -> None:
         if self._is_refused:
