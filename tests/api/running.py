@@ -90,6 +90,7 @@ class RunningApi:
             lambda: self.is_stopping,
             long_calls=self._settings.long_calls,
             max_body=self._settings.max_body,
+            requires_secret=self._settings.require_session_secret,
         )
         app = self._app = make_app(backend)
         self.long_calls = app.long_calls

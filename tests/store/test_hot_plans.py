@@ -159,7 +159,7 @@ ROW = (
     ONE
     | dict.fromkeys(("session_id", "worker_id", "number", "result", "duration_ms", "exit_code", "status", "traceback"))
     | dict.fromkeys(("error_kind", "error_code", "error", "state", "until", "reason", "is_suspect"))
-    | dict.fromkeys(("transient_tries", "infra_tries", "deaths", "artifacts", "log_path"))
+    | dict.fromkeys(("transient_tries", "infra_tries", "deaths", "artifacts", "log_path", "secret_hash"))
 )
 ROWS = ROW | {"rows": json.dumps([ONE | {"number": 6}])}
 
@@ -308,14 +308,15 @@ PLANS = {
     "send_job_back": Plan(ROWS, (RUNNING,)),
     "end_waiting_job": Plan(ROW, (JOB,)),
     "request_stop": Plan(ONE, (JOB,)),
-    "note_progress": Plan(ONE | {"fraction": 0.5, "text": None}, (JOB,)),
+    "note_progress": Plan(ONE | {"fraction": 0.5, "text": None, "session_id": "s1"}, (RUNNING,)),
     "insert_dead_letter": Plan(ROW | {"fingerprint": "f1", "kind": "infra"}, (JOB,)),
     "list_dead_letters": Plan(
         {"first": "f3", "last": "f3", "below_moment": MAX_INT, "below_fingerprint": "g", "limit": 1, "poison": 0},
         (LETTERS_OPEN, NUMBER),
     ),
     "unnamed_dead_letters": Plan({"limit": 5}, (LETTERS_OPEN, JOB)),
-    "save_checkpoint": Plan(ONE | {"data": "1"}, (JOB,)),
+    "save_checkpoint": Plan(ONE | {"data": "1", "secret_hash": None}, (JOB,)),
+    "secret_of_run": Plan(ONE, (RUN,)),
     "open_chore": Plan({"queue": "q1", "task": "t1"}, (POP, STATE)),
     "maintainers": Plan({"tasks": "[]", "queues": "[]", "queue": "q1"}, (STATE, BY_SESSION)),
     "tight_lines": Plan({"gap": 2, "highest": 5, "limit": 5}, (POP,)),

@@ -31,14 +31,14 @@ from tests.store.acts import (
 def test_progress_is_shown_on_the_job(engine: Engine) -> None:
     put_one(engine, "a")
     run = claim_one(engine)
-    write(engine, note_progress, [Progress("a", run.run_id, 0.25, "a quarter")])
+    write(engine, note_progress, [Progress("a", run.run_id, 0.25, "a quarter")], "s1")
     assert (job(engine, "a").progress, job(engine, "a").progress_text) == (0.25, "a quarter")
 
 
 def test_the_last_note_stands(engine: Engine) -> None:
     put_one(engine, "a")
     run = claim_one(engine)
-    write(engine, note_progress, [Progress("a", run.run_id, 0.25, "x"), Progress("a", run.run_id, 0.5, None)])
+    write(engine, note_progress, [Progress("a", run.run_id, 0.25, "x"), Progress("a", run.run_id, 0.5, None)], "s1")
     assert (job(engine, "a").progress, job(engine, "a").progress_text) == (0.5, None)
 
 
@@ -47,7 +47,7 @@ def test_a_run_that_was_settled_cannot_speak_for_the_next(engine: Engine) -> Non
     old = claim_one(engine)
     end(engine, old, Yielded("room"))
     claim_one(engine)
-    write(engine, note_progress, [Progress("a", old.run_id, 0.9, "late")])
+    write(engine, note_progress, [Progress("a", old.run_id, 0.9, "late")], "s1")
     assert job(engine, "a").progress is None
     with pytest.raises(Conflict, match="checkpoint"):
         write(engine, save_checkpoint, "a", old.run_id, "1")
@@ -56,7 +56,7 @@ def test_a_run_that_was_settled_cannot_speak_for_the_next(engine: Engine) -> Non
 def test_a_job_that_waits_again_begins_anew_and_keeps_its_checkpoint(engine: Engine) -> None:
     put_one(engine, "a")
     run = claim_one(engine)
-    write(engine, note_progress, [Progress("a", run.run_id, 0.25, "a quarter")])
+    write(engine, note_progress, [Progress("a", run.run_id, 0.25, "a quarter")], "s1")
     write(engine, save_checkpoint, "a", run.run_id, '{"page":3}')
     end(engine, run, Snoozed(5))
     stored = row(engine, "a")

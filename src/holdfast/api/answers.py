@@ -34,6 +34,7 @@ STATUS: dict[type[errors.HoldfastError], int] = {
     errors.InvalidInput: 400,
     errors.InvalidToken: 401,
     errors.NotAllowed: 403,
+    errors.NotHolder: 403,
     errors.NotFound: 404,
     errors.Conflict: 409,
     errors.Busy: 409,

@@ -16,6 +16,7 @@ from holdfast.api.answers import RETRY_SOON, Answer, Stream, answer, answer_exch
 from holdfast.api.callers import WORKERS, give_trigger, log_call
 from holdfast.api.description import describe
 from holdfast.api.files import Files
+from holdfast.api.holders import check_secret
 from holdfast.api.hub import Hub
 from holdfast.api.incoming import Incoming, Receive, Scope, Send
 from holdfast.api.long_calls import LongCalls
@@ -64,6 +65,7 @@ class Backend(Struct, frozen=True):
     lacks_room: Callable[[], str | None] = lambda: None
     long_calls: int = 1_000
     max_body: int = MAX_BODY
+    requires_secret: bool = False
     observer: Observer = Nobody()
     status: Callable[[], DaemonStatus] | None = None
     targets: AddressPolicy = AddressPolicy()
@@ -132,6 +134,7 @@ def make_app(backend: Backend) -> Api:
         patient,
         backend.max_body,
         backend.gives_no_jobs,
+        backend.requires_secret,
     )
     files = Files(backend.engine, backend.hub, long_calls, patient)
     router = Router()
@@ -140,7 +143,7 @@ def make_app(backend: Backend) -> Api:
     long_calls.add_to(router)
     files.add_to(router)
     about: dict[Call, Endpoint] = {
-        HELLO: _constant(answer(backend.hello)),
+        HELLO: _hello(backend),
         LIVEZ: _constant(answer(Health("alive"))),
         READYZ: _readyz(backend),
         METRICS_TEXT: _metrics(backend),
@@ -166,6 +169,7 @@ def _endpoint(call: Call, backend: Backend, readers: ThreadPoolExecutor) -> Endp
             return refusal
         wanted = await read_request(call, incoming, engine, backend.max_body)
         refuse_target(call.script, wanted, backend.targets)
+        check_secret(wanted, backend.requires_secret and call.tag == WORKERS)
         await refuse_place(call.script, wanted)
         give_trigger(call.script, wanted, incoming.caller)
         args, named = call.arguments(wanted, backend.clock.now())
@@ -226,6 +230,7 @@ def _exchange(call: Call, backend: Backend) -> Endpoint:
         if why_not is not None and not backend.is_stopping():
             return _not_ready(why_not)
         wanted: Any = await read_request(call, incoming, engine, backend.max_body)
+        check_secret(wanted, backend.requires_secret)
         request = wanted.request if why_not is None else msgspec.structs.replace(wanted.request, slots=0)
         began = time.monotonic()
         said = await engine.write(exchange, wanted.reports, wanted.progress, request, wanted.holds, backend.clock.now())
@@ -263,6 +268,15 @@ def _readyz(backend: Backend) -> Endpoint:
         return answer(Health("ready", None if own is None else own.refusal(backend.clock.now())))
 
     return readyz
+
+
+def _hello(backend: Backend) -> Endpoint:
+    async def hello(incoming: Incoming) -> Answer:
+        wanted: Any = await read_request(HELLO, incoming, backend.engine)
+        spoken = min(wanted.protocol, backend.hello.protocol)
+        return answer(msgspec.structs.replace(backend.hello, protocol=spoken))
+
+    return hello
 
 
 def _constant(said: Answer) -> Endpoint:

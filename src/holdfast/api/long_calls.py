@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 from holdfast.api.answers import Answer, Stream, answer_exchange, answer_to
+from holdfast.api.holders import check_secret
 from holdfast.api.hub import Hub, Subscription, Waiter
 from holdfast.api.incoming import Incoming
 from holdfast.api.observed import Observer
@@ -42,6 +43,7 @@ class LongCalls:
         threads: Executor,
         max_body: int,
         gives_no_jobs: Callable[[], str | None],
+        requires_secret: bool,
     ) -> None:
         self._engine = engine
         self._clock = clock
@@ -51,6 +53,7 @@ class LongCalls:
         self._threads = threads
         self._max_body = max_body
         self._gives_no_jobs = gives_no_jobs
+        self._requires_secret = requires_secret
         self.open = 0
         self.refused = 0
 
@@ -114,6 +117,7 @@ class LongCalls:
         if why_not is not None:
             raise NotReady(why_not)
         wanted: Any = await read_request(EXCHANGE_WAIT, incoming, self._engine, self._max_body)
+        check_secret(wanted, self._requires_secret)
         until = time.monotonic() + wanted.timeout_ms / 1000
         request = wanted.request
         reports, progress, holds = wanted.reports, wanted.progress, wanted.holds

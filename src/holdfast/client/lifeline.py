@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
+import secrets
 import threading
 from time import monotonic
 
 from holdfast.client.store_access import StoreAccess
+from holdfast.core.access import SECRET_BYTES
 from holdfast.core.errors import HoldfastError
 from holdfast.core.job import Millis
 from holdfast.runtime.heartbeat import BEAT_S
@@ -31,7 +33,17 @@ class Lifeline:
         path = lock_folder(access.engine) / self.session_id
         self._lock = LifeLock(path)
         node = access.engine.node
-        row = NewSession(self.session_id, "embedded", node, boot_id(), process_id(), str(path), host=node_name())
+        self._secret = secrets.token_urlsafe(SECRET_BYTES)
+        row = NewSession(
+            self.session_id,
+            "embedded",
+            node,
+            boot_id(),
+            process_id(),
+            str(path),
+            host=node_name(),
+            secret=self._secret,
+        )
         try:
             access.write(sessions.open_session, row, None, access.now())
         except BaseException:
@@ -60,7 +72,7 @@ class Lifeline:
         self._stirred.set()
         self._heart.join()
         try:
-            self._access.write(sessions.close_session, self.session_id, "success", self._access.now())
+            self._access.write(sessions.close_session, self.session_id, "success", self._access.now(), self._secret)
         finally:
             self._lock.release()
 
@@ -80,7 +92,7 @@ class Lifeline:
 
     def _beat(self) -> None:
         try:
-            if not self._access.write(sessions.beat, self.session_id, self._access.now()):
+            if not self._access.write(sessions.beat, self.session_id, self._access.now(), self._secret):
                 log.warning("others took this program for dead; its reservation has ended")
                 self.is_alive = False
         except HoldfastError as error:

@@ -68,11 +68,19 @@ class Shift:
         kind = "worker" if is_worker else "embedded"
         self._session = Session(engine, clock, session_id, kind, is_guest=is_guest)
         self.exchange = Exchange(
-            engine, clock, session_id, self._worker_id, specs, slots, log_limits, SHARE if is_worker else None
+            engine,
+            clock,
+            session_id,
+            self._worker_id,
+            specs,
+            slots,
+            log_limits,
+            SHARE if is_worker else None,
+            self._session.secret,
         )
         probing = Probing(simulated=machine)
         self._upkeep = None if is_worker else Upkeep(engine, clock, session_id, keep_ms, probing=probing)
-        self._heartbeat = Heartbeat(engine, clock, session_id, on_lost, self._beat_s)
+        self._heartbeat = Heartbeat(engine, clock, session_id, on_lost, self._beat_s, self._session.secret)
         self._watches: list[Loop] = []
         if kept is not None and isinstance(engine, RemoteEngine):
             self._watches.append(StuckWatch(clock, self.exchange, lambda: engine.stuck, kept.replace))

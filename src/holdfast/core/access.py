@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from enum import StrEnum
 
-TOKEN_BYTES = 32
+SECRET_BYTES = 32
 TOKEN_PREFIX = "hf_"
 
 

@@ -150,6 +150,17 @@ class NotAllowed(HoldfastError):
     code = "ERR_ROLE"
 
 
+class NotHolder(HoldfastError):
+    """Somebody speaks for a session, or reports a run, without the secret that the session was opened with.
+
+    >>> from holdfast import NotHolder
+    >>> NotHolder.code
+    'ERR_NOT_HOLDER'
+    """
+
+    code = "ERR_NOT_HOLDER"
+
+
 class StoreError(HoldfastError):
     """The database could not do what was asked.
 

@@ -97,7 +97,8 @@ class QueueSlots(Struct, frozen=True):
 class ClaimRequest(Struct, frozen=True, kw_only=True):
     """A worker asks for jobs: at most `slots` in all, of these tasks, from these queues.
 
-    `wild_tasks` are those it takes from queues that it does not name; None: all of them.
+    `wild_tasks` are those it takes from queues that it does not name; None: all of them. `secret` is that of the
+    session, if it was opened with one.
     """
 
     session_id: SessionId
@@ -106,6 +107,10 @@ class ClaimRequest(Struct, frozen=True, kw_only=True):
     tasks: tuple[str, ...]
     worker_id: str | None = None
     wild_tasks: tuple[str, ...] | None = None
+    secret: str | None = None
+
+    def __repr__(self) -> str:
+        return f"<ClaimRequest of session {self.session_id} for {self.slots}>"  # A secret belongs in no log.
 
 
 class Claimed(Struct, frozen=True, kw_only=True, gc=False):

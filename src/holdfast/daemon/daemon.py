@@ -200,6 +200,7 @@ class Daemon:
             lambda: self._lacks_room,
             long_calls=api.long_calls,
             max_body=api.max_body,
+            requires_secret=api.require_session_secret,
             observer=instruments.meter,
             status=self._status,
             targets=AddressPolicy.of(self._settings.webhooks.allow),

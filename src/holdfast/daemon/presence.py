@@ -60,7 +60,9 @@ class Presence:
         return Session(self._engine, self._clock, new_uuid(), "daemon", tokens=self._tokens)
 
     def _new_heartbeat(self) -> Heartbeat:
-        return Heartbeat(self._engine, self._clock, self._session.id, self._lost, lambda: self._every)
+        return Heartbeat(
+            self._engine, self._clock, self._session.id, self._lost, lambda: self._every, self._session.secret
+        )
 
     def _lost(self) -> None:
         self._renewing = asyncio.create_task(self._renew())

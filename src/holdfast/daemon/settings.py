@@ -141,6 +141,14 @@ class ApiSettings(Struct, frozen=True, kw_only=True):
     long_calls: Annotated[
         int, Says("How many calls that wait (for work, for an end, for changes) may be open.", whole(1, 100_000))
     ] = 1_000
+    require_session_secret: Annotated[
+        bool,
+        Says(
+            "Whether sessions that were opened without a secret are refused: workers of 0.4, and others that speak "
+            "protocol 1. They cannot finish the runs that they hold; those go to other workers after `lease`.",
+            FLAG,
+        ),
+    ] = False
 
 
 class LogSettings(Struct, frozen=True, kw_only=True):

@@ -23,12 +23,14 @@ class Heartbeat(Loop):
         session_id: SessionId,
         on_lost: Callable[[], None],
         every: Callable[[], float] = lambda: BEAT_S,
+        secret: str | None = None,
     ) -> None:
         super().__init__(clock)
         self._engine = engine
         self._session_id = session_id
         self._on_lost = on_lost
         self._every = every
+        self._secret = secret
 
     @property
     def longest_pause(self) -> float:
@@ -36,7 +38,7 @@ class Heartbeat(Loop):
         return min(LONGEST_PAUSE_S, self._every())
 
     async def tick(self) -> float | None:
-        if not await self._engine.write(beat, self._session_id, self.clock.now()):
+        if not await self._engine.write(beat, self._session_id, self.clock.now(), self._secret):
             self._on_lost()
             return None
         return self._every()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import secrets
 from pathlib import Path
 
+from holdfast.core.access import SECRET_BYTES
 from holdfast.core.job import SessionId
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.node import boot_id, node_name, own_tokens, process_id
@@ -35,6 +37,7 @@ class Session:
         tokens: TokenSetting | None = None,
     ) -> None:
         self.id = session_id
+        self.secret = secrets.token_urlsafe(SECRET_BYTES)
         self._is_guest = is_guest
         self._engine = engine
         self._clock = clock
@@ -49,7 +52,9 @@ class Session:
         if self._is_guest:
             path.write_text(GUEST)
         node = self._engine.node
-        row = NewSession(self.id, self._kind, node, boot_id(), process_id(), str(path), self._tokens, node_name())
+        row = NewSession(
+            self.id, self._kind, node, boot_id(), process_id(), str(path), self._tokens, node_name(), self.secret
+        )
         try:
             await self._engine.write(sessions.open_session, row, offer, self._clock.now())
         except BaseException:
@@ -72,7 +77,7 @@ class Session:
         """End in order. False while a run is still open: then the lock stays until the process is gone."""
         if self._lock is None:
             return True
-        if not await self._engine.write(sessions.close_session, self.id, "success", self._clock.now()):
+        if not await self._engine.write(sessions.close_session, self.id, "success", self._clock.now(), self.secret):
             open_ones = await self._engine.read(sessions.running_sessions)
             # A run that ended at the last moment may have closed it already.
             if any(session.id == self.id for session in open_ones):

@@ -275,6 +275,12 @@ class OwnedRow(Struct, frozen=True, gc=False):
     run_pid: int | None
 
 
+class HeldRow(OwnedRow, frozen=True, gc=False):
+    """The same, and the hash of the secret of the session that began the run, if it has one."""
+
+    secret_hash: str | None
+
+
 def _cut(documents: Mapping[str, tuple[int | None, str | None]]) -> dict[str, Cut]:
     """Those of the documents that have a head, because they were left out."""
     return {

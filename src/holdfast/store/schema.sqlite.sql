@@ -17,6 +17,8 @@ CREATE TABLE sessions (
   stopped_at        INTEGER,
   -- From when on a session may pull again while its machine is busy; NULL: nobody has to be told.
   pulls_at          INTEGER,
+  -- Only who knows the secret speaks for the session. One that was opened without goes on without.
+  secret_hash       TEXT,
   -- The name that its machine gives itself: processes are known by their numbers only where that is the same.
   host              TEXT NOT NULL DEFAULT '',
   CHECK ((status = 'running') = (stopped_at IS NULL))

@@ -55,7 +55,7 @@ from holdfast.wire.extras import Hello
 
 __all__ = ["BY_SCRIPT", "CALLS", "PROTOCOL", "Call", "Hello"]
 
-PROTOCOL = 1
+PROTOCOL = 2
 
 READ, OPERATE, ADMIN = Role.READ, Role.OPERATE, Role.ADMIN
 

@@ -101,8 +101,11 @@ def artifact(_: None, job_id: JobId, name: str) -> bytes:
     raise NotImplementedError
 
 
-def hello(_: None) -> Hello:
-    """Who answers, and what it speaks."""
+def hello(_: None, protocol: int = 1) -> Hello:
+    """Who answers, and what it speaks with a caller that speaks this protocol: the newest one that both know.
+
+    Protocol 1 knows no secrets of sessions.
+    """
     raise NotImplementedError
 
 

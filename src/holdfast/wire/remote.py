@@ -54,7 +54,7 @@ class RemoteEngine(AwaitableCalls):
     def open(self) -> None:
         """Make sure that a daemon answers that speaks our language."""
         self._peer.is_given_up = False
-        hello = msgspec.json.decode(self.transport.call("GET", "/v1/hello"), type=Hello)
+        hello = msgspec.json.decode(self.transport.call("GET", f"/v1/hello?protocol={PROTOCOL}"), type=Hello)
         if hello.protocol != PROTOCOL:
             raise HoldfastError(
                 f"the daemon at {self.address} is version {hello.version} and speaks protocol {hello.protocol}, this "

@@ -54,11 +54,13 @@ class Exchange(Loop):
         slots: Mapping[str, int],
         log_limits: LogLimits = USUAL,
         share: int | None = None,
+        secret: str | None = None,
     ) -> None:
         super().__init__(clock)
         self._engine = engine
         self._session_id = session_id
-        self._holdings = Holdings(session_id, worker_id, specs, slots, share)
+        self._secret = secret
+        self._holdings = Holdings(session_id, worker_id, specs, slots, share, secret)
         self._outbox: list[Report] = []
         self._notes: dict[RunId, Progress] = {}
         self._lock = threading.Lock()
@@ -76,7 +78,7 @@ class Exchange(Loop):
         self._settled = asyncio.Event()
         self._home = asyncio.get_running_loop()
         self._log_limits = log_limits
-        subprocesses = Subprocesses(engine, clock, session_id, self._make_context, self._deliver)
+        subprocesses = Subprocesses(engine, clock, session_id, self._make_context, self._deliver, secret)
         self.runner = Runner(specs, clock, self._make_context, self._deliver, subprocesses)
 
     async def tick(self) -> float | None:
@@ -207,7 +209,7 @@ class Exchange(Loop):
 
     def _make_context(self, claimed: Claimed) -> Context:
         def save(data: str) -> Future[None]:
-            return self._engine.submit(save_checkpoint, claimed.job_id, claimed.run_id, data)
+            return self._engine.submit(save_checkpoint, claimed.job_id, claimed.run_id, data, self._secret)
 
         def note(fraction: float, text: str | None) -> None:
             with self._lock:
@@ -266,7 +268,7 @@ class Exchange(Loop):
         now = self.clock.now()
         try:
             self._engine.submit(exchange, reports, [], self._request([]), None, now).result()
-            self._engine.submit(close_session, self._session_id, "success", now).result()
+            self._engine.submit(close_session, self._session_id, "success", now, self._secret).result()
         except HoldfastError as error:
             log.warning("%d results came too late and could not be stored: %s", len(reports), error)
 

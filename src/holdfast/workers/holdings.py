@@ -22,8 +22,10 @@ class Holdings:
         specs: Mapping[str, TaskSpec],
         slots: Mapping[str, int],
         share: int | None = None,
+        secret: str | None = None,
     ) -> None:
         self._session_id = session_id
+        self._secret = secret
         self._worker_id = worker_id
         self._tasks = tuple(specs)
         self._wild_tasks = wild_tasks(specs)
@@ -62,6 +64,7 @@ class Holdings:
             queues=queues,
             tasks=self._tasks,
             wild_tasks=self._wild_tasks,
+            secret=self._secret,
         )
 
     def _lane(self, run: Claimed) -> str:

@@ -42,12 +42,20 @@ class ProcessRun:
     """One run in a process of its own."""
 
     def __init__(
-        self, engine: Engine, clock: Clock, session_id: SessionId, claimed: Claimed, spec: TaskSpec, context: Context
+        self,
+        engine: Engine,
+        clock: Clock,
+        session_id: SessionId,
+        claimed: Claimed,
+        spec: TaskSpec,
+        context: Context,
+        secret: str | None = None,
     ) -> None:
         self.claimed = claimed
         self._engine = engine
         self._clock = clock
         self._session_id = session_id
+        self._secret = secret
         self._spec = spec
         self._context = context
         self._bell = Bell()
@@ -132,7 +140,7 @@ class ProcessRun:
         group, files = process.group, self._context._files_of_run
         start = (self.claimed.run_id, self._session_id, group.pid, group.started_at, str(files.log_folder))
         try:
-            is_ours = self._engine.submit(note_start, *start).result()
+            is_ours = self._engine.submit(note_start, *start, self._secret).result()
         except StoreError as error:
             # What cannot be written down must not begin. The job is not to blame.
             empty_groups([group], grace=0)
@@ -211,7 +219,9 @@ class Subprocesses:
         session_id: SessionId,
         make_context: Callable[[Claimed], Context],
         deliver: Callable[[list[Report]], None],
+        secret: str | None = None,
     ) -> None:
+        self._secret = secret
         self._engine = engine
         self._clock = clock
         self._session_id = session_id
@@ -225,7 +235,8 @@ class Subprocesses:
     def run(self, claimed: Claimed, spec: TaskSpec) -> None:
         """Start a run. Called from any thread."""
         try:
-            run = ProcessRun(self._engine, self._clock, self._session_id, claimed, spec, self._make_context(claimed))
+            context = self._make_context(claimed)
+            run = ProcessRun(self._engine, self._clock, self._session_id, claimed, spec, context, self._secret)
             with self._changed:
                 self._active[claimed.run_id] = run
             self._threads.run(lambda: self._work(run))

@@ -1,4 +1,4 @@
--- Who may call by TCP, and what each may do. Of a token only its hash is kept.
+-- Who may call by TCP, what each may do, and who holds a session. Of tokens and secrets only hashes are kept.
 
 CREATE TABLE users (
   id           TEXT PRIMARY KEY,
@@ -13,3 +13,6 @@ CREATE TABLE users (
 
 -- A name that was revoked is free again.
 CREATE UNIQUE INDEX idx_users_name ON users (name) WHERE disabled_at IS NULL;
+
+-- Only who knows the secret speaks for the session. One that was opened without goes on without.
+ALTER TABLE sessions ADD COLUMN secret_hash TEXT;

@@ -10,6 +10,7 @@ from itertools import accumulate
 from msgspec import Struct, structs
 
 from holdfast.core.breaker import may_probe
+from holdfast.core.errors import NotHolder
 from holdfast.core.job import JobId, Millis
 from holdfast.core.rate import Rate
 from holdfast.core.requests import ANY_QUEUE, COMMAND, Claimed, ClaimRequest, is_system_queue
@@ -17,6 +18,7 @@ from holdfast.core.tokens import KINDS, NO_TOKENS, TOKEN_LANES, Tokens
 from holdfast.core.webhook import WEBHOOK_QUEUE, share_of_receiver
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.breakers import note_probe
+from holdfast.store.scripts.holders import hash_of
 from holdfast.store.scripts.picking import Candidate, Pick, TenantShare, Wish, charge, let_rest, out_of_turn, pick
 from holdfast.store.scripts.pressed import Asked, note_pull, relieve
 from holdfast.store.scripts.reporting import say_claimed
@@ -60,6 +62,7 @@ class Load(Struct, frozen=True, gc=False):
     suspects: int
     status: str | None
     pulls_at: Millis | None
+    secret_hash: str | None
     holds: int | None
     pull_interval_ms: Millis | None
     node: int
@@ -91,7 +94,8 @@ class Choice(Struct, frozen=True):
 
     `kept_for` is a job that runs with nothing beside it: it goes first, or the session is left to run empty for it.
     `passed` are those for which there were no tokens at their turn, `kept` is the room that is kept for one of them,
-    `taken` what those who are handed over take. `had_waited`: one of these had been passed.
+    `taken` what those who are handed over take. `had_waited`: one of these had been passed. `secret_hash` is what is
+    stored of the secret of the session that they are for.
     """
 
     jobs: Sequence[Candidate] = ()
@@ -102,14 +106,23 @@ class Choice(Struct, frozen=True):
     kept: Kept | None = None
     taken: Tokens = NO_TOKENS
     had_waited: bool = False
+    secret_hash: str | None = None
 
 
 def claim(tx: Tx, request: ClaimRequest, now: Millis) -> list[Claimed]:
     """At most `request.slots` jobs, each with a run of its own; the run id is the fencing token.
 
     It ends after 16 MiB of payloads, with at least one job; whoever has free slots is told to ask again at once.
+    Only who knows the secret of the session is given any.
     """
+    return claim_held(tx, request, hash_of(request.secret), now)
+
+
+def claim_held(tx: Tx, request: ClaimRequest, secret_hash: str | None, now: Millis) -> list[Claimed]:
+    """The same, given what is stored of the secret."""
     choice = choose(tx, request, now)
+    if choice.jobs and choice.secret_hash != secret_hash:
+        raise NotHolder(f"session {request.session_id} was opened with another secret; only its worker claims for it")
     while (fitting := _fitting(choice.jobs)) < len(choice.jobs):
         tx.changes.ready.update(job.queue for job in choice.jobs[fitting:])
         # Chosen anew, because turns and tokens depend on how many start.
@@ -164,7 +177,8 @@ def choose(tx: Tx, request: ClaimRequest, now: Millis) -> Choice:
     choice = _suspect_alone(tx, free, [one for one in suspects if one.needs.fit(room)], load, claimer, now)
     choice = choice or _beside_others(tx, free, request, claimer, load, now)
     passed = next((one for one in suspects if not one.needs.fit(room) and one.needs.fit(claimer.capacity)), None)
-    return choice if passed is None else structs.replace(choice, passed=[*choice.passed, passed])
+    all_passed = choice.passed if passed is None else [*choice.passed, passed]
+    return structs.replace(choice, passed=all_passed, secret_hash=load.secret_hash)
 
 
 def _beside_others(tx: Tx, free: Free, request: ClaimRequest, claimer: Claimer, load: Load, now: Millis) -> Choice:

@@ -13,8 +13,9 @@ from holdfast.core.requests import Claimed, ClaimRequest, Report, Settled
 from holdfast.core.settle import Yielded
 from holdfast.store.engine import Tx, urgent
 from holdfast.store.rows import OwnedRow
-from holdfast.store.scripts.claim import claim
+from holdfast.store.scripts.claim import claim_held
 from holdfast.store.scripts.finish import ended_by, settle_reports
+from holdfast.store.scripts.holders import check_holder, hash_of
 from holdfast.store.scripts.progress import Progress, note_progress
 from holdfast.store.scripts.settling import Decided, decide, write_settlements
 from holdfast.store.scripts.waking import wake_after_runs
@@ -56,10 +57,13 @@ def exchange(
     """
     if progress:
         # Before the results: a settled run says nothing any more, and its last word would be lost.
-        note_progress(tx, progress)
-    settled = settle_reports(tx, reports, now) if reports else []
+        note_progress(tx, progress, request.session_id)
+    secret_hash = hash_of(request.secret)
+    settled = settle_reports(tx, reports, secret_hash, now) if reports else []
+    if holds is not None or progress:
+        check_holder(tx, request.session_id, request.secret)
     lost = [] if holds is None else give_back(tx, request.session_id, holds, now)
-    claimed = claim(tx, request, now)
+    claimed = claim_held(tx, request, secret_hash, now)
     wake_after_runs(tx, [*ended_by(settled), *lost])
     stops = tx.all(sql.stop_requests, StopRequest, session_id=request.session_id)
     return Exchange(settled, claimed, stops)

@@ -11,9 +11,10 @@ from holdfast.core.requests import Report, Settled
 from holdfast.core.run import RunStatus
 from holdfast.core.settle import Completed, Outcome, Settlement
 from holdfast.store.engine import Tx
-from holdfast.store.rows import OwnedRow
+from holdfast.store.rows import HeldRow, OwnedRow
 from holdfast.store.scripts.breakers import note_reports
 from holdfast.store.scripts.endings import announce_ended
+from holdfast.store.scripts.holders import hash_of, not_held
 from holdfast.store.scripts.job_events import tell_runs
 from holdfast.store.scripts.reporting import Ended
 from holdfast.store.scripts.settling import Decided, decide, write_settlements
@@ -21,12 +22,20 @@ from holdfast.store.scripts.waking import wake_after_runs, wake_ready
 from holdfast.store.statements import sql
 
 
-def finish(tx: Tx, reports: Sequence[Report], now: Millis) -> list[Settled]:
-    """Settle run and job together, and write the retry, for every report; answers in the same order."""
+def finish(tx: Tx, reports: Sequence[Report], now: Millis, secret: str | None = None) -> list[Settled]:
+    """Settle run and job together, and write the retry, for every report; answers in the same order.
+
+    `secret` is that of the session that holds the runs; a report by anybody else is refused.
+    """
+    return finish_held(tx, reports, hash_of(secret), now)
+
+
+def finish_held(tx: Tx, reports: Sequence[Report], secret_hash: str | None, now: Millis) -> list[Settled]:
+    """The same, given what is stored of the secret."""
     ids = msgspec.json.encode([report.job_id for report in reports]).decode()
     # Their session itself has not asked for more: it may be empty now for one that runs alone, or for others after it.
     is_about_one_alone = tx.value(sql.any_alone, ids=ids)
-    answers = settle_reports(tx, reports, now)
+    answers = settle_reports(tx, reports, secret_hash, now)
     wake_after_runs(tx, ended_by(answers))
     if is_about_one_alone:
         wake_ready(tx)
@@ -38,27 +47,34 @@ def ended_by(answers: Sequence[Settled]) -> list[JobId]:
     return [answer.job_id for answer in answers if answer.refused is None and answer.job_id is not None]
 
 
-def settle_reports(tx: Tx, reports: Sequence[Report], now: Millis) -> list[Settled]:
+def settle_reports(tx: Tx, reports: Sequence[Report], secret_hash: str | None, now: Millis) -> list[Settled]:
     """The same; whoever calls wakes those whom the runs kept from starting."""
     runs, jobs = {report.run_id for report in reports}, {report.job_id for report in reports}
     if min(len(runs), len(jobs)) < len(reports):
         # A run or a job that is named twice: the first report counts, and the second is judged by what it left.
-        return [settled for report in reports for settled in settle_reports(tx, [report], now)]
-    done = _complete(tx, [report for report in reports if isinstance(report.outcome, Completed)], now)
+        return [settled for report in reports for settled in settle_reports(tx, [report], secret_hash, now)]
+    completed = [report for report in reports if isinstance(report.outcome, Completed)]
+    done = _complete(tx, completed, secret_hash, now)
     rest = [report for report in reports if report.run_id not in done]
-    answers, decided = _settle(tx, rest, now)
+    answers, decided = _settle(tx, rest, secret_hash, now)
     jobs_of = {item.job.run_id: item.job.job_id for item in decided}
     ended = [report for report in reports if report.run_id in done or report.run_id in jobs_of]
     note_reports(tx, [(report, jobs_of.get(report.run_id, report.job_id)) for report in ended], now)
     return [(done | answers)[report.run_id] for report in reports]
 
 
-def _complete(tx: Tx, reports: Sequence[Report], now: Millis) -> dict[str, Settled]:
-    """The common case without a look first: the WHERE clauses say whether the run was the open one."""
+def _complete(tx: Tx, reports: Sequence[Report], secret_hash: str | None, now: Millis) -> dict[str, Settled]:
+    """The common case without a look first: the WHERE clauses say whether the run was the open one, and theirs."""
     if not reports:
         return {}
     job_rows = [
-        {"job_id": report.job_id, "run_id": report.run_id, "result": report.outcome.result, "now": now}
+        {
+            "job_id": report.job_id,
+            "run_id": report.run_id,
+            "result": report.outcome.result,
+            "now": now,
+            "secret_hash": secret_hash,
+        }
         for report in reports
         if isinstance(report.outcome, Completed)
     ]
@@ -85,14 +101,18 @@ def _complete(tx: Tx, reports: Sequence[Report], now: Millis) -> dict[str, Settl
     return {run_id: Settled(run_id, report.job_id, StateName.DONE) for run_id, report in accepted.items()}
 
 
-def _settle(tx: Tx, reports: Sequence[Report], now: Millis) -> tuple[dict[str, Settled], list[Decided]]:
+def _settle(
+    tx: Tx, reports: Sequence[Report], secret_hash: str | None, now: Millis
+) -> tuple[dict[str, Settled], list[Decided]]:
     answers: dict[str, Settled] = {}
     decided: list[Decided] = []
     for report in reports:
-        job = tx.one(sql.job_of_run, OwnedRow, run_id=report.run_id)
+        job = tx.one(sql.job_of_run, HeldRow, run_id=report.run_id)
         if job is None:
             refused = f"there is no run {report.run_id}"
             answers[report.run_id] = Settled(report.run_id, None, None, refused)
+        elif job.secret_hash != secret_hash:
+            answers[report.run_id] = Settled(report.run_id, None, None, not_held(report.run_id))
         elif job.run_status is not None or job.open_run_id != job.run_id:
             answers[report.run_id] = _again(job, report, now)
         elif all(item.job.job_id != job.job_id for item in decided):

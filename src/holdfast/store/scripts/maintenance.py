@@ -32,11 +32,12 @@ from holdfast.core.requests import Claimed, ClaimRequest, Enqueued, NewJob, Queu
 from holdfast.core.settle import Broke
 from holdfast.store.engine import Tx
 from holdfast.store.rows import JobRow, OwnedRow
-from holdfast.store.scripts.claim import claim
+from holdfast.store.scripts.claim import claim_held
 from holdfast.store.scripts.enqueue import take_in
 from holdfast.store.scripts.events import KEEP_EVENTS_MS, publish
 from holdfast.store.scripts.exchange import give_back_chores
-from holdfast.store.scripts.finish import finish
+from holdfast.store.scripts.finish import finish_held
+from holdfast.store.scripts.holders import SecretRow
 from holdfast.store.scripts.reorder import renormalise
 from holdfast.store.scripts.retention import forget_ended
 from holdfast.store.statements import Dialect, sql
@@ -156,7 +157,9 @@ def claim_chore(tx: Tx, session_id: SessionId, tasks: tuple[str, ...], now: Mill
     if tx.value(sql.running_in_scope, scope=MAINTENANCE) and not give_back_chores(tx, session_id, now):
         return None
     request = ClaimRequest(session_id=session_id, slots=1, queues=(QueueSlots(MAINTENANCE, 1),), tasks=tasks)
-    return next(iter(claim(tx, request, now)), None)
+    # Who does chores has the database itself.
+    held = tx.one(sql.secret_of_session, SecretRow, id=session_id)
+    return next(iter(claim_held(tx, request, None if held is None else held.secret_hash, now)), None)
 
 
 def asked_of_chore(tx: Tx, run_id: str) -> str | None:
@@ -172,7 +175,8 @@ def asked_of_chore(tx: Tx, run_id: str) -> str | None:
 
 def settle_chore(tx: Tx, report: Report, task: str, now: Millis) -> Settled:
     """Store what became of a chore; one that failed is told to whoever waits for alerts."""
-    [settled] = finish(tx, [report], now)
+    held = tx.one(sql.secret_of_run, SecretRow, id=report.run_id)
+    [settled] = finish_held(tx, [report], None if held is None else held.secret_hash, now)
     if isinstance(report.outcome, Broke) and settled.refused is None:
         failure = report.outcome.failure
         said = {"task": task, "code": failure.code, "error": failure.message[:500]}

@@ -9,6 +9,7 @@ from msgspec import Struct
 from holdfast.core.errors import Conflict
 from holdfast.core.job import JobId, Millis, RunId, SessionId
 from holdfast.store.engine import Tx
+from holdfast.store.scripts.holders import check_holder, check_holder_of_run, hash_of
 from holdfast.store.statements import sql
 
 
@@ -21,27 +22,41 @@ class Progress(Struct, frozen=True):
     text: str | None
 
 
-def note_progress(tx: Tx, notes: Sequence[Progress]) -> None:
-    """Show how far runs have come; a run that is settled by now is left alone."""
+def note_progress(tx: Tx, notes: Sequence[Progress], session_id: SessionId) -> None:
+    """Show how far the runs of a session have come; one that is settled by now is left alone."""
     tx.run_many(
         sql.note_progress,
         [
-            {"job_id": note.job_id, "run_id": note.run_id, "fraction": note.fraction, "text": note.text}
+            {
+                "job_id": note.job_id,
+                "run_id": note.run_id,
+                "session_id": session_id,
+                "fraction": note.fraction,
+                "text": note.text,
+            }
             for note in notes
         ],
     )
 
 
-def save_checkpoint(tx: Tx, job_id: JobId, run_id: RunId, data: str) -> None:
+def save_checkpoint(tx: Tx, job_id: JobId, run_id: RunId, data: str, secret: str | None = None) -> None:
     """Keep what the next run of the job should start from."""
-    if not tx.run(sql.save_checkpoint, job_id=job_id, run_id=run_id, data=data):
+    if not tx.run(sql.save_checkpoint, job_id=job_id, run_id=run_id, data=data, secret_hash=hash_of(secret)):
+        check_holder_of_run(tx, run_id, secret)
         raise Conflict(f"run {run_id} does not own job {job_id} any more; its checkpoint was not saved")
 
 
 def note_start(
-    tx: Tx, run_id: RunId, session_id: SessionId, pid: int, pid_started_at: Millis, log_path: str | None
+    tx: Tx,
+    run_id: RunId,
+    session_id: SessionId,
+    pid: int,
+    pid_started_at: Millis,
+    log_path: str | None,
+    secret: str | None = None,
 ) -> bool:
     """Write down the process of a run before it begins its work. False: the run is not open, or not yours any more."""
+    check_holder(tx, session_id, secret)
     if not tx.run(sql.note_start_of_job, run_id=run_id, session_id=session_id, log_path=log_path):
         return False
     started = {"pid": pid, "pid_started_at": pid_started_at, "log_path": log_path}

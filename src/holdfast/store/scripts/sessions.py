@@ -8,6 +8,7 @@ from msgspec import Struct
 from holdfast.core.job import Millis, SessionId
 from holdfast.core.requests import QueueSlots
 from holdfast.store.engine import Tx, urgent
+from holdfast.store.scripts.holders import check_holder, hash_of
 from holdfast.store.scripts.nodes import note_node
 from holdfast.store.scripts.scopes import expire_of_session
 from holdfast.store.scripts.tokens import TokenSetting, note_tokens
@@ -16,7 +17,11 @@ from holdfast.store.statements import sql
 
 
 class NewSession(Struct, frozen=True):
-    """Who is about to claim jobs. `node` is the id of its machine, `host` what that calls itself, if not by its id."""
+    """Who is about to claim jobs. `node` is the id of its machine, `host` what that calls itself, if not by its id.
+
+    `secret` is made by the caller, at random: from then on only who knows it speaks for the session. A repeat of the
+    call carries the same.
+    """
 
     id: SessionId
     kind: str
@@ -26,6 +31,10 @@ class NewSession(Struct, frozen=True):
     lock_path: str | None
     tokens: TokenSetting | None = None
     host: str | None = None
+    secret: str | None = None
+
+    def __repr__(self) -> str:
+        return f"<NewSession {self.id}>"  # A secret belongs in no log.
 
 
 class SessionRow(Struct, frozen=True):
@@ -64,13 +73,14 @@ class Offer(Struct, frozen=True):
 def open_session(tx: Tx, session: NewSession, offer: Offer | None, now: Millis) -> None:
     """Write down that a process begins to claim. Its lock is held before this is stored."""
     row = msgspec.structs.asdict(session)
-    del row["tokens"]
+    del row["tokens"], row["secret"]
     row["host"] = host = session.host or session.node
     # A worker may be in a container with a name of its own, on the machine of its daemon.
     note_node(tx, session.node, host, now, may_rename=session.kind != "worker")
     if session.tokens is not None:
         note_tokens(tx, session.node, session.tokens, session.kind == "daemon", now)
-    tx.run(sql.insert_session, now=now, **row)
+    if not tx.run(sql.insert_session, now=now, secret_hash=hash_of(session.secret), **row):
+        check_holder(tx, session.id, session.secret)
     if offer is not None:
         tx.run(
             sql.insert_worker,
@@ -99,9 +109,12 @@ def _queues(offer: Offer) -> tuple[str, ...] | dict[str, int]:
 
 
 @urgent
-def beat(tx: Tx, session_id: SessionId, now: Millis) -> bool:
+def beat(tx: Tx, session_id: SessionId, now: Millis, secret: str | None = None) -> bool:
     """Say "I live". False: somebody has settled this session; it must not go on as if nothing had happened."""
-    return bool(tx.run(sql.beat, id=session_id, now=now))
+    if tx.run(sql.beat, id=session_id, now=now, secret_hash=hash_of(secret)):
+        return True
+    check_holder(tx, session_id, secret)
+    return False
 
 
 def note_stop_request(tx: Tx, session_id: SessionId, now: Millis) -> None:
@@ -110,8 +123,9 @@ def note_stop_request(tx: Tx, session_id: SessionId, now: Millis) -> None:
     wake_held_back(tx)
 
 
-def close_session(tx: Tx, session_id: SessionId, status: str, now: Millis) -> bool:
+def close_session(tx: Tx, session_id: SessionId, status: str, now: Millis, secret: str | None = None) -> bool:
     """End a session in order. Refused (False) while it still owns a run."""
+    check_holder(tx, session_id, secret)
     if not tx.run(sql.close_session, id=session_id, status=status, stopped_at=now):
         return False
     tx.run(sql.delete_workers_of_session, session_id=session_id)

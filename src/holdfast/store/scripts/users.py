@@ -6,7 +6,7 @@ import secrets
 
 from msgspec import Struct, structs
 
-from holdfast.core.access import TOKEN_BYTES, TOKEN_PREFIX, Role, hash_secret
+from holdfast.core.access import SECRET_BYTES, TOKEN_PREFIX, Role, hash_secret
 from holdfast.core.errors import Conflict, NotFound
 from holdfast.core.job import Millis
 from holdfast.core.limits import check_name
@@ -106,4 +106,4 @@ def _user(id: str, name: str, role: str, *moments: Millis | None) -> User:
 
 
 def _new_token() -> str:
-    return TOKEN_PREFIX + secrets.token_urlsafe(TOKEN_BYTES)
+    return TOKEN_PREFIX + secrets.token_urlsafe(SECRET_BYTES)
