@@ -29,7 +29,7 @@ from holdfast.store.scripts.enqueue import enqueue
 from holdfast.store.scripts.exchange import exchange
 from holdfast.store.scripts.queues import set_queue
 from holdfast.store.scripts.recover import recover
-from holdfast.store.scripts.sessions import NewSession, Offer, open_session
+from holdfast.store.scripts.sessions import NewSession, Offer, close_session, open_session
 from holdfast.store.scripts.tenants import set_weight
 from holdfast.store.scripts.tokens import TokenSetting
 from holdfast.store.sqlite.engine import SqliteEngine
@@ -98,6 +98,30 @@ def test_the_life_of_a_job_is_counted(bench: Bench) -> None:
     assert bench.sample("queue_wait_ms_sum", queue="default") == 3_000
     assert bench.sample("job_duration_ms_sum", queue="default", state="DONE") == 7
     assert bench.sample("jobs_done_total") == 1
+
+
+def test_the_time_in_which_nobody_ran_is_nobodys_wait(tmp_path: Path) -> None:
+    clock = ManualClock()
+    engine = SqliteEngine(tmp_path / "work.db", durability="normal", now=clock.now)
+
+    def live(session_id: str, seconds: float) -> None:
+        """A daemon comes, and goes."""
+        engine.run(open_session, NewSession(session_id, "daemon", "node", "boot", 1, None), None, clock.now())
+        clock.advance(seconds)
+        engine.run(close_session, session_id, "success", clock.now())
+
+    engine.run(enqueue, [NewJob(id="a", task="t")], clock.now())
+    clock.advance(100)
+    for session_id in ("d1", "d2"):
+        live(session_id, 7)
+        clock.advance(100)
+    engine.run(open_session, NewSession("s1", "daemon", "node", "boot", 1, None), None, clock.now())
+    bench = Bench(engine, clock)
+    asyncio.run(bench.meter.learn_attendance())
+    clock.advance(3)
+    bench.exchange()
+    assert bench.sample("queue_wait_ms_sum", queue="default") == 17_000
+    engine.close()
 
 
 def test_a_run_that_will_be_tried_again_is_no_failed_job(bench: Bench) -> None:

@@ -97,18 +97,18 @@ def tick(model: Model, now: int, limit: int) -> bool:
     for job in sorted(late, key=lambda job: job.ask.deadline or 0)[:limit]:
         if job.state in WAITING:
             model.end(job, S.SKIPPED_DEADLINE, "deadline", now)
-    stale = [job for job in model.find(S.QUEUED) if job.is_stale(now)]
-    for job in sorted(stale, key=lambda job: job.expires or 0)[:limit]:
-        if job.state in WAITING:
-            model.end(job, S.SKIPPED_TTL, "time to live", now)
     waiting = [job for job in model.find(S.SCHEDULED) if not job.is_held]
     due = [job for job in waiting if job.due is not None and job.due <= now]
     for job in sorted(due, key=lambda job: job.due or 0)[:limit]:
-        model.make_ready(job, now)
+        model.make_ready(job, job.free_since)
+    reached = news.spread(model, now)
+    stale = [job for job in model.find(S.QUEUED) if job.is_stale(now)]
+    for job in sorted(stale, key=lambda job: job.expires or 0)[: limit + len(due[:limit]) + reached]:
+        if job.state in WAITING:
+            model.end(job, S.SKIPPED_TTL, "time to live", now)
     scopes.open_queues(model, now)
     breakers.half_open(model, now)
     scopes.end_due(model, now)
-    reached = news.spread(model, now)
     return max(len(late), len(stale), len(due)) >= limit or reached
 
 

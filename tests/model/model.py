@@ -244,7 +244,7 @@ class Model:
                 other.behind = self._live_before(other)
                 good = self._may_follow(other, job) and good
             if good and other.state is S.SCHEDULED:
-                self.start_if_free(other, now)
+                self.meet(other, now, now)
             elif other.state is S.SCHEDULED:
                 other.blamed = job.id
                 self.end(other, S.CANCELLED, "predecessor", now)
@@ -252,6 +252,12 @@ class Model:
     def start_if_free(self, job: Job, now: int) -> None:
         if not job.is_held and (job.due is None or job.due <= now):
             self.make_ready(job, now)
+
+    def meet(self, job: Job, at: int, now: int) -> None:
+        """What it waited for came at a moment, and is known now."""
+        job.met = max(job.met, at)
+        if not job.is_held and (job.due is None or job.due <= now):
+            self.make_ready(job, job.free_since)
 
     def make_ready(self, job: Job, now: int) -> None:
         job.state, job.queued = S.QUEUED, now

@@ -86,7 +86,7 @@ def spread(model: Model, now: int) -> bool:
         if fits(job, event):
             job.unheard, job.came = False, event_id
             if job.state is S.SCHEDULED:
-                model.start_if_free(job, now)
+                model.meet(job, event.at, now)
     for hook_id in listeners(model, event.name):
         _deliver(model, hook_id, event_id, event, now)
     event.spreads = False

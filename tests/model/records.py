@@ -52,6 +52,7 @@ class Job:
     parents: dict[str, Needs] = field(default_factory=dict)  # what it was to come after, ended or not
     behind: str | None = None
     unheard: bool = False
+    met: int = 0  # when the last event or job that it waited for came
     came: str | None = None
     attempts: int = 0
     transient: int = 0
@@ -86,6 +87,11 @@ class Job:
     def is_held(self) -> bool:
         """Whether something other than its time keeps it from being ready."""
         return bool(self.waits) or self.behind is not None or self.unheard
+
+    @property
+    def free_since(self) -> int:
+        """When the last of all that it waited for came true."""
+        return max(self.created, self.due or 0, self.met)
 
     @property
     def rank(self) -> tuple[int, int, int, str]:

@@ -7,6 +7,7 @@ from holdfast.core.requests import Dependency
 from holdfast.core.settle import Snoozed, Yielded
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.clockwork import Ticked, next_moment, tick
+from holdfast.store.scripts.events import emit
 from holdfast.store.scripts.reserve import NewReservation, find_reservation, reserve
 from tests.store.acts import (
     DONE,
@@ -169,3 +170,49 @@ def test_a_reservation_expires_by_the_clock(engine: Engine) -> None:
     assert engine.query(find_reservation, "r").status == "ACTIVE"
     let_time_pass(engine, NOW + 100)
     assert engine.query(find_reservation, "r").status == "EXPIRED"
+
+
+def test_a_job_that_fell_due_while_nobody_ran_is_ready_since_then(engine: Engine) -> None:
+    put_one(engine, "a", due=NOW + 50)
+    let_time_pass(engine, NOW + 5_000)
+    assert job(engine, "a").state == Queued(NOW + 50)
+
+
+def test_a_time_to_live_that_passed_while_nobody_ran_has_passed(engine: Engine) -> None:
+    put_one(engine, "a", due=NOW + 50, ttl_ms=100)
+    put_one(engine, "b", due=NOW + 50, ttl_ms=100_000)
+    put_one(engine, "c", due=NOW + 50)
+    # Nobody can claim it before it ends: both are one transaction.
+    assert let_time_pass(engine, NOW + 150) == Ticked(promoted=3, expired=1, more=False)
+    assert state(engine, "a") is StateName.SKIPPED_TTL
+    assert claimed_ids(engine, now=NOW + 150) == ["b", "c"]
+
+
+def test_none_of_a_full_batch_is_ready_beyond_its_time_to_live(engine: Engine) -> None:
+    put(engine, *(new_job(f"old{number}", ttl_ms=60) for number in range(3)))
+    put(engine, *(new_job(f"due{number}", due=NOW + 50, ttl_ms=60) for number in range(3)))
+    assert write(engine, tick, NOW + 500, 3).expired == 6
+    assert claimed_ids(engine, now=NOW + 500) == []
+
+
+def test_an_event_makes_a_job_ready_since_it_was_emitted(engine: Engine) -> None:
+    put_one(engine, "a", wait_for_event="x", ttl_ms=100)
+    put_one(engine, "b", wait_for_event="x", due=NOW + 70, ttl_ms=100)
+    write(engine, emit, "e1", "x", {}, NOW + 10)
+    let_time_pass(engine, NOW + 90)
+    assert [job(engine, job_id).state for job_id in ("a", "b")] == [Queued(NOW + 10), Queued(NOW + 70)]
+    let_time_pass(engine, NOW + 110)
+    assert states(engine, "a", "b") == [StateName.SKIPPED_TTL, StateName.QUEUED]
+
+
+def test_an_event_that_nobody_brought_in_time_starts_nothing(engine: Engine) -> None:
+    put_one(engine, "a", wait_for_event="x", ttl_ms=100)
+    write(engine, emit, "e1", "x", {}, NOW + 10)
+    assert let_time_pass(engine, NOW + 110).expired == 1
+    assert state(engine, "a") is StateName.SKIPPED_TTL
+
+
+def test_a_dependency_that_came_last_makes_a_job_ready(engine: Engine) -> None:
+    put(engine, new_job("parent"), new_job("child", due=NOW + 50, after=(Dependency("parent"),), ttl_ms=100))
+    end(engine, claim_one(engine), DONE, NOW + 70)
+    assert job(engine, "child").state == Queued(NOW + 70)

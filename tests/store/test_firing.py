@@ -24,6 +24,7 @@ from tests.store.acts import (
     claim_some,
     end,
     execute,
+    let_time_pass,
     select,
     state,
     write,
@@ -74,6 +75,15 @@ def test_ticks_that_nobody_was_there_for_are_treated_as_the_schedule_says(
     fire(engine, FIRST + 3 * MINUTE + 5_001)
     assert (ticks(engine), skips(engine)) == (fired, skipped)
     assert find(engine).next_fire == FIRST + 4 * MINUTE
+
+
+def test_a_job_of_a_missed_tick_is_enqueued_now_and_lives_from_now_on(engine: Engine) -> None:
+    template(engine, options=JobOptions(ttl_ms=MINUTE))
+    put(engine)
+    fire(engine, FIRST + 10 * MINUTE + 5)
+    [made] = jobs(engine)
+    assert (made["fire_time"], made["queued_at"]) == (FIRST + 10 * MINUTE, FIRST + 10 * MINUTE + 5)
+    assert let_time_pass(engine, FIRST + 11 * MINUTE).expired == 0
 
 
 def test_after_a_year_the_newest_hundred_fire_and_the_rest_is_counted_up_to_a_bound(engine: Engine) -> None:

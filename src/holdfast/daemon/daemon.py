@@ -119,6 +119,7 @@ class Daemon:
             if upkeep is None:
                 await instruments.stop()
             else:
+                await instruments.meter.learn_attendance()
                 await self._serve(app, doors, hub, upkeep, instruments)
         log.info("stopped", extra={"event": "daemon_stopped"})
 

@@ -8,11 +8,13 @@ from contextlib import suppress
 
 from msgspec import Struct
 
+from holdfast.core.attendance import Span, attended, merged
 from holdfast.core.breaker import state_at
 from holdfast.core.job import TERMINAL, Millis, RunId, StateName
 from holdfast.core.pressure import READINGS
 from holdfast.core.requests import Claimed, Report
 from holdfast.core.settle import Broke
+from holdfast.core.timing import FAR_FUTURE
 from holdfast.core.tokens import KINDS
 from holdfast.observe.metrics import Depth, Metrics, Pressed, Readings, Share, TokenCount, Tripped
 from holdfast.observe.sla import Sla
@@ -23,6 +25,7 @@ from holdfast.store.scripts.crowded import Crowded, list_crowded
 from holdfast.store.scripts.exchange import Exchange
 from holdfast.store.scripts.look import Count, counts
 from holdfast.store.scripts.machines import Machine, list_machines
+from holdfast.store.scripts.sessions import attendance
 from holdfast.store.scripts.tenants import TenantView, list_tenants
 from holdfast.store.scripts.tokens import NodeTokens, list_tokens
 from holdfast.store.statements import sql
@@ -67,8 +70,14 @@ class Meter:
         self._metrics = metrics
         self._sla = sla
         self._runs: dict[RunId, str] = {}
-        self._calm_since: Millis = clock.now()
+        self._began = self._calm_since = clock.now()
+        self._attended: list[Span] = [(self._began, FAR_FUTURE)]
         self.sources = Sources()
+
+    async def learn_attendance(self) -> None:
+        """Find out when somebody was there before this daemon, to tell how long its jobs have waited."""
+        before = await self._engine.read(attendance)
+        self._attended = merged([*before, (self._began, FAR_FUTURE)])
 
     def committed(self, seconds: float, tally: Tally) -> None:
         """A transaction was committed by this process."""
@@ -169,7 +178,7 @@ class Meter:
         for run in claimed:
             queued_at = run.started_at if run.queued_at is None else run.queued_at
             waited = max(0, run.started_at - queued_at)
-            self._metrics.started(run.queue, waited)
+            self._metrics.started(run.queue, self._waited(queued_at, run.started_at))
             # Nothing ran, and nothing was in its way, from before it was ready until now.
             if was_calm and queued_at >= self._calm_since:
                 self._sla.sample("queue_to_run", waited, self._clock.monotonic())
@@ -177,6 +186,10 @@ class Meter:
         while len(self._runs) > MOST_RUNS:
             # Those that were settled because their worker died are never reported.
             del self._runs[next(iter(self._runs))]
+
+    def _waited(self, since: Millis, until: Millis) -> Millis:
+        """How long a job was ready, without the time in which nobody ran."""
+        return max(0, until - since) if since >= self._began else attended(self._attended, since, until)
 
     def _ended(self, report: Report, state: StateName | None) -> None:
         queue = self._runs.pop(report.run_id, None)

@@ -138,7 +138,12 @@ class Metrics:
             "reports_refused", "Results that came too late, for runs that were settled."
         )
         self._job_duration = self._timing("job_duration", "How long a run took.", LONG_MS, "queue", "state")
-        self._queue_wait = self._timing("queue_wait", "How long a job was ready before it ran.", LONG_MS, "queue")
+        self._queue_wait = self._timing(
+            "queue_wait",
+            "How long a job was ready before it ran, without the time in which nobody ran.",
+            LONG_MS,
+            "queue",
+        )
         self._event_to_job = self._timing(
             "event_to_job", "How long a change of a watched folder or repository took to become jobs.", LONG_MS
         )

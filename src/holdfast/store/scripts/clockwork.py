@@ -31,17 +31,18 @@ def tick(tx: Tx, now: Millis, limit: int = BATCH, events: int = 1) -> Ticked:
     late = tx.rows(sql.expired_by_deadline, now=now, limit=limit)
     for row in late:
         end_waiting(tx, row["id"], StateName.SKIPPED_DEADLINE, "its deadline passed while it waited", now)
-    stale = tx.rows(sql.expired_by_ttl, now=now, limit=limit)
-    for row in stale:
-        end_waiting(tx, row["id"], StateName.SKIPPED_TTL, "it was ready for longer than its time to live", now)
     promoted = tx.rows(sql.promote_due, now=now, limit=limit)
     tx.changes.ready.update(row["queue"] for row in promoted)
+    reached = spread(tx, now, events=events)
+    # Some may have been ready for too long when somebody ran at last; nobody shall claim those in between.
+    stale = tx.rows(sql.expired_by_ttl, now=now, limit=limit + len(promoted) + reached)
+    for row in stale:
+        end_waiting(tx, row["id"], StateName.SKIPPED_TTL, "it was ready for longer than its time to live", now)
     opened = tx.rows(sql.open_queues, now=now)
     tx.changes.ready.update(row["name"] for row in opened)
     probing = half_open(tx, now)
     allow_pulls(tx, now)
     expire_due(tx, now)
-    reached = spread(tx, now, events=events)
     most = max(len(late), len(stale), len(promoted))
     return Ticked(len(promoted) + len(opened) + probing + reached, len(late) + len(stale), most >= limit or reached > 0)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 from msgspec import Struct
 
+from holdfast.core.attendance import Span, merged
 from holdfast.core.job import Millis, SessionId
 from holdfast.core.requests import QueueSlots
 from holdfast.store.engine import Tx, urgent
@@ -106,6 +107,11 @@ def _queues(offer: Offer) -> tuple[str, ...] | dict[str, int]:
     if not offer.queue_slots:
         return offer.queues
     return dict.fromkeys(offer.queues, offer.slots) | {item.queue: item.slots for item in offer.queue_slots}
+
+
+def attendance(tx: Tx, limit: int = 1000) -> list[Span]:
+    """When somebody was there to start jobs, as far back as so many sessions go."""
+    return merged((row["started_at"], row["until"]) for row in tx.rows(sql.attendance, limit=limit))
 
 
 @urgent

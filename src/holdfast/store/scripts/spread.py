@@ -40,7 +40,7 @@ def _bring_oldest(tx: Tx, now: Millis, limit: int) -> int:
     found = waiting(tx, heard.keys, row.upto_number, limit)
     for item in found:
         # Of a job that has ended meanwhile the conditions come true as well, or they would be found again and again.
-        satisfied = tx.run(sql.satisfy_event, job_id=item.job_id, event_id=event.id, now=now)
+        satisfied = tx.run(sql.satisfy_event, job_id=item.job_id, event_id=event.id, emitted_at=event.emitted_at)
         if item.state == "SCHEDULED":
             count_down(tx, item.job_id, satisfied, now)
     if len(found) < limit:
