@@ -39,6 +39,25 @@ def stock(engine: Engine) -> Engine:
     return engine
 
 
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        {"tag": "t"},
+        {"group_id": "g"},
+        {"schedule_id": "s"},
+        {"subject_prefix": "me::"},
+        {"states": (StateName.QUEUED,)},
+        {},
+    ],
+)
+def test_the_systems_own_jobs_are_left_out_by_every_filter(engine: Engine, wanted: dict[str, Any]) -> None:
+    group(engine, "g", GroupMode.PARALLEL)
+    for number, queue in enumerate(("default", "holdfast", "holdfast.webhooks", "holdfasts")):
+        put_one(engine, queue, queue=queue, tag="t", group_id="g", schedule_id="s", subject=f"me::x::{number}")
+    assert ids(engine, **wanted, without_system=True) == ["holdfasts", "default"]
+    assert len(ids(engine, **wanted)) == 4
+
+
 def ids(engine: Engine, **wanted: Any) -> list[str]:
     return [job.id for job in engine.query(list_jobs, JobFilter(**wanted)).jobs]
 

@@ -3,6 +3,7 @@ SELECT number FROM jobs
 WHERE schedule_id = :schedule_id AND schedule_id IS NOT NULL AND number < :below
   AND (CAST(:state AS TEXT) IS NULL OR state = :state)
   AND (CAST(:queue AS TEXT) IS NULL OR queue = :queue)
+  AND (CAST(:without_system AS BIGINT) = 0 OR NOT (queue = 'holdfast' OR substr(queue, 1, 9) = 'holdfast.'))
   AND (CAST(:task AS TEXT) IS NULL OR job_type = :task)
   AND (CAST(:tag AS TEXT) IS NULL OR user_tag = :tag)
   AND (CAST(:tenant AS TEXT) IS NULL OR tenant = :tenant)

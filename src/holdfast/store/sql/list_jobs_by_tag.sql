@@ -3,6 +3,7 @@ SELECT number FROM jobs
 WHERE user_tag = :tag AND number < :below
   AND (CAST(:state AS TEXT) IS NULL OR state = :state)
   AND (CAST(:queue AS TEXT) IS NULL OR queue = :queue)
+  AND (CAST(:without_system AS BIGINT) = 0 OR NOT (queue = 'holdfast' OR substr(queue, 1, 9) = 'holdfast.'))
   AND (CAST(:task AS TEXT) IS NULL OR job_type = :task)
   AND (CAST(:tenant AS TEXT) IS NULL OR tenant = :tenant)
   AND (CAST(:group_id AS TEXT) IS NULL OR group_id = :group_id)
