@@ -8,14 +8,16 @@ from typing import Any
 import pytest
 
 from holdfast.core.errors import InvalidInput
-from holdfast.core.group import GroupMode
+from holdfast.core.group import GroupMode, OnFailure
 from holdfast.core.job import StateName
 from holdfast.core.requests import JobFilter
 from holdfast.core.retry import Failure, FailureKind
 from holdfast.core.settle import Broke, Outcome
 from holdfast.store.engine import Engine
+from holdfast.store.scripts.groups import create_group
 from holdfast.store.scripts.look import list_jobs, read_cursor
-from tests.store.acts import DONE, NOW, claim_one, end, group, new_job, put, put_one, row
+from tests.store import schedule_acts
+from tests.store.acts import DONE, NOW, claim_one, end, group, new_job, put, put_one, row, write
 
 DISK = Broke(Failure(FailureKind.PERMANENT, "ERR_DISK", "Échec: 100% of a_b\\c is full"))
 
@@ -56,6 +58,16 @@ def test_the_systems_own_jobs_are_left_out_by_every_filter(engine: Engine, wante
         put_one(engine, queue, queue=queue, tag="t", group_id="g", schedule_id="s", subject=f"me::x::{number}")
     assert ids(engine, **wanted, without_system=True) == ["holdfasts", "default"]
     assert len(ids(engine, **wanted)) == 4
+
+
+def test_groups_and_schedules_are_found_by_their_names(engine: Engine) -> None:
+    write(engine, create_group, "g1", "nightly", GroupMode.PARALLEL, OnFailure.STOP, NOW)
+    schedule_acts.put(engine, "hourly", id="s1")
+    put(engine, new_job("a", group_id="g1"), new_job("b", group_id="nightly"), new_job("c", schedule_id="s1"))
+    assert row(engine, "b").group_id == "g1"
+    assert ids(engine, group_id="nightly") == ids(engine, group_id="g1") == ["b", "a"]
+    assert ids(engine, schedule_id="hourly") == ids(engine, schedule_id="s1") == ["c"]
+    assert ids(engine, group_id="nobody") == ids(engine, schedule_id="nobody") == []
 
 
 def ids(engine: Engine, **wanted: Any) -> list[str]:

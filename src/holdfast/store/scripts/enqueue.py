@@ -16,7 +16,7 @@ from holdfast.store.rows import JobRow
 from holdfast.store.scripts.door import Door
 from holdfast.store.scripts.endings import GROUP_RULE, announce_ended, group_key
 from holdfast.store.scripts.group_events import tell_groups
-from holdfast.store.scripts.groups import find_group
+from holdfast.store.scripts.groups import find_group, look_up_group
 from holdfast.store.scripts.job_events import tell_ended
 from holdfast.store.scripts.lines import Lines
 from holdfast.store.scripts.look import Link
@@ -31,12 +31,12 @@ def enqueue(tx: Tx, jobs: Sequence[NewJob], now: Millis, repeated: bool = False)
 
     `repeated`: an earlier call with the same ids may have come through; what it stored is the answer.
     """
-    return _all_in(Batch(tx, now, Door(tx, now)), jobs, tx if repeated else None)
+    return _all_in(tx, Batch(tx, now, Door(tx, now)), jobs, repeated)
 
 
 def take_in(tx: Tx, jobs: Sequence[NewJob], now: Millis, repeated: bool = False) -> list[Enqueued]:
     """As `enqueue`, for jobs that come in whether there is room for them or not."""
-    return _all_in(Batch(tx, now, None), jobs, tx if repeated else None)
+    return _all_in(tx, Batch(tx, now, None), jobs, repeated)
 
 
 def take_again(tx: Tx, job: NewJob, old: JobRow, now: Millis) -> Enqueued:
@@ -47,10 +47,20 @@ def take_again(tx: Tx, job: NewJob, old: JobRow, now: Millis) -> Enqueued:
     return answer
 
 
-def _all_in(batch: Batch, jobs: Sequence[NewJob], among: Tx | None) -> list[Enqueued]:
-    answers = [(None if among is None else find_stored(among, job.id)) or batch.add(job) for job in jobs]
+def _all_in(tx: Tx, batch: Batch, jobs: Sequence[NewJob], repeated: bool) -> list[Enqueued]:
+    jobs = _in_groups(tx, jobs)
+    answers = [(find_stored(tx, job.id) if repeated else None) or batch.add(job) for job in jobs]
     batch.close()
     return answers
+
+
+def _in_groups(tx: Tx, jobs: Sequence[NewJob]) -> Sequence[NewJob]:
+    """The same jobs, with the ids of groups that they name."""
+    named = {job.group_id for job in jobs if job.group_id is not None}
+    if not named:
+        return jobs
+    ids = {name: look_up_group(tx, name).id for name in named}
+    return [job if job.group_id is None else structs.replace(job, group_id=ids[job.group_id]) for job in jobs]
 
 
 def find_stored(tx: Tx, job_id: JobId) -> Enqueued | None:

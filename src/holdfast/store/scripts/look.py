@@ -7,7 +7,7 @@ import binascii
 from typing import Any
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from holdfast.core.errors import InvalidInput, NotFound
 from holdfast.core.job import Job, JobId, Millis, RunId, StateName
@@ -187,9 +187,19 @@ def jobs_like(
 def newest_numbers(tx: Tx, wanted: JobFilter, limit: int, below: int = MAX_INT) -> list[int]:
     """Newest first over all the states that are wanted, each read from the index that fits best."""
     found: list[int] = []
-    for statement, params in _lanes(tx, wanted):
+    for statement, params in _lanes(tx, _by_id(tx, wanted)):
         found += tx.all(statement, int, below=below, limit=limit, **params)
     return sorted(found, reverse=True)[:limit]
+
+
+def _by_id(tx: Tx, wanted: JobFilter) -> JobFilter:
+    """The same with the ids of a group and a schedule that are named; one that is gone may still be meant by its id."""
+    group, schedule = wanted.group_id, wanted.schedule_id
+    if group is not None and not tx.rows(sql.group_of_id, id=group):
+        group = next((row["id"] for row in tx.rows(sql.group_of_name, name=group)), group)
+    if schedule is not None:
+        schedule = next((row["id"] for row in tx.rows(sql.schedule_by_name, name=schedule)), schedule)
+    return structs.replace(wanted, group_id=group, schedule_id=schedule)
 
 
 def _lanes(tx: Tx, wanted: JobFilter) -> list[tuple[Statement, dict[str, Any]]]:
