@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.core.cron import NAMED, Cron, parse
+from holdfast.core.cron import NAMED, Cron, parse, parse_stored
 from holdfast.core.errors import InvalidInput
 
 # Three ticks of a daily time around a change: the day before, the day of it, the day after. Where the time is skipped,
@@ -162,6 +162,44 @@ def test_forward_and_back_meet(moment: int, expression: str) -> None:
     assert last is None or last <= moment
 
 
+def test_an_expression_that_was_stored_before_steps_were_checked_still_fires() -> None:
+    assert parse_stored("*/90 * * * *").next_after(ms("2024-01-01")) == ms("2024-01-01T01:00")
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin", "Australia/Lord_Howe", "America/Santiago", "Pacific/Apia"])
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "* * * * *",
+        "*/20 * * * *",
+        "30 2 * * *",
+        "0,10,50 1-3 * * *",
+        "0 0 31 * *",
+        "15 14 L * *",
+        "0 9 * * 1#2",
+        "*/7 2 * * 1",
+    ],
+)
+def test_ticks_are_counted_as_they_come(expression: str, zone: str) -> None:
+    cron = parse(expression, zone)
+    for day in ("2011-12-29", "2023-04-01", "2023-09-01", "2024-03-30T23:00", "2024-10-05T14:59", "2024-10-26T23:30"):
+        for after, days in ((ms(day), 3), (ms(day) + 5_399_999, 1), (ms(day) + 7_200_000, 40)):
+            upto = after + days * 86_400_000 + 1_234
+            one_by_one = 0
+            tick = cron.next_after(after)
+            while tick is not None and tick <= upto and one_by_one < 3_000:
+                one_by_one += 1
+                tick = cron.next_after(tick)
+            assert one_by_one == 3_000 or cron.count(after, upto) == one_by_one, (day, days)
+
+
+@given(st.integers(0, 2**41), st.integers(0, 3 * 86_400), st.integers(0, 3 * 86_400))
+def test_two_counts_make_one(start: int, first: int, second: int) -> None:
+    cron = parse("*/7 2-4 * * * 10", "Europe/Berlin")
+    middle, end = start + first * 1000, start + (first + second) * 1000
+    assert cron.count(start, middle) + cron.count(middle, end) == cron.count(start, end)
+
+
 @pytest.mark.parametrize(
     ("expression", "zone", "words"),
     [
@@ -192,6 +230,12 @@ def test_a_name_stands_for_its_expression(name: str) -> None:
         ("0 0 30 2 *", "UTC", "never comes in month 2"),
         ("0 0 31 4,6 * 0", "UTC", "never comes in month 4,6"),
         ("*/0 * * * *", "UTC", "its minute does not fit"),
+        ("*/90 * * * *", "UTC", "its minute has the step 90, but only 60 values"),
+        ("* */24 * * *", "UTC", "its hour has the step 24, but only 24 values"),
+        ("0 0 */31 * *", "UTC", "its day-of-month has the step 31"),
+        ("0 0 * */12 *", "UTC", "its month has the step 12"),
+        ("0 0 * * */7", "UTC", "its day-of-week has the step 7"),
+        ("0 0 * * * 1,0-9/60", "UTC", "its second has the step 60"),
         ("* * * *", "UTC", "has 4 fields: use five"),
         ("@reboot", "UTC", "has one field: use five"),
         ("", "UTC", "has 0 fields"),

@@ -56,6 +56,10 @@ _ALLOWED = {
 
 
 class Cron:
+_VALUES = {"minute": 60, "hour": 24, "day-of-month": 31, "month": 12, "day-of-week": 7, "second": 60}
+_STEP = re.compile(r"/([0-9]+)", re.ASCII)
+
+
     """A valid expression in a time zone. Every moment is in milliseconds since the epoch; ticks are whole seconds."""
 
     def __init__(self, expression: str, timezone: str = UTC) -> None:
@@ -202,7 +206,9 @@ class Cron:
 @lru_cache(maxsize=1024)
 def parse(expression: str, timezone: str = UTC) -> Cron:
     """A cron expression in a time zone, or InvalidInput that says what does not fit."""
-    return Cron(expression, timezone)
+    cron = parse_stored(expression, timezone)
+    _check_steps(expression)
+    return cron
 
 
 def zone_of(name: str) -> ZoneInfo:
@@ -230,6 +236,11 @@ def _parsed(expression: str) -> tuple[CronSim, bool]:
     fields = NAMED.get(expression, expression).split()
     if len(fields) not in (5, 6):
         count = "one field" if len(fields) == 1 else f"{len(fields)} fields"
+def parse_stored(expression: str, timezone: str = UTC) -> Cron:
+    """A cron expression that was taken in before, perhaps when less was refused."""
+    return Cron(expression, timezone)
+
+
         raise InvalidInput(
             f"{said} has {count}: use five (minute, hour, day of month, month, day of week), six with the second "
             f"last, or one of {', '.join(NAMED)}"
@@ -249,3 +260,14 @@ def _trouble(said: str, month: str) -> str:
         return "use numbers, ranges like 1-5, lists like 1,3 and steps like */15"
     never = f" or never comes in month {month}" if name == "day-of-month" and month != "*" else ""
     return f"its {name} does not fit{never}; use {_ALLOWED[name]}, ranges like 1-5, lists like 1,3 and steps like */15"
+def _check_steps(expression: str) -> None:
+    """A step beyond the end of its field names one value alone: whoever writes it means something else."""
+    for (name, values), field in zip(_VALUES.items(), NAMED.get(expression, expression).split(), strict=False):
+        for step in _STEP.findall(field):
+            if int(step) >= values:
+                raise InvalidInput(
+                    f"cron expression {shown(expression)} is not valid: its {name} has the step {step}, but only "
+                    f"{values} values; use a smaller step, or several schedules"
+                )
+
+

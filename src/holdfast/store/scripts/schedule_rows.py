@@ -7,7 +7,7 @@ from enum import StrEnum
 import msgspec
 from msgspec import Struct
 
-from holdfast.core.cron import UTC, Cron, parse
+from holdfast.core.cron import UTC, Cron, parse_stored
 from holdfast.core.errors import Conflict, InvalidInput, NotFound
 from holdfast.core.job import Millis
 from holdfast.core.schedule import Misfire, Overlap
@@ -136,7 +136,7 @@ class ScheduleRow(Struct, frozen=True):
 
     def cron(self) -> Cron:
         """When it fires, or InvalidInput."""
-        return parse(self.cron_expression, self.timezone)
+        return parse_stored(self.cron_expression, self.timezone)
 
     def to_schedule(self, skips: list[Skips]) -> Schedule:
         """The schedule that this row describes."""
