@@ -11,7 +11,6 @@ from holdfast.core.schedule import (
     FAR_AHEAD,
     MISFIRE_GRACE,
     MOST_AT_ONCE,
-    MOST_COUNTED,
     Judged,
     Misfire,
     Skipped,
@@ -57,6 +56,17 @@ def test_of_many_the_newest_fires() -> None:
     assert judged.skipped == Skipped(SkipReason.MISSED, 4, NOON + 4 * MINUTE)
 
 
+def test_after_an_absence_the_newest_fires_alone_though_others_were_nearly_on_time() -> None:
+    judged = judge(EVERY_SECOND, Misfire.LATEST, NOON, NOON + 60_000)
+    assert judged.fires == (NOON + 60_000,)
+    assert judged.skipped == Skipped(SkipReason.MISSED, 59, NOON + 59_000)
+
+
+def test_every_tick_of_three_days_is_counted() -> None:
+    judged = judge(EVERY_MINUTE, Misfire.LATEST, NOON, NOON + 4_319 * MINUTE)
+    assert judged.skipped == Skipped(SkipReason.MISSED, 4_318, NOON + 4_318 * MINUTE)
+
+
 def test_all_are_made_up_for_up_to_a_bound() -> None:
     some = judge(EVERY_MINUTE, Misfire.ALL, NOON, NOON + 3 * MINUTE)
     assert (some.fires, some.skipped) == ((NOON + MINUTE, NOON + 2 * MINUTE, NOON + 3 * MINUTE), None)
@@ -70,7 +80,7 @@ def test_a_year_of_seconds_is_not_walked_through(misfire: Misfire) -> None:
     now = NOON + 365 * 86_400_000
     judged = judge(EVERY_SECOND, misfire, NOON, now)
     assert judged.skipped is not None
-    assert judged.skipped.ticks + len(judged.fires) == MOST_COUNTED
+    assert judged.skipped.ticks + len(judged.fires) == 365 * 86_400
     assert (judged.settled_until, judged.next) == (now, now + 1_000)
 
 

@@ -19,7 +19,6 @@ from tests.model.records import Job, Schedule, Template
 DAY = 86_400_000
 GRACE = 5_000
 MOST_AT_ONCE = 100
-MOST_COUNTED = 1_000
 # Every so often, and how long after midnight.
 CRONS: dict[str, tuple[int, int]] = {
     "* * * * * */10": (10_000, 0),
@@ -41,11 +40,10 @@ def next_after(schedule: Schedule, moment: int) -> int:
 
 
 def ticks(schedule: Schedule, now: int) -> list[int]:
-    """Those that have come and are not settled, oldest first; of a long absence the newest."""
+    """Those that have come and are not settled, oldest first."""
     every, _ = CRONS[schedule.ask.cron]
     newest = next_after(schedule, now) - every
-    first = max(next_after(schedule, schedule.settled), newest - (MOST_COUNTED - 1) * every)
-    return list(range(first, newest + 1, every))
+    return list(range(next_after(schedule, schedule.settled), newest + 1, every))
 
 
 def put_template(model: Model, template: NewTemplate) -> None:

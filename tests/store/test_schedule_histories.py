@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from msgspec import Struct
 
 from holdfast.core.requests import ClaimRequest, QueueSlots
-from holdfast.core.schedule import FAR_AHEAD, MISFIRE_GRACE, MOST_AT_ONCE, MOST_COUNTED, Misfire, Overlap
+from holdfast.core.schedule import FAR_AHEAD, MISFIRE_GRACE, MOST_AT_ONCE, Misfire, Overlap
 from holdfast.store.engine import Engine, Tx
 from holdfast.store.scripts.claim import claim
 from holdfast.store.scripts.firing import fire_due
@@ -41,9 +41,9 @@ class Beat(Struct, frozen=True):
     offset: int = 0
 
     def between(self, after: int, until: int) -> list[int]:
-        """The ticks behind one moment and up to another, newest first, as far as anybody looks at them."""
+        """The ticks behind one moment and up to another, newest first."""
         newest = (until - self.offset) // self.period * self.period + self.offset
-        return list(range(newest, after, -self.period))[:MOST_COUNTED]
+        return list(range(newest, after, -self.period))
 
 
 BEATS = (
@@ -78,9 +78,11 @@ class Model:
             return
         self.settled = due[0]
         on_time = [tick for tick in due if tick >= now - MISFIRE_GRACE]
-        kept = {Misfire.SKIP: on_time, Misfire.LATEST: on_time or due[:1], Misfire.ALL: due[:MOST_AT_ONCE]}[
-            self.misfire
-        ]
+        kept = {
+            Misfire.SKIP: on_time,
+            Misfire.LATEST: due if due == on_time else due[:1],
+            Misfire.ALL: due[:MOST_AT_ONCE],
+        }[self.misfire]
         self.skipped["too many" if self.misfire is Misfire.ALL else "missed"] += len(due) - len(kept)
         last = self.triggered
         new = [tick for tick in reversed(kept) if tick not in self.fired and not (last and tick <= last <= now)]

@@ -15,6 +15,7 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from holdfast.core.cron_count import times_between
 from holdfast.core.errors import InvalidInput
 from holdfast.core.job import Millis
 from holdfast.core.limits import shown
@@ -55,11 +56,11 @@ _ALLOWED = {
 }
 
 
-class Cron:
 _VALUES = {"minute": 60, "hour": 24, "day-of-month": 31, "month": 12, "day-of-week": 7, "second": 60}
 _STEP = re.compile(r"/([0-9]+)", re.ASCII)
 
 
+class Cron:
     """A valid expression in a time zone. Every moment is in milliseconds since the epoch; ticks are whole seconds."""
 
     def __init__(self, expression: str, timezone: str = UTC) -> None:
@@ -95,6 +96,11 @@ _STEP = re.compile(r"/([0-9]+)", re.ASCII)
             found.append(tick)
             tick = self.next_after(tick)
         return found
+
+    def count(self, after: Millis, upto: Millis) -> int:
+        """How many ticks there are after a moment and up to another, however many that are."""
+        start, end = after // 1000, upto // 1000
+        return (self._count_timed if self._is_timed else self._count_repeated)(start, end) if end > start else 0
 
     @property
     def words(self) -> str:
@@ -144,6 +150,30 @@ _STEP = re.compile(r"/([0-9]+)", re.ASCII)
                 return moment
             match = self._walk(match, -1)
         return None
+
+    def _count_repeated(self, start: int, end: int) -> int:
+        found, at = 0, start
+        while at < end:
+            # Up to the next change of the clocks, the calendar and the time go side by side.
+            change = self._first_change(at, end)
+            last, offset = (end, self._offset(end)) if change is None else (change - 1, self._offset(change - 1))
+            found += times_between(self._fields, at + offset, last + offset)
+            if change is None:
+                break
+            wall = change + self._offset(change)
+            found += times_between(self._fields, wall - 1, wall)
+            at = change
+        return found
+
+    def _count_timed(self, start: int, end: int) -> int:
+        found = times_between(self._fields, self._shown_by(start), self._shown_by(end))
+        at = start
+        while (change := self._first_change(at, end)) is not None:
+            # Times that were left out come at once when the clocks are set forward, as one tick.
+            left_out = times_between(self._fields, self._shown_by(change - 1), self._shown_by(change))
+            found -= max(0, left_out - 1)
+            at = change
+        return found
 
     def _shown_by(self, second: int) -> int:
         """The latest time that the wall clock has shown up to this moment, before it was set back or after."""
@@ -204,6 +234,11 @@ _STEP = re.compile(r"/([0-9]+)", re.ASCII)
 
 
 @lru_cache(maxsize=1024)
+def parse_stored(expression: str, timezone: str = UTC) -> Cron:
+    """A cron expression that was taken in before, perhaps when less was refused."""
+    return Cron(expression, timezone)
+
+
 def parse(expression: str, timezone: str = UTC) -> Cron:
     """A cron expression in a time zone, or InvalidInput that says what does not fit."""
     cron = parse_stored(expression, timezone)
@@ -236,11 +271,6 @@ def _parsed(expression: str) -> tuple[CronSim, bool]:
     fields = NAMED.get(expression, expression).split()
     if len(fields) not in (5, 6):
         count = "one field" if len(fields) == 1 else f"{len(fields)} fields"
-def parse_stored(expression: str, timezone: str = UTC) -> Cron:
-    """A cron expression that was taken in before, perhaps when less was refused."""
-    return Cron(expression, timezone)
-
-
         raise InvalidInput(
             f"{said} has {count}: use five (minute, hour, day of month, month, day of week), six with the second "
             f"last, or one of {', '.join(NAMED)}"
@@ -254,12 +284,6 @@ def parse_stored(expression: str, timezone: str = UTC) -> Cron:
     return sim, not minute.startswith("*") and not hour.startswith("*")
 
 
-def _trouble(said: str, month: str) -> str:
-    name = said.removeprefix("Bad ")
-    if name not in _ALLOWED:
-        return "use numbers, ranges like 1-5, lists like 1,3 and steps like */15"
-    never = f" or never comes in month {month}" if name == "day-of-month" and month != "*" else ""
-    return f"its {name} does not fit{never}; use {_ALLOWED[name]}, ranges like 1-5, lists like 1,3 and steps like */15"
 def _check_steps(expression: str) -> None:
     """A step beyond the end of its field names one value alone: whoever writes it means something else."""
     for (name, values), field in zip(_VALUES.items(), NAMED.get(expression, expression).split(), strict=False):
@@ -271,3 +295,9 @@ def _check_steps(expression: str) -> None:
                 )
 
 
+def _trouble(said: str, month: str) -> str:
+    name = said.removeprefix("Bad ")
+    if name not in _ALLOWED:
+        return "use numbers, ranges like 1-5, lists like 1,3 and steps like */15"
+    never = f" or never comes in month {month}" if name == "day-of-month" and month != "*" else ""
+    return f"its {name} does not fit{never}; use {_ALLOWED[name]}, ranges like 1-5, lists like 1,3 and steps like */15"

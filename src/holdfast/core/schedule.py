@@ -16,7 +16,6 @@ from holdfast.core.job import Millis
 
 MISFIRE_GRACE: Millis = 5_000  # a tick that is no later than this is on time
 MOST_AT_ONCE = 100  # ticks that `all` makes up for
-MOST_COUNTED = 1_000  # ticks of one absence that are looked at; if there were more, nobody knows how many
 MAX_JITTER: Millis = 86_400_000
 FAR_AHEAD: Millis = 86_400_000  # no schedule is ahead of the clock by more, unless the clock was wrong
 
@@ -48,7 +47,7 @@ class SkipReason(StrEnum):
 
 
 class Skipped(Struct, frozen=True):
-    """Ticks that do not fire: at least so many of them, and the newest."""
+    """Ticks that do not fire: how many, and the newest."""
 
     reason: SkipReason
     ticks: int
@@ -67,8 +66,7 @@ class Judged(Struct, frozen=True):
 def judge(cron: Cron, misfire: Misfire, settled_until: Millis, now: Millis) -> Judged:
     """What becomes of the ticks behind `settled_until` that have come by now.
 
-    The work is bounded however long nobody looked: of the newest `MOST_COUNTED` ticks each is looked at, and of older
-    ones nothing is said, not even how many there were.
+    The work is bounded however long nobody looked: only the newest ticks are looked at, and all of them are counted.
     """
     due = _newest_first(cron, settled_until, now)
     if not due:
@@ -76,8 +74,9 @@ def judge(cron: Cron, misfire: Misfire, settled_until: Millis, now: Millis) -> J
     fires = _fires(misfire, due, now)
     rest = due[fires:]
     reason = SkipReason.TOO_MANY if misfire is Misfire.ALL else SkipReason.MISSED
-    skipped = Skipped(reason, len(rest), rest[0]) if rest else None
-    return Judged(tuple(reversed(due[:fires])), skipped, due[0], cron.next_after(now))
+    fired = due[:fires]
+    skipped = Skipped(reason, cron.count(settled_until, now) - len(fired), rest[0]) if rest else None
+    return Judged(tuple(reversed(fired)), skipped, due[0], cron.next_after(now))
 
 
 def is_far_ahead(settled_until: Millis, now: Millis) -> bool:
@@ -94,19 +93,19 @@ def jitter(schedule_id: str, tick: Millis, most: Millis) -> Millis:
 def _newest_first(cron: Cron, after: Millis, now: Millis) -> list[Millis]:
     found: list[Millis] = []
     tick = cron.previous_or_at(now)
-    while tick is not None and tick > after and len(found) < MOST_COUNTED:
+    while tick is not None and tick > after and len(found) <= MOST_AT_ONCE:
         found.append(tick)
         tick = cron.previous_or_at(tick - 1)
     return found
 
 
 def _fires(misfire: Misfire, due: list[Millis], now: Millis) -> int:
-    """How many of these, the newest, fire. Those on time do in any case: they were not missed."""
+    """How many of these, the newest, fire. If none of them was missed, all of them do."""
     on_time = sum(now - tick <= MISFIRE_GRACE for tick in due)
     match misfire:
         case Misfire.SKIP:
             return on_time
         case Misfire.LATEST:
-            return max(1, on_time)
+            return on_time if on_time == len(due) else 1
         case Misfire.ALL:
             return MOST_AT_ONCE
