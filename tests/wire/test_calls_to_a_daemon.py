@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -104,6 +106,24 @@ def test_a_daemon_without_room_is_asked_again(call: Calls, code: str, monkeypatc
     monkeypatch.setattr(peer, "PATIENCE_S", 0.05)
     with scripted(says(refusal, 503)) as server, pytest.raises(HoldfastError, match="no room"):
         call(server.address, {})
+
+
+def test_a_connection_that_had_to_make_room_is_made_again(call: Calls) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as door:
+
+        def serve() -> None:
+            crowded, _ = door.accept()
+            crowded.recv(1)
+            crowded.close()  # With bytes that nobody has read: that is a reset.
+            line, _ = door.accept()
+            with line:
+                line.recv(65_536)
+                line.sendall(b"HTTP/1.1 200 X\r\nContent-Length: 1\r\nConnection: close\r\n\r\n1")
+
+        serving = threading.Thread(target=serve)
+        serving.start()
+        assert call(Address(host="127.0.0.1", port=door.getsockname()[1]), {}) == [b"1"]
+        serving.join()
 
 
 def test_what_the_daemon_refuses_is_raised_as_what_it_is(call: Calls) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 
@@ -82,7 +83,9 @@ class Persistence:
         failure = self._peer.unreachable(error)
         if not is_fresh:
             return 0.0  # A kept connection may have been closed long ago, which says nothing about the daemon.
-        if not self._peer.is_coming_back():
+        # One who takes a connection and resets it is there, and has too many of them: the next one may be luckier.
+        was_taken = getattr(error, "errno", None) == errno.ECONNRESET
+        if not was_taken and not self._peer.is_coming_back():
             raise failure from error
         return self._patiently(failure)
 
