@@ -20,8 +20,20 @@ from holdfast.store.scripts.machines import Machine, list_machines, note_machine
 from holdfast.store.scripts.queues import set_queue
 from holdfast.store.scripts.sessions import Offer
 from holdfast.store.scripts.why import why
-from holdfast.store.statements import sql
-from tests.store.acts import NOW, SESSION, TASK, claim_one, claimed_ids, end, open_session, put_one, state, write
+from holdfast.store.statements import Dialect, sql
+from tests.store.acts import (
+    NOW,
+    SESSION,
+    TASK,
+    claim_one,
+    claimed_ids,
+    end,
+    open_session,
+    put_one,
+    select,
+    state,
+    write,
+)
 
 QUEUES = ("heavy", "normal", "light")
 CALM = Judged(is_idle=False, idle="in use", is_charging=True, charging="on AC", source="test")
@@ -136,6 +148,15 @@ def test_a_full_disk_and_a_long_log_refuse_for_a_while(
     found = look_like(machine, **how)
     assert (found.refuses, found.refuses_until) == (refuses, None if refuses is None else NOW + REFUSAL_MS)
     assert (found.holds, look_like(machine).refuses) == (0, None)
+
+
+def test_a_log_that_grows_too_long_starts_its_checkpoint_once(machine: Engine) -> None:
+    for size in (300 << 20, 400 << 20):
+        look_like(machine, wal=size)
+    chores = select(machine, "SELECT job_type, state FROM jobs WHERE queue = 'holdfast.maintenance'")
+    # A server looks after its log itself.
+    expected = [{"job_type": "holdfast.checkpoint", "state": "QUEUED"}]
+    assert [dict(row) for row in chores] == (expected if machine.dialect is Dialect.SQLITE else [])
 
 
 def yielding(engine: Engine) -> set[str]:

@@ -14,15 +14,17 @@ from holdfast.core.errors import NotFound
 from holdfast.core.job import Millis
 from holdfast.core.limits import shown
 from holdfast.core.machine import Judged, simulated
+from holdfast.core.maintenance import Chore
 from holdfast.core.measures import Thresholds
-from holdfast.core.pressure import Pressure, simulate_pressure
+from holdfast.core.pressure import Pressure, rising, simulate_pressure
 from holdfast.core.readings import Simulation
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.events import heard_by, publish
+from holdfast.store.scripts.maintenance import PLANNED, maintain
 from holdfast.store.scripts.nodes import name_of
 from holdfast.store.scripts.pressed import press_machine
 from holdfast.store.scripts.waking import wake_held_back
-from holdfast.store.statements import sql
+from holdfast.store.statements import Dialect, sql
 
 EVENTS = ("machine.idle", "machine.busy", "machine.charging", "machine.discharging")
 
@@ -201,7 +203,11 @@ def _store(
         now=now,
     )
     about = {"node": name_of(tx, node)}
-    press_machine(tx, node, [] if before is None else before.pressure, pressing, thresholds, now)
+    pressed = [] if before is None else before.pressure
+    press_machine(tx, node, pressed, pressing, thresholds, now)
+    if tx.dialect is Dialect.SQLITE and any(one.reading == "wal" for one in rising(pressed, pressing)):
+        # New jobs are refused until the log is shorter, so nobody waits for the next hour to shorten it.
+        maintain(tx, Chore.CHECKPOINT, now, PLANNED)
     was_idle, was_charging = (False, False) if before is None else (before.is_idle, before.is_charging)
     if (judged.is_idle and not was_idle) or (judged.is_charging and not was_charging):
         tx.changes.ready.update(found["queue"] for found in tx.rows(sql.gated_queues))
