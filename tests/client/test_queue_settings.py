@@ -12,6 +12,7 @@ import pytest
 from holdfast import Holdfast, InvalidInput, JobHandle, QueueFull, Retry, StateName, Task
 from holdfast.core.errors import HoldfastError
 from holdfast.core.queue import Overflow, QueueClass
+from holdfast.core.retry import RetryPolicy
 from holdfast.runtime.clock import ManualClock
 from tests.client.acts import WAIT, on_sqlite, wait_until
 
@@ -71,6 +72,7 @@ def test_settings_are_as_they_were_set_and_set_back(hf: Holdfast) -> None:
         ({"max_length": -1}, "max_length -1"),
         ({"breaker": -1}, "breaker -1"),
         ({"breaker_for": 0}, "breaker_for"),
+        ({"preset": "fast"}, "preset 'fast' is not valid: use 'cleanup' or 'indexing'"),
         ({"overflow": "drop"}, "overflow 'drop' is not valid: use 'reject' or 'shed'"),
         ({"queue_class": "fat"}, "class 'fat'"),
         ({"retry": Retry(1, permanent=KeyError)}, "permanent="),
@@ -82,6 +84,21 @@ def test_settings_are_as_they_were_set_and_set_back(hf: Holdfast) -> None:
 def test_a_setting_that_does_not_fit_is_refused_with_its_value(hf: Holdfast, settings: Any, said: str) -> None:
     with pytest.raises(InvalidInput, match=said.replace("(", r"\(")):
         hf.set_queue("mail", **settings)
+
+
+@pytest.mark.parametrize(
+    ("preset", "policy"),
+    [
+        ("cleanup", RetryPolicy(retries=1)),
+        ("indexing", RetryPolicy(retries=5, initial_ms=1_000, factor=3.0, cap_ms=300_000)),
+    ],
+)
+def test_a_preset_stands_for_a_retry(hf: Holdfast, preset: str, policy: RetryPolicy) -> None:
+    assert hf.set_queue("q", preset=preset).retry == policy
+    assert hf.enqueue("t", queue="q").job.policy == policy
+    assert hf.set_queue("q", clear="retry").retry is None
+    # What is said exactly stands above it.
+    assert hf.set_queue("q", preset=preset, retry=2).retry == RetryPolicy(retries=2)
 
 
 def test_a_job_that_says_nothing_is_tried_as_often_as_its_queue_says(hf: Holdfast) -> None:

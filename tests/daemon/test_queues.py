@@ -46,6 +46,7 @@ def test_tables_of_the_file_say_what_is_set(tmp_path: Path) -> None:
         ("[queues.mail]\nmax_length = -1", "queues.mail.max_length = -1 is not valid"),
         ("[queues.mail]\nbreaker_for = 0", "queues.mail.breaker_for = 0 is not valid: use 1 millisecond"),
         ("[queues.mail]\nretry = { initial = 3 }", "queues.mail.retry"),
+        ('[queues.mail]\npreset = "fast"', 'use "cleanup" or "indexing"'),
         ('[queues.mail]\noverflow = "drop"', 'use "reject" or "shed"'),
         ('[queues."no good"]\nlimit = 1', "'no good'"),
         ("[queues]\nmail = 3", "write one [queues.NAME] for each"),

@@ -36,6 +36,7 @@ from tests.store.acts import (
     end,
     execute,
     job,
+    let_time_pass,
     lose,
     open_session,
     put_and_end,
@@ -225,6 +226,11 @@ def test_all_means_every_chore_but_the_vacuum(engine: Engine) -> None:
 def test_a_chore_that_failed_is_an_alert(engine: Engine) -> None:
     put_one(engine, "told", wait_for_event="alert.maintenance")
     chore = start(engine, "retention")
+    run = taken(engine)
+    write(engine, settle_chore, report(run, FAILED), run.task, NOW)
+    assert state(engine, chore) is StateName.SCHEDULED
+    assert select(engine, "SELECT 1 FROM events") == []
+    let_time_pass(engine, NOW + 10_000)
     run = taken(engine)
     write(engine, settle_chore, report(run, FAILED), run.task, NOW)
     assert state(engine, chore) is StateName.FAILED

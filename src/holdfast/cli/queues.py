@@ -13,6 +13,7 @@ from holdfast.cli.times import ago, length, seconds
 from holdfast.cli.words import Argument, Option
 from holdfast.core.errors import InvalidInput
 from holdfast.core.job import StateName
+from holdfast.core.queue import usual_policy
 from holdfast.core.requests import is_system_queue
 
 if TYPE_CHECKING:
@@ -48,6 +49,10 @@ def queue(
     retries: Annotated[
         int | None, Option(metavar="N", min=0, help="How often its jobs are tried again, if they do not say.")
     ] = None,
+    preset: Annotated[
+        str | None,
+        Option(metavar="PRESET", help="Retries by what its jobs are for: cleanup (1), indexing (5, 1s to 5m apart)."),
+    ] = None,
     timeout: Annotated[
         str | None, Option(metavar="TIME", help="How long a run may take, for jobs that do not say.")
     ] = None,
@@ -79,6 +84,7 @@ def queue(
       holdfast queue build --no-limit
       holdfast queue mail --rate 10/min --max-length 1000 --overflow shed
       holdfast queue index --class heavy --retries 5 --timeout 10m
+      holdfast queue index --preset indexing
       holdfast queue index --breaker 3 --breaker-for 1m
       holdfast queue mail --clear rate --clear max-length
     """
@@ -92,6 +98,7 @@ def queue(
         "overflow": overflow,
         "queue_class": queue_class,
         "retry": retries,
+        "preset": preset,
         "timeout": seconds("timeout", timeout),
         "breaker": breaker,
         "breaker_for": seconds("breaker-for", breaker_for),
@@ -234,7 +241,8 @@ def breaker_says(tripped: Breaker) -> str:
 def settings_of(line: QueueStats) -> str:
     """In words: what happens when it is full, and what its jobs do unless they say otherwise."""
     full = {"reject": "when it is full, new jobs are refused", "shed": "when it is full, lower priorities make room"}
-    retries = "0 retries" if line.retry is None else f"{line.retry.retries} retries"
+    count = (line.retry or usual_policy(line.name)).retries
+    retries = "1 retry" if count == 1 else f"{count} retries"
     timeout = "no time-out" if line.timeout_ms is None else f"a time-out of {length(line.timeout_ms)}"
     breaker = (
         f"{line.breaker} failures in a row by the fault of the machine hold it back for {length(line.breaker_for_ms)}"

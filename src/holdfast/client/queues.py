@@ -13,7 +13,7 @@ from holdfast.client.store_access import StoreAccess
 from holdfast.core.breaker import LONGEST_OPEN_MS, MOST_FAILURES
 from holdfast.core.errors import InvalidInput
 from holdfast.core.limits import check_int, check_label, check_name, shown
-from holdfast.core.queue import MOST_WAITING, Overflow, QueueChanges, QueueClass, QueueSetting
+from holdfast.core.queue import MOST_WAITING, Overflow, QueueChanges, QueueClass, QueuePreset, QueueSetting
 from holdfast.core.rate import Rate, check_rate, parse_rate
 from holdfast.core.retry import RetryPolicy
 from holdfast.store.scripts import queues
@@ -38,6 +38,7 @@ class Queues:
         overflow: str | None = None,
         queue_class: str | None = None,
         retry: Retry | int | None = None,
+        preset: str | None = None,
         timeout: Duration | None = None,
         breaker: int | None = None,
         breaker_for: Duration | None = None,
@@ -48,12 +49,13 @@ class Queues:
         `limit` is how many of its jobs run at once and `rate` how many start within any such time, over all processes.
         With `max_length` jobs waiting it is full: it refuses more (`overflow="reject"`), or ends waiting ones of lower
         priority to make room (`"shed"`). `queue_class` is `"light"`, `"normal"` or `"heavy"`. `retry` and `timeout` are
-        for jobs that say nothing themselves. After `breaker` failures in a row by the fault of the machine (5; 0 for
-        never), nothing of it starts for `breaker_for` (30 s); then one job tries. None leaves a setting as it is;
-        `clear` names those that get their default back.
+        for jobs that say nothing themselves. Without a `retry`, `preset` stands for one: `"cleanup"` for a single
+        retry, `"indexing"` for 5, after 1 s, 3 s and so on up to 5 min. After `breaker` failures in a row by the fault
+        of the machine (5; 0 for never), nothing of it starts for `breaker_for` (30 s); then one job tries. None leaves
+        a setting as it is; `clear` names those that get their default back.
         """
         changes = make_changes(
-            limit, rate, max_length, overflow, queue_class, retry, timeout, breaker, breaker_for, clear
+            limit, rate, max_length, overflow, queue_class, retry, preset, timeout, breaker, breaker_for, clear
         )
         return self._access.write(queues.set_queue, check_name("queue", queue), changes)
 
@@ -67,6 +69,7 @@ class Queues:
         overflow: str | None = None,
         queue_class: str | None = None,
         retry: Retry | int | None = None,
+        preset: str | None = None,
         timeout: Duration | None = None,
         breaker: int | None = None,
         breaker_for: Duration | None = None,
@@ -74,7 +77,7 @@ class Queues:
     ) -> Queue:
         """The awaitable twin of `set_queue`."""
         changes = make_changes(
-            limit, rate, max_length, overflow, queue_class, retry, timeout, breaker, breaker_for, clear
+            limit, rate, max_length, overflow, queue_class, retry, preset, timeout, breaker, breaker_for, clear
         )
         return await self._access.awrite(queues.set_queue, check_name("queue", queue), changes)
 
@@ -126,6 +129,7 @@ def make_changes(
     overflow: str | None = None,
     queue_class: str | None = None,
     retry: Retry | int | None = None,
+    preset: str | None = None,
     timeout: Duration | None = None,
     breaker: int | None = None,
     breaker_for: Duration | None = None,
@@ -142,7 +146,7 @@ def make_changes(
             "max_length": max_length,
             "overflow": overflow,
             "class": queue_class,
-            "retry": retry,
+            "retry": retry if retry is not None else preset,
             "timeout": timeout,
             "breaker": breaker if breaker is not None else breaker_for,
         },
@@ -155,6 +159,7 @@ def make_changes(
         overflow=None if overflow is None else Overflow(_one_of("overflow", overflow, tuple(Overflow))),
         queue_class=None if queue_class is None else QueueClass(_one_of("class", queue_class, tuple(QueueClass))),
         retry=None if retry is None else _policy(retry),
+        preset=None if preset is None else QueuePreset(_one_of("preset", preset, tuple(QueuePreset))),
         timeout_ms=None if timeout is None else to_millis("timeout", timeout),
         breaker=None if breaker is None else check_int("breaker", breaker, 0, MOST_FAILURES),
         breaker_for_ms=None if breaker_for is None else _breaker_for(breaker_for),

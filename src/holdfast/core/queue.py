@@ -8,10 +8,12 @@ from enum import StrEnum
 from msgspec import Struct
 
 from holdfast.core.job import JobId, Millis
+from holdfast.core.maintenance import MAINTENANCE
 from holdfast.core.retry import RetryPolicy
 
 SHED_CODE = "ERR_SHED"
 MOST_WAITING = 1_000_000_000
+NO_RETRIES = RetryPolicy()
 
 
 class Overflow(StrEnum):
@@ -27,6 +29,24 @@ class QueueClass(StrEnum):
     LIGHT = "light"
     NORMAL = "normal"
     HEAVY = "heavy"
+
+
+class QueuePreset(StrEnum):
+    """How jobs of a queue are tried again, by what they are for."""
+
+    CLEANUP = "cleanup"
+    INDEXING = "indexing"
+
+
+PRESETS: dict[QueuePreset, RetryPolicy] = {
+    QueuePreset.CLEANUP: RetryPolicy(retries=1),
+    QueuePreset.INDEXING: RetryPolicy(retries=5, initial_ms=1_000, factor=3.0, cap_ms=300_000),
+}
+
+
+def usual_policy(queue: str) -> RetryPolicy:
+    """How jobs are tried again that do not say, in a queue for which nobody has said anything."""
+    return PRESETS[QueuePreset.CLEANUP] if queue == MAINTENANCE else NO_RETRIES
 
 
 class QueueSetting(StrEnum):
@@ -46,6 +66,7 @@ class QueueChanges(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What is to be different about a queue; None leaves it as it is, and `clear` names what gets its default back.
 
     `retry` and `timeout_ms` are for jobs that say nothing themselves. A rate has both a limit and a window.
+    Without a `retry`, `preset` stands for one: `cleanup` for one try more, `indexing` for 5, 1 s to 5 min apart.
     After `breaker` infra failures in a row nothing of the queue starts for `breaker_for_ms`; 0: never mind them.
     """
 
@@ -56,6 +77,7 @@ class QueueChanges(Struct, frozen=True, kw_only=True, omit_defaults=True):
     overflow: Overflow | None = None
     queue_class: QueueClass | None = None
     retry: RetryPolicy | None = None
+    preset: QueuePreset | None = None
     timeout_ms: Millis | None = None
     breaker: int | None = None
     breaker_for_ms: Millis | None = None

@@ -12,7 +12,7 @@ from holdfast.client.retry import MOST_FACTOR, MOST_RETRIES, Retry
 from holdfast.core.breaker import LONGEST_OPEN_MS, MOST_FAILURES, USUAL_FAILURES
 from holdfast.core.errors import InvalidInput
 from holdfast.core.limits import check_name, shown
-from holdfast.core.queue import MOST_WAITING, QueueChanges
+from holdfast.core.queue import MOST_WAITING, QueueChanges, QueuePreset
 from holdfast.core.rate import parse_rate
 from holdfast.daemon.kinds import Kind, Says, Wrong, duration, one_of, whole
 
@@ -72,6 +72,12 @@ KEYS: Mapping[str, Says] = {
         "`cap`, `mode` and `infra`.",
         Kind(f'a whole number from 0 to {MOST_RETRIES}, or a table such as {{ retries = 5, initial = "2s" }}', _retry),
         "5",
+    ),
+    "preset": Says(
+        "How its jobs are tried again, by what they are for, if there is no `retry`: `cleanup` once, `indexing` 5 "
+        "times, after 1 s, 3 s and so on up to 5 min.",
+        one_of(*QueuePreset),
+        '"indexing"',
     ),
     "timeout": Says("How long a run may take, for jobs that do not say.", _TIME, '"10m"'),
     "breaker": Says(

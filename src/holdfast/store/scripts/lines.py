@@ -9,15 +9,13 @@ from msgspec import Struct
 from holdfast.core.job import Millis
 from holdfast.core.order import next_position
 from holdfast.core.pressure import REFUSAL_MS
-from holdfast.core.queue import Overflow
+from holdfast.core.queue import Overflow, usual_policy
 from holdfast.core.requests import NewJob
 from holdfast.core.retry import RetryPolicy
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.door import Door
 from holdfast.store.scripts.queues import policy_in
 from holdfast.store.statements import Dialect, sql
-
-NO_RETRIES = RetryPolicy()
 
 Line: TypeAlias = tuple[str, str, int]
 
@@ -74,7 +72,7 @@ class Lines:
                 self._door.refuse(job, found.refused_by)
             self._highest[line] = found.position
             if job.queue not in self._usual:
-                self._usual[job.queue] = Usual(policy_in(found.retry) or NO_RETRIES, found.timeout_ms)
+                self._usual[job.queue] = Usual(policy_in(found.retry) or usual_policy(job.queue), found.timeout_ms)
                 if found.max_length is not None and self._door is not None:
                     self._door.guard(job.queue, found.max_length, Overflow(found.overflow or Overflow.REJECT))
         return line

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from holdfast.core.errors import Conflict, InvalidInput
-from holdfast.core.job import Job, Millis, SessionId
+from holdfast.core.job import Job, Millis, SessionId, StateName
 from holdfast.core.limits import shown
 from holdfast.core.maintenance import (
     DAY_MS,
@@ -174,10 +174,10 @@ def asked_of_chore(tx: Tx, run_id: str) -> str | None:
 
 
 def settle_chore(tx: Tx, report: Report, task: str, now: Millis) -> Settled:
-    """Store what became of a chore; one that failed is told to whoever waits for alerts."""
+    """Store what became of a chore; one that failed, and is not tried again, is told to whoever waits for alerts."""
     held = tx.one(sql.secret_of_run, SecretRow, id=report.run_id)
     [settled] = finish_held(tx, [report], None if held is None else held.secret_hash, now)
-    if isinstance(report.outcome, Broke) and settled.refused is None:
+    if isinstance(report.outcome, Broke) and settled.refused is None and settled.state is StateName.FAILED:
         failure = report.outcome.failure
         said = {"task": task, "code": failure.code, "error": failure.message[:500]}
         publish(tx, "alert.maintenance", said, now)

@@ -10,7 +10,7 @@ from msgspec import Struct, structs
 from holdfast.core.breaker import USUAL_FAILURES, USUAL_OPEN_MS, Breaker, has_opened
 from holdfast.core.errors import InvalidInput
 from holdfast.core.job import Millis
-from holdfast.core.queue import Overflow, QueueChanges, QueueClass, QueueSetting
+from holdfast.core.queue import PRESETS, Overflow, QueueChanges, QueueClass, QueueSetting
 from holdfast.core.rate import Rate, check_rate
 from holdfast.core.retry import RetryPolicy
 from holdfast.core.timing import FAR_FUTURE
@@ -168,8 +168,10 @@ def _laid_over(queue: Queue, changes: QueueChanges) -> Queue:
     given: dict[str, Any] = {
         field: value
         for field in changes.__struct_fields__
-        if field != "clear" and (value := getattr(changes, field)) is not None
+        if field not in ("clear", "preset") and (value := getattr(changes, field)) is not None
     }
+    if changes.preset is not None:
+        given.setdefault("retry", PRESETS[changes.preset])
     cleared = {field for setting in changes.clear for field in _FIELDS.get(setting, (setting.value,))}
     both = sorted(cleared & given.keys())
     if both:
