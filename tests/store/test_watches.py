@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from holdfast.core.errors import Conflict, InvalidInput, NotFound
+from holdfast.core.fairness import ACTIVE_MS
 from holdfast.core.git import GitEvent, Move
 from holdfast.core.requests import NewJob
 from holdfast.core.watch import NewWatch, Seen
@@ -25,6 +26,7 @@ from holdfast.store.scripts.plans import (
     tell,
     where_it_stood,
 )
+from holdfast.store.scripts.tenants import note_activity
 from holdfast.store.scripts.watches import (
     Watch,
     add_watch,
@@ -110,6 +112,35 @@ def test_a_change_becomes_a_job_with_a_generation_and_its_cause(engine: Engine) 
     assert [json.loads(row["payload"])["change"] for row in rows] == ["added", "modified", "deleted"]
     assert [(row["state"], row["generation"]) for row in rows] == [("SUPERSEDED", 1), ("SUPERSEDED", 2), ("QUEUED", 3)]
     assert json.loads(rows[0]["trigger"]) == {"kind": "watch", "watch": "src", "path": "/src/a.py", "change": "added"}
+
+
+def active(engine: Engine) -> dict[str, int]:
+    """Until when somebody works with which tenant."""
+    return {row["tenant"]: row["active_until"] for row in select(engine, "SELECT * FROM tenants WHERE queue = ''")}
+
+
+def test_an_edit_is_activity_of_the_tenant_and_a_first_look_is_none(engine: Engine) -> None:
+    add(engine, tenant="me::shop", initial=True)
+    planned(engine, ("a.py", "1"), is_first=True)
+    assert active(engine) == {}
+    planned(engine, ("a.py", "2"))
+    assert active(engine) == {"me::shop": NOW + ACTIVE_MS}
+    write(engine, note_activity, "me::shop", NOW, 10 * ACTIVE_MS)
+    planned(engine, ("a.py", "3"))
+    assert active(engine) == {"me::shop": NOW + 10 * ACTIVE_MS}
+
+
+def test_an_edit_without_a_job_is_activity_too(engine: Engine) -> None:
+    add(engine, task=None, tenant="me::shop")
+    planned(engine, ("a.py", "1"))
+    assert active(engine) == {"me::shop": NOW + ACTIVE_MS}
+
+
+def test_a_tenant_that_is_known_by_its_subject_is_active_when_its_repository_moves(engine: Engine) -> None:
+    add(engine, subject="me::{repo}::head", kind="git")
+    moves = [Move(GitEvent.COMMIT, "main", "2", "1")]
+    write(engine, plan_moves, "w1", 1, None, "2", moves, NOW)
+    assert active(engine) == {"me::src": NOW + ACTIVE_MS}
 
 
 def test_what_was_taken_in_already_makes_no_second_job(engine: Engine) -> None:

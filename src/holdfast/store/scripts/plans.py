@@ -14,10 +14,12 @@ from msgspec import Struct
 from holdfast.core.git import Move
 from holdfast.core.job import Millis
 from holdfast.core.planning import about_change, about_many, about_moves, job_of, trigger_of
+from holdfast.core.subject import DEFAULT_TENANT
 from holdfast.core.watch import Change, FileChange, Seen, below, differences
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.enqueue import enqueue
 from holdfast.store.scripts.events import publish
+from holdfast.store.scripts.tenants import notice_work
 from holdfast.store.scripts.watches import WatchRow
 from holdfast.store.statements import sql
 
@@ -67,7 +69,7 @@ def plan(tx: Tx, watch_id: str, revision: int, seen: Sequence[Seen], now: Millis
         changes = [change for change in changes if change.change is Change.MODIFIED]
     if not changes:
         return Planned()
-    jobs = _enqueue(tx, watch, [about_change(watch, change) for change in changes], now)
+    jobs = _enqueue(tx, watch, [about_change(watch, change) for change in changes], now, is_edit=not is_first)
     for change in changes:
         attributes = {"watch": watch.name, "path": below(watch.path, change.path), "change": change.change.value}
         publish(tx, "file:changed", attributes, now, trigger_of(watch, attributes))
@@ -161,7 +163,10 @@ def _note(tx: Tx, watch: WatchRow, changes: int, jobs: int, untold: int, now: Mi
     tx.run(sql.note_watch_changes, id=watch.id, changes=changes, jobs=jobs, untold=untold, now=now)
 
 
-def _enqueue(tx: Tx, watch: WatchRow, told: Sequence[Mapping[str, Any]], now: Millis) -> int:
-    if watch.task is None:
-        return 0
-    return len(enqueue(tx, [job_of(watch, fields, tx.new_id()) for fields in told], now))
+def _enqueue(tx: Tx, watch: WatchRow, told: Sequence[Mapping[str, Any]], now: Millis, *, is_edit: bool = True) -> int:
+    """Store the jobs. Whoever edits works with their tenants, whose word counts more for a while."""
+    jobs = [] if watch.task is None else [job_of(watch, fields, tx.new_id()) for fields in told]
+    tenants = {job.tenant for job in jobs} or {watch.tenant or DEFAULT_TENANT}
+    for tenant in sorted(tenants - {DEFAULT_TENANT}) if is_edit and told else ():
+        notice_work(tx, tenant, now)
+    return len(enqueue(tx, jobs, now)) if jobs else 0

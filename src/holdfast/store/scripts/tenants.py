@@ -113,6 +113,13 @@ def note_activity(tx: Tx, tenant: str, now: Millis, for_ms: Millis = ACTIVE_MS) 
     return until
 
 
+def notice_work(tx: Tx, tenant: str, now: Millis) -> None:
+    """Somebody was seen to work with this tenant: as if it had been told, unless more than that was told already."""
+    known = tx.rows(sql.tenant_in_line, queue=EVERYWHERE, tenant=tenant)
+    if not known or (known[0]["active_until"] or 0) < now + ACTIVE_MS:
+        note_activity(tx, tenant, now)
+
+
 def forget_tenants(tx: Tx, now: Millis, limit: int, kept: int = MOST_KEPT) -> int:
     """Remove tenants at rest of whom nothing has to be remembered, where there are very many; how many."""
     too_many = int(tx.value(sql.count_tenants)) - kept
