@@ -66,6 +66,26 @@ def test_more_than_a_queue_can_ever_hold_is_not_worth_asking_again(engine: Engin
 
 
 def test_a_full_queue_refuses_and_says_when_to_ask_again(engine: Engine) -> None:
+def test_a_batch_that_never_fits_is_refused_at_once_also_by_a_full_queue(engine: Engine) -> None:
+    bound(engine, 2)
+    put(engine, new_job("a"), new_job("b"))
+    with pytest.raises(QueueFull, match=r"3 more jobs did not fit.*Waiting does not help") as refused:
+        put(engine, *(new_job(name) for name in "cde"))
+    assert refused.value.retry_after is None
+    with pytest.raises(QueueFull, match="2 more jobs did not fit") as later:
+        put(engine, *(new_job(name) for name in "cd"))
+    assert later.value.retry_after == 1
+
+
+def test_a_job_that_was_shed_has_the_code_for_it(engine: Engine) -> None:
+    bound(engine, 1, Overflow.SHED)
+    put_one(engine, "a")
+    put_one(engine, "b", priority=5)
+    ended = job(engine, "a").state
+    assert isinstance(ended, Cancelled)
+    assert ended.error_code == SHED_CODE
+
+
     bound(engine, 2)
     put(engine, new_job("a"), new_job("b", delay_ms=5))
     with pytest.raises(QueueFull, match="queue 'default' is full: 2 jobs wait in it, its maximum is 2") as refused:

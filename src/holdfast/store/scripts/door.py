@@ -48,9 +48,10 @@ class Limit(Struct):
 class Door:
     """Counts what one transaction brings to queues with a maximum length, and decides about all of it at its end."""
 
-    def __init__(self, tx: Tx, now: Millis) -> None:
+    def __init__(self, tx: Tx, now: Millis, jobs: Sequence[NewJob]) -> None:
         self._tx = tx
         self._now = now
+        self._jobs = jobs
         self._limits: dict[str, Limit] = {}
         self.only_plain = True  # whether nobody so far can have pushed another one aside
 
@@ -87,7 +88,10 @@ class Door:
     def _refuse_early(self, queue: str, limit: Limit) -> None:
         """A flood is refused before it is written."""
         if limit.before + len(limit.newcomers) > limit.most:
-            raise refusal(self._tx, queue, limit.most, limit.before, len(limit.newcomers), self._now)
+            # Those that are still to come count too: if they never fit together, nobody should wait for room.
+            plain = sum(job.queue == queue and job.is_plain and job.parent_job_id is None for job in self._jobs)
+            newcomers = max(plain, len(limit.newcomers))
+            raise refusal(self._tx, queue, limit.most, limit.before, newcomers, self._now)
 
     def _make_room(self, queue: str, limit: Limit, after: int) -> None:
         needed = min(after - limit.most, len(limit.newcomers))

@@ -31,7 +31,7 @@ def enqueue(tx: Tx, jobs: Sequence[NewJob], now: Millis, repeated: bool = False)
 
     `repeated`: an earlier call with the same ids may have come through; what it stored is the answer.
     """
-    return _all_in(tx, Batch(tx, now, Door(tx, now)), jobs, repeated)
+    return _all_in(tx, Batch(tx, now, Door(tx, now, jobs)), jobs, repeated)
 
 
 def take_in(tx: Tx, jobs: Sequence[NewJob], now: Millis, repeated: bool = False) -> list[Enqueued]:
