@@ -58,7 +58,7 @@ def _follow(model: Model, job: Job, outcome: Outcome, now: int) -> None:
         case Cancelled():
             model.end(job, S.CANCELLED, "cancelled", now)
         case Outdated():
-            model.end(job, S.SUPERSEDED, "newer generation", now)
+            model.end(job, S.SUPERSEDED, "a newer tick" if _is_replaced(model, job) else "newer generation", now)
         case Overdue():
             model.end(job, S.SKIPPED_DEADLINE, "deadline", now)
         case Snoozed(delay_ms=delay):
@@ -72,8 +72,10 @@ def _follow(model: Model, job: Job, outcome: Outcome, now: int) -> None:
 def _wait_again(model: Model, job: Job, due: int | None, now: int, chain: bool = False) -> None:
     if job.stop == "cancel":
         model.end(job, S.CANCELLED, "cancelled on request", now)
-    elif job.subject is not None and (job.generation or 0) < model.newest[job.subject]:
+    elif _is_outdated(model, job):
         model.end(job, S.SUPERSEDED, "newer generation", now)
+    elif _is_replaced(model, job):
+        model.end(job, S.SUPERSEDED, "a newer tick", now)
     elif job.is_late(now):
         model.end(job, S.SKIPPED_DEADLINE, "deadline", now)
     elif chain:
@@ -83,6 +85,15 @@ def _wait_again(model: Model, job: Job, due: int | None, now: int, chain: bool =
         job.state, job.due = S.SCHEDULED, due
         if due is None:
             model.start_if_free(job, now)
+
+
+def _is_outdated(model: Model, job: Job) -> bool:
+    return job.subject is not None and (job.generation or 0) < model.newest[job.subject]
+
+
+def _is_replaced(model: Model, job: Job) -> bool:
+    """Whether a newer tick of its schedule asked it to stop."""
+    return job.stop == "superseded" and not _is_outdated(model, job)
 
 
 def _fail(model: Model, job: Job, broke: Broke, now: int) -> None:

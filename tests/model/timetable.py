@@ -189,7 +189,7 @@ def _make_room(model: Model, jobs: list[Job], now: int) -> tuple[Dependency, ...
         if job.state in WAITING:
             model.end(job, S.SUPERSEDED, "a newer tick", now)
     for job in running:
-        job.stop = "cancel"
+        job.stop = job.stop or "superseded"
     return tuple(Dependency(job.id, Needs.ENDED) for job in running)
 
 

@@ -9,6 +9,7 @@ import pytest
 from holdfast.core.job import StateName
 from holdfast.core.retry import RetryMode, RetryPolicy
 from holdfast.core.schedule import MOST_AT_ONCE, Misfire, Overlap, jitter
+from holdfast.core.settle import Outcome, Outdated, Yielded
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.cancel import cancel_job
 from holdfast.store.scripts.firing import BATCH, Fired, next_fire, run_schedule_now
@@ -25,6 +26,7 @@ from tests.store.acts import (
     end,
     execute,
     let_time_pass,
+    reason,
     select,
     state,
     write,
@@ -116,11 +118,24 @@ def test_a_tick_takes_the_place_of_earlier_jobs_where_it_may(engine: Engine) -> 
     fire(engine, FIRST + 2 * MINUTE)
     first, second, third = [row["id"] for row in jobs(engine)]
     assert [state(engine, name) for name in (first, second, third)] == ["RUNNING", "SUPERSEDED", "SCHEDULED"]
-    assert select(engine, "SELECT stop_reason FROM jobs WHERE state = 'RUNNING'") == [{"stop_reason": "cancel"}]
+    assert select(engine, "SELECT stop_reason FROM jobs WHERE state = 'RUNNING'") == [{"stop_reason": "superseded"}]
     end(engine, run, now=FIRST + 2 * MINUTE)
     assert state(engine, third) is StateName.QUEUED
     fire(engine, FIRST + 5 * MINUTE)
     assert state(engine, third) is StateName.SUPERSEDED
+
+
+@pytest.mark.parametrize("outcome", [Outdated(), FAILED, Yielded("stop")])
+def test_a_running_job_that_a_newer_tick_replaced_says_so(engine: Engine, outcome: Outcome) -> None:
+    template(engine, options=JobOptions(policy=RetryPolicy(retries=3)))
+    put(engine, overlap=Overlap.SUPERSEDE)
+    fire(engine, FIRST)
+    run = claim_one(engine, now=FIRST)
+    fire(engine, FIRST + MINUTE)
+    end(engine, run, outcome, FIRST + MINUTE)
+    assert state(engine, run.job_id) is StateName.SUPERSEDED
+    assert reason(engine, run.job_id) == "a newer tick of its schedule came"
+    assert ticks(engine) == [0, 1]
 
 
 def test_jobs_may_run_beside_each_other_where_that_is_allowed(engine: Engine) -> None:

@@ -23,6 +23,7 @@ from holdfast.core.retry import (
 from holdfast.core.run import RunStatus
 from holdfast.core.timing import is_overdue
 
+NEWER_TICK = "a newer tick of its schedule came"
 POISON_CODE = "ERR_POISON"
 
 
@@ -74,7 +75,7 @@ Outcome: TypeAlias = Completed | Skipped | Snoozed | Yielded | Broke | Cancelled
 
 
 class Facts(Struct, frozen=True):
-    """What the settlement depends on, read together with the job."""
+    """What the settlement depends on, read together with the job. `replaced`: by a newer tick of its schedule."""
 
     policy: RetryPolicy
     tries: Tries
@@ -82,6 +83,7 @@ class Facts(Struct, frozen=True):
     outdated: bool = False
     deadline: Millis | None = None
     jitter: float = 0.0
+    replaced: bool = False
 
 
 class End(Struct, frozen=True):
@@ -150,7 +152,7 @@ def settle(job: Facts, outcome: Outcome, now: Millis) -> Settlement:
         case Cancelled():
             return Settlement(RunStatus.CANCELLED, End(Move.CANCEL, "cancelled while running"), job.tries)
         case Outdated():
-            end = End(Move.SUPERSEDE, "a newer generation came while it ran")
+            end = End(Move.SUPERSEDE, NEWER_TICK if job.replaced else "a newer generation came while it ran")
             return Settlement(RunStatus.CANCELLED, end, job.tries)
         case Overdue():
             failure = Failure(FailureKind.TRANSIENT, "ERR_DEADLINE", "stopped at its deadline")
@@ -172,11 +174,13 @@ def _after(job: Facts, tries: Tries, failure: Failure, now: Millis) -> Next:
 
 
 def way_back(job: Facts, then: Next, now: Millis) -> Next:
-    """`then`, unless the job is not wanted any more: cancelled, outdated or past its deadline."""
+    """`then`, unless the job is not wanted any more: cancelled, outdated, replaced or past its deadline."""
     if job.cancel_requested:
         return End(Move.CANCEL, "cancelled on request")
     if job.outdated:
         return End(Move.SUPERSEDE, "a newer generation of its subject exists")
+    if job.replaced:
+        return End(Move.SUPERSEDE, NEWER_TICK)
     if is_overdue(job.deadline, now):
         return End(Move.EXPIRE_DEADLINE, "its deadline passed")
     return then

@@ -24,6 +24,7 @@ from holdfast.core.schedule import (
     jitter,
     judge,
 )
+from holdfast.core.settle import NEWER_TICK
 from holdfast.store.engine import Tx
 from holdfast.store.rows import JobRow
 from holdfast.store.scripts.door import how_many_fit
@@ -220,13 +221,9 @@ def _left_out(reason: SkipReason, all_of: list[NewJob], kept: list[NewJob]) -> l
 
 def _in_place_of(tx: Tx, earlier: list[JobId], job: NewJob, now: Millis) -> NewJob:
     """Earlier jobs that wait end; those that run are asked to stop, and the new one waits for their end."""
-    running = [
-        job_id
-        for job_id in earlier
-        if not end_waiting(tx, job_id, StateName.SUPERSEDED, "a newer tick of its schedule came", now)
-    ]
+    running = [job_id for job_id in earlier if not end_waiting(tx, job_id, StateName.SUPERSEDED, NEWER_TICK, now)]
     for job_id in running:
-        tx.changes.stops |= bool(tx.run(sql.request_stop, job_id=job_id, now=now))
+        tx.changes.stops |= bool(tx.run(sql.replace_running, job_id=job_id, now=now))
     return msgspec.structs.replace(job, after=tuple(Dependency(job_id, Needs.ENDED) for job_id in running))
 
 

@@ -45,6 +45,7 @@ def decide(job: OwnedRow, outcome: Outcome, now: Millis) -> Settlement:
         outdated=outdated,
         deadline=job.deadline,
         jitter=jitter_of(job.job_id, job.attempts),
+        replaced=job.stop_reason == "superseded" and not outdated,
     )
     return settle(facts, outcome, now)
 
