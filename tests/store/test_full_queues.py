@@ -12,7 +12,7 @@ from holdfast.core import schedule as schedule_rules
 from holdfast.core.cron import UTC
 from holdfast.core.errors import InvalidInput, QueueFull
 from holdfast.core.group import GroupMode, OnFailure
-from holdfast.core.job import StateName
+from holdfast.core.job import Cancelled, StateName
 from holdfast.core.queue import SHED_CODE, Overflow, QueueChanges, QueueClass, QueueSetting
 from holdfast.core.retry import RetryMode, RetryPolicy
 from holdfast.store.engine import Engine
@@ -32,6 +32,7 @@ from tests.store.acts import (
     claim_one,
     claim_some,
     end,
+    job,
     new_job,
     put,
     put_and_end,
@@ -65,7 +66,6 @@ def test_more_than_a_queue_can_ever_hold_is_not_worth_asking_again(engine: Engin
     assert too_many.value.retry_after is None
 
 
-def test_a_full_queue_refuses_and_says_when_to_ask_again(engine: Engine) -> None:
 def test_a_batch_that_never_fits_is_refused_at_once_also_by_a_full_queue(engine: Engine) -> None:
     bound(engine, 2)
     put(engine, new_job("a"), new_job("b"))
@@ -86,6 +86,7 @@ def test_a_job_that_was_shed_has_the_code_for_it(engine: Engine) -> None:
     assert ended.error_code == SHED_CODE
 
 
+def test_a_full_queue_refuses_and_says_when_to_ask_again(engine: Engine) -> None:
     bound(engine, 2)
     put(engine, new_job("a"), new_job("b", delay_ms=5))
     with pytest.raises(QueueFull, match="queue 'default' is full: 2 jobs wait in it, its maximum is 2") as refused:

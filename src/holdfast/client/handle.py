@@ -246,7 +246,7 @@ class JobHandle(Outputs, Generic[R]):
             raise JobFailed(said, job_id=job.id, state=state.name, error_code=state.error_code)
         reason = getattr(state, "reason", None)
         said = f"job {job.id} ({job.task}) has no result, it is {state.name}: {reason}"
-        raise JobCancelled(said, job_id=job.id, state=state.name)
+        raise JobCancelled(said, job_id=job.id, state=state.name, error_code=getattr(state, "error_code", None))
 
 
 def _still_running(why: Why, timeout: Duration | None) -> StillRunning:

@@ -137,11 +137,15 @@ class Failed(Struct, frozen=True, tag_field="name", tag="FAILED"):
 
 
 class Cancelled(Struct, frozen=True, tag_field="name", tag="CANCELLED"):
-    """Somebody asked for it, or what it depended on cannot come true any more."""
+    """Somebody asked for it, or what it depended on cannot come true any more.
+
+    `error_code` says if it made room in a full queue, or was left out of its group.
+    """
 
     name: ClassVar[StateName] = StateName.CANCELLED
     at: Millis
     reason: str | None = None
+    error_code: str | None = None
 
 
 class Superseded(Struct, frozen=True, tag_field="name", tag="SUPERSEDED"):

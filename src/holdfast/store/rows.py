@@ -162,7 +162,7 @@ class JobRow(Struct, frozen=True, gc=False):
             case StateName.FAILED:
                 return Failed(ended, self.error_code, self.reason, self.result_summary)
             case StateName.CANCELLED:
-                return Cancelled(ended, self.reason)
+                return Cancelled(ended, self.reason, self.error_code)
             case StateName.SUPERSEDED:
                 return Superseded(ended, self.reason)
             case StateName.SKIPPED_TTL:
