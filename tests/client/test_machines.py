@@ -56,6 +56,18 @@ def test_a_running_program_takes_notice_of_a_change(make_holdfast: Make) -> None
         assert job.result(timeout=WAIT) == "tidy"
 
 
+def test_a_running_program_goes_by_a_change_when_it_was_made(make_holdfast: Make) -> None:
+    machine = SimulatedMachine(idle=True)
+    with tidying(make_holdfast, machine) as hf:
+        for is_idle in (False, True, False, True, False):
+            machine.set(idle=is_idle)
+            [seen] = hf.machines()
+            assert seen.is_idle is is_idle
+        job = put(hf, wait_for_idle=True)
+        machine.set(idle=True, charging=True)
+        assert job.result(timeout=WAIT) == "tidy"
+
+
 def test_a_job_that_comes_later_runs_on_a_machine_that_is_idle(make_holdfast: Make) -> None:
     with tidying(make_holdfast, SimulatedMachine(idle=True, charging=True)) as hf:
         assert put(hf, wait_for_idle=True, require_charging=True).result(timeout=WAIT) == "tidy"

@@ -7,7 +7,9 @@ import hashlib
 import logging
 import os
 import sys
+import threading
 from collections.abc import Sequence
+from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
@@ -39,6 +41,7 @@ SELDOM_S = 60.0
 LINGER_S = 60.0
 # Commits come in thousands; whether one of them brought a job that waits is asked once a second at most.
 BREATH_S = 1.0
+PATIENCE_S = 5.0  # for a database that cannot be written
 # A sentence that grows old, such as the charge of a battery, is not worth a write more often.
 REFRESH_MS: Millis = 300_000
 
@@ -91,6 +94,7 @@ class Probe(Loop):
         self._is_on_watch = probing.is_eager
         self._node = engine.node
         self._home = asyncio.get_running_loop()
+        self._thread = threading.current_thread()
         self._place: LifeLock | None = None
         self._memory = Memory()
         self._waiting = Waiting()
@@ -100,10 +104,19 @@ class Probe(Loop):
         self._went_by: Simulation = Simulation()
         self._is_nudged = False
         self._ticked_at = -BREATH_S
+        self._to_tell: list[Future[None]] = []
         self.stored = 0
 
     async def tick(self) -> float | None:
         self._is_nudged, self._ticked_at = False, self._home.time()
+        told, self._to_tell = self._to_tell, []
+        try:
+            return await self._tick()
+        finally:
+            for done in told:
+                done.set_result(None)
+
+    async def _tick(self) -> float | None:
         if not self._has_place():
             return self._probing.every
         while True:
@@ -129,6 +142,8 @@ class Probe(Loop):
 
     async def stop(self) -> None:
         await super().stop()
+        for done in self._to_tell:
+            done.set_result(None)
         self.leave()
 
     def leave(self) -> None:
@@ -148,6 +163,20 @@ class Probe(Loop):
             self._is_nudged = True
             with suppress(RuntimeError):  # The event loop has come to its end.
                 self._home.call_soon_threadsafe(self._heed_nudge)
+
+    def look_now(self) -> None:
+        """The machine is simulated otherwise: returns once that was seen. Called from any thread."""
+        done: Future[None] = Future()
+        with suppress(RuntimeError):  # The event loop has come to its end.
+            self._home.call_soon_threadsafe(self._heed_at_once, done)
+            if threading.current_thread() is not self._thread:
+                with suppress(TimeoutError):
+                    done.result(PATIENCE_S)
+
+    def _heed_at_once(self, done: Future[None]) -> None:
+        # A look that is under way may have begun before the change.
+        self._to_tell.append(done)
+        self.wake()
 
     def _heed_nudge(self) -> None:
         self._home.call_later(max(0.0, self._ticked_at + BREATH_S - self._home.time()), self.wake)

@@ -45,7 +45,7 @@ class SimulatedMachine:
         return self._simulation
 
     def set(self, **looks: Unpack[Looks]) -> None:
-        """Change what is named, in any thread, while programs run; None: as it really is."""
+        """Change what is named, in any thread, while programs run; None: as it really is. They go by it on return."""
         self._simulation = msgspec.structs.replace(self._simulation, **looks)
         for callback in list(self._callbacks):
             callback()

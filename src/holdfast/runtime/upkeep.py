@@ -117,7 +117,7 @@ class Upkeep:
             self._clock.on_change(self._wake_from_outside),
         ]
         if self._simulated is not None:
-            self._leave.append(self._simulated.on_change(self._probe.nudge))
+            self._leave.append(self._simulated.on_change(self._probe.look_now))
         for loop in self._loops:
             loop.start()
 
