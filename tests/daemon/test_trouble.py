@@ -11,6 +11,7 @@ from pathlib import Path
 from threading import Thread
 from uuid import uuid4
 
+import apsw
 import pytest
 
 from holdfast import StateName
@@ -160,6 +161,24 @@ def test_a_machine_without_room_for_more_refuses_new_jobs_until_there_is(house: 
     waiting.join(PATIENCE_S)
     until(lambda: [job.state.name for job in client.jobs().jobs] == ["DONE"], "the one who waited came in")
     assert house.ask("GET", "/readyz") == (200, {"status": "ready"})
+
+
+def test_a_daemon_whose_store_stays_locked_says_so_and_goes_on_when_it_is_free(house: House) -> None:
+    house.settings('[daemon]\nlease = "2s"\n')
+    house.up(app="manners")
+    foreign = apsw.Connection(str(house.home.database))
+    foreign.execute("BEGIN IMMEDIATE")
+    until(lambda: not house.is_ready, "it says that nothing can be written")
+    status, said = house.ask("GET", "/readyz")
+    assert status == 503
+    assert "another program has kept" in str(said)
+    status, said = house.ask("POST", "/v1/jobs", {"jobs": [{"id": str(uuid4()), "task": "plain"}]})
+    assert (status, said["code"]) == (503, "ERR_STORE_BUSY")
+    assert "Close that program" in house.ask("GET", "/v1/daemon")[1]["trouble"]
+    foreign.execute("ROLLBACK")
+    foreign.close()
+    until(lambda: house.is_ready, "it can write again")
+    assert house.enqueue("plain", {"n": 5}).result(PATIENCE_S) == 5
 
 
 def heartbeats_failed(said: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Event, Thread
@@ -11,10 +12,12 @@ import pytest
 
 from holdfast.core.errors import StoreBusy
 from holdfast.core.requests import NewJob
+from holdfast.store import trouble
 from holdfast.store.scripts.enqueue import enqueue
 from holdfast.store.sqlite import writing
 from holdfast.store.sqlite.connection import WRITER_BUSY_MS
 from holdfast.store.sqlite.engine import SqliteEngine
+from holdfast.store.trouble import Kind
 from tests.faults.story import NOW, every_row
 
 
@@ -50,8 +53,45 @@ def test_a_lock_that_is_kept_is_an_error_after_a_bounded_wait(
         put(engine, "refused")
     assert job_ids(engine) == ["before"]
     foreign.execute("ROLLBACK")
+    until_it_writes(engine)
     put(engine, "after")
     assert job_ids(engine) == ["before", "after"]
+
+
+def test_a_lock_that_stays_is_a_trouble_and_everybody_is_refused_at_once(
+    engine: SqliteEngine, foreign: apsw.Connection, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(writing, "BUSY_TRIES", 2)
+    foreign.execute("BEGIN IMMEDIATE")
+    with pytest.raises(StoreBusy):
+        put(engine, "first")
+    # Nobody tries: what is refused at once waits for no lock.
+    monkeypatch.setattr(trouble, "LONGEST_TRY_S", 3_600.0)
+    engine.troubles._try_at = time.monotonic() + 3_600
+    monkeypatch.setattr(writing.WritingConnection, "begin", None)
+    with pytest.raises(StoreBusy, match=r"locked.*; nothing was written\. Close that program") as refused:
+        put(engine, "second")
+    assert refused.value.retry_after is not None
+    assert engine.troubles.current is not None
+    assert "nothing can be written. Close that program" in engine.troubles.current.sentence
+    monkeypatch.undo()
+    engine.troubles._try_at = 0.0
+    foreign.execute("ROLLBACK")
+    until_it_writes(engine)
+    assert engine.troubles.failures == {Kind.BUSY: 1}
+    assert [record.event for record in caplog.records if hasattr(record, "event")] == [
+        "store_trouble",
+        "store_recovered",
+    ]
+
+
+def until_it_writes(engine: SqliteEngine) -> None:
+    """The engine finds out by itself."""
+    deadline = time.monotonic() + 60
+    while engine.troubles.current is not None:
+        assert time.monotonic() < deadline
+        engine.submit(lambda tx: None).exception()
+        Event().wait(0.01)
 
 
 def test_a_lock_that_is_let_go_in_time_is_only_a_delay(engine: SqliteEngine, foreign: apsw.Connection) -> None:

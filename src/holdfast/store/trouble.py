@@ -15,7 +15,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from holdfast.core.errors import HoldfastError, StoreCorrupt, StoreFull, StoreUnavailable
+from holdfast.core.errors import HoldfastError, StoreBusy, StoreCorrupt, StoreFull, StoreUnavailable
 from holdfast.core.job import Millis
 
 FIRST_TRY_S, LONGEST_TRY_S = 0.5, 5.0
@@ -36,10 +36,13 @@ class Kind(StrEnum):
     LOST = "lost"
 
 
-# Another program's lock and a lack of memory pass, and each write finds out for itself.
+# A lack of memory passes, and each write finds out for itself. Another program's lock lasts if it is still there when
+# somebody has waited for it.
 LASTING = frozenset({Kind.FULL, Kind.IO, Kind.READ_ONLY, Kind.CORRUPT, Kind.LOST})
+MAY_LAST = LASTING | {Kind.BUSY}
 
 ADVICE = {
+    Kind.BUSY: "Close that program, or wait for it: writing goes on by itself then",
     Kind.FULL: "Free some space: writing goes on by itself then",
     Kind.IO: "Look after the disk: writing goes on by itself when it works again",
     Kind.READ_ONLY: "Make it writable: writing goes on by itself then",
@@ -68,6 +71,8 @@ class Trouble(Struct, frozen=True):
                 return StoreCorrupt(said)
             case Kind.FULL:
                 error: HoldfastError = StoreFull(said)
+            case Kind.BUSY:
+                error = StoreBusy(said)
             case _:
                 error = StoreUnavailable(said)
         error.retry_after = retry_after
@@ -112,11 +117,11 @@ class Troubles:
         trouble = self._current
         return None if trouble is None else trouble.refusal(max(1.0, round(self._try_at - time.monotonic(), 1)))
 
-    def count(self, kind: Kind, says: str, now: Millis) -> None:
-        """A transaction failed."""
+    def count(self, kind: Kind, says: str, now: Millis, *, lasts: bool) -> None:
+        """A transaction failed. Unless that lasts, it is told of now; otherwise when it is over."""
         with self._lock:
             self.failures[kind] += 1
-        if kind not in LASTING:
+        if not lasts:
             log.error("%s", says, extra={"event": "store_failed", "kind": kind.value})
             self._alert(Alert(kind, says, now))
 

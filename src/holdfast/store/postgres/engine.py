@@ -34,7 +34,7 @@ from holdfast.store.postgres.listener import ListenerThread, pack
 from holdfast.store.postgres.recovering import Recovering
 from holdfast.store.statements import Dialect
 from holdfast.store.temporary import own_folder
-from holdfast.store.trouble import LASTING, Kind
+from holdfast.store.trouble import LASTING, MAY_LAST, Kind
 
 T = TypeVar("T")
 
@@ -340,9 +340,10 @@ class PostgresEngine(AwaitableCalls):
         """A transaction has failed: was it the server, and can that be written at all?"""
         if kind is None:
             return
-        self.troubles.count(kind, says, self._now())
         # What a damaged server still stores, only it can tell.
-        if kind in LASTING and kind is not Kind.CORRUPT and not self._can_write():
+        cannot_write = kind in MAY_LAST and kind is not Kind.CORRUPT and not self._can_write()
+        self.troubles.count(kind, says, self._now(), lasts=cannot_write or kind in LASTING)
+        if cannot_write:
             self.troubles.begin(kind, says, self._now())
             self._recover()
 
@@ -373,7 +374,7 @@ class PostgresEngine(AwaitableCalls):
                 connection.commit()
         except (psycopg.OperationalError, psycopg.InterfaceError) as error:
             if committing and kind_of(error) is Kind.LOST:
-                self.troubles.count(Kind.LOST, str(error), self._now())
+                self.troubles.count(Kind.LOST, str(error), self._now(), lasts=True)
                 raise translate(error, self.where, committing=True) from error
             raise
         self._committed(time.monotonic() - began, tx.tally)

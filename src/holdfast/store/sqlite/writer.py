@@ -24,7 +24,7 @@ from holdfast.store.sqlite.faults import DATABASE_ERRORS, kind_of, translate
 from holdfast.store.sqlite.turnstile import Turnstile
 from holdfast.store.sqlite.writing import WritingConnection
 from holdfast.store.tally import Tally, Watcher
-from holdfast.store.trouble import LASTING, Kind, Troubles
+from holdfast.store.trouble import LASTING, MAY_LAST, Kind, Troubles
 
 SLICE_S = 0.005
 FOREIGN_POLL_S = 0.025
@@ -235,12 +235,12 @@ class Writer:
         kind = kind_of(error)
         if kind is None:
             return
-        self._troubles.count(kind, str(failure), self._now())
         if kind is Kind.CORRUPT:
             self._writing.note_damage()
-        elif kind not in LASTING or self._writing.can_write(kind):
-            return
-        self._troubles.begin(kind, str(failure), self._now())
+        cannot_write = kind in MAY_LAST and (kind is Kind.CORRUPT or not self._writing.can_write(kind))
+        self._troubles.count(kind, str(failure), self._now(), lasts=cannot_write or kind in LASTING)
+        if cannot_write:
+            self._troubles.begin(kind, str(failure), self._now())
 
     def _try_if_due(self) -> None:
         trouble = self._troubles.current

@@ -91,21 +91,20 @@ class WritingConnection:
             raise
         return connection
 
-    def begin(self) -> apsw.Connection:
+    def begin(self, tries: int | None = None) -> apsw.Connection:
         """Begin a transaction that can write; StoreBusy if another program keeps the file locked."""
+        tries = BUSY_TRIES if tries is None else tries
         if identity(self._path) != self._file:
             # Another file has the name, or none: nobody would ever find what is written into the old one.
             self.close()
         connection = self.opened()
-        for _ in range(BUSY_TRIES):
+        for _ in range(tries):
             try:
                 connection.execute("BEGIN IMMEDIATE")
                 return connection
             except apsw.BusyError:
                 continue
-        raise StoreBusy(
-            f"another program has kept {self._path} locked for {BUSY_TRIES * 0.2:.0f} s; close it or try again"
-        )
+        raise StoreBusy(f"another program has kept {self._path} locked for {tries * 0.2:.0f} s; close it or try again")
 
     def commit(self) -> None:
         """Make it last. After a failure the connection is given up."""
@@ -166,7 +165,8 @@ class WritingConnection:
             # What the log takes up may be all that is missing.
             with suppress(apsw.Error):
                 connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
-        self.begin()
+        # Others wait to be refused meanwhile.
+        self.begin(tries=1)
         connection.pragma("user_version", connection.pragma("user_version"))
         self.commit()
 
