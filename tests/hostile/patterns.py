@@ -8,13 +8,15 @@ import re
 from collections.abc import Iterator
 from itertools import permutations
 from pathlib import Path
-from re import _constants as tokens  # type: ignore[attr-defined]
-from re import _parser as parser  # type: ignore[attr-defined]
 from types import ModuleType
 from typing import Any, NamedTuple
 
 import holdfast
 from holdfast.wire import rules
+
+# Python's own parser of expressions, which has no types.
+tokens: Any = importlib.import_module("re._constants")
+parser: Any = importlib.import_module("re._parser")
 
 PACKAGE = Path(holdfast.__file__).parent
 MOST_ATOMS = 10
