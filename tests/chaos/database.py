@@ -81,5 +81,5 @@ def sessions(engine: Engine) -> list[dict[str, Any]]:
 def recovery(engine: Engine, clock: Clock | None = None) -> Recovery:
     """The loop that settles dead sessions, with a judge as an embedded program has it, to be ticked by hand."""
     locks = lock_folder(engine) if engine.dialect is Dialect.SQLITE else None
-    judge = Judge(boot_id(), engine.node, locks=locks)
+    judge = Judge(boot_id(), lambda: engine.node, locks=locks)
     return Recovery(engine, clock or SystemClock(), judge)

@@ -36,7 +36,7 @@ def worker(tmp_path: Path) -> Iterator[SessionRow]:
 
 @pytest.fixture
 def judge(tmp_path: Path) -> Judge:
-    return Judge("boot", "node", locks=tmp_path)
+    return Judge("boot", lambda: "node", locks=tmp_path)
 
 
 def look_for(judge: Judge, session: SessionRow, seconds: int, beats: float = BEATS / LEASE_S) -> list[Verdict]:
@@ -76,7 +76,7 @@ def test_a_judge_with_a_new_name_begins_anew(judge: Judge, worker: SessionRow) -
 
 
 def test_a_worker_of_an_earlier_daemon_has_time_to_find_this_one(tmp_path: Path, worker: SessionRow) -> None:
-    judge = Judge("boot", "node", locks=tmp_path, lease=2)
+    judge = Judge("boot", lambda: "node", locks=tmp_path, lease=2)
     judge.forget({"w"})
     assert look_for(judge, worker, int(RECONNECT_S) - 1, beats=1) == [Verdict.ALIVE] * int(RECONNECT_S)
     assert judge.look(worker, RECONNECT_S, 100) is Verdict.HUNG
@@ -88,7 +88,7 @@ def test_a_worker_of_an_earlier_daemon_has_time_to_find_this_one(tmp_path: Path,
 def test_a_worker_that_came_by_tcp_is_found_by_its_own_lock(tmp_path: Path) -> None:
     lock = LifeLock(tmp_path / "there" / "w")
     session = SessionRow("w", "worker", "node", "node", "host", "boot", 1, str(lock.path), 5, 0, None, None)
-    judge = Judge("boot", "node", locks=tmp_path / "here")
+    judge = Judge("boot", lambda: "node", locks=tmp_path / "here")
     assert judge.look(session, 0) is Verdict.ALIVE
     path = tmp_path / "there" / "other"
     path.touch()

@@ -43,6 +43,11 @@ def write(engine: Engine, script: Callable[Concatenate[Tx, P], T], *args: P.args
     return engine.submit(script, *args, **kw).result(PATIENCE_S)
 
 
+def settle(engine: Engine) -> None:
+    """Wait until all that was written before has been announced and counted: a caller is answered before that."""
+    write(engine, lambda tx: None)
+
+
 def new_job(job_id: JobId, **options: Any) -> NewJob:
     """A request for a job of the task that `claim_some` offers."""
     return NewJob(**{"id": job_id, "task": TASK} | options)

@@ -44,6 +44,7 @@ from tests.store.acts import (
     put_one,
     report,
     select,
+    settle,
     write,
 )
 
@@ -208,6 +209,7 @@ def test_after_a_probe_that_was_stopped_another_one_probes(engine: Engine, outco
     told: list[Changes] = []
     leave = engine.listen(told.append)
     end(engine, probe, outcome, LATER)
+    settle(engine)
     leave()
     assert any("default" in changes.ready for changes in told)
     another = claim_some(engine, now=LATER)

@@ -24,6 +24,7 @@ from tests.store.acts import (
     end,
     let_time_pass,
     put_one,
+    settle,
     write,
 )
 
@@ -41,8 +42,8 @@ class Heard(logging.Handler):
 
     @property
     def records(self) -> list[logging.LogRecord]:
-        """A caller is answered before the log is written, and the log before the next transaction begins."""
-        write(self._engine, lambda tx: None)
+        """As soon as all of it is written."""
+        settle(self._engine)
         return self._records
 
     def events(self) -> list[str]:

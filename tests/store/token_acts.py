@@ -19,6 +19,7 @@ from tests.store.acts import (
     put,
     report,
     select,
+    settle,
     write,
 )
 
@@ -75,6 +76,7 @@ def told_of(engine: Engine, act: Callable[[], object]) -> set[str]:
     heard = Changes()
     stop = engine.listen(heard.merge)
     act()
+    settle(engine)
     stop()
     return heard.ready
 

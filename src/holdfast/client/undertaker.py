@@ -30,7 +30,7 @@ class Undertaker:
             return  # That is the daemon's business.
         engine = access.engine
         locks = lock_folder(engine) if engine.dialect is Dialect.SQLITE else None
-        self._recovery = Recovery(engine, access.clock, Judge(boot_id(), engine.node, locks=locks), own)
+        self._recovery = Recovery(engine, access.clock, Judge(boot_id(), lambda: engine.node, locks=locks), own)
         self._thread = threading.Thread(target=self._work, name="holdfast-undertaker", daemon=True)
         self._thread.start()
 

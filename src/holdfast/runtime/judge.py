@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
 
@@ -39,13 +40,13 @@ class Sighting(Struct):
 
 
 class Judge:
-    """Keeps what it has seen itself; wall clocks of others are never compared. `node` is the id of its own machine.
+    """Keeps what it has seen itself; wall clocks of others are never compared. `node` tells the id of its own machine.
 
     `locks` is the folder that holds the locks of all sessions, where they are all on this machine. It is found by this
     process's own path: another one may have the same folder under another name, in a container say.
     """
 
-    def __init__(self, boot_id: str, node: str, *, locks: Path | None, lease: float = LEASE_S) -> None:
+    def __init__(self, boot_id: str, node: Callable[[], str], *, locks: Path | None, lease: float = LEASE_S) -> None:
         self._boot_id = boot_id
         self._node = node
         self._locks = locks
@@ -89,7 +90,7 @@ class Judge:
         seen = self._see(session, monotonic, 0)
         if seen.still_for < seen.patience:
             return Verdict.UNSURE
-        return Verdict.REBOOTED if session.node_id == self._node and not same_boot else Verdict.GONE
+        return Verdict.REBOOTED if session.node_id == self._node() and not same_boot else Verdict.GONE
 
     def _see(self, session: SessionRow, monotonic: float, pulse: int) -> Sighting:
         seen = self._sightings.get(session.id)

@@ -92,7 +92,6 @@ class Probe(Loop):
         self._sources = system_sources() if probing.sources is None else probing.sources
         self._gauges = system_gauges(engine) if probing.gauges is None else probing.gauges
         self._is_on_watch = probing.is_eager
-        self._node = engine.node
         self._home = asyncio.get_running_loop()
         self._thread = threading.current_thread()
         self._place: LifeLock | None = None
@@ -120,7 +119,7 @@ class Probe(Loop):
         if not self._has_place():
             return self._probing.every
         while True:
-            known = await self._engine.read(probed, self._node)
+            known = await self._engine.read(probed, self._engine.node)
             stored = None if known.machine is None else known.machine.simulation
             is_full = self._is_full(known.is_watched)
             simulation = self._simulation(stored)
@@ -130,7 +129,7 @@ class Probe(Loop):
             judged, pressing = await self._look(simulation, is_full, known.machine)
             if not self._is_news(known.machine, judged, pressing):
                 break
-            found = (self._node, judged, stored, self.clock.now(), pressing, self._probing.thresholds)
+            found = (self._engine.node, judged, stored, self.clock.now(), pressing, self._probing.thresholds)
             if await self._engine.write(note_machine, *found):
                 self.stored += 1
                 break
@@ -185,7 +184,7 @@ class Probe(Loop):
         """Two who look would each correct the other: one has just begun to watch the load, one has for hours."""
         if self._place is None:
             with suppress(BlockingIOError):
-                self._place = LifeLock(place_of(self._engine, self._node))
+                self._place = LifeLock(place_of(self._engine, self._engine.node))
         return self._place is not None
 
     def _is_full(self, is_watched: bool) -> bool:

@@ -53,7 +53,8 @@ class Upkeep:
         self._cron = Cron(engine, clock, self._trust)
         # A SQLite file and its lock files are on one machine; those of a PostgreSQL server's clients may not be.
         locks = lock_folder(engine) if engine.dialect is Dialect.SQLITE else None
-        judge = Judge(boot_id(), engine.node, locks=locks, lease=lease)
+        # The id of the machine is asked for later: a file that cannot be opened leaves nothing beside it.
+        judge = Judge(boot_id(), lambda: engine.node, locks=locks, lease=lease)
         self._maintenance = Maintenance(engine, clock, own, keep_ms, self._trust)
         self._recovery = Recovery(engine, clock, judge, own, own_locks)
         probing = probing or Probing()

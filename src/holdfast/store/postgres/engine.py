@@ -377,9 +377,9 @@ class PostgresEngine(AwaitableCalls):
                 self.troubles.count(Kind.LOST, str(error), self._now(), lasts=True)
                 raise translate(error, self.where, committing=True) from error
             raise
-        self._committed(time.monotonic() - began, tx.tally)
         if tx.changes:
             self._announce(tx.changes)
+        self._committed(time.monotonic() - began, tx.tally)
         return result
 
     def _here(self) -> str:

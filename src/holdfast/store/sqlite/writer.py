@@ -161,11 +161,12 @@ class Writer:
             self._find_out(error, failure)
         for letter in letters:
             _answer(letter)
-        if took is not None:
-            self._committed(took, tally)
-        self._writing.checkpoint_if_long()
         if changes:
             self._announce(changes)
+        if took is not None:
+            # Nobody waits for what is counted and logged.
+            self._committed(took, tally)
+        self._writing.checkpoint_if_long()
         if self._is_heard() and time.monotonic() - self._writing.looked_at > FOREIGN_POLL_S:
             self._notice_foreign_commits()
 
