@@ -11,6 +11,8 @@ from holdfast.core.fairness import (
     ACTIVE_WEIGHT,
     BACKGROUND_WEIGHT,
     FADING_MS,
+    RECENT_MS,
+    RECENT_WEIGHT,
     Tenant,
     take_turns,
     weight_now,
@@ -79,7 +81,15 @@ def test_who_has_few_jobs_lends_his_turns(tenants: list[Tenant], turns: int, dat
 def test_a_weight_is_raised_by_activity_and_sinks_back() -> None:
     active = weight_now(BACKGROUND_WEIGHT, 1_000, 1_000)
     fading = weight_now(BACKGROUND_WEIGHT, 1_000, 1_000 + FADING_MS // 2)
-    gone = weight_now(BACKGROUND_WEIGHT, 1_000, 1_000 + FADING_MS)
+    recent = weight_now(BACKGROUND_WEIGHT, 1_000, 1_000 + FADING_MS)
+    gone = weight_now(BACKGROUND_WEIGHT, 1_000, 1_000 + RECENT_MS)
     assert (active, gone) == (ACTIVE_WEIGHT, BACKGROUND_WEIGHT)
-    assert gone < fading < active
+    assert gone < recent < RECENT_WEIGHT < fading < active
     assert weight_now(500, 1_000, 0) == 500
+
+
+@given(st.integers(1, 1_000), st.lists(st.integers(-RECENT_MS, 2 * RECENT_MS), min_size=2, max_size=9))
+def test_a_weight_never_grows_by_itself_and_never_sinks_below_what_was_set(weight: int, moments: list[int]) -> None:
+    weights = [weight_now(weight, 0, now) for now in sorted(moments)]
+    assert weights == sorted(weights, reverse=True)
+    assert all(weight <= one <= max(weight, ACTIVE_WEIGHT) for one in weights)

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 NOBODY = "default"
 EVERYWHERE = ""
 ACTIVE, FADING = 100, 540_000
+RECENT, A_DAY = 30, 86_400_000
 CLOCKS_DIFFER = 60_000
 
 
@@ -26,8 +27,11 @@ def arrive(model: Model, job: Job) -> None:
 def weight(tenant: Tenant, now: int) -> float:
     if tenant.active is None:
         return tenant.weight
-    left = min(1.0, max(0.0, (tenant.active + FADING - now) / FADING))
-    return tenant.weight + max(0, ACTIVE - tenant.weight) * left
+    raised = [
+        max(0, to - tenant.weight) * min(1.0, max(0.0, (tenant.active + fading - now) / fading))
+        for to, fading in ((ACTIVE, FADING), (RECENT, A_DAY))
+    ]
+    return tenant.weight + max(raised)
 
 
 def whose_turn(model: Model, queue: str, names: set[str]) -> str | None:

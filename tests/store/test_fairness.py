@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from holdfast.core.errors import InvalidInput
-from holdfast.core.fairness import ACTIVE_MS, FADING_MS
+from holdfast.core.fairness import ACTIVE_MS, FADING_MS, RECENT_MS
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.cancel import cancel_job
 from holdfast.store.scripts.reorder import move_before
@@ -158,7 +158,8 @@ def test_activity_raises_a_weight_and_fades(engine: Engine) -> None:
         return {one.tenant: one.weight_now for one in engine.query(list_tenants, at)}["mine"]
 
     after = NOW + ACTIVE_MS
-    assert [weight(at) for at in (NOW, after, after + FADING_MS // 2, after + FADING_MS)] == [100, 100, 55, 10]
+    moments = (NOW, after, after + FADING_MS // 2, after + RECENT_MS // 2, after + RECENT_MS)
+    assert [weight(at) for at in moments] == [100, 100, 55, 20, 10]
 
 
 def test_tenants_at_rest_are_forgotten_where_there_are_very_many(engine: Engine) -> None:
@@ -177,8 +178,8 @@ def test_tenants_at_rest_are_forgotten_where_there_are_very_many(engine: Engine)
 
 def test_an_activity_that_is_long_past_is_forgotten(engine: Engine) -> None:
     until = write(engine, note_activity, "x", NOW)
-    assert write(engine, forget_tenants, until + FADING_MS, 50, 0) == 0
-    assert write(engine, forget_tenants, until + FADING_MS + 1, 50, 0) == 1
+    assert write(engine, forget_tenants, until + RECENT_MS, 50, 0) == 0
+    assert write(engine, forget_tenants, until + RECENT_MS + 1, 50, 0) == 1
 
 
 def test_a_tenant_that_was_forgotten_has_its_turn_where_it_would_have_had_it(engine: Engine) -> None:

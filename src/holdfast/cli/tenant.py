@@ -12,7 +12,7 @@ from holdfast.cli.queues import warn_of_new_queues
 from holdfast.cli.times import length, seconds, when
 from holdfast.cli.words import Argument, Option, group_of
 from holdfast.core.errors import InvalidInput
-from holdfast.core.fairness import ACTIVE_MS, ACTIVE_WEIGHT, BACKGROUND_WEIGHT, FADING_MS, MOST_WEIGHT
+from holdfast.core.fairness import ACTIVE_MS, ACTIVE_WEIGHT, BACKGROUND_WEIGHT, FADING_MS, MOST_WEIGHT, RECENT_WEIGHT
 from holdfast.core.subject import DEFAULT_TENANT
 
 if TYPE_CHECKING:
@@ -110,8 +110,10 @@ def activity(
     if json:
         show_json({"tenant": tenant, "active_until": until})
     else:
-        fading = length(FADING_MS)
-        put(f"tenant {tenant} has at least the weight {ACTIVE_WEIGHT} until {when(until)}, and fades within {fading}")
+        put(
+            f"tenant {tenant} has at least the weight {ACTIVE_WEIGHT} until {when(until)}, "
+            f"sinks to {RECENT_WEIGHT} within {length(FADING_MS)}, and back within a day"
+        )
 
 
 tenant = group_of(

@@ -54,8 +54,8 @@ class Tenants:
     def report_activity(self, tenant: str, *, lasting: Duration = ACTIVE_MS / 1000) -> Millis:
         """Say that somebody works with a tenant right now: `hf.report_activity("acme::shop")`.
 
-        Its weight is at least 100 that long, and sinks back within nine minutes after that. The answer is when it
-        begins to sink, in milliseconds since the epoch.
+        Its weight is at least 100 that long. It sinks to 30 within nine minutes after that, and back within a day. The
+        answer is when it begins to sink, in milliseconds since the epoch.
         """
         return self._access.write(tenants.note_activity, *_active(self._access.now(), tenant, lasting))
 

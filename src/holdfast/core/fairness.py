@@ -17,7 +17,9 @@ ACTIVE_WEIGHT = 100
 BACKGROUND_WEIGHT = 10
 MOST_WEIGHT = 1_000_000
 ACTIVE_MS = 60_000
-FADING_MS = 540_000  # how long it takes from active to background
+FADING_MS = 540_000  # how long it takes from active to recent
+RECENT_WEIGHT = 30
+RECENT_MS = 86_400_000  # how long work counts as recent
 
 
 class Tenant(Struct, frozen=True):
@@ -37,11 +39,17 @@ class Turns(Struct, frozen=True):
 
 
 def weight_now(weight: int, active_until: Millis | None, now: Millis) -> float:
-    """What a tenant's word counts: raised while its client is active, and sinking back after that."""
+    """What a tenant's word counts: raised while somebody works with it, and less and less for a day after that."""
     if active_until is None:
         return float(weight)
-    left = min(1.0, max(0.0, (active_until + FADING_MS - now) / FADING_MS))
-    return weight + max(0, ACTIVE_WEIGHT - weight) * left
+    active = max(0, ACTIVE_WEIGHT - weight) * _left(active_until, FADING_MS, now)
+    recent = max(0, RECENT_WEIGHT - weight) * _left(active_until, RECENT_MS, now)
+    return weight + max(active, recent)
+
+
+def _left(until: Millis, fading: Millis, now: Millis) -> float:
+    """How much is left of what sinks from a moment on: all of it until then, nothing after `fading`."""
+    return min(1.0, max(0.0, (until + fading - now) / fading))
 
 
 def take_turns(tenants: Sequence[Tenant], clock: float, turns: int, most: Mapping[str, int] | None = None) -> Turns:

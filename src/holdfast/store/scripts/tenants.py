@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from holdfast.core.fairness import ACTIVE_MS, BACKGROUND_WEIGHT, FADING_MS, weight_now
+from holdfast.core.fairness import ACTIVE_MS, BACKGROUND_WEIGHT, RECENT_MS, weight_now
 from holdfast.core.job import Millis
 from holdfast.core.subject import DEFAULT_TENANT
 from holdfast.store.engine import Tx
@@ -106,7 +106,7 @@ def clear_weight(tx: Tx, tenant: str, queue: str | None = None) -> None:
 
 
 def note_activity(tx: Tx, tenant: str, now: Millis, for_ms: Millis = ACTIVE_MS) -> Millis:
-    """Somebody works with this tenant: its word counts more for a while, and less and less after that; until when."""
+    """Somebody works with this tenant: its word counts more for a while, and less and less for a day; until when."""
     until = now + for_ms
     tx.run(sql.put_activity, tenant=tenant, active_until=until)
     tx.run(sql.set_activity, tenant=tenant, active_until=until)
@@ -127,4 +127,4 @@ def forget_tenants(tx: Tx, now: Millis, limit: int, kept: int = MOST_KEPT) -> in
         return 0
     # Those whose jobs ended without being started are still said to wait.
     tx.run_many(sql.let_tenant_rest, tx.rows(sql.tenants_said_to_wait, limit=limit))
-    return tx.run(sql.forget_tenants, faded=now - FADING_MS, limit=min(limit, too_many))
+    return tx.run(sql.forget_tenants, faded=now - RECENT_MS, limit=min(limit, too_many))
