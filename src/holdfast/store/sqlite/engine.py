@@ -73,6 +73,7 @@ class SqliteEngine(AwaitableCalls):
     @cached_property
     def node(self) -> str:
         """The same for everybody who has the file open: its locks and logs are on one file system."""
+        self._check_place()
         return node_id(self.locks)
 
     @property
@@ -175,10 +176,7 @@ class SqliteEngine(AwaitableCalls):
             raise StoreUnavailable(
                 f"this process was forked while {path} was in use for long, and can never use it; fork before, or after"
             )
-        if path.is_dir():
-            raise StoreUnavailable(f"{path} is a folder; give the path of a database file in it")
-        if not path.parent.is_dir():
-            raise StoreUnavailable(f"the folder {path.parent} does not exist; create it first")
+        self._check_place()
         try:
             turnstile = Turnstile(self.locks)
         except OSError as error:
@@ -216,6 +214,14 @@ class SqliteEngine(AwaitableCalls):
             raise
         self._turnstile = turnstile
         return writer
+
+    def _check_place(self) -> None:
+        """Refuse a place where there can be no database, before anything is laid beside it."""
+        path = Path(self.path)
+        if path.is_dir():
+            raise StoreUnavailable(f"{path} is a folder; give the path of a database file in it")
+        if not path.parent.is_dir():
+            raise StoreUnavailable(f"the folder {path.parent} does not exist; create it first")
 
     def _prepare(self) -> None:
         """WAL and the newest schema, while nobody else writes."""
