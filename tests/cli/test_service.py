@@ -167,7 +167,7 @@ def test_the_doctor_complains_of_a_home_that_others_can_read(empty: Shell) -> No
 
 def test_the_doctor_names_files_of_before_that_others_may_read(empty: Shell, tmp_path: Path) -> None:
     empty.home.create()
-    for path in (empty.home.database, empty.home.log.with_suffix(".err")):
+    for path in (empty.home.database, empty.home.printed):
         path.touch()
         path.chmod(0o644)
     files = f"{empty.home.log.with_suffix('.err')} {empty.home.database}"

@@ -55,7 +55,7 @@ def test_every_setting_that_the_page_names_exists(page: Path) -> None:
     sections = {field.name: set(described(field.type)) for field in msgspec.structs.fields(Settings)}
     named = re.findall(rf"`({'|'.join(sections)})\.(\w+)`", page.read_text())
     unknown = [f"{section}.{name}" for section, name in named if name not in sections[section]]
-    assert set(unknown) <= {"daemon.log", "daemon.lock", *EVENTS}  # files of the home folder, and events
+    assert set(unknown) <= {"daemon.log", "daemon.err", "daemon.lock", *EVENTS}  # files of the home folder, and events
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

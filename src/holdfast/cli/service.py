@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 START_S = 30.0
 FIRST_WORKERS_S = 5.0
 STEP_S = 0.02
-MOST_SAID = 1 << 20
 
 
 def up(
@@ -151,11 +150,8 @@ def _start_in_background(place: Home, words: list[str], store: str | None, *, js
     from holdfast.daemon.settings_file import STORE
 
     environment = {**os.environ, HOME: str(place.folder)} | ({} if store is None else {STORE: store})
-    # What is not logged but printed: the last words of a process that breaks, and what the user's code prints.
-    said = place.log.with_suffix(".err")
+    said = place.printed
     with open(said, "ab", opener=for_owner_alone) as printed:
-        if printed.tell() > MOST_SAID:
-            printed.truncate(0)
         before = printed.tell()
         child = subprocess.Popen(
             # A file in the present folder must not stand in for a module of ours or of Python's.

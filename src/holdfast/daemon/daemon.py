@@ -109,7 +109,7 @@ class Daemon:
             hub = Hub(engine)
             await hub.start()
             parts.callback(hub.stop)
-            instruments = Instruments(engine, self._clock, self._settings)
+            instruments = Instruments(engine, self._clock, self._settings, self.home.printed)
             app = self._app(hub, instruments)
             access = Access(self.home.token.read_text(), engine, self._clock)
             doors = self._doors = Doors(app, self.home, self._settings.api, access)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.core.errors import InvalidInput
 from holdfast.daemon.meter import Meter, Sources
 from holdfast.daemon.settings import Settings, SlaSettings
-from holdfast.daemon.watching import MetricsSender, SlaWatch
+from holdfast.daemon.watching import MetricsSender, PrintedFile, SlaWatch
 from holdfast.observe.logs import ROOT, LogFile
 from holdfast.observe.metrics import Metrics
 from holdfast.observe.sla import PROMISES, Promise, Sla
@@ -25,13 +26,16 @@ if TYPE_CHECKING:
 class Instruments:
     """Everything that watches one daemon. Lives on its event loop, from `start` until `stop`."""
 
-    def __init__(self, engine: Engine, clock: Clock, settings: Settings) -> None:
+    def __init__(self, engine: Engine, clock: Clock, settings: Settings, printed: Path | None = None) -> None:
+        """`printed` is the file that this process and its workers may print to."""
         self._otlp = start_otlp(settings.observe.otlp, "holdfast")
         metrics = Metrics()
         sla = Sla(promises(settings.sla))
         self.meter = Meter(engine, clock, metrics, sla)
         engine.watch(self.meter.committed)
         self._loops: list[Loop] = [SlaWatch(clock, sla, metrics, self.meter)]
+        if printed is not None:
+            self._loops.append(PrintedFile(clock, printed, settings.logs.max_bytes, settings.logs.files))
         if settings.observe.canary_every:
             self._loops.append(Canary(engine, clock, metrics, every=settings.observe.canary_every))
         if self._otlp is not None:

@@ -166,7 +166,7 @@ class LogSettings(Struct, frozen=True, kw_only=True):
         ),
     ] = "auto"
     max_bytes: Annotated[
-        int, Says("The size at which the log file of a daemon in the background makes room.", size(1 << 16, 1 << 40))
+        int, Says("The size at which the log files of a daemon in the background make room.", size(1 << 16, 1 << 40))
     ] = 10 << 20
     files: Annotated[int, Says("How many log files are kept besides the one that is written.", whole(0, 1_000))] = 5
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.daemon.meter import Meter
 from holdfast.observe.metrics import Metrics
+from holdfast.observe.printed import rotate
 from holdfast.observe.sla import Sla
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.loop import Loop
@@ -43,6 +45,20 @@ class SlaWatch(Loop):
                 log.warning("%s is slow: %s %.1f ms, promised %g ms", *said, extra=extra | {"event": "sla_breach"})
             else:
                 log.info("%s is well again: %s %.1f ms, promised %g ms", *said, extra=extra | {"event": "sla_kept"})
+        return JUDGE_S
+
+
+class PrintedFile(Loop):
+    """Keeps the file short that the processes of the daemon print to."""
+
+    def __init__(self, clock: Clock, path: Path, max_bytes: int, keep: int) -> None:
+        super().__init__(clock)
+        self._path = path
+        self._max_bytes = max_bytes
+        self._keep = keep
+
+    async def tick(self) -> float | None:
+        await asyncio.to_thread(rotate, self._path, self._max_bytes, self._keep)
         return JUDGE_S
 
 

@@ -58,6 +58,11 @@ class Home:
         return self.folder / "logs" / "daemon.log"
 
     @property
+    def printed(self) -> Path:
+        """What is not logged but printed in the background: the last words of a process that breaks, say."""
+        return self.log.with_suffix(".err")
+
+    @property
     def jobs(self) -> Path:
         """The logs and artifacts of the jobs."""
         return self.folder / "jobs"
