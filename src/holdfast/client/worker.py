@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 from collections.abc import Sequence
 
 from msgspec import Struct, structs
@@ -23,6 +24,7 @@ from holdfast.wire.peer import INSIDE_VARIABLES
 from holdfast.wire.places import Place, app_words, take
 from holdfast.wire.remote import RemoteEngine
 from holdfast.workers.files import USUAL, LogLimits
+from holdfast.workers.printing import show_nothing
 from holdfast.workers.webhook import DELIVERIES, Deliverer
 
 log = logging.getLogger("holdfast.worker")
@@ -55,6 +57,11 @@ def serve(
     words = ("--system",) if is_system else app_words(tuple(apps))
     lock = None if place is None else take(find_home(), Place(place, words))
     os.environ[INSIDE_VARIABLES[0]] = "1"
+    if place is not None:
+        # What is printed outside of runs goes where the daemon's own goes, line by line.
+        show_nothing()
+        for stream in (sys.stdout, sys.stderr):
+            stream.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     try:
         if is_system:
             hf = system_app(limits)

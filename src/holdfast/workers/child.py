@@ -142,6 +142,7 @@ def main() -> None:
     _outlive_sigterm()
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(line_buffering=True)  # type: ignore[union-attr]
+    _log_to_stderr()
     lock = threading.Lock()
 
     def send(word: FromChild) -> None:
@@ -169,6 +170,14 @@ def _take_stdin() -> BinaryIO:
     os.dup2(nothing, 0)
     os.close(nothing)
     return orders
+
+
+def _log_to_stderr() -> None:
+    """Where nothing else is set, what is logged is part of the log of the run, which is what stderr is here."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)-7s %(name)s: %(message)s"))
+    logging.lastResort = handler
+    logging.getLogger().setLevel(logging.INFO)
 
 
 def _outlive_sigterm() -> None:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
+import threading
 import time
 from collections.abc import Callable, Mapping, MutableMapping
 from concurrent.futures import Future
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
 import msgspec
 
-from holdfast.core.errors import InvalidInput, InvalidPayload
+from holdfast.core.errors import HoldfastError, InvalidInput, InvalidPayload
 from holdfast.core.event import joined_attributes
 from holdfast.core.job import Millis
 from holdfast.core.limits import check_name, check_payload, shown
@@ -24,6 +26,9 @@ from holdfast.workers.files import RunFiles
 from holdfast.workers.raising import Stopped, StopReason, storable, traceback_of
 
 LONGEST_TEXT = 1_000
+
+# The threads of a run may come at once. One lock for all runs, because those that print nothing pay for none.
+_making_files = threading.RLock()
 
 
 class Child(Protocol):
@@ -59,7 +64,9 @@ class RunLog(logging.LoggerAdapter[logging.Logger]):
 
     def log(self, level: int, msg: object, *args: object, **kwargs: Any) -> None:
         if level >= logging.INFO:
-            self._say(level, _line(msg, args, kwargs.get("exc_info")))
+            given = kwargs.get("exc_info")
+            error = given if isinstance(given, BaseException) else sys.exc_info()[1] if given else None
+            self._say(level, line_of(logging.LogRecord("", 0, "", 0, msg, args, None), error))
         # The caller is whoever called us.
         super().log(level, msg, *args, **kwargs | {"stacklevel": kwargs.get("stacklevel", 1) + 1})
 
@@ -198,9 +205,11 @@ class Context:
     @property
     def _files_of_run(self) -> RunFiles:
         if self._files is None:
-            if self._make_files is None:
-                raise InvalidInput("there is no folder for logs and artifacts here")
-            self._files = self._make_files()
+            with _making_files:
+                if self._files is None:
+                    if self._make_files is None:
+                        raise InvalidInput("there is no folder for logs and artifacts here")
+                    self._files = self._make_files()
         return self._files
 
     def _logger(self) -> logging.Logger:
@@ -209,6 +218,12 @@ class Context:
     def _say(self, level: int, text: str) -> None:
         if self._make_files is not None:
             self._files_of_run.say(self._now(), level, text)
+
+    def _print(self, text: str | bytes) -> None:
+        """Add to the log what the code of the run prints. Never fails: a task must not break because of that."""
+        if self._make_files is not None:
+            with suppress(HoldfastError, OSError):
+                self._files_of_run.print(text)
 
     def _close_files(self) -> tuple[str | None, str | None]:
         """The run has ended: the artifacts it made, and where its log is."""
@@ -239,18 +254,13 @@ class Context:
         return await _check_child(task).aenqueue_from(self._claimed, args, kwargs)
 
 
-def _line(msg: object, args: tuple[object, ...], exc_info: Any) -> str:
+def line_of(record: logging.LogRecord, error: BaseException | None) -> str:
     """What a handler would write. A mistake in the arguments is the logger's business, not the task's."""
-    record = logging.LogRecord("", 0, "", 0, msg, args, None)
     try:
         text = record.getMessage()
     except Exception:
-        text = f"{msg} {args}"
-    if exc_info:
-        error = exc_info if isinstance(exc_info, BaseException) else sys.exc_info()[1]
-        if error is not None:
-            text += "\n" + traceback_of(error).rstrip()
-    return text
+        text = f"{record.msg} {record.args}"
+    return text if error is None else f"{text}\n{traceback_of(error).rstrip()}"
 
 
 def _check_child(task: Child) -> Child:

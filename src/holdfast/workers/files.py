@@ -38,7 +38,8 @@ class LogWriter:
         self._folder = folder
         self._segment_bytes = limits.segment_bytes
         self._max_bytes = limits.max_bytes
-        self._lock = threading.Lock()
+        # Whatever happens in here may have something to say in the same thread, such as an object that is deleted.
+        self._lock = threading.RLock()
         self._file: int | None = None
         self._room = 0
         self._lost = 0
@@ -109,7 +110,7 @@ class RunFiles:
         self._limits = limits
         self._job_id = job_id
         self._run_id = run_id
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._log: LogWriter | None = None
         self._is_broken = False
         self.has_artifacts = False
@@ -145,9 +146,12 @@ class RunFiles:
     def say(self, now: Millis, level: int, text: str) -> None:
         """Add a line that the task says. Never fails: a task must not break because its log cannot be written."""
         moment = datetime.fromtimestamp(now / 1000, UTC).isoformat(timespec="milliseconds").removesuffix("+00:00")
-        line = f"{moment}Z {logging.getLevelName(level):<7} {text}\n"
+        self.print(f"{moment}Z {logging.getLevelName(level):<7} {text}\n")
+
+    def print(self, text: str | bytes) -> None:
+        """Add output as it comes, which need not be a whole line. Never fails either."""
         try:
-            self.write(line.encode("utf-8", "backslashreplace"))
+            self.write(text if isinstance(text, bytes) else text.encode("utf-8", "backslashreplace"))
         except Exception as error:
             if not self._is_broken:
                 log.warning("the log of run %s cannot be written: %s", self._run_id, error)

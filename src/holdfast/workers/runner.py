@@ -25,6 +25,7 @@ from holdfast.workers.active_run import ActiveRun
 from holdfast.workers.context import Context
 from holdfast.workers.coroutine_thread import serve_coroutines
 from holdfast.workers.previous import aarguments_of, arguments_of
+from holdfast.workers.printing import listen
 from holdfast.workers.raising import StopReason, ended_by, must_stop, outranks, stopped
 from holdfast.workers.spec import TaskSpec
 from holdfast.workers.subprocesses import Subprocesses
@@ -59,9 +60,11 @@ class Runner:
         self._is_closing = False
         self._thread = threading.Thread(target=self._serve, name="holdfast-work", daemon=True)
         self._forget_clock: Callable[[], None] = lambda: None
+        self._hear_no_more: Callable[[], None] = lambda: None
 
     def start(self) -> None:
         """Begin to run what is given."""
+        self._hear_no_more = listen(self._context_of)
         self._thread.start()
         self._forget_clock = self._clock.on_change(lambda: self._call(self._check_budgets))
 
@@ -131,6 +134,11 @@ class Runner:
             self._thread.join()
         else:
             self._loop.close()
+        self._hear_no_more()
+
+    def _context_of(self, run_id: RunId) -> Context | None:
+        run = self._active.get(run_id)
+        return None if run is None else run.context
 
     def _call(self, function: Callable[..., None], *args: Any) -> None:
         self._loop.call_soon_threadsafe(function, *args)

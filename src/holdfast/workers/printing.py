@@ -1,0 +1,245 @@
+"""What the code of a run prints, or says by `logging`, goes into the log of that run.
+
+The code is known by its context: that of a coroutine, of a function in its thread, of `asyncio.to_thread`. A thread
+that a run starts, or work that it gives to a pool of threads, is marked with the run. Nothing of this costs a run that
+prints nothing. While no runner works here, everything is as it was before.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent import futures
+from concurrent.futures import thread as pools
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from typing import Any, TypeAlias
+
+from holdfast.core.job import RunId
+from holdfast.runtime.current import current_run
+from holdfast.workers.context import Context, line_of
+
+Lookup: TypeAlias = Callable[[RunId], Context | None]
+
+OURS = "holdfast"
+
+_marked: ContextVar[RunId | None] = ContextVar("holdfast_marked", default=None)
+_changing = threading.Lock()
+_lookups: tuple[Lookup, ...] = ()
+_is_shown = True
+
+
+class _Passing(threading.local):
+    """Whether this thread is handing something on that is in the log already, or is not meant for it."""
+
+    is_on = False
+
+
+_passing = _Passing()
+
+
+def listen(lookup: Lookup) -> Callable[[], None]:
+    """Hear what the runs that `lookup` knows print and log, until the function that comes back is called."""
+    global _lookups
+    with _changing:
+        if not _lookups:
+            for patch in _PATCHES:
+                patch.apply()
+        _lookups = (*_lookups, lookup)
+
+    def leave() -> None:
+        global _lookups
+        with _changing:
+            if lookup in _lookups:
+                _lookups = tuple(other for other in _lookups if other is not lookup)
+                if not _lookups:
+                    for patch in _PATCHES:
+                        patch.remove()
+
+    return leave
+
+
+def show_nothing() -> None:
+    """What runs print is shown nowhere else: this process is the daemon's, and nobody looks at it."""
+    global _is_shown
+    _is_shown = False
+
+
+def speaker() -> Context | None:
+    """The run that the calling code belongs to, while it is under way here."""
+    lookups = _lookups
+    if not lookups or _passing.is_on:
+        return None
+    run = current_run()
+    run_id = _marked.get() if run is None else run.run_id
+    if run_id is None:
+        return None
+    return next((found for lookup in lookups if (found := lookup(run_id)) is not None), None)
+
+
+@contextmanager
+def _handing_on() -> Iterator[None]:
+    before, _passing.is_on = _passing.is_on, True
+    try:
+        yield
+    finally:
+        _passing.is_on = before
+
+
+class RunStream:
+    """Stands in for `sys.stdout` or `sys.stderr`; in everything but writing it is what was there before."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        """Into the log of the run that writes, if one does, and to where it went before."""
+        context = speaker()
+        if context is None or not isinstance(text, str):
+            return int(self._stream.write(text) or 0)
+        context._print(text)
+        if _is_shown:
+            with _handing_on():
+                self._stream.write(text)
+        return len(text)
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        """One after the other."""
+        for line in lines:
+            self.write(line)
+
+    @property
+    def buffer(self) -> Any:
+        """The same for bytes."""
+        inner = self._stream.buffer
+        return inner if speaker() is None else RunBytes(inner)
+
+
+class RunBytes:
+    """Stands in for the bytes below such a stream."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, data: Any) -> int:
+        """Into the log of the run that writes, and to where it went before."""
+        context = speaker()
+        if context is None:
+            return int(self._stream.write(data) or 0)
+        context._print(bytes(data))
+        if _is_shown:
+            with _handing_on():
+                self._stream.write(data)
+        return len(data)
+
+
+def _wrapped_handling(original: Callable[..., None]) -> Callable[..., None]:
+    def call_handlers(self: logging.Logger, record: logging.LogRecord) -> None:
+        name = record.name
+        # What Holdfast says itself is not the task's; `ctx.log` has said it in the log already.
+        if name != OURS and not name.startswith(f"{OURS}.") and (context := speaker()) is not None:
+            with suppress(Exception):
+                said = line_of(record, record.exc_info[1] if record.exc_info else None)
+                context._say(record.levelno, said if name == "root" else f"{name}: {said}")
+        with _handing_on():
+            original(self, record)
+
+    return call_handlers
+
+
+def _wrapped_start(original: Callable[..., None]) -> Callable[..., None]:
+    def start(self: threading.Thread) -> None:
+        context = speaker()
+        # The threads of a pool outlive whoever had them started. What they do is marked piece by piece.
+        if context is not None and getattr(self, "_target", None) is not pools._worker:
+            run_id, work = context.run_id, self.run
+
+            def run() -> None:
+                # For good: even what the thread says of its own end belongs to the run.
+                _marked.set(run_id)
+                vars(self).pop("run", None)
+                work()
+
+            vars(self)["run"] = run
+        original(self)
+
+    return start
+
+
+def _wrapped_submit(original: Callable[..., Any]) -> Callable[..., Any]:
+    def submit(self: futures.Executor, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        context = speaker()
+        if context is None:
+            return original(self, fn, *args, **kwargs)
+        run_id = context.run_id
+
+        def marked(*args: Any, **kwargs: Any) -> Any:
+            token = _marked.set(run_id)
+            try:
+                return fn(*args, **kwargs)
+            finally:
+                _marked.reset(token)
+
+        return original(self, marked, *args, **kwargs)
+
+    return submit
+
+
+class _Patch:
+    """A place of the standard library that is ours for a while."""
+
+    def __init__(self, owner: Any, name: str, wrap: Callable[[Any], Any]) -> None:
+        self._owner = owner
+        self._name = name
+        self._wrap = wrap
+        self._original: Any = None
+        self._ours: Any = None
+
+    def apply(self) -> None:
+        """Put ours there."""
+        found = getattr(self._owner, self._name)
+        if self._ours is not None or found is None:
+            return  # Somebody has put his own around ours, and it is still at work in there; or nothing is there.
+        self._original, self._ours = found, self._wrap(found)
+        setattr(self._owner, self._name, self._ours)
+
+    def remove(self) -> None:
+        """Put back what was there, unless somebody has put something else in its place."""
+        if self._ours is not None and getattr(self._owner, self._name) is self._ours:
+            setattr(self._owner, self._name, self._original)
+            self._original = self._ours = None
+
+
+class _StreamPatch(_Patch):
+    """Streams are replaced by others all the time, and not always put back: each time counts anew."""
+
+    def remove(self) -> None:
+        super().remove()
+        self._original = self._ours = None
+
+
+_PATCHES = (
+    _StreamPatch(sys, "stdout", RunStream),
+    _StreamPatch(sys, "stderr", RunStream),
+    _Patch(logging.Logger, "callHandlers", _wrapped_handling),
+    _Patch(threading.Thread, "start", _wrapped_start),
+    _Patch(futures.ThreadPoolExecutor, "submit", _wrapped_submit),
+)
+
+
+def _forget() -> None:
+    """A forked child is no run of ours. It prints as if we were not there: another process writes the log."""
+    global _lookups, _changing
+    _lookups, _changing = (), threading.Lock()
+
+
+os.register_at_fork(after_in_child=_forget)
