@@ -308,6 +308,7 @@ PLANS = {
     "send_job_back": Plan(ROWS, (RUNNING,)),
     "end_waiting_job": Plan(ROW, (JOB,)),
     "request_stop": Plan(ONE, (JOB,)),
+    "replace_running": Plan(ONE, (JOB,)),
     "note_progress": Plan(ONE | {"fraction": 0.5, "text": None, "session_id": "s1"}, (RUNNING,)),
     "insert_dead_letter": Plan(ROW | {"fingerprint": "f1", "kind": "infra"}, (JOB,)),
     "list_dead_letters": Plan(
