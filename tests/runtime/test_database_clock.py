@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -87,6 +88,14 @@ def test_a_jump_back_that_was_measured_twice_is_believed(server: Server) -> None
     server.wait(AGAIN_MS)
     assert server.measure() == EVERY_MS
     assert server.clock.now() == NOON + EVERY_MS + AGAIN_MS - HOUR
+
+
+def test_a_forked_child_does_not_wait_for_threads_of_its_parent(server: Server) -> None:
+    with server.clock._lock:
+        child = os.fork()
+        if child == 0:
+            os._exit(0 if server.clock.now() == NOON else 1)
+    assert os.waitpid(child, 0)[1] == 0
 
 
 def test_before_the_first_measurement_it_asks_for_one() -> None:

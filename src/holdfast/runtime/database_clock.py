@@ -13,6 +13,7 @@ from holdfast.core.errors import HoldfastError
 from holdfast.core.job import Millis
 from holdfast.runtime.clock import SystemClock
 from holdfast.store.boot_clock import boot_time
+from holdfast.store.forks import forget_after_fork
 
 _DOUBTS = {
     Doubt.SILENT: "the clock of the database has not been read for two minutes",
@@ -38,6 +39,7 @@ class DatabaseClock:
         self._latest: Millis = 0
         self._was_off = False
         self.open: Callable[[], None] = lambda: None
+        forget_after_fork(self)
 
     def now(self) -> Millis:
         belief = self._found()
@@ -83,6 +85,11 @@ class DatabaseClock:
             belief = self._belief
         self._tell_off(found.error)
         return next_in(belief)
+
+    def forget(self) -> object:
+        """In a forked child: a thread that it does not have may hold the lock. What was measured is true there too."""
+        inherited, self._lock = self._lock, threading.Lock()
+        return inherited
 
     def _found(self) -> Belief | None:
         if self._belief is None:

@@ -87,7 +87,7 @@ class Upkeep:
 
     async def do_chores(self) -> int:
         """Do what somebody asked for, now; how many chores that were."""
-        return await self._maintenance.run_ready()
+        return 0 if self._trust.holds() else await self._maintenance.run_ready()
 
     def leave(self) -> None:
         """Give back what was taken without a start."""
