@@ -144,6 +144,7 @@ TABLES = {
     "events": "What was emitted, kept for a day.",
     "event_patterns": "Which events somebody waits for: jobs, and webhooks.",
     "machines": "What the probe of each machine last saw: whether it is idle and charging.",
+    "file_requests": "Bytes of logs and artifacts that one machine asks of another; removed once they are read.",
     "nodes": "The machines that share the database: the id that each keeps in its home, and its name for people.",
     "node_tokens": "What each machine has of cpu, gpu and io, who said so, and how long smaller jobs pass others.",
     "watches": "Rules that turn changes of files and repositories into jobs.",

@@ -167,15 +167,15 @@ def test_the_log_of_a_run_that_is_not_there_is_not_found(caller: Caller, run_id:
 
 def test_what_is_on_another_machine_says_on_which(api: RunningApi, caller: Caller) -> None:
     held = Held(api, node="there")
-    where = "is on node 'there': ask the daemon there"
+    where = "is on node 'there': look there"
     for path, what in (
-        (held.log, "log"),
-        (f"{held.log}?follow=true", "log"),
-        (f"/v1/jobs/{held.job_id}/artifacts/x", "artifact"),
+        (held.log, "the log"),
+        (f"{held.log}?follow=true", "the log"),
+        (f"/v1/jobs/{held.job_id}/artifacts/x", "artifact 'x'"),
     ):
         reply = caller.get(path)
         assert (reply.status, reply.code) == (404, "ERR_ELSEWHERE")
-        assert reply.detail == f"the {what} of run {held.run_id} {where}"
+        assert reply.detail == f"{what} of run {held.run_id} {where}"
     for path in ("log", "log/tail"):
         assert caller.get(f"/v1/jobs/{held.job_id}/{path}").code == "ERR_ELSEWHERE"
 

@@ -194,6 +194,7 @@ def select(engine: Engine, text: str, **params: object) -> list[dict[str, Any]]:
 TABLES = (
     "users",
     "nodes",
+    "file_requests",
     "watch_files",
     "watches",
     "webhook_deliveries",

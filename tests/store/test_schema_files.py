@@ -108,7 +108,7 @@ def test_both_dialects_have_the_same_columns_in_the_same_order() -> None:
 
 
 def names(dialect: Dialect, kind: str) -> set[str]:
-    return set(re.findall(rf"^CREATE (?:UNIQUE )?{kind} (\w+)", path_of(dialect).read_text(), re.MULTILINE))
+    return set(re.findall(rf"^CREATE (?:UNIQUE |UNLOGGED )?{kind} (\w+)", path_of(dialect).read_text(), re.MULTILINE))
 
 
 @pytest.mark.parametrize("kind", ["TABLE", "INDEX", "TRIGGER"])

@@ -7,6 +7,7 @@ import logging
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -125,6 +126,8 @@ def make_app(backend: Backend) -> Api:
     # Short calls never stand in line behind long ones.
     readers = ThreadPoolExecutor(READERS, "holdfast-read")
     patient = ThreadPoolExecutor(READERS, "holdfast-long")
+    # A file may have to come from a machine that has just gone away, which takes a while to notice.
+    distant = ThreadPoolExecutor(READERS, "holdfast-files")
     long_calls = LongCalls(
         backend.engine,
         backend.clock,
@@ -136,10 +139,10 @@ def make_app(backend: Backend) -> Api:
         backend.gives_no_jobs,
         backend.requires_secret,
     )
-    files = Files(backend.engine, backend.hub, long_calls, patient)
+    files = Files(backend.engine, backend.hub, long_calls, distant)
     router = Router()
     for call in CALLS:
-        router.add(call, _endpoint(call, backend, readers))
+        router.add(call, _endpoint(call, backend, distant if call.is_procedure else readers))
     long_calls.add_to(router)
     files.add_to(router)
     about: dict[Call, Endpoint] = {
@@ -176,7 +179,9 @@ def _endpoint(call: Call, backend: Backend, readers: ThreadPoolExecutor) -> Endp
         caller = incoming.caller
         # What is read is encoded by the thread that has read it: a long answer keeps nobody else waiting.
         if call.is_procedure:
-            return await asyncio.to_thread(lambda: answer_to(caller, call.script(engine, *args, **named), call.status))
+            loop = asyncio.get_running_loop()
+            done = partial(call.script, engine, *args, **named)
+            return await loop.run_in_executor(readers, lambda: answer_to(caller, done(), call.status))
         if call.only_reads(wanted):
             loop = asyncio.get_running_loop()
             return await loop.run_in_executor(

@@ -19,11 +19,10 @@ from holdfast.api.reading import read_request
 from holdfast.api.refusals import Closing, Gone
 from holdfast.api.routing import Router
 from holdfast.core.errors import InvalidInput, NotFound
-from holdfast.core.run import Run
 from holdfast.store.engine import Engine
 from holdfast.store.files import Excerpt, JobFiles
-from holdfast.store.scripts.look import find_run
-from holdfast.store.scripts.output import Located, locate_job, locate_run
+from holdfast.store.scripts.file_requests import PIECE_BYTES
+from holdfast.store.scripts.output import ArtifactPart, Located, locate_job, locate_run
 from holdfast.wire.extras import ARTIFACT, BYTES, PLAIN, RUN_LOG
 
 PIECE = 1 << 16
@@ -59,24 +58,23 @@ class Files:
             raise InvalidInput("give either tail or lines, not both")
         # First whether it has ended, then the file: whatever comes later would have been in it.
         located = await self._engine.read(locate_run, wanted.run_id)
-        first = await self._in_thread(partial(self._first, located.run, wanted))
-        located.check_log_here(first, self._engine.node)
+        first = await self._in_thread(partial(self._first, located, wanted))
         if wanted.follow:
-            return self._follow(incoming, located.run, first)
+            return self._follow(incoming, located, first)
         is_over = located.run.status is not None and first.offset + len(first.data) >= first.end
         return Answer(first.data, media=PLAIN, headers=_marks(first, is_over))
 
-    def _first(self, run: Run, wanted: Any) -> Excerpt:
-        files = JobFiles(self._engine.files)
+    def _first(self, located: Located, wanted: Any) -> Excerpt:
         limit = min(wanted.limit, PIECE) if wanted.follow else wanted.limit
         if wanted.lines is not None:
-            return files.tail(run.job_id, run.id, wanted.lines)
+            return located.tail(self._engine, wanted.lines)
         offset = wanted.offset
         if wanted.tail is not None:
-            offset = max(0, files.read(run.job_id, run.id, limit=0).end - wanted.tail)
-        return files.read(run.job_id, run.id, offset, limit)
+            offset = max(0, located.read(self._engine, 0, 0).end - wanted.tail)
+        return located.read(self._engine, offset, limit)
 
-    def _follow(self, incoming: Incoming, run: Run, first: Excerpt) -> Stream:
+    def _follow(self, incoming: Incoming, located: Located, first: Excerpt) -> Stream:
+        run = located.run
         self._long_calls.take_place()
         waiter = Waiter()
         self._hub.wait_for_job(waiter, run.job_id)
@@ -86,11 +84,13 @@ class Files:
             self._long_calls.leave_place()
 
         offset = ((b"holdfast-offset", str(first.offset).encode()),)
-        return Stream(self._growing(incoming, run, first, waiter), PLAIN, (*offset, *HARMLESS), leave)
+        return Stream(self._growing(incoming, located, first, waiter), PLAIN, (*offset, *HARMLESS), leave)
 
-    async def _growing(self, incoming: Incoming, run: Run, piece: Excerpt, waiter: Waiter) -> AsyncIterator[bytes]:
+    async def _growing(
+        self, incoming: Incoming, located: Located, piece: Excerpt, waiter: Waiter
+    ) -> AsyncIterator[bytes]:
         """The log from its first piece on, until the run has ended and the log is read out."""
-        files, pause = JobFiles(self._engine.files), LOOK_SOON_S
+        pause = LOOK_SOON_S
         try:
             async with noticing(incoming, waiter):
                 while True:
@@ -98,13 +98,13 @@ class Files:
                     if piece.data:
                         yield piece.data
                         pause = LOOK_SOON_S
-                    elif run.status is not None:
+                    elif located.run.status is not None:
                         return
                     else:
                         await waiter.rest(pause)
                         pause = min(pause * 1.5, LOOK_LATE_S)
-                        run = await self._in_thread(partial(self._engine.query, find_run, run.id))
-                    piece = await self._in_thread(partial(files.read, run.job_id, run.id, at, PIECE))
+                        located = await self._in_thread(partial(self._engine.query, locate_run, located.run.id))
+                    piece = await self._in_thread(partial(located.read, self._engine, at, PIECE))
         except (Closing, Gone, NotFound):
             return  # The daemon stops, the caller has gone, or the job is too old to be kept.
 
@@ -123,21 +123,17 @@ class Files:
         try:
             file, size = await self._in_thread(partial(_opened, files, located.run.job_id, path))
         except NotFound:
-            located.check_here("the artifact", self._engine.node)
-            raise
-        name = path.rpartition("/")[2]
-        media = mimetypes.guess_type(name)[0] or BYTES
-        headers: Headers = (
-            (b"content-length", str(size).encode()),
-            (b"content-disposition", f"attachment; filename*=UTF-8''{quote(name, safe='')}".encode()),
-            *HARMLESS,
-        )
+            if not located.is_elsewhere(self._engine):
+                raise
+            first = await self._in_thread(partial(located.read_artifact, self._engine, path, 0, PIECE_BYTES))
+            pieces = self._far_pieces(located, path, first)
+            return Stream(pieces, *_about(path, first.size), self._long_calls.leave_place)
 
         def leave() -> None:
             file.close()
             self._long_calls.leave_place()
 
-        return Stream(self._pieces(file, size), media, headers, leave)
+        return Stream(self._pieces(file, size), *_about(path, size), leave)
 
     async def _pieces(self, file: BinaryIO, size: int) -> AsyncIterator[bytes]:
         """As many bytes as were announced, even if the file grows meanwhile."""
@@ -148,6 +144,15 @@ class Files:
             size -= len(piece)
             yield piece
 
+    async def _far_pieces(self, located: Located, path: str, piece: ArtifactPart) -> AsyncIterator[bytes]:
+        """The same of one on another machine; what is changed meanwhile ends it early."""
+        size, at = piece.size, 0
+        while at < size and piece.data and piece.size == size:
+            yield piece.data
+            at += len(piece.data)
+            if at < size:
+                piece = await self._in_thread(partial(located.read_artifact, self._engine, path, at, PIECE_BYTES))
+
     async def _in_thread(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)
 
@@ -155,6 +160,16 @@ class Files:
 def _opened(files: JobFiles, job_id: str, name: str) -> tuple[BinaryIO, int]:
     file = files.open_artifact(job_id, name)
     return file, os.fstat(file.fileno()).st_size
+
+
+def _about(path: str, size: int) -> tuple[str, Headers]:
+    name = path.rpartition("/")[2]
+    headers: Headers = (
+        (b"content-length", str(size).encode()),
+        (b"content-disposition", f"attachment; filename*=UTF-8''{quote(name, safe='')}".encode()),
+        *HARMLESS,
+    )
+    return mimetypes.guess_type(name)[0] or BYTES, headers
 
 
 def _marks(piece: Excerpt, is_over: bool) -> Headers:

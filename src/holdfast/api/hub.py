@@ -190,6 +190,8 @@ class Hub:
             waiter.cut()
 
     def _hear(self, changes: Changes) -> None:
+        if not (changes.concerns_jobs or changes.watches):
+            return
         with self._lock:
             if self._heard is not None:
                 self._heard.merge(changes)

@@ -11,7 +11,7 @@ from holdfast.cli.options import HomeOption, JsonOption, choose
 from holdfast.cli.output import put, show_json
 from holdfast.cli.times import seconds
 from holdfast.cli.words import Argument, Option
-from holdfast.core.errors import InvalidInput
+from holdfast.core.errors import Elsewhere, InvalidInput
 from holdfast.core.job import Done, Job
 from holdfast.core.limits import shown
 
@@ -136,7 +136,6 @@ def _variables(given: list[str] | None) -> dict[str, str] | None:
 
 def wait_for_command(handle: JobHandle[Any], *, json: bool) -> None:
     """Stream what a command says, and end with its exit code."""
-    from holdfast.cli.logs import stream
     from holdfast.cli.wait import wait_for
 
     number = handle.number
@@ -144,7 +143,7 @@ def wait_for_command(handle: JobHandle[Any], *, json: bool) -> None:
         if json:
             wait_for(handle)
         else:
-            stream(handle)
+            _stream_or_wait(handle)
     except KeyboardInterrupt:
         say("")
         say(f"job {number} goes on; its output: holdfast logs -f {number}   to stop it: holdfast cancel {number}")
@@ -157,6 +156,18 @@ def wait_for_command(handle: JobHandle[Any], *, json: bool) -> None:
         said = detail(job)
         say(f"holdfast: job {job.number} is {job.state.name}{f': {said}' if said else ''}")
     raise Ended(code)
+
+
+def _stream_or_wait(handle: JobHandle[Any]) -> None:
+    from holdfast.cli.logs import stream
+    from holdfast.cli.wait import wait_for
+
+    try:
+        stream(handle)
+    except Elsewhere as error:
+        # What it says cannot be read from here any more; how it ends is known all the same.
+        say(f"holdfast: {error}")
+        wait_for(handle)
 
 
 def exit_code(handle: JobHandle[Any], job: Job) -> int:

@@ -78,6 +78,7 @@ def _fields(hf: Client, job: Job, runs: list[Run], retries: list[Retried]) -> li
         ("tenant", job.tenant if job.tenant != "default" else None),
         ("tokens", str(job.tokens) if job.tokens else None),
         ("machine", f"{job.node} alone" if job.node else None),
+        ("ran on", ", ".join(dict.fromkeys(run.node for run in runs if run.node)) or None),
         ("retries", f"{policy.retries} at most, {job.tries.transient} used" if policy.retries else None),
         ("timeout", length(job.timeout_ms)),
         ("ttl", length(job.ttl_ms)),

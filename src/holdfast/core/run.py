@@ -32,7 +32,8 @@ class RunStatus(StrEnum):
 
 
 class Run(Struct, frozen=True, kw_only=True):
-    """One try at a job, as it stands in the store. `trigger` says what made it happen, as JSON.
+    """One try at a job, as it stands in the store. `trigger` says what made it happen, as JSON, `node` on
+    which machine it was.
 
     In a list, a `params_snapshot` of more than 4 KiB is None, and `cut` tells of it.
 
@@ -71,3 +72,4 @@ class Run(Struct, frozen=True, kw_only=True):
     artifacts: str | None
     trigger: str | None = None
     cut: dict[str, Cut] = {}
+    node: str | None = None

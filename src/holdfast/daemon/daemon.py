@@ -239,7 +239,7 @@ class Daemon:
             self._node_name,
             os.getpid(),
             str(self._locks),
-            str(self.home.jobs),
+            str(self._engine.files),
             self._engine.node,
             boot_id(),
             str(self._engine.dialect),

@@ -11,7 +11,8 @@ from typing import Any
 
 from holdfast.client.database import clock_for, make_engine
 from holdfast.client.worker import Limits, serve
-from holdfast.core.errors import HoldfastError
+from holdfast.core.errors import HoldfastError, InvalidInput
+from holdfast.core.limits import shown
 from holdfast.daemon.daemon import Daemon
 from holdfast.daemon.instruments import start_otlp
 from holdfast.daemon.settings import LogSettings, Settings
@@ -43,7 +44,8 @@ def run_daemon(
     daemon = settings.daemon
     store = daemon.store or home.database
     clock = clock_for(store)
-    engine = make_engine(store, daemon.durability, daemon.schema, clock, new_uuid, home.jobs, home=home.folder)
+    files = home.jobs if settings.files.shared is None else _shared_folder(settings.files.shared)
+    engine = make_engine(store, daemon.durability, daemon.schema, clock, new_uuid, files, home=home.folder)
     environment = {} if file is None else {CONFIG: str(file)}
     if log_file is not None:
         environment[LOGS] = str(log_file.parent)
@@ -130,3 +132,13 @@ def set_up_logs(settings: LogSettings, file: Path | None, *, of_everybody: bool 
         keep=settings.files,
         of_everybody=of_everybody,
     )
+
+
+def _shared_folder(named: str) -> Path:
+    """A folder that others have too: nobody makes it here, or one that is not mounted would look like an empty one."""
+    folder = Path(named).expanduser()
+    if not folder.is_absolute():
+        raise InvalidInput(f"files.shared {shown(named)} is not valid: give the whole path of a folder")
+    if not folder.is_dir():
+        raise InvalidInput(f"files.shared {shown(named)} is not there; mount it, or create the folder")
+    return folder

@@ -323,6 +323,20 @@ class PressureSettings(Struct, frozen=True, kw_only=True):
     unplugged: Annotated[float, Says("How long heavy queues wait after the power was unplugged.", _MOMENTS)] = 60.0
 
 
+class FileSettings(Struct, frozen=True, kw_only=True):
+    """Where the logs and artifacts of runs are kept."""
+
+    shared: Annotated[
+        str | None,
+        Says(
+            "A folder that all machines have which share the database, for the files of that database alone. By "
+            "default each machine keeps its own, and they travel through the database where another one asks for them.",
+            TEXT,
+            '"/mnt/holdfast"',
+        ),
+    ] = None
+
+
 class TokenSettings(Struct, frozen=True, kw_only=True):
     """What this machine has for jobs that take tokens of it, and how long one of them lets smaller ones pass."""
 
@@ -378,6 +392,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     api: ApiSettings = ApiSettings()
     logs: LogSettings = LogSettings()
     runs: RunSettings = RunSettings()
+    files: FileSettings = FileSettings()
     observe: ObserveSettings = ObserveSettings()
     sla: SlaSettings = SlaSettings()
     webhooks: WebhookSettings = WebhookSettings()

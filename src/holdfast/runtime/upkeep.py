@@ -13,6 +13,7 @@ from holdfast.runtime.clock_steps import ClockSteps
 from holdfast.runtime.clock_trust import ClockTrust
 from holdfast.runtime.clock_watch import ClockWatch
 from holdfast.runtime.cron import Cron
+from holdfast.runtime.file_answers import FileAnswers
 from holdfast.runtime.judge import LEASE_S, Judge
 from holdfast.runtime.loop import Loop
 from holdfast.runtime.maintenance import Maintenance
@@ -69,6 +70,11 @@ class Upkeep:
             ClockWatch(clock, self._steps, self._heed_the_clock),
             Alarm(engine, clock),
         ]
+        self._file_answers: FileAnswers | None = None
+        if engine.dialect is Dialect.POSTGRES:
+            # On one file system everybody finds every file.
+            self._file_answers = FileAnswers(engine, clock)
+            self._loops.append(self._file_answers)
         self._leave: list[Callable[[], None]] = []
 
     def rename(self, own: SessionId) -> None:
@@ -135,6 +141,8 @@ class Upkeep:
             self._home.call_soon_threadsafe(self._look_at_the_clock)
         if changes.ready or changes.unknown:
             self._probe.nudge()
+        if self._file_answers is not None and (changes.files or changes.unknown):
+            self._home.call_soon_threadsafe(self._file_answers.wake)
 
     def _look_at_the_clock(self) -> None:
         self._promoter.wake()

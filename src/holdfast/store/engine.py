@@ -34,7 +34,7 @@ class Changes(Struct):
     """What a commit changed, told to whoever waits for it.
 
     `foreign`: another process did it. `unknown`: another process did something; look for yourself. `watches`: rules for
-    the planner of this very process.
+    the planner of this very process. `files`: somebody asks for a file of another machine, or has answered.
     """
 
     ready: set[str] = set()
@@ -44,6 +44,7 @@ class Changes(Struct):
     unknown: bool = False
     foreign: bool = False
     watches: bool = False
+    files: bool = False
 
     def merge(self, other: Changes) -> None:
         """Add what another commit changed."""
@@ -54,9 +55,15 @@ class Changes(Struct):
         self.unknown |= other.unknown
         self.foreign |= other.foreign
         self.watches |= other.watches
+        self.files |= other.files
 
     def __bool__(self) -> bool:
-        return bool(self.ready or self.ended or self.due or self.stops or self.unknown or self.watches)
+        return self.concerns_jobs or self.watches or self.files
+
+    @property
+    def concerns_jobs(self) -> bool:
+        """Whether it may matter to anybody who runs jobs or waits for some."""
+        return bool(self.ready or self.ended or self.due or self.stops or self.unknown)
 
 
 Listener: TypeAlias = Callable[[Changes], None]

@@ -217,6 +217,7 @@ class RunRow(Struct, frozen=True, gc=False):
     trace_id: str | None
     log_path: str | None
     artifacts: str | None
+    node: str | None
 
     def to_run(self) -> Run:
         """The run that this row describes."""

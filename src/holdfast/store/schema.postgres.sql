@@ -704,3 +704,24 @@ CREATE TABLE nodes (
   -- When a session of it last began.
   seen_at BIGINT NOT NULL
 );
+
+-- Somebody asks the machine that has them for bytes of a run's log or of an artifact; removed once they are read, or after a
+-- minute.
+CREATE UNLOGGED TABLE file_requests (
+  id          TEXT COLLATE "C" PRIMARY KEY,
+  node        TEXT COLLATE "C" NOT NULL,
+  run_id      TEXT COLLATE "C" NOT NULL,
+  what        TEXT COLLATE "C" NOT NULL CHECK (what IN ('log', 'tail', 'artifact', 'artifacts')),
+  name        TEXT COLLATE "C",
+  -- The offset of the first byte; of a tail, how many lines.
+  start       BIGINT NOT NULL CHECK (start >= 0),
+  most        BIGINT NOT NULL CHECK (most BETWEEN 0 AND 262144),
+  is_answered BIGINT NOT NULL DEFAULT 0 CHECK (is_answered IN (0, 1)),
+  -- The answer: where its bytes begin, and where the whole ends by now; or why there is none.
+  begins      BIGINT,
+  ends        BIGINT,
+  data        BYTEA CHECK (length(data) <= 262144),
+  problem     TEXT COLLATE "C",
+  CHECK ((what = 'artifact') = (name IS NOT NULL)),
+  CHECK (is_answered = 0 OR data IS NOT NULL OR problem IS NOT NULL)
+);

@@ -74,6 +74,7 @@ CALLS: tuple[Call, ...] = (
     Call(READ, "jobs", "GET", "/v1/jobs/{job_id}/log", output.read_log),
     Call(READ, "jobs", "GET", "/v1/jobs/{job_id}/log/tail", output.tail_log),
     Call(READ, "jobs", "GET", "/v1/jobs/{job_id}/artifacts", output.list_artifacts),
+    Call(READ, "jobs", "GET", "/v1/jobs/{job_id}/artifact", output.read_artifact),
     Call(OPERATE, "jobs", "POST", "/v1/jobs/{job_id}/cancel", cancel.cancel_job),
     Call(OPERATE, "jobs", "POST", "/v1/jobs/{job_id}/retry", retry.retry_job, status=201),
     Call(OPERATE, "jobs", "POST", "/v1/jobs/{job_id}/move-to-top", reorder.move_to_top),

@@ -1,4 +1,4 @@
--- Machines are known by an id that each keeps in its home, and jobs can be tied to one.
+-- Machines are known by an id that each keeps in its home; jobs can be tied to one, and files be asked of it.
 
 CREATE TABLE nodes (
   -- What jobs say they are tied to; never given to another one.
@@ -43,3 +43,24 @@ CREATE INDEX idx_jobs_gated ON jobs (queue, lane) WHERE state = 'QUEUED' AND (la
 CREATE INDEX idx_jobs_tied ON jobs (node, state, number) WHERE node > 0 AND state IN ('SCHEDULED', 'QUEUED');
 CREATE INDEX idx_jobs_holding_tokens ON jobs (session_id, started_at, cpu, gpu, io)
   WHERE state = 'RUNNING' AND (lane & 31) > 3;
+
+-- Somebody asks the machine that has them for bytes of a run's log or of an artifact; removed once they are read, or after a
+-- minute.
+CREATE TABLE file_requests (
+  id          TEXT PRIMARY KEY,
+  node        TEXT NOT NULL,
+  run_id      TEXT NOT NULL,
+  what        TEXT NOT NULL CHECK (what IN ('log', 'tail', 'artifact', 'artifacts')),
+  name        TEXT,
+  -- The offset of the first byte; of a tail, how many lines.
+  start       INTEGER NOT NULL CHECK (start >= 0),
+  most        INTEGER NOT NULL CHECK (most BETWEEN 0 AND 262144),
+  is_answered INTEGER NOT NULL DEFAULT 0 CHECK (is_answered IN (0, 1)),
+  -- The answer: where its bytes begin, and where the whole ends by now; or why there is none.
+  begins      INTEGER,
+  ends        INTEGER,
+  data        BLOB CHECK (length(data) <= 262144),
+  problem     TEXT,
+  CHECK ((what = 'artifact') = (name IS NOT NULL)),
+  CHECK (is_answered = 0 OR data IS NOT NULL OR problem IS NOT NULL)
+) STRICT;

@@ -27,13 +27,24 @@ class Notice(msgspec.Struct, frozen=True, omit_defaults=True):
     due: bool = False
     stops: bool = False
     unknown: bool = False
+    files: bool = False
 
 
 def pack(changes: Changes, sender: str) -> str:
     """The payload of a NOTIFY; what does not fit is told as "look for yourself"."""
-    notice = Notice(sender, sorted(changes.ready), sorted(changes.ended), changes.due, changes.stops, changes.unknown)
+    notice = Notice(
+        sender,
+        sorted(changes.ready),
+        sorted(changes.ended),
+        changes.due,
+        changes.stops,
+        changes.unknown,
+        changes.files,
+    )
     text = msgspec.json.encode(notice)
-    return (text if len(text) <= MAX_NOTICE else msgspec.json.encode(Notice(sender, unknown=True))).decode()
+    if len(text) > MAX_NOTICE:
+        text = msgspec.json.encode(Notice(sender, unknown=True, files=changes.files))
+    return text.decode()
 
 
 def unpack(payload: str) -> Notice:
@@ -88,4 +99,7 @@ class ListenerThread:
                 notice = unpack(heard.payload)
                 if notice.sender != self._me:
                     ready, ended = set(notice.ready), set(notice.ended)
-                    self._heard(Changes(ready, ended, notice.due, notice.stops, notice.unknown, foreign=True))
+                    changes = Changes(ready, ended, notice.due, notice.stops, notice.unknown, files=notice.files)
+                    # Nobody who runs jobs has to look because of a file.
+                    changes.foreign = changes.concerns_jobs
+                    self._heard(changes)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
+
 import msgspec
 from msgspec import Struct
 
 from holdfast.core.errors import Elsewhere, NotFound
 from holdfast.core.job import TERMINAL, JobId, RunId
-from holdfast.core.limits import check_int
+from holdfast.core.limits import check_int, shown
 from holdfast.core.run import Run
+from holdfast.store.elsewhere import LARGEST_ARTIFACT, FarPiece, RunPlace, fetch
 from holdfast.store.engine import Engine, Tx
-from holdfast.store.files import Artifact, Excerpt, JobFiles
+from holdfast.store.files import Artifact, Excerpt, JobFiles, check_artifact
+from holdfast.store.scripts.file_requests import PIECE_BYTES, FileKind
 from holdfast.store.scripts.look import find_last, find_run, runs_of
 from holdfast.store.statements import sql
 
@@ -29,11 +33,12 @@ class LogPart(Struct, frozen=True):
     eof: bool
 
 
-class RunPlace(Struct, frozen=True):
-    """The machine that a run was on: its id, and its name for people."""
+class ArtifactPart(Struct, frozen=True):
+    """A piece of an artifact: where it begins, its bytes, and how large the artifact is."""
 
-    id: str
-    name: str
+    offset: int
+    data: bytes
+    size: int
 
 
 class Source(Struct, frozen=True):
@@ -50,15 +55,67 @@ class Located(Struct, frozen=True):
     run: Run
     place: RunPlace | None
 
-    def check_here(self, what: str, here: str) -> None:
-        """Elsewhere, if what is not here may be on the machine that the run was on."""
-        if self.place is not None and self.place.id != here:
-            raise Elsewhere(f"{what} of run {self.run.id} is on node {self.place.name!r}: ask the daemon there")
+    def is_elsewhere(self, engine: Engine) -> bool:
+        """Whether the run was on another machine than this one."""
+        return self.place is not None and self.place.id != engine.node
 
-    def check_log_here(self, found: Excerpt, here: str) -> None:
-        """The same for a log of which nothing was found, unless the run ended without having one."""
-        if found.end == 0 and (self.run.status is None or self.run.log_path is not None):
-            self.check_here("the log", here)
+    def may_be_elsewhere(self, found: Excerpt, engine: Engine) -> bool:
+        """Whether a log of which nothing was found may be there, as the run did not end without having one."""
+        has_one = self.run.status is None or self.run.log_path is not None
+        return found.end == 0 and has_one and self.is_elsewhere(engine)
+
+    def read(self, engine: Engine, offset: int, limit: int) -> Excerpt:
+        """At most `limit` bytes of its log, from whichever machine has it; of another one, at most a piece."""
+        found = JobFiles(engine.files).read(self.run.job_id, self.run.id, offset, limit)
+        if not self.may_be_elsewhere(found, engine):
+            return found
+        return _excerpt(fetch(engine, self.run, self._there, FileKind.LOG, start=offset, most=limit))
+
+    def tail(self, engine: Engine, lines: int) -> Excerpt:
+        """The last lines of its log, from whichever machine has it."""
+        found = JobFiles(engine.files).tail(self.run.job_id, self.run.id, lines)
+        if not self.may_be_elsewhere(found, engine):
+            return found
+        return _excerpt(fetch(engine, self.run, self._there, FileKind.TAIL, start=lines))
+
+    def artifacts(self, engine: Engine) -> list[Artifact]:
+        """What its job has made, on whichever machine it was."""
+        found = JobFiles(engine.files).artifacts(self.run.job_id)
+        if found or not self.is_elsewhere(engine):
+            return found
+        if self.run.artifacts is not None:
+            return msgspec.json.decode(self.run.artifacts, type=list[Artifact])
+        if self.run.status is not None:
+            return []
+        return msgspec.json.decode(fetch(engine, self.run, self._there, FileKind.ARTIFACTS).data, type=list[Artifact])
+
+    def read_artifact(self, engine: Engine, name: str, offset: int, limit: int) -> ArtifactPart:
+        """A piece of an artifact, from whichever machine has it."""
+        check_artifact(name)
+        try:
+            with JobFiles(engine.files).open_artifact(self.run.job_id, name) as file:
+                size = os.fstat(file.fileno()).st_size
+                file.seek(offset)
+                return ArtifactPart(offset, file.read(min(limit, PIECE_BYTES)), size)
+        except NotFound:
+            if not self.is_elsewhere(engine):
+                raise
+        found = fetch(engine, self.run, self._there, FileKind.ARTIFACT, name=name, start=offset, most=limit)
+        if found.ends > LARGEST_ARTIFACT:
+            raise Elsewhere(
+                f"artifact {shown(name)} has {found.ends >> 20} MiB and is on node {self._there.name!r}; more than "
+                f"{LARGEST_ARTIFACT >> 20} MiB need a folder that both machines have: [files] shared in holdfast.toml"
+            )
+        return ArtifactPart(found.begins, found.data, found.ends)
+
+    @property
+    def _there(self) -> RunPlace:
+        assert self.place is not None
+        return self.place
+
+
+def _excerpt(found: FarPiece) -> Excerpt:
+    return Excerpt(found.begins, found.data, found.ends)
 
 
 def read_log(
@@ -71,9 +128,7 @@ def read_log(
     source = engine.query(_source, job_id, run_id)
     if source.run is None:
         return _part(source, Excerpt(0, b"", 0))
-    found = JobFiles(engine.files).read(source.run.job_id, source.run.id, offset, limit)
-    Located(source.run, source.place).check_log_here(found, engine.node)
-    return _part(source, found)
+    return _part(source, Located(source.run, source.place).read(engine, offset, limit))
 
 
 def tail_log(engine: Engine, job_id: JobId, run_id: RunId | None = None, lines: int = 10) -> LogPart:
@@ -82,14 +137,20 @@ def tail_log(engine: Engine, job_id: JobId, run_id: RunId | None = None, lines: 
     source = engine.query(_source, job_id, run_id)
     if source.run is None:
         return _part(source, Excerpt(0, b"", 0))
-    found = JobFiles(engine.files).tail(source.run.job_id, source.run.id, lines)
-    Located(source.run, source.place).check_log_here(found, engine.node)
-    return _part(source, found)
+    return _part(source, Located(source.run, source.place).tail(engine, lines))
 
 
 def list_artifacts(engine: Engine, job_id: JobId) -> list[Artifact]:
     """The files that a job has made so far."""
-    return JobFiles(engine.files).artifacts(engine.query(find_last, job_id).id)
+    source = engine.query(_source, job_id, None)
+    return [] if source.run is None else Located(source.run, source.place).artifacts(engine)
+
+
+def read_artifact(engine: Engine, job_id: JobId, name: str, offset: int = 0, limit: int = PIECE_BYTES) -> ArtifactPart:
+    """A piece of an artifact, of at most 256 KiB, from whichever machine has it."""
+    check_int("offset", offset, 0, 2**62)
+    check_int("limit", limit, 0, LONGEST_PIECE)
+    return engine.query(locate_job, job_id).read_artifact(engine, name, offset, limit)
 
 
 def artifacts_of_run(tx: Tx, run_id: RunId) -> list[Artifact]:

@@ -1,0 +1,49 @@
+"""Answers for the files of this machine, and removes what nobody has read for a minute."""
+
+from __future__ import annotations
+
+import asyncio
+
+from holdfast.runtime.clock import Clock
+from holdfast.runtime.loop import Loop
+from holdfast.store.elsewhere import answer_for, has_files
+from holdfast.store.engine import Engine
+from holdfast.store.scripts.file_requests import FileRequestRow, answer_file, forget_requests, list_requests
+
+KEEP_S = 60.0
+LEAVE_S = 1.0
+
+
+class FileAnswers(Loop):
+    """Nothing to do until somebody asks. How long a request is there is what this process has seen of it itself:
+    the clocks of two machines may differ by more than that.
+    """
+
+    def __init__(self, engine: Engine, clock: Clock) -> None:
+        super().__init__(clock)
+        self._engine = engine
+        self._seen: dict[str, float] = {}
+
+    async def tick(self) -> float | None:
+        now = self.clock.monotonic()
+        rows = await self._engine.read(list_requests)
+        self._seen = {row.id: self._seen.get(row.id, now) for row in rows}
+        old = [request_id for request_id, since in self._seen.items() if now - since >= KEEP_S]
+        if old:
+            await self._engine.write(forget_requests, old)
+        left = False
+        for row in rows:
+            if row.node == self._engine.node and not row.is_answered and row.id not in old:
+                left |= not await self._try(row, now)
+        if left:
+            return LEAVE_S
+        waits = [KEEP_S - (now - since) for request_id, since in self._seen.items() if request_id not in old]
+        return min(waits, default=None)
+
+    async def _try(self, row: FileRequestRow, now: float) -> bool:
+        """Answer, or leave it for a moment to another process on this machine that may have the file."""
+        is_fresh = now - self._seen[row.id] < LEAVE_S
+        if is_fresh and not await asyncio.to_thread(has_files, self._engine, row):
+            return False
+        await self._engine.write(answer_file, row.id, await asyncio.to_thread(answer_for, self._engine, row))
+        return True

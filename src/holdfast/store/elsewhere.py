@@ -1,0 +1,157 @@
+"""Reads a file of a run on another machine that shares the database, and answers for the files of this one."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from contextlib import suppress
+from datetime import UTC, datetime
+
+import msgspec
+from msgspec import Struct
+
+from holdfast.core.errors import Elsewhere, HoldfastError, NotFound
+from holdfast.core.job import Millis
+from holdfast.core.run import Run
+from holdfast.store.engine import Changes, Engine, new_uuid
+from holdfast.store.files import Artifact, JobFiles
+from holdfast.store.scripts.file_requests import (
+    PIECE_BYTES,
+    FileAnswer,
+    FileKind,
+    FileRequest,
+    FileRequestRow,
+    ask_file,
+    forget_requests,
+    is_answered,
+    take_answer,
+)
+from holdfast.store.scripts.look import find_run
+from holdfast.store.statements import Dialect
+
+ANSWER_S = 10.0
+LOOK_S = 1.0
+# What is larger is too much for a database.
+LARGEST_ARTIFACT = 64 << 20
+
+
+class RunPlace(Struct, frozen=True):
+    """The machine that a run was on, how many programs there answer for it, and when it was last heard of."""
+
+    id: str
+    name: str
+    answering: int
+    seen_at: Millis
+
+    @property
+    def last_seen(self) -> str:
+        """When, in words."""
+        return datetime.fromtimestamp(self.seen_at / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+class FarPiece(Struct, frozen=True):
+    """Some bytes of a file: where they begin, and where the file ends by now."""
+
+    begins: int
+    data: bytes
+    ends: int
+
+
+def fetch(
+    engine: Engine,
+    run: Run,
+    place: RunPlace,
+    what: FileKind,
+    *,
+    name: str | None = None,
+    start: int = 0,
+    most: int = PIECE_BYTES,
+) -> FarPiece:
+    """Ask the machine of a run for a piece of its files, and wait for the answer. Blocks the calling thread."""
+    said = f"{_named(what, name)} of run {run.id} is on node {place.name!r}"
+    if engine.dialect is not Dialect.POSTGRES:
+        raise Elsewhere(f"{said}: look there")
+    if not place.answering:
+        raise Elsewhere(f"{said}, which is away; it was last seen at {place.last_seen}")
+    request = FileRequest(new_uuid(), place.id, run.id, what, name, start, min(most, PIECE_BYTES))
+    answer = _exchange(engine, request)
+    if answer is None:
+        raise Elsewhere(f"{said}, which has not answered within {ANSWER_S:g} s; it was last seen at {place.last_seen}")
+    if answer.data is None or answer.begins is None or answer.ends is None:
+        raise NotFound(answer.problem or f"{said}, which has nothing of it")
+    return FarPiece(answer.begins, bytes(answer.data), answer.ends)
+
+
+def _named(what: FileKind, name: str | None) -> str:
+    return {FileKind.ARTIFACT: f"artifact {name!r}", FileKind.ARTIFACTS: "the list of artifacts"}.get(what, "the log")
+
+
+def _exchange(engine: Engine, request: FileRequest) -> FileAnswer | None:
+    told = threading.Event()
+
+    def hear(changes: Changes) -> None:
+        if changes.files or changes.unknown:
+            told.set()
+
+    leave = engine.listen(hear)
+    try:
+        until = time.monotonic() + ANSWER_S
+        engine.run(ask_file, request)
+        while not engine.query(is_answered, request.id):
+            left = until - time.monotonic()
+            if left <= 0:
+                engine.run(forget_requests, [request.id])
+                return None
+            told.wait(min(left, LOOK_S))
+            told.clear()
+        return engine.run(take_answer, request.id)
+    finally:
+        leave()
+
+
+def answer_for(engine: Engine, request: FileRequestRow) -> FileAnswer:
+    """What this machine has of what is asked for. Never fails."""
+    try:
+        run = engine.query(find_run, request.run_id)
+        return _answer(JobFiles(engine.files), run, request)
+    except HoldfastError as error:
+        return FileAnswer(problem=str(error))
+    except OSError as error:
+        return FileAnswer(problem=f"it cannot be read there: {error.strerror}")
+
+
+def has_files(engine: Engine, request: FileRequestRow) -> bool:
+    """Whether this process writes its files where those of the run are; another one on this machine may do so."""
+    with suppress(HoldfastError, OSError):
+        run = engine.query(find_run, request.run_id)
+        return JobFiles(engine.files).of_job(run.job_id).is_dir()
+    return True
+
+
+def _answer(files: JobFiles, run: Run, request: FileRequestRow) -> FileAnswer:
+    most = min(request.most, PIECE_BYTES)
+    match FileKind(request.what):
+        case FileKind.LOG:
+            found = files.read(run.job_id, run.id, request.start, most)
+            return FileAnswer(found.offset, found.end, found.data)
+        case FileKind.TAIL:
+            last = files.tail(run.job_id, run.id, request.start)
+            kept = last.data[-most:] if most else b""
+            return FileAnswer(last.offset + len(last.data) - len(kept), last.end, kept)
+        case FileKind.ARTIFACT:
+            with files.open_artifact(run.job_id, request.name or "") as file:
+                size = os.fstat(file.fileno()).st_size
+                file.seek(request.start)
+                return FileAnswer(request.start, size, file.read(most))
+        case FileKind.ARTIFACTS:
+            data = _listed(files.artifacts(run.job_id))
+            return FileAnswer(0, len(data), data)
+
+
+def _listed(artifacts: list[Artifact]) -> bytes:
+    data = msgspec.json.encode(artifacts)
+    while len(data) > PIECE_BYTES:
+        artifacts = artifacts[: len(artifacts) * 3 // 4]
+        data = msgspec.json.encode(artifacts)
+    return data

@@ -1,0 +1,1 @@
+DELETE FROM file_requests WHERE id = :id RETURNING begins, ends, data, problem
