@@ -104,9 +104,9 @@ def test_the_command_line_keeps_webhooks(house: House, tmp_path: Path) -> None:
         listed = sh.ok("webhook", "deliveries", "ci", "--json").json["deliveries"]
         done = next(delivery["id"] for delivery in listed if delivery["state"] == "DONE")
         assert sh.ok("webhook", "redeliver", "ci", done).out == "1 sent again\n"
-        sh.ok("webhook", "edit", "ci", "--on", "job.*", "--timeout", "5s")
-        assert sh.ok("emit", "job.mine").out.endswith(": no job waited for it, 1 webhook is told\n")
-        assert sh.ok("webhook", "ls", "--json").json[0]["patterns"] == ["job.*"]
+        sh.ok("webhook", "edit", "ci", "--on", "build.*", "--timeout", "5s")
+        assert sh.ok("emit", "build.mine").out.endswith(": no job waited for it, 1 webhook is told\n")
+        assert sh.ok("webhook", "ls", "--json").json[0]["patterns"] == ["build.*"]
         assert "not shown again: whsec_" in sh.ok("webhook", "add", receiver.url, "--on", "x").out
         sh.ok("webhook", "pause", "ci", "--reason", "moving")
         assert "off: moving" in sh.ok("webhook", "show", "ci").out

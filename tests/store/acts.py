@@ -16,7 +16,7 @@ from holdfast.store.rows import JobRow
 from holdfast.store.scripts import sessions
 from holdfast.store.scripts.claim import claim
 from holdfast.store.scripts.clockwork import Ticked, tick
-from holdfast.store.scripts.enqueue import enqueue
+from holdfast.store.scripts.enqueue import enqueue_any
 from holdfast.store.scripts.finish import finish
 from holdfast.store.scripts.groups import create_group
 from holdfast.store.scripts.look import find_job, find_last, find_row, runs_of
@@ -54,8 +54,8 @@ def new_job(job_id: JobId, **options: Any) -> NewJob:
 
 
 def put(engine: Engine, *jobs: NewJob, now: Millis = NOW) -> list[Enqueued]:
-    """Enqueue in one transaction."""
-    return write(engine, enqueue, jobs, now)
+    """Enqueue in one transaction, as callers and the system itself do."""
+    return write(engine, enqueue_any, jobs, now)
 
 
 def put_one(engine: Engine, job_id: JobId, *, now: Millis = NOW, **options: Any) -> Enqueued:

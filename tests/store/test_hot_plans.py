@@ -318,6 +318,10 @@ PLANS = {
     "unnamed_dead_letters": Plan({"limit": 5}, (LETTERS_OPEN, JOB)),
     "save_checkpoint": Plan(ONE | {"data": "1", "secret_hash": None}, (JOB,)),
     "secret_of_run": Plan(ONE, (RUN,)),
+    "reserved_jobs": Plan(
+        {"queue": "holdfast", "first": "holdfast.", "behind": "holdfast/", "limit": 5},
+        (POP, STATE),
+    ),
     "open_chore": Plan({"queue": "q1", "task": "t1"}, (POP, STATE)),
     "maintainers": Plan({"tasks": "[]", "queues": "[]", "queue": "q1"}, (STATE, BY_SESSION)),
     "tight_lines": Plan({"gap": 2, "highest": 5, "limit": 5}, (POP,)),

@@ -7,11 +7,9 @@ from statistics import quantiles
 from typing import TYPE_CHECKING
 
 from holdfast.core.errors import HoldfastError
-from holdfast.core.job import TERMINAL
-from holdfast.core.requests import NewJob
+from holdfast.core.job import TERMINAL, JobId
 from holdfast.store.engine import new_uuid
-from holdfast.store.scripts.enqueue import enqueue
-from holdfast.store.scripts.retention import BENCH, forget_measured
+from holdfast.store.scripts.retention import BENCH, enqueue_measured, forget_measured
 
 if TYPE_CHECKING:
     from holdfast.client.remote import Client
@@ -32,14 +30,14 @@ class Course:
         """How long one enqueue takes, again and again, in milliseconds. Nothing runs meanwhile."""
         self._hf.pause(BENCH, "holdfast bench")
         try:
-            return self._timed(seconds, lambda: self._hf.enqueue(BENCH, {}, queue=BENCH))
+            return self._timed(seconds, lambda: self._enqueue(1))
         finally:
             self._hf.resume(BENCH)
 
     def round_trip(self, seconds: float) -> list[float]:
         """From the call to the end of the job, one at a time."""
         self._wait_until_empty()
-        return self._timed(seconds, lambda: self._hf.enqueue(BENCH, {}, queue=BENCH).wait(PATIENCE_S))
+        return self._timed(seconds, lambda: self._hf.job(self._enqueue(1)[0]).wait(PATIENCE_S))
 
     def drain(self, seconds: float) -> tuple[int, float, float]:
         """How many jobs, how many were enqueued in a second, and how many ran in a second."""
@@ -48,8 +46,7 @@ class Course:
             began = time.perf_counter()
             count = 0
             while time.perf_counter() - began < seconds and count < MOST:
-                jobs = [NewJob(id=new_uuid(), task=BENCH, queue=BENCH) for _ in range(AT_ONCE)]
-                self._hf.engine.run(enqueue, jobs, 0)
+                self._enqueue(AT_ONCE)
                 count += AT_ONCE
             enqueued = time.perf_counter() - began
         finally:
@@ -67,6 +64,11 @@ class Course:
         self._wait_until_empty()
         while engine.run(forget_measured, 0):
             pass
+
+    def _enqueue(self, jobs: int) -> list[JobId]:
+        ids = [new_uuid() for _ in range(jobs)]
+        self._hf.engine.run(enqueue_measured, ids, 0)
+        return ids
 
     def _wait_until_empty(self) -> None:
         until = time.monotonic() + PATIENCE_S

@@ -17,8 +17,10 @@ from holdfast.cli.queues import breaker_says
 from holdfast.cli.status import clock_says, not_working
 from holdfast.cli.times import length
 from holdfast.core.errors import HoldfastError, NoDaemon
+from holdfast.core.requests import is_system_queue
 from holdfast.store.locks import is_locked
 from holdfast.store.scripts.machines import Machine
+from holdfast.store.scripts.reserved import ReservedUse, list_reserved
 from holdfast.store.scripts.stats import QueueStats
 from holdfast.store.scripts.workers import Worker
 from holdfast.version import VERSION
@@ -50,6 +52,7 @@ def examine(home: Home) -> list[Finding]:
         *_refusals(hf.machines(), stats.now),
         *_breakers(stats.queues),
         *_workers(daemon, hf.workers()),
+        *_reserved(hf.engine.query(list_reserved)),
         *_clock(daemon, stats.now, [job.created_at for job in hf.jobs(limit=1).jobs]),
     ]
     return [*findings, *_wal(daemon), *_invariants([v.invariant for v in hf.doctor()])]
@@ -168,6 +171,14 @@ def _breakers(queues: list[QueueStats]) -> Iterator[Finding]:
                 f"queue {queue.name} is {breaker_says(queue.tripped)}; to go on at once: holdfast resume {queue.name}"
             )
             yield Finding("breaker", None, said)
+
+
+def _reserved(uses: list[ReservedUse]) -> Iterator[Finding]:
+    """What was made before names of the system's own were refused."""
+    for use in uses:
+        what = f"queue {use.queue}" if is_system_queue(use.queue) else f"task {use.task}"
+        said = f"{use.kind} {use.name} uses {what}, which is reserved for the system"
+        yield Finding("reserved", None, f"{said}; it goes on, but make it anew under another name")
 
 
 def _workers(daemon: DaemonStatus, workers: list[Worker]) -> Iterator[Finding]:

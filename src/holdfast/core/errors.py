@@ -49,6 +49,19 @@ class InvalidPayload(InvalidInput):
     code = "ERR_INVALID_PAYLOAD"
 
 
+class Reserved(InvalidInput):
+    """A name that belongs to the system: an event such as `job.done`, a queue or a task such as `holdfast.canary`.
+
+    >>> from holdfast import Holdfast
+    >>> Holdfast("work.db").emit("job.done")
+    Traceback (most recent call last):
+    holdfast.core.errors.Reserved: event 'job.done' is reserved: what begins with job. is told by the system; \
+choose another name
+    """
+
+    code = "ERR_RESERVED"
+
+
 class NotFound(HoldfastError, LookupError):
     """There is no such job, group, reservation or cursor.
 

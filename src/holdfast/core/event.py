@@ -12,9 +12,14 @@ from collections.abc import Collection, Iterable, Mapping
 import msgspec
 from msgspec import Struct
 
-from holdfast.core.errors import InvalidInput
+from holdfast.core.errors import InvalidInput, Reserved
 from holdfast.core.job import Millis
 from holdfast.core.limits import MAX_NAME, check_label, check_name, shown
+
+# What begins with these is told by the system alone; its own names are built from them.
+RESERVED_EVENTS = ("job.", "group.", "schedule.", "machine.", "pressure.", "alert.", "webhook.")
+ABOUT_JOB, ABOUT_GROUP, ABOUT_SCHEDULE, ABOUT_MACHINE, ABOUT_PRESSURE, ALERT, ABOUT_WEBHOOK = RESERVED_EVENTS
+ABOUT_RUN = f"{ABOUT_JOB}run."
 
 ANY = "*"
 EVENT = "event"  # the condition "an event came"; each attribute that it must have is a condition beside it
@@ -90,6 +95,16 @@ def keys_for(shapes: Collection[Shape], values: Mapping[str, str]) -> list[str]:
     """The keys of all who wait for an event with these values, given the shapes of those that match its name."""
     found = (shape.key(values) for shape in shapes)
     return sorted({key for key in found if key is not None})
+
+
+def refuse_reserved_event(name: str) -> str:
+    """Refuse a name that only the system may use."""
+    prefix = next((prefix for prefix in RESERVED_EVENTS if name.startswith(prefix)), None)
+    if prefix is not None:
+        raise Reserved(
+            f"event {shown(name)} is reserved: what begins with {prefix} is told by the system; choose another name"
+        )
+    return name
 
 
 def check_pattern(what: str, value: object) -> str:

@@ -27,6 +27,7 @@ from holdfast.core.limits import (
     check_payload,
     shown,
 )
+from holdfast.core.reserved import refuse_reserved
 
 DEBOUNCE_MS = 100  # well above the pace at which the system's watcher reports, or its steps would pass for quiet
 MAX_WAIT_MS = 1_000
@@ -159,6 +160,7 @@ def check_watch(watch: NewWatch) -> NewWatch:
     if watch.task is not None:
         check_name("task", watch.task)
     check_name("queue", watch.queue)
+    refuse_reserved(watch.task, watch.queue)
     for what, patterns in (("globs", watch.globs), ("ignores", watch.ignores)):
         if len(patterns) > MOST_GLOBS:
             raise InvalidInput(f"a watch of {len(patterns)} {what} is not valid: use at most {MOST_GLOBS}")

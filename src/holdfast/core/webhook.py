@@ -14,14 +14,14 @@ from msgspec import Struct
 
 from holdfast.core.addresses import AddressPolicy, check_host
 from holdfast.core.errors import InvalidInput, InvalidPayload
-from holdfast.core.event import Event
+from holdfast.core.event import ABOUT_RUN, ABOUT_WEBHOOK, Event
 from holdfast.core.job import Millis
 from holdfast.core.limits import MAX_NAME, check_label, shown
 from holdfast.core.retry import RetryPolicy
 
 WEBHOOK = "holdfast.webhook"  # the task that delivers
 WEBHOOK_QUEUE = "holdfast.webhooks"
-TEST_EVENT = "webhook.test"
+TEST_EVENT = f"{ABOUT_WEBHOOK}test"
 SCHEDULE = RetryPolicy(retries=3, initial_ms=5_000, factor=3.0)  # 5, 15 and 45 s after a failure
 ROTATION_MS: Millis = 86_400_000  # how long the secret before a new one signs beside it
 TIMEOUT_MS: Millis = 10_000
@@ -125,7 +125,7 @@ def share_of_receiver(slots: int) -> int:
 
 def key_of(event: Event) -> str:
     """By what a receiver knows that it has seen this already: the run that it is about, or the event itself."""
-    if event.name.startswith("job.run."):
+    if event.name.startswith(ABOUT_RUN):
         run_id = event.attributes.get("run_id", "")
         if run_id and len(run_id) <= MAX_NAME and not _UNFIT.search(run_id):
             return run_id

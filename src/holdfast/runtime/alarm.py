@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+from holdfast.core.event import ALERT
 from holdfast.core.job import Millis
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.loop import Loop
@@ -12,7 +13,7 @@ from holdfast.store.engine import Engine, Tx
 from holdfast.store.scripts.events import publish
 from holdfast.store.trouble import Alert
 
-ALERT = "alert.store"
+STORE_ALERT = f"{ALERT}store"
 
 
 class Alarm(Loop):
@@ -55,4 +56,4 @@ def tell(tx: Tx, alerts: list[Alert], node: str, now: Millis) -> None:
         about = {"node": node, "kind": alert.kind.value, "says": alert.says, "since": str(alert.since)}
         if alert.ended_at is not None:
             about["seconds"] = f"{(alert.ended_at - alert.since) / 1000:.1f}"
-        publish(tx, ALERT, about, now)
+        publish(tx, STORE_ALERT, about, now)

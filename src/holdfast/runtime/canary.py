@@ -17,7 +17,7 @@ from holdfast.runtime.clock import Clock
 from holdfast.runtime.loop import Loop
 from holdfast.store.engine import Changes, Engine, new_uuid
 from holdfast.store.scripts.cancel import cancel_job
-from holdfast.store.scripts.enqueue import enqueue
+from holdfast.store.scripts.enqueue import enqueue_any
 from holdfast.store.scripts.look import find_job
 from holdfast.store.scripts.retention import forget_ended
 from holdfast.store.scripts.why import why
@@ -103,7 +103,7 @@ class Canary(Loop):
         # Before it is stored: it may be back before the call is.
         self._flight = flight
         try:
-            await self._engine.write(enqueue, [job], self.clock.now())
+            await self._engine.write(enqueue_any, [job], self.clock.now())
         except BaseException:
             self._flight = None
             raise

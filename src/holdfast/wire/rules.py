@@ -133,6 +133,7 @@ RULES: Mapping[str, Rule] = {
     "enqueue_from_template.id": UUID,
     "emit.id": UUID,
     "retry_job.new_id": UUID,
+    "enqueue_measured.ids": UUID,
     # What exists, by its id. Embedded programs may make ids of another kind.
     "job_id": JOB_REF,
     "other_id": JOB_REF,

@@ -18,6 +18,7 @@ from holdfast.core.breaker import (
     has_opened,
     sign_of,
 )
+from holdfast.core.event import ALERT
 from holdfast.core.job import JobId, Millis
 from holdfast.core.requests import Report, is_system_queue
 from holdfast.core.retry import Failure
@@ -140,7 +141,7 @@ def _note(tx: Tx, ending: Ending, now: Millis) -> None:
         said = f"{ending.failure.code}: {ending.failure.message}"[:LONGEST]
         tx.tally.count_infra(queue)
         known = {"queue": queue, "code": ending.failure.code, "message": ending.failure.message[:LONGEST]}
-        publish(tx, "alert.infra", known | ending.about, now)
+        publish(tx, f"{ALERT}infra", known | ending.about, now)
     before = find_breaker(tx, queue)
     policy = tx.one(sql.breaker_policy, BreakerPolicy, queue=queue) or BreakerPolicy()
     after = after_end(policy, before, ending.sign, ending.job_id, said, now)
@@ -166,7 +167,7 @@ def _note(tx: Tx, ending: Ending, now: Millis) -> None:
 def _tell(tx: Tx, queue: str, state: BreakerState, breaker: Breaker | None, now: Millis) -> None:
     assert breaker is not None
     about = {"queue": queue, "state": state.value, "failures": str(breaker.failures), "reason": breaker.reason}
-    publish(tx, "alert.breaker", about, now)
+    publish(tx, f"{ALERT}breaker", about, now)
     tx.tally.warn(f"breaker_{state.replace('-', '_')}", _says(queue, state, breaker, now), queue=queue)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from holdfast.core.crowding import WINDOW_MS, Crowding, CrowdingRules, QueueSeen, crowding
+from holdfast.core.event import ABOUT_PRESSURE
 from holdfast.core.job import Millis
 from holdfast.core.requests import is_system_queue
 from holdfast.store.engine import Tx
@@ -78,5 +79,5 @@ def note_crowded(tx: Tx, rules: CrowdingRules, now: Millis) -> None:
 
 
 def _tell(tx: Tx, queue: str, reading: Crowding, level: str, says: str, now: Millis) -> None:
-    publish(tx, f"pressure.{reading}", {"queue": queue, "level": level}, now)
+    publish(tx, f"{ABOUT_PRESSURE}{reading}", {"queue": queue, "level": level}, now)
     tx.tally.warn("pressure", f"queue {queue}: {says}", queue=queue, reading=reading, pressure=level)

@@ -10,6 +10,7 @@ from msgspec import structs
 from holdfast.core.group import GroupMode
 from holdfast.core.job import TERMINAL, WAITING, JobId, Millis, StateName
 from holdfast.core.requests import Enqueued, NewJob
+from holdfast.core.reserved import refuse_reserved
 from holdfast.core.timing import first_state
 from holdfast.store.engine import Tx
 from holdfast.store.rows import JobRow
@@ -31,6 +32,13 @@ def enqueue(tx: Tx, jobs: Sequence[NewJob], now: Millis, repeated: bool = False)
 
     `repeated`: an earlier call with the same ids may have come through; what it stored is the answer.
     """
+    for job in jobs:
+        refuse_reserved(job.task, job.queue)
+    return enqueue_any(tx, jobs, now, repeated)
+
+
+def enqueue_any(tx: Tx, jobs: Sequence[NewJob], now: Millis, repeated: bool = False) -> list[Enqueued]:
+    """As `enqueue`, also for jobs of the system's own, and of schedules and watches that were there before it."""
     return _all_in(tx, Batch(tx, now, Door(tx, now, jobs)), jobs, repeated)
 
 

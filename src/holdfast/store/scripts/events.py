@@ -12,7 +12,18 @@ import msgspec
 from msgspec import Struct
 
 from holdfast.core.errors import Conflict, NotFound
-from holdfast.core.event import ANY, Event, Shape, check_attributes, check_pattern, keys_for, patterns_for
+from holdfast.core.event import (
+    ABOUT_PRESSURE,
+    ALERT,
+    ANY,
+    Event,
+    Shape,
+    check_attributes,
+    check_pattern,
+    keys_for,
+    patterns_for,
+    refuse_reserved_event,
+)
 from holdfast.core.job import JobId, Millis
 from holdfast.core.limits import check_name
 from holdfast.core.timing import FAR_FUTURE
@@ -21,7 +32,7 @@ from holdfast.store.statements import sql
 
 KEEP_EVENTS_MS: Millis = 86_400_000
 # These are few and matter to people; all others tell of rows that can be looked at anyway.
-KEPT = ("alert.", "pressure.")
+KEPT = (ALERT, ABOUT_PRESSURE)
 EVENTS_BATCH = 500
 MOST_COUNTED = 1_000
 MOST_LISTED = 100
@@ -115,7 +126,7 @@ def emit(
     repeated: bool = False,
 ) -> Emitted:
     """Say that something happened. Jobs that wait for it since before go on; it is kept for a day for people to see."""
-    check_name("event", name)
+    refuse_reserved_event(check_name("event", name))
     values = check_attributes(attributes or {})
     known = tx.one(sql.event_by_id, EventRow, id=id)
     if known is not None and not repeated:

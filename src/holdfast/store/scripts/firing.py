@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from holdfast.core.errors import Conflict
+from holdfast.core.event import ABOUT_SCHEDULE, ALERT
 from holdfast.core.group import Needs
 from holdfast.core.job import JobId, Millis, StateName
 from holdfast.core.requests import Dependency, Enqueued, NewJob
@@ -29,7 +30,7 @@ from holdfast.store.engine import Tx
 from holdfast.store.rows import JobRow
 from holdfast.store.scripts.door import how_many_fit
 from holdfast.store.scripts.endings import end_waiting
-from holdfast.store.scripts.enqueue import enqueue
+from holdfast.store.scripts.enqueue import enqueue_any
 from holdfast.store.scripts.events import publish
 from holdfast.store.scripts.schedule_rows import ScheduleRow, schedule_row, usable_template
 from holdfast.store.scripts.schedule_stops import disable_schedule
@@ -120,7 +121,7 @@ def run_schedule_now(tx: Tx, ref: str, id: JobId, now: Millis, repeated: bool = 
     template = usable_template(tx, row.template_id)
     if not repeated and tx.one(sql.job_by_id, JobRow, id=id) is not None:
         raise Conflict(f"there is a job {id} already; if this is a repeat, say so, otherwise make another id")
-    [answer] = enqueue(tx, [_job(row, template, id, None)], now, repeated)
+    [answer] = enqueue_any(tx, [_job(row, template, id, None)], now, repeated)
     return answer
 
 
@@ -174,16 +175,16 @@ def _fire(tx: Tx, row: ScheduleRow, volley: Volley, now: Millis) -> tuple[int, i
     if not is_first:
         return 0, 0
     if volley.is_reset:
-        _tell(tx, "alert.schedule_clock", row, now, settled_until=str(row.settled_until))
+        _tell(tx, f"{ALERT}schedule_clock", row, now, settled_until=str(row.settled_until))
     for skip in skipped:
         values = {"reason": skip.reason.value, "ticks": skip.ticks, "last_fire_time": skip.newest}
         tx.run(sql.count_skips, schedule_id=row.id, **values)
-        _tell(tx, "schedule.skipped", row, now, **{name: str(value) for name, value in values.items()})
+        _tell(tx, f"{ABOUT_SCHEDULE}skipped", row, now, **{name: str(value) for name, value in values.items()})
     if jobs and row.overlap == Overlap.SUPERSEDE:
         jobs = [_in_place_of(tx, earlier, jobs[0], now)]
-    enqueue(tx, jobs, now)
+    enqueue_any(tx, jobs, now)
     for job in jobs:
-        _tell(tx, "schedule.fired", row, now, job_id=job.id, fire_time=str(job.fire_time))
+        _tell(tx, f"{ABOUT_SCHEDULE}fired", row, now, job_id=job.id, fire_time=str(job.fire_time))
     return len(jobs), sum(skip.ticks for skip in skipped)
 
 

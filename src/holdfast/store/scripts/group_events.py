@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from holdfast.core.event import ABOUT_GROUP
 from holdfast.core.job import JobId, Millis, StateName
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.events import publish
@@ -34,4 +35,4 @@ def _tell(tx: Tx, group_id: str, now: Millis) -> None:
         attributes["name"] = view.group.name
     if view.group.reopened_at is not None:
         attributes["again"] = "true"
-    publish(tx, f"group.{view.status.lower()}", attributes, now)
+    publish(tx, f"{ABOUT_GROUP}{view.status.lower()}", attributes, now)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from holdfast.core.event import ABOUT_JOB, ABOUT_RUN, ALERT
 from holdfast.core.job import JobId, Millis, RunId
 from holdfast.core.requests import is_system_queue
 from holdfast.core.run import RunStatus
@@ -20,7 +21,7 @@ def tell_ended(tx: Tx, job_ids: Iterable[JobId], now: Millis) -> None:
     for job_id in job_ids:
         job = _told(tx, job_id)
         if job is not None:
-            publish(tx, f"job.{job.state.lower()}", _about(job), now)
+            publish(tx, f"{ABOUT_JOB}{job.state.lower()}", _about(job), now)
 
 
 def tell_runs(tx: Tx, runs: Iterable[tuple[JobId, RunId, RunStatus]], now: Millis) -> None:
@@ -31,7 +32,7 @@ def tell_runs(tx: Tx, runs: Iterable[tuple[JobId, RunId, RunStatus]], now: Milli
         job = _told(tx, job_id)
         if job is not None:
             attributes = _about(job) | {"run_id": run_id, "status": status.lower()}
-            publish(tx, f"job.run.{status.lower()}", attributes, now)
+            publish(tx, f"{ABOUT_RUN}{status.lower()}", attributes, now)
 
 
 def tell_parked(tx: Tx, job_ids: Iterable[JobId], now: Millis) -> None:
@@ -46,7 +47,7 @@ def tell_parked(tx: Tx, job_ids: Iterable[JobId], now: Millis) -> None:
                 job_id=job.id,
                 queue=job.queue,
             )
-            publish(tx, "alert.poison", _about(job), now)
+            publish(tx, f"{ALERT}poison", _about(job), now)
 
 
 def _told(tx: Tx, job_id: JobId) -> JobRow | None:

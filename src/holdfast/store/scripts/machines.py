@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from holdfast.core.errors import NotFound
+from holdfast.core.event import ABOUT_MACHINE
 from holdfast.core.job import Millis
 from holdfast.core.limits import shown
 from holdfast.core.machine import Judged, simulated
@@ -26,7 +27,9 @@ from holdfast.store.scripts.pressed import press_machine
 from holdfast.store.scripts.waking import wake_held_back
 from holdfast.store.statements import Dialect, sql
 
-EVENTS = ("machine.idle", "machine.busy", "machine.charging", "machine.discharging")
+IDLE, BUSY, CHARGING, DISCHARGING = EVENTS = tuple(
+    ABOUT_MACHINE + what for what in ("idle", "busy", "charging", "discharging")
+)
 
 
 class Machine(Struct, frozen=True, kw_only=True):
@@ -214,6 +217,6 @@ def _store(
     if (was_idle and not judged.is_idle) or (was_charging and not judged.is_charging):
         wake_held_back(tx)
     if before is None or judged.is_idle != was_idle:
-        publish(tx, "machine.idle" if judged.is_idle else "machine.busy", about, now)
+        publish(tx, IDLE if judged.is_idle else BUSY, about, now)
     if before is None or judged.is_charging != was_charging:
-        publish(tx, "machine.charging" if judged.is_charging else "machine.discharging", about, now)
+        publish(tx, CHARGING if judged.is_charging else DISCHARGING, about, now)

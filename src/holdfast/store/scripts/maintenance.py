@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from holdfast.core.errors import Conflict, InvalidInput
+from holdfast.core.event import ALERT
 from holdfast.core.job import Job, Millis, SessionId, StateName
 from holdfast.core.limits import shown
 from holdfast.core.maintenance import (
@@ -180,7 +181,7 @@ def settle_chore(tx: Tx, report: Report, task: str, now: Millis) -> Settled:
     if isinstance(report.outcome, Broke) and settled.refused is None and settled.state is StateName.FAILED:
         failure = report.outcome.failure
         said = {"task": task, "code": failure.code, "error": failure.message[:500]}
-        publish(tx, "alert.maintenance", said, now)
+        publish(tx, f"{ALERT}maintenance", said, now)
     return settled
 
 

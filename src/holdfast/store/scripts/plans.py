@@ -17,7 +17,7 @@ from holdfast.core.planning import about_change, about_many, about_moves, job_of
 from holdfast.core.subject import DEFAULT_TENANT
 from holdfast.core.watch import Change, FileChange, Seen, below, differences
 from holdfast.store.engine import Tx
-from holdfast.store.scripts.enqueue import enqueue
+from holdfast.store.scripts.enqueue import enqueue_any
 from holdfast.store.scripts.events import publish
 from holdfast.store.scripts.tenants import notice_work
 from holdfast.store.scripts.watches import WatchRow
@@ -169,4 +169,4 @@ def _enqueue(tx: Tx, watch: WatchRow, told: Sequence[Mapping[str, Any]], now: Mi
     tenants = {job.tenant for job in jobs} or {watch.tenant or DEFAULT_TENANT}
     for tenant in sorted(tenants - {DEFAULT_TENANT}) if is_edit and told else ():
         notice_work(tx, tenant, now)
-    return len(enqueue(tx, jobs, now)) if jobs else 0
+    return len(enqueue_any(tx, jobs, now)) if jobs else 0

@@ -7,6 +7,7 @@ from collections.abc import MutableMapping, Sequence
 import msgspec
 from msgspec import Struct
 
+from holdfast.core.event import ABOUT_PRESSURE
 from holdfast.core.job import Millis, SessionId
 from holdfast.core.measures import Thresholds
 from holdfast.core.pressure import (
@@ -97,7 +98,7 @@ def press_machine(
         tx.changes.stops = True
     name = name_of(tx, node)
     for reading, level in news:
-        publish(tx, f"pressure.{reading}", {"node": name, "level": level, "holds": new.holds.name.lower()}, now)
+        publish(tx, f"{ABOUT_PRESSURE}{reading}", {"node": name, "level": level, "holds": new.holds.name.lower()}, now)
         says = next((one.says for one in after if one.reading == reading), None)
         _log(tx, name, reading, level, says, new)
 

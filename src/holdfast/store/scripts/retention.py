@@ -7,7 +7,9 @@ from collections.abc import Sequence
 import msgspec
 
 from holdfast.core.job import TERMINAL, JobId, Millis
+from holdfast.core.requests import Enqueued, NewJob
 from holdfast.store.engine import Tx
+from holdfast.store.scripts.enqueue import enqueue_any
 from holdfast.store.statements import sql
 
 KEEP_MS: Millis = 7 * 86_400_000
@@ -30,6 +32,11 @@ def forget_ended(tx: Tx, queue: str, task: str, before: Millis, limit: int = BAT
     old = [row for state in sorted(TERMINAL) for row in tx.rows(sql.ended_in_queue, state=state, **which)]
     tx.run_many(sql.delete_job, old)
     return len(old)
+
+
+def enqueue_measured(tx: Tx, ids: Sequence[JobId], now: Millis, repeated: bool = False) -> list[Enqueued]:
+    """Store jobs that only measure, for `holdfast bench`."""
+    return enqueue_any(tx, [NewJob(id=id, task=BENCH, queue=BENCH) for id in ids], now, repeated)
 
 
 def forget_measured(tx: Tx, now: Millis) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from holdfast.core.event import ABOUT_SCHEDULE
 from holdfast.core.job import Millis
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.events import publish
@@ -25,4 +26,4 @@ def disable_schedules_of(tx: Tx, template_id: str, reason: str, now: Millis) -> 
 
 def _tell(tx: Tx, schedule_id: str, name: str, reason: str, now: Millis) -> None:
     about = {"schedule": name, "schedule_id": schedule_id, "reason": reason[:LONGEST_REASON]}
-    publish(tx, "schedule.disabled", about, now)
+    publish(tx, f"{ABOUT_SCHEDULE}disabled", about, now)

@@ -17,6 +17,7 @@ from holdfast.core.cron import UTC, parse
 from holdfast.core.errors import Conflict, InvalidPayload, NotFound
 from holdfast.core.job import Millis
 from holdfast.core.limits import check_int, check_label, check_name, check_payload
+from holdfast.core.reserved import refuse_reserved
 from holdfast.core.schedule import MAX_JITTER, Misfire, Overlap
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.schedule_rows import (
@@ -50,7 +51,9 @@ def put_schedule(tx: Tx, schedule: NewSchedule, now: Millis, repeated: bool = Fa
             return find_schedule(tx, schedule.id)
         raise Conflict(f"the id {schedule.id} is that of schedule {known.name!r}; make another one")
     refuse_taken_name(tx, schedule.name)
-    values = _values(schedule, usable_template(tx, schedule.template).id)
+    template = usable_template(tx, schedule.template)
+    refuse_reserved(template.job_type, schedule.options.queue or template.queue)
+    values = _values(schedule, template.id)
     cron = parse(schedule.cron, schedule.timezone)
     tx.run(
         sql.insert_schedule, id=schedule.id, last_fire_time=now, next_trigger_at=cron.next_after(now), now=now, **values
@@ -79,6 +82,10 @@ def edit_schedule(tx: Tx, ref: str, changes: ScheduleChanges, now: Millis) -> Sc
     Another cron expression or time zone begins with the next tick from now on.
     """
     row = schedule_row(tx, ref)
+    refuse_reserved(None, None if changes.options is None else changes.options.queue)
+    if changes.template is not None:
+        template = usable_template(tx, changes.template)
+        refuse_reserved(template.job_type, template.queue)
     if changes.name is not None and changes.name != row.name:
         refuse_taken_name(tx, changes.name)
     laid = row.laid

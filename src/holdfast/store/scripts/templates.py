@@ -10,6 +10,7 @@ from msgspec import Struct
 from holdfast.core.errors import Conflict, InvalidInput, NotFound
 from holdfast.core.job import JobId, Millis
 from holdfast.core.requests import Dependency, Enqueued, NewJob
+from holdfast.core.reserved import refuse_reserved
 from holdfast.core.retry import RetryPolicy
 from holdfast.core.subject import tenant_of
 from holdfast.core.tokens import Tokens
@@ -122,6 +123,7 @@ class TemplateRow(Struct, frozen=True):
 
 def put_template(tx: Tx, template: NewTemplate, now: Millis) -> Template:
     """Store a template, or replace the one that has its name. Jobs that exist keep what they have."""
+    refuse_reserved(template.task, template.queue)
     values = {
         "job_type": template.task,
         "queue": template.queue,
@@ -145,6 +147,7 @@ def edit_template(tx: Tx, ref: str, changes: TemplateChanges, now: Millis) -> Te
     row = template_row(tx, ref)
     if row.archived_at is not None:
         raise Conflict(f"template {row.name!r} is archived; make a new one")
+    refuse_reserved(changes.task, changes.queue)
     tx.run(
         sql.replace_template,
         id=row.id,

@@ -1,0 +1,28 @@
+"""What belongs to the system: queues and tasks that no caller may use. Events have their own names in `event`."""
+
+from __future__ import annotations
+
+from holdfast.core.errors import Reserved
+from holdfast.core.limits import shown
+from holdfast.core.requests import SYSTEM_QUEUE, is_system_queue
+
+SYSTEM_TASKS = f"{SYSTEM_QUEUE}."  # with this begin the tasks of the system's own jobs
+
+
+def is_reserved(task: str | None, queue: str) -> bool:
+    """Whether a task or a queue is the system's own."""
+    return is_system_queue(queue) or (task is not None and task.startswith(SYSTEM_TASKS))
+
+
+def refuse_reserved(task: str | None, queue: str | None) -> None:
+    """Refuse a task or a queue of the system's own. Setting and pausing such a queue is not asked here."""
+    if queue is not None and is_system_queue(queue):
+        raise Reserved(
+            f"queue {shown(queue)} is reserved: {SYSTEM_QUEUE} and what begins with {SYSTEM_TASKS} are for the "
+            "system's own jobs; choose another queue"
+        )
+    if task is not None and task.startswith(SYSTEM_TASKS):
+        raise Reserved(
+            f"task {shown(task)} is reserved: what begins with {SYSTEM_TASKS} is for the system's own jobs; choose "
+            "another task"
+        )

@@ -1,0 +1,57 @@
+"""Rows that use a queue or a task of the system's own, made before that was refused. They go on; the doctor tells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from holdfast.core.requests import SYSTEM_QUEUE
+from holdfast.core.reserved import SYSTEM_TASKS, is_reserved
+from holdfast.store.engine import Tx
+from holdfast.store.scripts.schedules import list_schedules
+from holdfast.store.scripts.templates import list_templates
+from holdfast.store.scripts.watches import list_watches
+from holdfast.store.statements import sql
+
+MOST_JOBS = 100
+
+
+class ReservedUse(Struct, frozen=True):
+    """A template, schedule, watch or waiting job that uses a name of the system's. `name` of a job is its number."""
+
+    kind: str
+    name: str
+    task: str | None
+    queue: str
+
+
+class ReservedJob(Struct, frozen=True):
+    """A row of `reserved_jobs`."""
+
+    number: int
+    task: str
+    queue: str
+
+
+def list_reserved(tx: Tx) -> list[ReservedUse]:
+    """Templates, schedules, watches and waiting jobs of callers that use a queue or a task of the system's own."""
+    return [use for use in _rules(tx) if is_reserved(use.task, use.queue)] + _jobs(tx)
+
+
+def _rules(tx: Tx) -> Iterator[ReservedUse]:
+    templates = {template.id: template for template in list_templates(tx)}
+    for template in templates.values():
+        yield ReservedUse("template", template.name, template.task, template.queue)
+    for schedule in list_schedules(tx):
+        made_from = templates.get(schedule.template_id)
+        if made_from is not None:
+            yield ReservedUse("schedule", schedule.name, made_from.task, schedule.options.queue or made_from.queue)
+    for watch in list_watches(tx):
+        yield ReservedUse("watch", watch.name, watch.task, watch.queue)
+
+
+def _jobs(tx: Tx) -> list[ReservedUse]:
+    names = {"queue": SYSTEM_QUEUE, "first": SYSTEM_TASKS, "behind": SYSTEM_TASKS[:-1] + chr(ord(SYSTEM_TASKS[-1]) + 1)}
+    rows = tx.all(sql.reserved_jobs, ReservedJob, limit=MOST_JOBS, **names)
+    return [ReservedUse("job", str(row.number), row.task, row.queue) for row in rows]
