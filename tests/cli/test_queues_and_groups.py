@@ -150,11 +150,13 @@ def test_a_queue_is_kept_still_alone(sh: Shell, tmp_path: Path) -> None:
 @pytest.mark.parametrize("way", ["sleep 1000 & wait", "trap '' TERM; while :; do sleep 0.1; done", "setsid sleep 1000"])
 def test_a_command_does_not_outlive_its_reservation(sh: Shell, tmp_path: Path, way: str) -> None:
     script = f"echo $$ > {tmp_path}/pid; ({way})"
-    direct = sh.start("direct", "--queue", "short", "--ttl", "1s", "--", "sh", "-c", script)
+    direct = sh.start("direct", "--queue", "short", "--ttl", "2s", "--", "sh", "-c", script)
     out, err = direct.communicate(timeout=60)
-    assert (out, err) == ("", "holdfast: the time of the reservation is over; sh is ended\n")
+    # The shell may have time to tell of the end of its children.
+    assert (out, err.count("holdfast: the time of the reservation is over; sh is ended\n")) == ("", 1), err
     assert direct.returncode in (128 + signal.SIGTERM, 128 + signal.SIGKILL)
-    assert not is_alive(int((tmp_path / "pid").read_text()))
+    if (tmp_path / "pid").exists():  # On a busy machine its time may be over before it has begun.
+        assert not is_alive(int((tmp_path / "pid").read_text()))
 
 
 def test_a_guard_that_is_killed_takes_its_command_along(sh: Shell, tmp_path: Path) -> None:

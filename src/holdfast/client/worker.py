@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import logging
 import os
 import sys
@@ -61,7 +62,8 @@ def serve(
         # What is printed outside of runs goes where the daemon's own goes, line by line.
         show_nothing()
         for stream in (sys.stdout, sys.stderr):
-            stream.reconfigure(line_buffering=True)  # type: ignore[union-attr]
+            if isinstance(stream, io.TextIOWrapper):  # There is none where the daemon was started without.
+                stream.reconfigure(line_buffering=True)
     try:
         if is_system:
             hf = system_app(limits)

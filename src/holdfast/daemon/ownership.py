@@ -119,7 +119,7 @@ def _file_of(app: str) -> Path | None:
     where = app.partition(":")[0]
     if where.endswith(".py"):
         return Path(where)
-    folders: Iterable[str] | None = [os.getcwd(), *sys.path]  # A worker looks in the present folder first.
+    folders: Iterable[str] | None = [*_present_folder(), *sys.path]  # A worker looks there first.
     spec, names = None, where.split(".")
     for number in range(1, len(names) + 1):
         if folders is None:
@@ -128,6 +128,13 @@ def _file_of(app: str) -> Path | None:
         spec = PathFinder.find_spec(name, list(folders)) or (_installed(name) if number == 1 else None)
         folders = None if spec is None else spec.submodule_search_locations
     return Path(spec.origin) if spec is not None and spec.has_location and spec.origin else None
+
+
+def _present_folder() -> list[str]:
+    try:
+        return [os.getcwd()]
+    except OSError:
+        return []  # It was removed.
 
 
 def _installed(name: str) -> importlib.machinery.ModuleSpec | None:

@@ -14,6 +14,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
@@ -175,7 +176,9 @@ def _take_stdin() -> BinaryIO:
 def _log_to_stderr() -> None:
     """Where nothing else is set, what is logged is part of the log of the run, which is what stderr is here."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)-7s %(name)s: %(message)s"))
+    line = logging.Formatter("%(asctime)s.%(msecs)03dZ %(levelname)-7s %(name)s: %(message)s", "%Y-%m-%dT%H:%M:%S")
+    line.converter = time.gmtime
+    handler.setFormatter(line)
     logging.lastResort = handler
     logging.getLogger().setLevel(logging.INFO)
 

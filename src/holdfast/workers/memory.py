@@ -40,7 +40,7 @@ def _sources() -> Iterator[Path]:
     except (OSError, ValueError):
         return
     for line in lines:
-        _, controllers, path = line.split(":", 2)
+        _, controllers, path = (*line.split(":", 2), "", "")[:3]
         if not controllers:
             yield CGROUPS / path.lstrip("/") / "memory.events"
         elif "memory" in controllers.split(","):
