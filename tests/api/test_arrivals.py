@@ -159,6 +159,20 @@ def test_those_with_a_token_are_counted_and_the_socket_has_room_of_its_own(api: 
     assert kept[1].get("/v1/stats").status == 200
 
 
+def test_the_next_one_comes_in_as_soon_as_another_has_left(api: RunningApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "SPEECH_S", 1_000.0)
+    assert api._doors is not None
+    assert api._doors._tcp is not None
+    arrivals, listener = api._doors._arrivals, api._doors._tcp._listener
+    asking = f"GET /v1/stats HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {api.token}\r\n\r\n".encode()
+    with guest(api, b"G") as first, guest(api, b"G"):
+        wait_until(lambda: len(arrivals._speaking) == 2 and listener._pause is None)
+        with guest(api, asking) as waiting:
+            wait_until(lambda: listener._pause is not None)
+            first.close()
+            assert waiting.recv(20).startswith(b"HTTP/1.1 200 ")
+
+
 def test_a_token_that_turns_out_to_be_valid_after_the_end_takes_no_room(api: RunningApi) -> None:
     assert api._doors is not None
     assert api._doors._tcp is not None
