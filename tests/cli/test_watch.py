@@ -91,3 +91,33 @@ def test_a_name_is_taken_once_unless_it_is_replaced(sh: Shell, root: Path) -> No
         assert sh.ok("watch", "add", root, "--task", "other", "--replace", "--json").json["task"] == "other"
     finally:
         sh.ok("watch", "rm", "source", "-y")
+
+
+def test_the_files_of_a_job_are_listed(sh: Shell, root: Path) -> None:
+    sh.ok("watch", "add", root, "--task", "nobody", "--max-jobs", "1", "--debounce", "1s", "--max-wait", "1ms")
+    until(lambda: "watching" in sh.ok("watch", "ls").out, "the first look is over")
+    for name in "ab":
+        (root / name).touch()
+    until(lambda: sh.ok("watch", "show", "source", "--json").json["changes"] == 2, "the files are found")
+    jobs = sh.ok("ls", "--task", "nobody", "--json").json["jobs"]
+    said = [line for job in jobs for line in sh.ok("show", job["number"], "--files").lines]
+    assert sorted(set(said)) == [f"added     {root / 'a'}", f"added     {root / 'b'}"]
+    assert sh.ok("show", jobs[0]["number"], "--files", "--json").json["truncated"] is False
+    sh.ok("watch", "rm", "source", "--yes")
+    number = sh.number("run", "--", "true")
+    assert "no files" in sh.ok("show", number, "--files").err
+
+
+def test_a_watch_says_what_its_jobs_need_and_what_it_waits_for(sh: Shell, root: Path) -> None:
+    sh.ok("queue", "tiny", "--max-length", "0")
+    words = ("--settle", "10ms", "--timeout", "1m", "--retries", "3", "--tokens", "cpu=2", "--queue", "tiny")
+    sh.ok("watch", "add", root, "--task", "nobody", *words)
+    shown = sh.ok("watch", "show", "source", "--json").json
+    assert (shown["settle_ms"], shown["timeout_ms"], shown["policy"]["retries"]) == (10, 60_000, 3)
+    assert shown["tokens"]["cpu"] == 2
+    until(lambda: "watching" in sh.ok("watch", "ls").out, "the first look is over")
+    (root / "a").touch()
+    waits = "waits for room in queue tiny for a changed file"
+    until(lambda: waits in sh.ok("watch", "ls").out, "it says what it waits for")
+    assert f"source {waits}" in sh("doctor").out
+    sh.ok("watch", "rm", "source", "--yes")

@@ -20,6 +20,7 @@ from holdfast.core.watch import (
     FileChange,
     NewWatch,
     Seen,
+    Settling,
     check_watch,
     differences,
     speakable,
@@ -100,6 +101,23 @@ def test_too_many_jobs_within_the_window_are_bulk_and_later_ones_are_not() -> No
     assert not budget.is_bulk(100, 100, WINDOW_S)
 
 
+def test_a_file_settles_when_it_has_looked_the_same_for_long_enough() -> None:
+    settling = Settling(2_000)
+    growing = FileChange("a", "1", Change.ADDED)
+    assert settling.sort([growing], 10.0) == ([], {"a": 12.0})
+    grown = FileChange("a", "2", Change.ADDED)
+    assert settling.sort([grown], 11.9) == ([], {"a": 13.9})
+    assert settling.sort([grown], 13.8) == ([], {"a": 13.9})
+    assert settling.sort([grown], 13.9) == ([grown], {})
+    # What is known of it is forgotten by then.
+    assert settling.sort([grown], 14.0) == ([], {"a": 16.0})
+
+
+def test_a_file_that_is_gone_settles_at_once() -> None:
+    gone = FileChange("a", None, Change.DELETED)
+    assert Settling(2_000).sort([gone], 10.0) == ([gone], {})
+
+
 def test_a_template_is_filled_with_values_as_they_are_or_as_text() -> None:
     template = {"n": "{paths_changed}", "text": "{{{relative}}} of {watch}", "list": ["{bulk}", 7]}
     assert filled(template, {"paths_changed": 3, "relative": "a.py", "watch": "w", "bulk": True}) == {
@@ -143,6 +161,13 @@ def test_a_name_that_is_not_text_can_be_said() -> None:
         ({"payload": "[]"}, "use a JSON object"),
         ({"payload": '{"a": {"b": ["{nobody}"]}}'}, "names 'nobody'"),
         ({"max_jobs": 0}, "max_jobs 0 is not valid"),
+        ({"subject": "a::{paths}"}, "names 'paths', which is a list: it stands alone, in the payload"),
+        ({"payload": '{"a": "all: {paths}"}'}, "names 'paths', which is a list"),
+        ({"payload": '{"a": "{paths}", "b": "{paths}"}'}, "names 'paths' twice"),
+        ({"kind": "git", "payload": '{"a": "{paths}"}'}, "names 'paths'; a git watch knows"),
+        ({"kind": "git", "settle_ms": 5}, "a watch of a git repository has no settle"),
+        ({"timeout_ms": -1}, "timeout is out of range"),
+        ({"globs": ("a",) * 1_001}, "a watch of 1001 globs is not valid: use at most 1000"),
         ({"name": "a b"}, "watch 'a b' is not a valid name"),
         ({"kind": "tree"}, "use 'folder' or 'git'"),
     ],

@@ -155,3 +155,30 @@ def test_a_command_waits_for_a_commit(house: House, root: Path) -> None:
     git(root, "commit", "--allow-empty", "-m", "first")
     until(lambda: hf.job(job.id).job.state.name is StateName.QUEUED, "the commit lets it go")
     house.down(daemon)
+
+
+def test_a_job_about_many_files_knows_which(house: House, root: Path) -> None:
+    daemon = house.up(app="indexer")
+    hf = house.client()
+    hf.add_watch(root, task="list_files", max_jobs=10, debounce=0.5, max_wait=5)
+    watching(hf)
+    for number in range(150):
+        (root / f"{number:03}").touch()
+    until(lambda: hf.watch("root").changes == 150, "all are found")
+    until(lambda: all(job.state.name == StateName.DONE for job in hf.jobs(limit=1_000).jobs), "all is done")
+    listed = {line for job in hf.jobs(limit=1_000).jobs for line in hf.job(job.id).result()}
+    assert listed == {f"added {number:03}" for number in range(150)}
+    house.down(daemon)
+
+
+def test_a_process_of_its_own_knows_the_files_and_has_them_in_its_arguments(house: House, root: Path) -> None:
+    daemon = house.up(app="indexer")
+    hf = house.client()
+    hf.add_watch(root, task="list_files_alone", payload={"paths": "{paths}"})
+    watching(hf)
+    (root / "a").touch()
+    until(lambda: len(hf.jobs(limit=10).jobs) == 1, "the job is there")
+    [job] = hf.jobs(limit=10).jobs
+    assert hf.job(job.id).result(timeout=PATIENCE_S) == [[str(root / "a")], [str(root / "a")]]
+    assert [file.relative for file in hf.job(job.id).changed_files()] == ["a"]
+    house.down(daemon)

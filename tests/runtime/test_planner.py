@@ -18,8 +18,10 @@ import pytest
 
 from holdfast.core.glob import Pattern
 from holdfast.core.ignore_rules import MOST_LINES, IgnoreRules
+from holdfast.core.queue import QueueChanges
 from holdfast.core.requests import JobFilter
-from holdfast.core.watch import DEBOUNCE_MS, NewWatch, Seen
+from holdfast.core.watch import DEBOUNCE_MS, Burst, NewWatch, Seen
+from holdfast.runtime import watcher
 from holdfast.runtime.clock import SystemClock
 from holdfast.runtime.planner import Planner
 from holdfast.runtime.watched import PlannerOptions
@@ -27,6 +29,7 @@ from holdfast.store.engine import Engine, new_uuid
 from holdfast.store.postgres.engine import PostgresEngine
 from holdfast.store.scripts.look import list_jobs
 from holdfast.store.scripts.plans import take_in
+from holdfast.store.scripts.queues import set_queue
 from holdfast.store.scripts.watches import Watch, add_watch, find_watch, pause_watch, remove_watch, resume_watch
 from holdfast.store.sqlite.engine import SqliteEngine
 
@@ -228,7 +231,7 @@ def test_much_at_once_is_one_job(garden: Garden) -> None:
 
 def test_a_constant_stream_gets_through(garden: Garden) -> None:
     async def story() -> None:
-        async with garden.planner(PlannerOptions(reconcile=FAR, debounce_ms=3_600_000, max_wait_ms=100)):
+        async with garden.planner(PlannerOptions(reconcile=FAR, debounce_ms=100, max_wait_ms=100)):
             await garden.add()
             is_over = asyncio.Event()
 
@@ -463,5 +466,82 @@ def test_a_repository_is_watched(garden: Garden) -> None:
             git("checkout", "-b", "topic")
             jobs = await garden.changed(2)
             assert [(job["event"], job["branch"]) for job in jobs] == [("commit", "main"), ("branch", "topic")]
+
+    asyncio.run(story())
+
+
+def test_a_burst_larger_than_its_queue_goes_in_as_there_is_room(garden: Garden) -> None:
+    async def story() -> None:
+        await garden.engine.write(set_queue, "small", QueueChanges(max_length=3))
+        async with garden.planner():
+            await garden.add(queue="small")
+            for number in range(8):
+                (garden.root / f"{number}").touch()
+            waiting = await garden.until(
+                lambda watch: watch.jobs == 3 and watch.waits_for is not None, "as many are in as fit"
+            )
+            assert waiting.waits_for == "room in queue small for 5 changed files"
+            assert waiting.problem is None
+            await garden.engine.write(set_queue, "small", QueueChanges(max_length=5))
+            await garden.until(lambda watch: watch.jobs == 5, "more are in")
+            await garden.engine.write(set_queue, "small", QueueChanges(max_length=100))
+            await garden.until(lambda watch: watch.jobs == 8 and watch.waits_for is None, "all are in")
+
+    asyncio.run(story())
+
+
+def test_a_job_for_many_changes_waits_for_room(garden: Garden) -> None:
+    async def story() -> None:
+        await garden.engine.write(set_queue, "small", QueueChanges(max_length=0))
+        async with garden.planner():
+            await garden.add(queue="small", max_jobs=2)
+            for number in range(5):
+                (garden.root / f"{number}").touch()
+            await garden.until(lambda watch: watch.waits_for is not None, "it waits")
+            (garden.root / "later").touch()
+            await garden.engine.write(set_queue, "small", QueueChanges(max_length=10))
+            await garden.until(lambda watch: watch.changes == 6 and watch.waits_for is None, "all are in")
+
+    asyncio.run(story())
+
+
+def test_a_file_that_has_stopped_changing_becomes_a_job(garden: Garden) -> None:
+    async def story() -> None:
+        async with garden.planner():
+            await garden.add(settle_ms=50)
+            (garden.root / "grown").write_text("all of it")
+            assert said(await garden.changed(1)) == [("grown", "added")]
+            (garden.root / "grown").unlink()
+            await garden.changed(2)
+
+    asyncio.run(story())
+
+
+def test_a_debounce_above_the_longest_wait_raises_it(garden: Garden) -> None:
+    async def story() -> None:
+        async with garden.planner() as planner:
+            await garden.add(debounce_ms=5_000, max_wait_ms=1_000)
+            [watched] = planner._watched.values()
+            assert watched._due(Burst(10.0, 10.0)) == 15.0
+
+    asyncio.run(story())
+
+
+def test_a_limit_of_the_system_is_named_with_what_to_do(
+    garden: Garden, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse(folders: set[str]) -> None:
+        raise OSError("error in underlying watcher: OS file watch limit reached.")
+
+    async def story() -> None:
+        monkeypatch.setattr(watcher, "_notify", refuse)
+        async with garden.planner(PlannerOptions(reconcile=0.05)):
+            await garden.add()
+            watch = await garden.until(lambda watch: watch.problem is not None, "it says so")
+            assert "fs.inotify.max_user_watches" in (watch.problem or "")
+            assert "sudo sysctl" in (watch.problem or "")
+            (garden.root / "a").touch()
+            await garden.changed(1)
+        assert any("fs.inotify.max_user_watches" in record.getMessage() for record in caplog.records)
 
     asyncio.run(story())

@@ -39,7 +39,7 @@ class Counted(Watched):
     def cares_for(self, path: str) -> bool:
         return True
 
-    async def look(self, paths: set[str]) -> None:
+    async def look(self, paths: set[str], *, is_again: bool = False) -> None:
         self.looks += 1
 
     async def reconcile(self) -> None:

@@ -261,6 +261,7 @@ PLANS = {
     "count_down_conditions": Plan(ONE | {"count": 1}, (JOB,)),
     "find_by_generation": Plan(ABOUT, (SUBJECT,)),
     "find_by_idempotency_key": Plan({"job_type": "t2", "idempotency_key": "keyDONE3"}, ("idx_jobs_idempotency",)),
+    "waiting_of_subject": Plan(ABOUT, ("idx_jobs_one_waiting_per_subject",)),
     "supersede_waiting": Plan(ABOUT, ("idx_jobs_one_waiting_per_subject",)),
     "ask_older_to_stop": Plan(ABOUT, (BUSY,)),
     "last_link": Plan(ONE, (JOB, CHAIN)),

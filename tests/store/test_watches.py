@@ -10,9 +10,13 @@ import pytest
 from holdfast.core.errors import Conflict, InvalidInput, NotFound
 from holdfast.core.fairness import ACTIVE_MS
 from holdfast.core.git import GitEvent, Move
+from holdfast.core.queue import QueueChanges
 from holdfast.core.requests import NewJob
-from holdfast.core.watch import NewWatch, Seen
+from holdfast.core.retry import RetryPolicy
+from holdfast.core.tokens import Tokens
+from holdfast.core.watch import MOST_CHANGED, NewWatch, Seen
 from holdfast.store.engine import Engine, Tx
+from holdfast.store.scripts.changed_files import changed_files
 from holdfast.store.scripts.enqueue import enqueue
 from holdfast.store.scripts.plans import (
     Planned,
@@ -26,6 +30,8 @@ from holdfast.store.scripts.plans import (
     tell,
     where_it_stood,
 )
+from holdfast.store.scripts.queues import set_queue
+from holdfast.store.scripts.retry import retry_job
 from holdfast.store.scripts.tenants import note_activity
 from holdfast.store.scripts.watches import (
     Watch,
@@ -38,6 +44,7 @@ from holdfast.store.scripts.watches import (
     settle_file_watches,
     watches_of_node,
 )
+from holdfast.store.statements import sql
 from tests.store.acts import NOW, select, write
 
 
@@ -312,3 +319,116 @@ def test_a_watch_that_was_added_by_hand_is_not_taken_over(engine: Engine) -> Non
     assert settle(engine, new("src", "w2"), node=engine.node) == [
         "there is a watch 'src' that was added by hand; remove it, or rename yours"
     ]
+
+
+def fill(engine: Engine, queue: str, most: int, waiting: int) -> None:
+    write(engine, set_queue, queue, QueueChanges(max_length=most))
+    write(engine, enqueue, [NewJob(id=f"j{number}", task="other", queue=queue) for number in range(waiting)], NOW)
+
+
+def test_of_a_burst_as_much_becomes_jobs_as_its_queue_has_room_for(engine: Engine) -> None:
+    add(engine, queue="small")
+    fill(engine, "small", most=3, waiting=1)
+    done = planned(engine, *((name, "1") for name in "abcde"))
+    assert (done.changes, done.jobs, done.held) == (2, 2, ("c", "d", "e"))
+    # Nothing is remembered of the others, so the next look finds them.
+    assert [known.path for known in engine.query(files_behind, "w1", "", 10)] == ["a", "b"]
+    assert planned(engine, ("c", "1")) == Planned(held=("c",))
+    # One that takes the place of another needs no room.
+    assert planned(engine, ("a", "2")).jobs == 1
+
+
+def test_a_job_for_many_changes_waits_for_room_and_nothing_is_lost(engine: Engine) -> None:
+    add(engine, queue="small")
+    fill(engine, "small", most=1, waiting=1)
+    write(engine, take_in, "w1", 1, [Seen("a", "1"), Seen("b", "1")], NOW)
+    assert write(engine, tell, "w1", NOW).held
+    write(engine, set_queue, "small", QueueChanges(max_length=2))
+    assert write(engine, tell, "w1", NOW) == Planned(0, 1)
+    assert [file.relative for file in engine.query(changed_files, jobs(engine)[-1]["id"])] == ["a", "b"]
+
+
+def test_moves_of_which_only_some_find_room_are_told_in_one_job(engine: Engine) -> None:
+    add(engine, kind="git", queue="small", subject="ci::{head}")
+    fill(engine, "small", most=2, waiting=1)
+    moves = [Move(GitEvent.COMMIT, str(number), str(number + 1), "main") for number in range(3)]
+    assert write(engine, plan_moves, "w1", 1, None, "new", moves, NOW).jobs == 1
+    assert json.loads(jobs(engine)[-1]["payload"])["moves"] == 3
+    assert write(engine, plan_moves, "w1", 1, "new", "newer", moves[:1], NOW).held == ("1",)
+    assert engine.query(where_it_stood, "w1") == "new"
+
+
+def test_the_files_of_a_job_that_never_ran_belong_to_the_one_in_its_place(engine: Engine) -> None:
+    add(engine, payload='{"paths": "{paths}", "n": "{paths_changed}", "cut": "{truncated}"}')
+    write(engine, take_in, "w1", 1, [Seen("a", "1"), Seen("b", "1")], NOW)
+    write(engine, tell, "w1", NOW)
+    write(engine, take_in, "w1", 1, [Seen("b", None), Seen("c", "1")], NOW)
+    write(engine, tell, "w1", NOW)
+    first, second = jobs(engine)
+    assert (first["state"], second["state"]) == ("SUPERSEDED", "QUEUED")
+    assert json.loads(second["payload"]) == {"paths": ["/src/a", "/src/b", "/src/c"], "n": 3, "cut": False}
+    found = engine.query(changed_files, second["id"])
+    assert [(file.path, file.change) for file in found] == [
+        ("/src/a", "added"),
+        ("/src/b", "deleted"),
+        ("/src/c", "added"),
+    ]
+    assert (found.total, found.truncated) == (3, False)
+    assert [file.relative for file in engine.query(changed_files, second["id"], "a", 1)] == ["b"]
+
+
+def test_of_very_many_files_the_first_are_kept(engine: Engine) -> None:
+    add(engine, payload='{"paths": "{paths}", "cut": "{truncated}"}')
+    for start in range(0, MOST_CHANGED + 500, 500):
+        write(engine, take_in, "w1", 1, [Seen(f"{n:06}", "1") for n in range(start, start + 500)], NOW)
+    write(engine, tell, "w1", NOW)
+    [job] = jobs(engine)
+    found = engine.query(changed_files, job["id"])
+    assert (len(found), found.total, found.truncated) == (MOST_CHANGED, MOST_CHANGED + 500, True)
+    payload = json.loads(job["payload"])
+    assert payload["cut"]
+    assert 60_000 < len(json.dumps(payload["paths"], separators=(",", ":"))) <= 64 << 10
+    assert select(engine, "SELECT * FROM watch_changes") == []
+
+
+def test_a_job_about_one_file_and_a_retry_are_about_it(engine: Engine) -> None:
+    add(engine)
+    planned(engine, ("deep/a", "1"))
+    [job] = jobs(engine)
+    [file] = engine.query(changed_files, job["id"])
+    assert (file.path, file.relative, file.change) == ("/src/deep/a", "deep/a", "added")
+    again = write(engine, retry_job, job["id"], NOW)
+    assert list(engine.query(changed_files, again.id or "")) == [file]
+    for number, trigger in enumerate((None, "no JSON", "[]", '{"kind":"watch"}', '{"kind":"watch","change":7}')):
+        write(engine, enqueue, [NewJob(id=f"plain{number}", task="other", trigger=trigger)], NOW)
+        assert len(engine.query(changed_files, f"plain{number}")) == 0
+
+
+def test_files_go_with_their_job_and_their_watch(engine: Engine) -> None:
+    add(engine)
+    write(engine, take_in, "w1", 1, [Seen("a", "1")], NOW)
+    write(engine, tell, "w1", NOW)
+    write(engine, take_in, "w1", 1, [Seen("b", "1")], NOW)
+    write(engine, remove_watch, "src")
+    assert select(engine, "SELECT * FROM watch_changes") == []
+    [job] = jobs(engine)
+    write(engine, lambda tx: tx.run(sql.delete_job, id=job["id"]))
+    assert select(engine, "SELECT * FROM changed_files") == select(engine, "SELECT * FROM changed_file_lists") == []
+
+
+def test_the_jobs_of_a_watch_have_its_tokens_retries_and_timeout(engine: Engine) -> None:
+    stored = add(engine, tokens=Tokens(cpu=2), policy=RetryPolicy(retries=4), timeout_ms=5_000, settle_ms=7)
+    assert (stored.tokens, stored.timeout_ms, stored.settle_ms) == (Tokens(cpu=2), 5_000, 7)
+    assert stored.policy == RetryPolicy(retries=4)
+    planned(engine, ("a", "1"))
+    [job] = jobs(engine)
+    assert (job["cpu"], job["max_retries"], job["timeout_ms"]) == (2, 4, 5_000)
+
+
+def test_of_a_job_that_is_about_something_else_nothing_is_carried_over(engine: Engine) -> None:
+    add(engine, subject="all")
+    elsewhere = '{"kind":"watch","watch":"other","path":"/elsewhere/x","change":"added"}'
+    write(engine, enqueue, [NewJob(id="j", task="index", subject="all", trigger=elsewhere)], NOW)
+    write(engine, take_in, "w1", 1, [Seen("a", "1")], NOW)
+    write(engine, tell, "w1", NOW)
+    assert [file.relative for file in engine.query(changed_files, jobs(engine)[-1]["id"])] == ["a"]

@@ -22,6 +22,7 @@ from holdfast.store.locks import is_locked
 from holdfast.store.scripts.machines import Machine
 from holdfast.store.scripts.reserved import ReservedUse, list_reserved
 from holdfast.store.scripts.stats import QueueStats
+from holdfast.store.scripts.watches import Watch
 from holdfast.store.scripts.workers import Worker
 from holdfast.version import VERSION
 from holdfast.wire.home import Home
@@ -35,10 +36,10 @@ NEAR_FUTURE_MS = 60_000
 
 def examine(home: Home) -> list[Finding]:
     """Everything."""
-    from holdfast.client.remote import Client
+    from holdfast.cli.watch_client import WatchClient
 
     findings = [*_program(), *_home(home), *_disk(home)]
-    hf = Client()
+    hf = WatchClient()
     try:
         daemon = hf.daemon() if is_locked(str(home.lock)) else None
     except HoldfastError as error:
@@ -53,6 +54,7 @@ def examine(home: Home) -> list[Finding]:
         *_breakers(stats.queues),
         *_workers(daemon, hf.workers()),
         *_reserved(hf.engine.query(list_reserved)),
+        *_watches(hf.watches()),
         *_clock(daemon, stats.now, [job.created_at for job in hf.jobs(limit=1).jobs]),
     ]
     return [*findings, *_wal(daemon), *_invariants([v.invariant for v in hf.doctor()])]
@@ -195,6 +197,14 @@ def _workers(daemon: DaemonStatus, workers: list[Worker]) -> Iterator[Finding]:
         else:
             again = f", started again {worker.restarts} times" if worker.restarts else ""
             yield Finding("worker", True, f"{worker.name}, pid {worker.pid}{again}")
+
+
+def _watches(watches: list[Watch]) -> Iterator[Finding]:
+    for watch in watches:
+        if watch.enabled and watch.problem is not None:
+            yield Finding("watch", None, f"{watch.name}: {watch.problem}")
+        if watch.enabled and watch.waits_for is not None:
+            yield Finding("watch", None, f"{watch.name} waits for {watch.waits_for}")
 
 
 def _clock(daemon: DaemonStatus, daemon_now: int, newest: list[int]) -> Iterator[Finding]:

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
+from holdfast.cli.failing import say
 from holdfast.cli.jobs_shown import detail, numbered, progress, retried_as, triggered, what
 from holdfast.cli.options import HomeOption, JobArgument, JsonOption, client
 from holdfast.cli.output import DIM, YELLOW, Coloured, put, show_fields, show_json, show_table, state_text
 from holdfast.cli.times import length, local, when
+from holdfast.cli.words import Option
 from holdfast.core.job import Done, Failed, Job
 from holdfast.core.run import Run
 from holdfast.store.scripts.conditions import Condition, ConditionKind
 
 if TYPE_CHECKING:
     from holdfast.client.remote import Client
+    from holdfast.store.scripts.changed_files import ChangedFiles
     from holdfast.store.scripts.retry import Retried
 
 
-def show(job: JobArgument, home: HomeOption = None, json: JsonOption = False) -> None:
+def show(
+    job: JobArgument,
+    files: Annotated[bool, Option("--files", help="Only the files that a job of a watch is about.")] = False,
+    home: HomeOption = None,
+    json: JsonOption = False,
+) -> None:
     """Show one job with its runs.
 
     What looks secret in its payload is hidden, but not with --json.
@@ -26,9 +34,13 @@ def show(job: JobArgument, home: HomeOption = None, json: JsonOption = False) ->
     Examples:
       holdfast show 42
       holdfast show 42 --json
+      holdfast show 42 --files
     """
     hf = client(home)
     handle = hf.job(job)
+    if files:
+        _show_files(handle.changed_files(), json)
+        return
     found, runs = handle.job, handle.runs
     if json:
         show_json({"job": found, "runs": runs, "conditions": handle.conditions(), "retries": handle.retries()})
@@ -52,6 +64,18 @@ def show(job: JobArgument, home: HomeOption = None, json: JsonOption = False) ->
             put()
             for line in redacted_text(runs[-1].traceback).splitlines():
                 put(Coloured(line, DIM))
+
+
+def _show_files(found: ChangedFiles, json: bool) -> None:
+    if json:
+        show_json(found)
+        return
+    for file in found:
+        put(f"{file.change:8}  {file.path}")
+    if found.truncated:
+        say(f"holdfast: these are the first {len(found)} of {found.total}; the others were not kept")
+    elif not found.files:
+        say("no files: only jobs that a watch of a folder made are about some")
 
 
 def _fields(hf: Client, job: Job, runs: list[Run], retries: list[Retried]) -> list[tuple[str, str | None]]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from holdfast.cli.completion import named_watches, queues, tasks
 from holdfast.cli.failing import FAILED, Ended, speak_up
+from holdfast.cli.job_options import Retries, Timeout, TokensWord, token_counts
 from holdfast.cli.options import HomeOption, JsonOption, YesOption, choose
 from holdfast.cli.output import GREEN, RED, YELLOW, Coloured, mark, put, show_fields, show_json, show_table
 from holdfast.cli.times import ago, length, seconds, when
@@ -48,6 +49,10 @@ def add(
     ] = 100,
     no_gitignore: Annotated[bool, Option("--no-gitignore", help="Take in what git ignores, too.")] = False,
     initial: Annotated[bool, Option("--initial", help="Make jobs of what is there already, too.")] = False,
+    settle: Annotated[str | None, Option(metavar="TIME", help="How long a file must have stopped changing.")] = None,
+    timeout: Timeout = None,
+    retries: Retries = None,
+    tokens: TokensWord = None,
     replace: Annotated[bool, Option("--replace", help="Take the place of a watch with the same name.")] = False,
     home: HomeOption = None,
     json: JsonOption = False,
@@ -79,6 +84,10 @@ def add(
         max_wait=seconds("max-wait", max_wait),
         max_jobs=max_jobs,
         initial=initial,
+        settle=seconds("settle", settle),
+        timeout=seconds("timeout", timeout),
+        retry=retries,
+        tokens=token_counts("--tokens ", tokens),
     )
     if json:
         show_json(watch)
@@ -222,6 +231,8 @@ def _status(watch: Watch) -> Coloured:
         return Coloured("paused", YELLOW)
     if watch.problem is not None:
         return Coloured(watch.problem, RED)
+    if watch.waits_for is not None:
+        return Coloured(f"waits for {watch.waits_for}", YELLOW)
     return Coloured("watching", GREEN) if watch.scanned_at is not None else Coloured("starting", YELLOW)
 
 
@@ -246,6 +257,10 @@ def _show(watch: Watch, json: bool) -> None:
             ("debounce", "" if watch.debounce_ms is None else length(watch.debounce_ms)),
             ("max wait", "" if watch.max_wait_ms is None else length(watch.max_wait_ms)),
             ("max jobs", str(watch.max_jobs)),
+            ("settle", "" if watch.settle_ms is None else length(watch.settle_ms)),
+            ("timeout", "" if watch.timeout_ms is None else length(watch.timeout_ms)),
+            ("retries", "" if watch.policy is None else str(watch.policy.retries)),
+            ("tokens", str(watch.tokens) if watch.tokens else ""),
             ("from", "holdfast.toml" if watch.origin == "file" else "by hand"),
             ("node", watch.node),
             ("files", str(watch.files) if watch.kind == "folder" else ""),

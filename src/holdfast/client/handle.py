@@ -16,8 +16,9 @@ from holdfast.core.job import Done, Failed, Job, Millis, StateName
 from holdfast.core.limits import check_label, shown
 from holdfast.core.requests import Enqueued
 from holdfast.core.run import Run
-from holdfast.store.scripts import cancel, conditions, look, reorder, retry, why
+from holdfast.store.scripts import cancel, changed_files, conditions, look, reorder, retry, why
 from holdfast.store.scripts.cancel import Cancelling
+from holdfast.store.scripts.changed_files import ChangedFiles
 from holdfast.store.scripts.conditions import Condition
 from holdfast.store.scripts.retry import Retried
 from holdfast.store.scripts.why import Why
@@ -128,6 +129,14 @@ class JobHandle(Outputs, Generic[R]):
     async def aconditions(self) -> list[Condition]:
         """The awaitable twin of `conditions`."""
         return await self._access.aread(conditions.conditions_of, self.id, await self._access.anow())
+
+    def changed_files(self) -> ChangedFiles:
+        """The files that a job of a watch is about."""
+        return self._access.read(changed_files.changed_files, self.id)
+
+    async def achanged_files(self) -> ChangedFiles:
+        """The awaitable twin of `changed_files`."""
+        return await self._access.aread(changed_files.changed_files, self.id)
 
     def retries(self) -> list[Retried]:
         """The jobs that retries by hand have made of this one, oldest first."""

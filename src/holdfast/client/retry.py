@@ -72,6 +72,14 @@ class Retry:
         return f"Retry({policy.retries}, {timing}, mode={policy.mode.lower()!r}, infra={policy.infra}{permanent})"
 
 
+def check_policy(value: Retry | int) -> RetryPolicy:
+    """The policy of jobs whose task is not known here, so that its exceptions cannot be named."""
+    retry = Retry.of(value)
+    if retry.permanent:
+        raise InvalidInput("permanent= belongs to a task, not to its jobs; use @hf.task(retry=Retry(…, permanent=…))")
+    return retry.policy
+
+
 def _factor(value: float) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 1 <= value <= MOST_FACTOR:
         raise InvalidInput(f"factor {shown(value)} is not valid: use a number from 1 to {MOST_FACTOR:,}")

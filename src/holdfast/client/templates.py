@@ -10,7 +10,7 @@ import msgspec
 from holdfast.client.caller import what_triggers
 from holdfast.client.handle import JobHandle
 from holdfast.client.options import MAX_GENERATION, NOTHING, Options, Prepared, fill, make_options
-from holdfast.client.retry import Retry
+from holdfast.client.retry import check_policy
 from holdfast.client.store_access import StoreAccess
 from holdfast.core.errors import InvalidInput, InvalidPayload
 from holdfast.core.job import Millis
@@ -166,8 +166,8 @@ class Templates:
 def task_and_options(task: TaskRef, options: Mapping[str, Any]) -> tuple[str, Options]:
     """The name of a task, and the options laid over its own if it is one of this program."""
     chosen = make_options(options)
-    if isinstance(chosen.retry, Retry) and chosen.retry.permanent:
-        raise InvalidInput("permanent= belongs to a task, not to its jobs; use @hf.task(retry=Retry(…, permanent=…))")
+    if chosen.retry is not None:
+        check_policy(chosen.retry)
     if isinstance(task, str):
         return check_name("task", task), chosen
     own = getattr(task, "_options", None)

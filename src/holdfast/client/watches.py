@@ -12,12 +12,14 @@ import msgspec
 from msgspec import Struct
 
 from holdfast.client.durations import Duration, to_millis
-from holdfast.client.options import check_bool, check_priority
+from holdfast.client.options import check_bool, check_priority, check_tokens
+from holdfast.client.retry import Retry, check_policy
 from holdfast.client.store_access import StoreAccess
 from holdfast.core.errors import InvalidInput
 from holdfast.core.job import Millis
 from holdfast.core.limits import check_int, check_label, check_name, shown
 from holdfast.core.planning import about_change, job_of
+from holdfast.core.tokens import NO_TOKENS, Tokens
 from holdfast.core.watch import (
     LONGEST_PATH,
     MAX_JOBS,
@@ -55,6 +57,10 @@ class WatchOptions(TypedDict, total=False):
     max_wait: Duration | None
     max_jobs: int
     initial: bool
+    settle: Duration | None
+    timeout: Duration | None
+    retry: Retry | int | None
+    tokens: Tokens | Mapping[str, int] | None
 
 
 class WatchTest(Struct, frozen=True, kw_only=True):
@@ -81,7 +87,8 @@ class Watches:
         the watching, once the folder is there; a file is refused. Options: `name` (by default that of the folder),
         `task` (without one, there are only events), `globs`, `ignores` (as in a `.gitignore`), `gitignore`, `queue`,
         `payload` and `subject` (which may name `{path}` and others), `tenant`, `priority`, `debounce`, `max_wait`,
-        `max_jobs`, `initial`. `replace` puts it in the place of one with the same name.
+        `max_jobs`, `initial`, `settle`, and of its jobs `timeout`, `retry` and `tokens`. `replace` puts it in the place
+        of one with the same name.
         """
         wanted = self._new_watch(path, options)
         self._check_place(wanted)
@@ -185,6 +192,10 @@ def make_watch(watch_id: str, path: str, options: Mapping[str, Any]) -> NewWatch
             max_wait_ms=_millis("max_wait", options.get("max_wait")),
             max_jobs=check_int("max_jobs", options.get("max_jobs", MAX_JOBS), 1, 10_000),
             initial=check_bool("initial", options.get("initial", False)),
+            settle_ms=_millis("settle", options.get("settle")),
+            timeout_ms=_millis("timeout", options.get("timeout")),
+            policy=None if (retry := options.get("retry")) is None else check_policy(retry),
+            tokens=NO_TOKENS if (tokens := options.get("tokens")) is None else check_tokens(tokens),
         )
     )
 

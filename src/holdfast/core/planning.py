@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from typing import Any, Protocol
 
 import msgspec
 
 from holdfast.core.git import Move
+from holdfast.core.job import Millis
 from holdfast.core.limits import MAX_NAME, MAX_SUBJECT
 from holdfast.core.requests import NewJob
+from holdfast.core.retry import RetryPolicy
 from holdfast.core.subject import tenant_of
-from holdfast.core.watch import FIELD, Change, FileChange, WatchKind, below, speakable
+from holdfast.core.tokens import Tokens
+from holdfast.core.watch import FIELD, MOST_PATHS_BYTES, PATHS, Change, FileChange, WatchKind, below, speakable
 
 USUAL = "{}"
 FOLDER_SUBJECT = "watch::{watch}::{relative}"
@@ -46,22 +50,32 @@ class Rule(Protocol):
     def priority(self) -> int: ...
     @property
     def max_jobs(self) -> int: ...
+    @property
+    def timeout_ms(self) -> Millis | None: ...
+    @property
+    def policy(self) -> RetryPolicy | None: ...
+    @property
+    def tokens(self) -> Tokens: ...
 
 
 def about_change(rule: Rule, change: FileChange) -> dict[str, Any]:
     """What a template may name about the change of one file."""
     path = below(rule.path, change.path)
-    more = {"path": path, "relative": change.path, "change": change.change.value, "paths_changed": 1}
+    more = {"path": path, "relative": change.path, "change": change.change.value, "paths_changed": 1, PATHS: [path]}
     return {**_about(rule), **more}
 
 
-def about_many(rule: Rule, count: int) -> dict[str, Any]:
-    """The same about more changes than there should be jobs."""
-    return {**_about(rule), "relative": "", "change": Change.MODIFIED.value, "bulk": True, "paths_changed": count}
+def about_many(rule: Rule, count: int, paths: Sequence[str]) -> dict[str, Any]:
+    """The same about more changes than there should be jobs. Of the paths there are as many as a payload may hold."""
+    fitting = [below(rule.path, path) for path in paths]
+    sizes = accumulate(len(msgspec.json.encode(path)) + 1 for path in fitting)
+    fitting = [path for path, size in zip(fitting, sizes, strict=True) if size < MOST_PATHS_BYTES]
+    more = {"relative": "", "change": Change.MODIFIED.value, "bulk": True, "paths_changed": count}
+    return {**_about(rule), **more, PATHS: fitting, "truncated": len(fitting) < count}
 
 
-def about_moves(rule: Rule, moves: Sequence[Move]) -> list[dict[str, Any]]:
-    """The same about what happened to a repository; more than there should be jobs are told as one."""
+def about_moves(rule: Rule, moves: Sequence[Move], most: int) -> list[dict[str, Any]]:
+    """The same about what happened to a repository; more than there should be at most are told as one."""
     told = [
         {
             **_about(rule),
@@ -73,7 +87,7 @@ def about_moves(rule: Rule, moves: Sequence[Move]) -> list[dict[str, Any]]:
         }
         for move in moves
     ]
-    if len(told) <= rule.max_jobs:
+    if len(told) <= most:
         return told
     return [{**told[-1], "old_head": moves[0].old, "bulk": True, "moves": len(moves)}]
 
@@ -92,12 +106,17 @@ def job_of(rule: Rule, fields: Mapping[str, Any], job_id: str) -> NewJob:
         subject=subject,
         tenant=(rule.tenant or tenant_of(subject))[:MAX_NAME],
         trigger=trigger_of(rule, fields),
+        timeout_ms=rule.timeout_ms,
+        policy=rule.policy,
+        tokens=rule.tokens,
     )
 
 
 def trigger_of(rule: Rule, fields: Mapping[str, Any]) -> str:
     """What stands on a job or an event as its cause."""
     about = {name: fields[name] for name in ("path", "change", "event") if name in fields}
+    if fields.get("bulk"):
+        about["bulk"] = True
     return msgspec.json.encode({"kind": "watch", "watch": rule.name, **about}).decode()
 
 
@@ -110,7 +129,7 @@ def _template(rule: Rule, fields: Mapping[str, Any]) -> Any:
 
 def _about(rule: Rule) -> dict[str, Any]:
     repo = rule.path.rpartition("/")[2] or rule.name
-    return {"watch": rule.name, "repo": repo, "root": rule.path, "path": rule.path, "bulk": False}
+    return {"watch": rule.name, "repo": repo, "root": rule.path, "path": rule.path, "bulk": False, "truncated": False}
 
 
 def filled(template: Any, fields: Mapping[str, Any]) -> Any:

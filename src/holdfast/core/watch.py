@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Set
 from enum import StrEnum
 from typing import Any
 
@@ -28,6 +28,8 @@ from holdfast.core.limits import (
     shown,
 )
 from holdfast.core.reserved import refuse_reserved
+from holdfast.core.retry import RetryPolicy
+from holdfast.core.tokens import NO_TOKENS, Tokens
 
 DEBOUNCE_MS = 100  # well above the pace at which the system's watcher reports, or its steps would pass for quiet
 MAX_WAIT_MS = 1_000
@@ -35,10 +37,13 @@ MAX_JOBS = 100
 RECONCILE_S = 30.0
 WINDOW_S = 10.0
 LONGEST_PATH = 4_096
+MOST_CHANGED = 10_000  # so many files a job is about at most
+MOST_PATHS_BYTES = 64 << 10  # of them in a payload
 
 FOLDER_FIELDS = frozenset(
-    {"watch", "repo", "root", "path", "relative", "change", "bulk", "paths_changed"},
+    {"watch", "repo", "root", "path", "relative", "change", "bulk", "paths_changed", "paths", "truncated"},
 )
+PATHS = "paths"  # the one field that is a list
 GIT_FIELDS = frozenset({"watch", "repo", "root", "path", "event", "branch", "head", "old_head", "bulk", "moves"})
 
 # `{name}`, a doubled brace, or a brace that stands alone.
@@ -65,7 +70,8 @@ class NewWatch(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A watch to be stored. Without a task it makes no jobs and only emits events; an empty payload means the usual.
 
     `debounce_ms`: how long it must be quiet before a look; `max_wait_ms`: how long changes wait at most, however
-    constant their stream is. None leaves it to the daemon's settings.
+    constant their stream is. None leaves it to the daemon's settings. `settle_ms`: how long a file must have stopped
+    changing.
     """
 
     id: str
@@ -85,6 +91,10 @@ class NewWatch(Struct, frozen=True, kw_only=True, omit_defaults=True):
     max_wait_ms: Millis | None = None
     max_jobs: int = MAX_JOBS
     initial: bool = False
+    settle_ms: Millis | None = None
+    timeout_ms: Millis | None = None
+    policy: RetryPolicy | None = None
+    tokens: Tokens = NO_TOKENS
 
 
 class Seen(Struct, frozen=True, gc=False):
@@ -135,6 +145,32 @@ class Budget:
             self._made.append((now, count))
 
 
+class Settling:
+    """Files that have not stopped changing: what was last seen of each, and since when, as times in seconds."""
+
+    def __init__(self, settle_ms: Millis) -> None:
+        self._settle_s = settle_ms / 1000
+        self._seen: dict[str, tuple[str | None, float]] = {}
+
+    def sort(self, changes: Iterable[FileChange], now: float) -> tuple[list[FileChange], dict[str, float]]:
+        """Those that have stopped, or are gone; and by path, when to look at the others again."""
+        ready, due = [], {}
+        for change in changes:
+            mark, since = self._seen.get(change.path, (None, now))
+            since = since if mark == change.fingerprint else now
+            if change.fingerprint is None or now >= since + self._settle_s:
+                self._seen.pop(change.path, None)
+                ready.append(change)
+            else:
+                self._seen[change.path] = (change.fingerprint, since)
+                due[change.path] = since + self._settle_s
+        return ready, due
+
+    def keep(self, there: Collection[str]) -> None:
+        """Forget what is not there any more."""
+        self._seen = {path: seen for path, seen in self._seen.items() if path in there}
+
+
 def differences(known: Mapping[str, str], seen: Iterable[Seen]) -> list[FileChange]:
     """What differs from what was remembered, in the order of the paths."""
     found = []
@@ -170,16 +206,19 @@ def check_watch(watch: NewWatch) -> NewWatch:
         check_label("ignore", ignore, LONGEST_GLOB)
     if watch.kind == WatchKind.GIT and (watch.globs or watch.ignores):
         raise InvalidInput("a watch of a git repository has no globs or ignores; watch the folder for changes of files")
-    check_fields("subject", watch.subject or "", watch.kind)
+    check_fields("subject", watch.subject or "", watch.kind, without={PATHS})
     if watch.subject is not None:
         check_label("subject", watch.subject, MAX_SUBJECT)
     if watch.tenant is not None:
         check_label("tenant", watch.tenant)
     check_int("priority", watch.priority, -MAX_PRIORITY, MAX_PRIORITY)
     check_int("max_jobs", watch.max_jobs, 1, 10_000)
-    for what, value in (("debounce", watch.debounce_ms), ("max_wait", watch.max_wait_ms)):
+    for what in ("debounce", "max_wait", "settle", "timeout"):
+        value = getattr(watch, f"{what}_ms")
         if value is not None:
             check_duration(what, value)
+    if watch.kind == WatchKind.GIT and watch.settle_ms:
+        raise InvalidInput("a watch of a git repository has no settle: it looks at commits, not at files")
     _check_payload(watch)
     return watch
 
@@ -191,8 +230,11 @@ def _check_payload(watch: NewWatch) -> None:
         template = msgspec.json.decode(encoded, type=dict[str, Any])
     except msgspec.MsgspecError as error:
         raise InvalidInput(f"payload {shown(watch.payload)} is not valid: use a JSON object ({error})") from None
-    for text in _texts(template):
-        check_fields("payload", text, watch.kind)
+    texts = list(_texts(template))
+    for text in texts:
+        check_fields("payload", text, watch.kind, without=set() if text == f"{{{PATHS}}}" else {PATHS})
+    if texts.count(f"{{{PATHS}}}") > 1:
+        raise InvalidInput(f"payload {shown(watch.payload)} names 'paths' twice; the list may be long, so name it once")
 
 
 def _texts(value: Any) -> Iterable[str]:
@@ -206,13 +248,17 @@ def _texts(value: Any) -> Iterable[str]:
             yield from _texts(item)
 
 
-def check_fields(what: str, template: str, kind: str) -> None:
-    """Every `{name}` of a template is something that a watch of this kind knows."""
-    known = GIT_FIELDS if kind == WatchKind.GIT else FOLDER_FIELDS
+def check_fields(what: str, template: str, kind: str, without: Set[str] = frozenset()) -> None:
+    """Every `{name}` of a template is something that a watch of this kind knows, and that may stand there."""
+    known = (GIT_FIELDS if kind == WatchKind.GIT else FOLDER_FIELDS) - without
     for match in FIELD.finditer(template):
         if match.group() in ("{", "}"):
             raise InvalidInput(
                 f"{what} {shown(template)} has a brace that names nothing: write {{name}}, or {{{{ and }}}} for a brace"
+            )
+        if match.group(1) in without and kind == WatchKind.FOLDER:
+            raise InvalidInput(
+                f"{what} {shown(template)} names {match.group(1)!r}, which is a list: it stands alone, in the payload"
             )
         if match.group(1) is not None and match.group(1) not in known:
             raise InvalidInput(

@@ -17,7 +17,7 @@ from holdfast.core.rate import parse_rate
 from holdfast.daemon.kinds import Kind, Says, Wrong, duration, one_of, whole
 
 _CENTURY_S = 100 * 365 * 86_400.0
-_TIME = duration(0, _CENTURY_S, "0 seconds to 100 years")
+TIMEOUT = duration(0, _CENTURY_S, "0 seconds to 100 years")
 
 
 def _rate(value: Any) -> str:
@@ -36,9 +36,9 @@ def _factor(value: Any) -> float:
 
 _RETRY: Mapping[str, Kind] = {
     "retries": whole(0, MOST_RETRIES),
-    "initial": _TIME,
+    "initial": TIMEOUT,
     "factor": Kind("a number of at least 1", _factor),
-    "cap": _TIME,
+    "cap": TIMEOUT,
     "mode": one_of("requeue", "chain"),
     "infra": whole(0, MOST_RETRIES),
 }
@@ -53,6 +53,7 @@ def _retry(value: Any) -> Retry:
     return Retry(given.pop("retries"), **given)
 
 
+RETRY = Kind(f'a whole number from 0 to {MOST_RETRIES}, or a table such as {{ retries = 5, initial = "2s" }}', _retry)
 KEYS: Mapping[str, Says] = {
     "limit": Says("How many of its jobs may run at once, over all workers.", whole(0, 1_000_000), "2"),
     "rate": Says(
@@ -70,7 +71,7 @@ KEYS: Mapping[str, Says] = {
     "retry": Says(
         "How its jobs are tried again, if they do not say: a number, or a table with `retries`, `initial`, `factor`, "
         "`cap`, `mode` and `infra`.",
-        Kind(f'a whole number from 0 to {MOST_RETRIES}, or a table such as {{ retries = 5, initial = "2s" }}', _retry),
+        RETRY,
         "5",
     ),
     "preset": Says(
@@ -79,7 +80,7 @@ KEYS: Mapping[str, Says] = {
         one_of(*QueuePreset),
         '"indexing"',
     ),
-    "timeout": Says("How long a run may take, for jobs that do not say.", _TIME, '"10m"'),
+    "timeout": Says("How long a run may take, for jobs that do not say.", TIMEOUT, '"10m"'),
     "breaker": Says(
         "After so many failures in a row by the fault of the machine nothing of it starts for a while; 0: never mind.",
         whole(0, MOST_FAILURES),

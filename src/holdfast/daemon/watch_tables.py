@@ -13,6 +13,7 @@ from holdfast.core.errors import InvalidInput
 from holdfast.core.limits import shown
 from holdfast.core.watch import MAX_JOBS, NewWatch
 from holdfast.daemon.kinds import FLAG, TEXT, WORDS, Kind, Says, Wrong, duration, one_of, whole
+from holdfast.daemon.queue_tables import RETRY, TIMEOUT
 from holdfast.store.engine import new_uuid
 
 
@@ -46,6 +47,10 @@ KEYS: Mapping[str, Says] = {
     "max_wait": Says("How long changes wait at most.", _TIME, '"1s"'),
     "max_jobs": Says("More changes than this within 10 s become one job.", whole(1, 10_000), str(MAX_JOBS)),
     "initial": Says("Whether what is there already becomes jobs, too.", FLAG, "false"),
+    "settle": Says("How long a file must have stopped changing.", _TIME, '"2s"'),
+    "timeout": Says("How long a run of its jobs may take.", TIMEOUT, '"10m"'),
+    "retry": Says("How its jobs are tried again, as in `[queues]`.", RETRY, "3"),
+    "tokens": Says("What its jobs take of the machine.", Kind("a table, such as { cpu = 2 }", _table), "{ cpu = 2 }"),
 }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -17,12 +17,13 @@ from holdfast.runtime.loop import Loop
 from holdfast.runtime.tree import FolderGone
 from holdfast.runtime.watcher import Watcher
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.plans import note_problem
+from holdfast.store.scripts.plans import note_problem, note_waits
 from holdfast.store.scripts.watches import WatchRow
 
 OnPlanned: TypeAlias = Callable[[float], None]
 """Called when a change became jobs, with how many seconds that took."""
 
+ROOM_S = 1.0  # how often one looks whether there is room again
 LONGEST_SHARE = 20  # looking at everything takes at most one part in so many of the time
 
 log = logging.getLogger("holdfast.planner")
@@ -53,13 +54,18 @@ class Watched(Loop):
         self._watcher = watcher
         self._options = options
         self._debounce_ms = options.debounce_ms if row.debounce_ms is None else row.debounce_ms
-        self._max_wait_ms = options.max_wait_ms if row.max_wait_ms is None else row.max_wait_ms
+        max_wait_ms = options.max_wait_ms if row.max_wait_ms is None else row.max_wait_ms
+        # Otherwise nothing could ever be quiet for so long.
+        self._max_wait_ms = max(max_wait_ms, self._debounce_ms)
         self._paths: set[str] = set()
         self._burst: Burst | None = None
         self._next_round = clock.monotonic()
+        self._held: set[str] = set()
+        self._held_until: float | None = None
         self._problem = row.problem
         self._jobs_made = 0
         self.on_planned: OnPlanned | None = None
+        self._waits_for = row.waits_for
         # Most of its jobs are superseded before they end, so it waits longer for quiet.
         self.is_crowded = False
 
@@ -72,8 +78,8 @@ class Watched(Loop):
         """Whether a path that changed may matter to it."""
 
     @abstractmethod
-    async def look(self, paths: set[str]) -> None:
-        """Plan for what happened at these paths."""
+    async def look(self, paths: set[str], *, is_again: bool = False) -> None:
+        """Plan for what happened at these paths. `is_again`: only because they could not become jobs before."""
 
     @abstractmethod
     async def reconcile(self) -> None:
@@ -86,10 +92,19 @@ class Watched(Loop):
                 await self._round()
             elif self._burst is not None and now >= self._due(self._burst):
                 await self._look()
+            elif self._held_until is not None and now >= self._held_until:
+                await self._look_again()
         except Stopped:
             return None
-        due = self._next_round if self._burst is None else min(self._next_round, self._due(self._burst))
-        return max(0.0, due - self.clock.monotonic())
+        due = [self._next_round]
+        due += [] if self._burst is None else [self._due(self._burst)]
+        due += [] if self._held_until is None else [self._held_until]
+        return max(0.0, min(due) - self.clock.monotonic())
+
+    def hold(self, paths: Iterable[str], until: float) -> None:
+        """Look at these paths again, at this time of the monotonic clock or before: they cannot become jobs yet."""
+        self._held |= set(paths)
+        self._held_until = until if self._held_until is None else min(self._held_until, until)
 
     async def stop(self) -> None:
         await super().stop()
@@ -137,15 +152,42 @@ class Watched(Loop):
             self._burst = burst
             raise
 
+    async def _look_again(self) -> None:
+        held, self._held, self._held_until = self._held, set(), None
+        try:
+            await self.look(held, is_again=True)
+        except FolderGone:
+            self.look_at_everything()
+        except BaseException:
+            self.hold(held, self.clock.monotonic() + ROOM_S)
+            raise
+
     async def _round(self) -> None:
         began = self.clock.monotonic()
         self._paths, self._burst = set(), None
+        self._held, self._held_until = set(), None
         try:
             await self.reconcile()
         except FolderGone as error:
             await self.say(str(error))
         took = self.clock.monotonic() - began
         self._next_round = began + took + max(self._options.reconcile, took * LONGEST_SHARE)
+
+    async def wait_for(self, what: str | None) -> None:
+        """Let people know what keeps changes from becoming jobs, or that nothing does any more."""
+        if what == self._waits_for:
+            return
+        if what is None or self._waits_for is None:
+            extra = {"event": "watch_waits" if what else "watch_goes_on", "watch": self.row.name}
+            log.info("watch %s %s", self.row.name, f"waits for {what}" if what else "goes on", extra=extra)
+        await self._engine.write(note_waits, self.row.id, what)
+        self._waits_for = what
+
+    def told_late(self) -> str | None:
+        """What to say while the system does not tell of changes."""
+        if self._watcher is None or self._watcher.trouble is None:
+            return None
+        return f"changes are only found every {self._options.reconcile:g} s: {self._watcher.trouble}"
 
     async def say(self, problem: str | None) -> None:
         """Let people know what keeps the watch from seeing, or that nothing does any more."""

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import heapq
 import os
 from collections.abc import Iterable
 
 import msgspec
 
 from holdfast.core.ignore_rules import LONGEST_LINE, MOST_BYTES, MOST_LINES
-from holdfast.core.watch import Budget, Change, FileChange, Seen, differences, speakable
+from holdfast.core.watch import Budget, Change, FileChange, Seen, Settling, differences, speakable
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.ignoring import GITIGNORE
 from holdfast.runtime.tree import Scan, Tree, fingerprint
-from holdfast.runtime.watched import PlannerOptions, Stopped, Watched
+from holdfast.runtime.watched import ROOM_S, PlannerOptions, Stopped, Watched
 from holdfast.runtime.watcher import Watcher
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.plans import (
@@ -45,7 +46,11 @@ class WatchedFolder(Watched):
         self._tree = Tree(row.path, globs, ignores, bool(row.gitignore), self._give_way)
         self._budget = Budget()
         self._is_first = row.scanned_at is None
-        self._untold = row.untold > 0
+        # Changes that are remembered and belong to a job that its queue has no room for.
+        self._untold = row.untold
+        # Paths for whose jobs its queue has no room; nothing is remembered of them.
+        self._no_room: set[str] = set()
+        self._settling = Settling(row.settle_ms or 0)
 
     def cares_for(self, path: str) -> bool:
         relative = self._tree.relative(path)
@@ -57,17 +62,20 @@ class WatchedFolder(Watched):
         known = await self._known()
         seen = [Seen(path, mark) for path, mark in found.files.items()]
         seen += [Seen(path, None) for path in known if path not in found.files and found.knows(path)]
+        self._no_room = set()
+        self._settling.keep(found.files)
         await self._plan(known, seen, is_first=self._is_first)
         if self._is_first:
             await self._engine.write(note_scanned, self.row.id, self.row.revision, self.clock.now())
             self._is_first = False
         await self.say(self._trouble(found))
 
-    async def look(self, paths: set[str]) -> None:
-        if any(os.path.basename(path) == GITIGNORE for path in paths):
+    async def look(self, paths: set[str], *, is_again: bool = False) -> None:
+        if not is_again and any(os.path.basename(path) == GITIGNORE for path in paths):
             self.look_at_everything()
             return
         await asyncio.to_thread(self._tree.check)
+        self._no_room -= {speakable(self._tree.relative(path) or "") for path in paths}
         found, folders, gone = await asyncio.to_thread(self._sort, paths)
         walks = [await self._walk(folder) for folder in folders]
         for walk in walks:
@@ -141,13 +149,26 @@ class WatchedFolder(Watched):
             quiet = [change for change in changes if change.change is not Change.MODIFIED]
             await self._single(quiet, is_first=True)
             changes = [change for change in changes if change.change is Change.MODIFIED]
-        if self._budget.is_bulk(len(changes), self.row.max_jobs, self.clock.monotonic()):
-            self._untold = True
+        changes = self._settled(changes)
+        if self._untold:
+            self._no_room |= {change.path for change in changes}
+        elif self._budget.is_bulk(len(changes), self.row.max_jobs, self.clock.monotonic()):
+            self._untold = len(changes)
             for batch in _batches(changes):
                 await self._engine.write(take_in, self.row.id, self.row.revision, batch, self.clock.now())
             await self._tell()
         else:
             await self._single(changes)
+        await self._wait_for_room()
+
+    def _settled(self, changes: list[FileChange]) -> list[FileChange]:
+        """Those that have stopped changing; the others are looked at again when they may have."""
+        if not self.row.settle_ms:
+            return changes
+        ready, due = self._settling.sort(changes, self.clock.monotonic())
+        for path, moment in due.items():
+            self._hold([path], moment)
+        return ready
 
     async def _single(self, changes: list[FileChange], *, is_first: bool = False) -> None:
         for batch in _batches(changes):
@@ -155,12 +176,26 @@ class WatchedFolder(Watched):
             done = await self._engine.write(plan, row.id, row.revision, batch, self.clock.now(), is_first=is_first)
             self._jobs_made += done.jobs
             self._budget.note(done.jobs, self.clock.monotonic())
+            self._no_room |= set(done.held)
 
     async def _tell(self) -> None:
         """The job for what was taken in, perhaps by a daemon that died before it could make one."""
-        told = await self._engine.write(tell, self.row.id, self.clock.now())
-        self._jobs_made += told.jobs
-        self._untold = False
+        done = await self._engine.write(tell, self.row.id, self.clock.now())
+        self._jobs_made += done.jobs
+        if not done.held:
+            self._untold = 0
+
+    async def _wait_for_room(self) -> None:
+        """Look again soon at what its queue has no room for."""
+        count = self._untold + len(self._no_room)
+        if count:
+            self._hold(heapq.nsmallest(BATCH, self._no_room), self.clock.monotonic() + ROOM_S)
+        files = "a changed file" if count == 1 else f"{count} changed files"
+        await self.wait_for(f"room in queue {self.row.queue} for {files}" if count else None)
+
+    def _hold(self, paths: Iterable[str], until: float) -> None:
+        # What stands for a byte that is no text cannot be found by its name; it is found when everything is compared.
+        self.hold((self._tree.absolute(path) for path in paths if "\\x" not in path), until)
 
     def _trouble(self, found: Scan) -> str | None:
         """All that keeps the watch from seeing everything at once, in words."""
@@ -174,8 +209,8 @@ class WatchedFolder(Watched):
                 f"{named} has more rules than the first {MOST_LINES} lines and {MOST_BYTES >> 10} KiB, "
                 f"or one of more than {LONGEST_LINE} bytes, which are left out"
             )
-        if self._watcher is not None and self._watcher.trouble is not None:
-            troubles.append(f"changes are only found every {self._options.reconcile:g} s: {self._watcher.trouble}")
+        if (late := self.told_late()) is not None:
+            troubles.append(late)
         return "; ".join(troubles) or None
 
 

@@ -7,7 +7,7 @@ import os
 
 from holdfast.core.git import GitEvent, Move
 from holdfast.runtime.repository import Memory, Repository
-from holdfast.runtime.watched import Watched
+from holdfast.runtime.watched import ROOM_S, Watched
 from holdfast.store.scripts.plans import note_scanned, plan_moves, where_it_stood
 
 ROUNDS = 5
@@ -21,7 +21,7 @@ class WatchedRepository(Watched):
     def cares_for(self, path: str) -> bool:
         return os.path.dirname(path) in self._folders
 
-    async def look(self, paths: set[str]) -> None:
+    async def look(self, paths: set[str], *, is_again: bool = False) -> None:
         await self.reconcile()
 
     async def reconcile(self) -> None:
@@ -36,11 +36,15 @@ class WatchedRepository(Watched):
         moves = looked.moves
         if known is None and self.row.initial and looked.memory.head:
             moves = [Move(GitEvent.BRANCH, "", looked.memory.head, looked.memory.branch)]
-        new = looked.memory.encoded()
+        new, held = looked.memory.encoded(), 0
         if new != text or moves:
             row = self.row
             done = await self._engine.write(plan_moves, row.id, row.revision, text, new, moves, self.clock.now())
             self._jobs_made += done.jobs
+            held = len(done.held)
+        if held:
+            self.hold((), self.clock.monotonic() + ROOM_S)
+        await self.wait_for(f"room in queue {self.row.queue} for {held} moves" if held else None)
         if self.row.scanned_at is None and known is None:
             await self._engine.write(note_scanned, self.row.id, self.row.revision, self.clock.now())
-        await self.say(None)
+        await self.say(self.told_late())

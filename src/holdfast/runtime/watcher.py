@@ -24,6 +24,12 @@ DELETED = 3
 TRIES = 5
 RECOVERY_S = 1.0
 
+# What the system may have no more of, what people set it to, and how it is said.
+LIMITS = (
+    ("max_user_watches", 1_048_576, ("limit reached", "no space left")),
+    ("max_user_instances", 1_024, ("too many open files",)),
+)
+
 log = logging.getLogger("holdfast.planner")
 
 
@@ -71,17 +77,21 @@ class Watcher:
         wanted = set().union(*self._folders.values())
         old, self._pump, self._covered = self._pump, None, wanted
         try:
-            notify = await asyncio.to_thread(_notify, wanted)
+            notify = await asyncio.to_thread(_in_place_of, old, wanted)
         except Exception as error:
-            # Too many folders for the system, say: then only looking by ourselves is left.
-            if self.trouble is None:
-                log.warning("changes are only found by looking: %s", error, extra={"event": "watcher_failed"})
-            self.trouble = str(error)
+            self._give_up(error, len(wanted))
         else:
             self.trouble = None
             self._pump = _Pump(notify, self._tell, self._fail)
         if old is not None:
             await asyncio.to_thread(old.stop)
+
+    def _give_up(self, error: Exception, folders: int) -> None:
+        """Then only looking by ourselves is left."""
+        trouble = _limit_met(error, folders) or str(error)
+        if self.trouble is None:
+            log.warning("changes are only found by looking: %s", trouble, extra={"event": "watcher_failed"})
+        self.trouble = trouble
 
     def _tell(self, found: set[tuple[int, str]]) -> None:
         """Called from the pump's thread."""
@@ -149,6 +159,17 @@ class _Pump:
                 self._stopping.set()  # The event loop is gone, and everybody with it.
 
 
+def _in_place_of(old: _Pump | None, folders: set[str]) -> RustNotify:
+    try:
+        return _notify(folders)
+    except Exception:
+        if old is None:
+            raise
+        # Two at once need twice as much of what the system allows.
+        old.stop()
+        return _notify(folders)
+
+
 def _notify(folders: set[str]) -> RustNotify:
     from watchfiles._rust_notify import RustNotify
 
@@ -159,6 +180,27 @@ def _notify(folders: set[str]) -> RustNotify:
         except FileNotFoundError:
             continue  # One of them went away in the meantime.
     raise OSError("folders come and go too fast")
+
+
+def _limit_met(error: Exception, folders: int) -> str | None:
+    """What to do if the system watches no more for this user; None if it is something else."""
+    said = str(error).lower()
+    for name, allowed, words in LIMITS:
+        if any(word in said for word in words):
+            limit = f"fs.inotify.{name}"
+            return (
+                f"the system allows {limit} = {_limit(name)}, and {folders} folders need more; "
+                f"raise it: sudo sysctl {limit}={allowed}"
+            )
+    return None
+
+
+def _limit(name: str) -> str:
+    try:
+        with open(f"/proc/sys/fs/inotify/{name}") as file:
+            return file.read().strip()
+    except OSError:
+        return "?"
 
 
 def _is_speakable(path: str) -> bool:

@@ -544,7 +544,17 @@ CREATE TABLE watches (
   -- Changes that are remembered already and belong to a job that is still to be made.
   untold      BIGINT NOT NULL DEFAULT 0 CHECK (untold >= 0),
   created_at  BIGINT NOT NULL,
-  updated_at  BIGINT NOT NULL
+  updated_at  BIGINT NOT NULL,
+  -- How long a file must have stopped changing.
+  settle_ms   BIGINT CHECK (settle_ms >= 0),
+  timeout_ms  BIGINT CHECK (timeout_ms >= 0),
+  -- A retry policy as JSON.
+  retry       TEXT COLLATE "C",
+  cpu         BIGINT NOT NULL DEFAULT 0 CHECK (cpu >= 0),
+  gpu         BIGINT NOT NULL DEFAULT 0 CHECK (gpu >= 0),
+  io          BIGINT NOT NULL DEFAULT 0 CHECK (io >= 0),
+  -- What keeps changes from becoming jobs, in words.
+  waits_for   TEXT COLLATE "C"
 );
 
 CREATE INDEX idx_watches_node ON watches (node, name);
@@ -661,6 +671,29 @@ CREATE TABLE maintenance (
   task   TEXT COLLATE "C" PRIMARY KEY,
   due_at BIGINT NOT NULL,
   job_id TEXT COLLATE "C"
+);
+
+-- Changes that are counted in `untold`, as far as they are kept.
+CREATE TABLE watch_changes (
+  watch_id TEXT COLLATE "C" NOT NULL REFERENCES watches (id) ON DELETE CASCADE,
+  path     TEXT COLLATE "C" NOT NULL,
+  change   TEXT COLLATE "C" NOT NULL CHECK (change IN ('added', 'modified', 'deleted')),
+  PRIMARY KEY (watch_id, path)
+);
+
+CREATE TABLE changed_files (
+  job_id TEXT COLLATE "C" NOT NULL REFERENCES jobs (id) ON DELETE CASCADE,
+  path   TEXT COLLATE "C" NOT NULL,
+  change TEXT COLLATE "C" NOT NULL CHECK (change IN ('added', 'modified', 'deleted')),
+  PRIMARY KEY (job_id, path)
+);
+
+-- One row for each job that has `changed_files`; paths are seen from `root`.
+CREATE TABLE changed_file_lists (
+  job_id    TEXT COLLATE "C" PRIMARY KEY REFERENCES jobs (id) ON DELETE CASCADE,
+  root      TEXT COLLATE "C" NOT NULL,
+  total     BIGINT NOT NULL CHECK (total >= 0),
+  truncated BIGINT NOT NULL CHECK (truncated IN (0, 1))
 );
 
 CREATE TABLE users (

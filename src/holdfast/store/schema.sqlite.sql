@@ -484,7 +484,17 @@ CREATE TABLE watches (
   -- Changes that are remembered already and belong to a job that is still to be made.
   untold      INTEGER NOT NULL DEFAULT 0 CHECK (untold >= 0),
   created_at  INTEGER NOT NULL,
-  updated_at  INTEGER NOT NULL
+  updated_at  INTEGER NOT NULL,
+  -- How long a file must have stopped changing.
+  settle_ms   INTEGER CHECK (settle_ms >= 0),
+  timeout_ms  INTEGER CHECK (timeout_ms >= 0),
+  -- A retry policy as JSON.
+  retry       TEXT,
+  cpu         INTEGER NOT NULL DEFAULT 0 CHECK (cpu >= 0),
+  gpu         INTEGER NOT NULL DEFAULT 0 CHECK (gpu >= 0),
+  io          INTEGER NOT NULL DEFAULT 0 CHECK (io >= 0),
+  -- What keeps changes from becoming jobs, in words.
+  waits_for   TEXT
 ) STRICT;
 
 CREATE INDEX idx_watches_node ON watches (node, name);
@@ -638,6 +648,29 @@ CREATE TABLE maintenance (
   task   TEXT PRIMARY KEY,
   due_at INTEGER NOT NULL,
   job_id TEXT
+) STRICT, WITHOUT ROWID;
+
+-- Changes that are counted in `untold`, as far as they are kept.
+CREATE TABLE watch_changes (
+  watch_id TEXT NOT NULL REFERENCES watches (id) ON DELETE CASCADE,
+  path     TEXT NOT NULL,
+  change   TEXT NOT NULL CHECK (change IN ('added', 'modified', 'deleted')),
+  PRIMARY KEY (watch_id, path)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE changed_files (
+  job_id TEXT NOT NULL REFERENCES jobs (id) ON DELETE CASCADE,
+  path   TEXT NOT NULL,
+  change TEXT NOT NULL CHECK (change IN ('added', 'modified', 'deleted')),
+  PRIMARY KEY (job_id, path)
+) STRICT, WITHOUT ROWID;
+
+-- One row for each job that has `changed_files`; paths are seen from `root`.
+CREATE TABLE changed_file_lists (
+  job_id    TEXT PRIMARY KEY REFERENCES jobs (id) ON DELETE CASCADE,
+  root      TEXT NOT NULL,
+  total     INTEGER NOT NULL CHECK (total >= 0),
+  truncated INTEGER NOT NULL CHECK (truncated IN (0, 1))
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE users (

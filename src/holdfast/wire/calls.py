@@ -13,6 +13,7 @@ from holdfast.core.access import Role
 from holdfast.store.scripts import (
     bulk,
     cancel,
+    changed_files,
     conditions,
     dead_letters,
     declaring,
@@ -72,6 +73,7 @@ CALLS: tuple[Call, ...] = (
     Call(READ, "jobs", "GET", "/v1/jobs/{job_id}/retries", retry.retries_of),
     Call(READ, "jobs", "GET", "/v1/jobs/{job_id}/predecessors", predecessors.predecessors),
     Call(READ, "jobs", "GET", "/v1/jobs/{job_id}/conditions", conditions.conditions_of),
+    Call(READ, "jobs", "GET", "/v1/jobs/{job_id}/files", changed_files.changed_files),
     Call(READ, "jobs", "GET", "/v1/jobs/{job_id}/log", output.read_log),
     Call(READ, "jobs", "GET", "/v1/jobs/{job_id}/log/tail", output.tail_log),
     Call(READ, "jobs", "GET", "/v1/jobs/{job_id}/artifacts", output.list_artifacts),

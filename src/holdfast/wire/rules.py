@@ -25,12 +25,12 @@ from holdfast.core.readings import NUMBERS
 from holdfast.core.schedule import MAX_JITTER
 from holdfast.core.timing import FAR_FUTURE, LONGEST
 from holdfast.core.tokens import MOST_TOKENS
+from holdfast.core.watch import LONGEST_PATH, MOST_CHANGED
 from holdfast.core.webhook import LONGEST_TIMEOUT_MS, MOST_PATTERNS
 
 MOST_ITEMS = 10_000
 LONGEST_REASON = 1_000
 LONGEST_TEXT = 100_000
-LONGEST_PATH = 4_096
 MOST_SLOTS = 10_000
 LONGEST_WAIT_MS = 3_600_000
 
@@ -249,6 +249,7 @@ RULES: Mapping[str, Rule] = {
     "NewWebhook.timeout_ms": _number(1, LONGEST_TIMEOUT_MS),
     "WebhookChanges.timeout_ms": _number(1, LONGEST_TIMEOUT_MS),
     "debounce_ms": DURATION,
+    "settle_ms": DURATION,
     "max_wait_ms": DURATION,
     "max_jobs": _number(1, 10_000),
     "delay_ms": DURATION,
@@ -284,6 +285,10 @@ RULES: Mapping[str, Rule] = {
     "upto": _number(0, MAX_INT),
     "limit": _number(1, 1_000),
     "bulk.limit": _number(1, 10_000),
+    "changed_files.limit": _number(1, MOST_CHANGED),
+    "changed_files.after": _text(
+        f"at most {LONGEST_PATH} characters, no control characters", LONGEST_PATH, r"^[^\x00-\x1f\x7f]*" + _END, 0
+    ),
     "cancel_tag.limit": _number(1, 10_000),
     "cancel_group.limit": _number(1, 10_000),
     "read_log.limit": _number(0, 1 << 20),

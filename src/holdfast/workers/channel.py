@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from holdfast.core.requests import Claimed
 from holdfast.core.settle import Outcome
+from holdfast.store.scripts.changed_files import ChangedFiles
 from holdfast.store.scripts.events import Emitted
 from holdfast.store.scripts.predecessors import Predecessor
 from holdfast.workers.isolation import TaskPlace
@@ -51,6 +52,13 @@ class Told(Struct, frozen=True, tag=True):
     predecessors: list[Predecessor]
 
 
+class Found(Struct, frozen=True, tag=True):
+    """The files that the job is about."""
+
+    number: int
+    files: ChangedFiles
+
+
 class Stored(Struct, frozen=True, tag=True):
     """An event is durable."""
 
@@ -78,6 +86,12 @@ class Asked(Struct, frozen=True, tag=True):
     number: int
 
 
+class LookedUp(Struct, frozen=True, tag=True):
+    """Which files is the job about? Answered with `Found`, or with `Kept` and an error."""
+
+    number: int
+
+
 class Happened(Struct, frozen=True, tag=True):
     """An event to store; answered with `Stored`, or with `Kept` and an error."""
 
@@ -100,8 +114,8 @@ class Ended(Struct, frozen=True, tag=True):
     traceback: str | None = None
 
 
-ToChild: TypeAlias = Start | Stop | Kept | Told | Stored
-FromChild: TypeAlias = Noted | Saved | Asked | Happened | Said | Ended
+ToChild: TypeAlias = Start | Stop | Kept | Told | Found | Stored
+FromChild: TypeAlias = Noted | Saved | Asked | LookedUp | Happened | Said | Ended
 
 to_child = msgspec.json.Decoder(ToChild)
 from_child = msgspec.json.Decoder(FromChild)

@@ -33,9 +33,11 @@ from holdfast.wire.problem import error_of
 from holdfast.workers.channel import (
     Asked,
     Ended,
+    Found,
     FromChild,
     Happened,
     Kept,
+    LookedUp,
     Noted,
     Said,
     Saved,
@@ -67,6 +69,7 @@ class ChildContext(Context):
             lambda fraction, text: send(Noted(fraction, text)),
             lambda: files,
             look_back=lambda: self._ask(Asked),
+            look_up=lambda: self._ask(LookedUp),
             tell=lambda name, attributes: self._ask(lambda number: Happened(number, name, attributes)),
         )
         self._send = send
@@ -78,7 +81,7 @@ class ChildContext(Context):
         self._silent = logging.Logger("holdfast.child")
         self._silent.disabled = True
 
-    def heed(self, word: Stop | Kept | Told | Stored) -> None:
+    def heed(self, word: Stop | Kept | Told | Found | Stored) -> None:
         """The worker says something. Called from the thread that listens."""
         match word:
             case Stop(reason=reason):
@@ -89,6 +92,8 @@ class ChildContext(Context):
                     self._cancel()
             case Told(number=number, predecessors=found):
                 self._answered(number).set_result(found)
+            case Found(number=number, files=files):
+                self._answered(number).set_result(files)
             case Stored(number=number, event=event):
                 self._answered(number).set_result(event)
             case Kept(number=number, code=code, error=error):

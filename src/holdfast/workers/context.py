@@ -20,6 +20,7 @@ from holdfast.core.event import joined_attributes
 from holdfast.core.job import Millis
 from holdfast.core.limits import check_name, check_payload, shown
 from holdfast.core.requests import Claimed
+from holdfast.store.scripts.changed_files import ChangedFiles
 from holdfast.store.scripts.events import Emitted
 from holdfast.store.scripts.predecessors import Predecessor
 from holdfast.workers.files import RunFiles
@@ -105,6 +106,7 @@ class Context:
         now: Callable[[], Millis] = lambda: time.time_ns() // 1_000_000,
         look_back: Callable[[], Future[list[Predecessor]]] | None = None,
         tell: Callable[[str, dict[str, str]], Future[Emitted]] | None = None,
+        look_up: Callable[[], Future[ChangedFiles]] | None = None,
     ) -> None:
         self._claimed = claimed
         self._save = save
@@ -114,6 +116,7 @@ class Context:
         self._now = now
         self._look_back = look_back
         self._tell = tell
+        self._look_up = look_up
         self._stop_reason: StopReason | None = None
 
     @property
@@ -182,6 +185,22 @@ class Context:
         if self._look_back is None:
             raise InvalidInput("there is no database here to ask for predecessors")
         return self._look_back()
+
+    def changed_files(self) -> ChangedFiles:
+        """The files that a job of a watch is about: `for file in ctx.changed_files(): index(file.path)`.
+
+        At most 10,000, by path; `truncated` says that there were more. Of other jobs there are none.
+        """
+        return self._ask_for_files().result()
+
+    async def achanged_files(self) -> ChangedFiles:
+        """The awaitable twin of `changed_files`."""
+        return await asyncio.wrap_future(self._ask_for_files())
+
+    def _ask_for_files(self) -> Future[ChangedFiles]:
+        if self._look_up is None:
+            raise InvalidInput("there is no database here to ask for changed files")
+        return self._look_up()
 
     def artifact(self, name: str) -> Path:
         """Where to write a file that is kept with the job: `ctx.artifact("report.html").write_text(…)`."""

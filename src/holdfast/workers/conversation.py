@@ -11,15 +11,18 @@ from typing import Any
 
 from holdfast.core.errors import HoldfastError
 from holdfast.core.requests import Claimed
+from holdfast.store.scripts.changed_files import ChangedFiles
 from holdfast.store.scripts.events import Emitted
 from holdfast.store.scripts.predecessors import Predecessor
 from holdfast.workers.channel import (
     Asked,
     Ear,
     Ended,
+    Found,
     FromChild,
     Happened,
     Kept,
+    LookedUp,
     Mouth,
     Noted,
     Said,
@@ -84,6 +87,8 @@ class Conversation:
                 self._context._emit(name, attributes).add_done_callback(lambda event: self._stored(number, event))
             case Asked(number=number):
                 self._context._ask_for_predecessors().add_done_callback(lambda found: self._tell(number, found))
+            case LookedUp(number=number):
+                self._context._ask_for_files().add_done_callback(lambda found: self._found(number, found))
             case Ended():
                 self.ended, self._ended_at = word, time.monotonic()
 
@@ -98,6 +103,12 @@ class Conversation:
             self._mouth.say(Told(number, found.result()))
         else:
             self._answer(number, found)
+
+    def _found(self, number: int, files: Future[ChangedFiles]) -> None:
+        if files.exception() is None:
+            self._mouth.say(Found(number, files.result()))
+        else:
+            self._answer(number, files)
 
     def _answer(self, number: int, kept: Future[Any]) -> None:
         error = kept.exception()

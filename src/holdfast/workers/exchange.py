@@ -19,6 +19,7 @@ from holdfast.runtime.clock import Clock
 from holdfast.runtime.loop import Loop
 from holdfast.store.engine import Changes, Engine, new_uuid
 from holdfast.store.files import JobFiles
+from holdfast.store.scripts.changed_files import ChangedFiles, changed_files
 from holdfast.store.scripts.events import Emitted, emit
 from holdfast.store.scripts.exchange import exchange
 from holdfast.store.scripts.predecessors import Predecessor, predecessors
@@ -231,7 +232,10 @@ class Exchange(Loop):
             cause = by_run(claimed.job_id, claimed.run_id)
             return self._engine.submit(emit, new_uuid(), name, attributes, self.clock.now(), cause)
 
-        return Context(claimed, save, note, files, self.clock.now, look_back, tell)
+        def look_up() -> Future[ChangedFiles]:
+            return self._engine.submit(changed_files, claimed.job_id)
+
+        return Context(claimed, save, note, files, self.clock.now, look_back, tell, look_up)
 
     def _send_notes(self) -> None:
         with self._lock:

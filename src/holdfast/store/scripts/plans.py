@@ -14,11 +14,15 @@ from msgspec import Struct
 from holdfast.core.git import Move
 from holdfast.core.job import Millis
 from holdfast.core.planning import about_change, about_many, about_moves, job_of, trigger_of
+from holdfast.core.requests import NewJob
 from holdfast.core.subject import DEFAULT_TENANT
 from holdfast.core.watch import Change, FileChange, Seen, below, differences
 from holdfast.store.engine import Tx
+from holdfast.store.scripts.changed_files import gather, hand_over, keep_changes, waiting_for
+from holdfast.store.scripts.door import how_many_fit
 from holdfast.store.scripts.enqueue import enqueue_any
 from holdfast.store.scripts.events import publish
+from holdfast.store.scripts.queues import find_queue
 from holdfast.store.scripts.tenants import notice_work
 from holdfast.store.scripts.watches import WatchRow
 from holdfast.store.statements import sql
@@ -34,10 +38,14 @@ class Known(Struct, frozen=True, gc=False):
 
 
 class Planned(Struct, frozen=True):
-    """How many changes were taken in, and how many jobs they became."""
+    """How many changes were taken in, and how many jobs they became.
+
+    `held` are the paths, or the moves, for whose jobs the queue has no room; nothing is remembered of them.
+    """
 
     changes: int = 0
     jobs: int = 0
+    held: tuple[str, ...] = ()
 
 
 def files_behind(tx: Tx, watch_id: str, after: str, limit: int) -> list[Known]:
@@ -64,17 +72,22 @@ def plan(tx: Tx, watch_id: str, revision: int, seen: Sequence[Seen], now: Millis
     watch = _current(tx, watch_id, revision)
     if watch is None:
         return Planned()
-    changes = _remember(tx, watch, seen)
+    changes = _differing(tx, watch, seen)
+    told = changes
     if is_first and not watch.initial:
-        changes = [change for change in changes if change.change is Change.MODIFIED]
+        told = [change for change in changes if change.change is Change.MODIFIED]
+    made = _fitting(tx, watch, [about_change(watch, change) for change in told])
+    held = {change.path for change, job in zip(told, made, strict=True) if job is None} if watch.task else set()
+    _remember(tx, watch, [change for change in changes if change.path not in held])
+    changes = [change for change in told if change.path not in held]
     if not changes:
-        return Planned()
-    jobs = _enqueue(tx, watch, [about_change(watch, change) for change in changes], now, is_edit=not is_first)
+        return Planned(held=tuple(sorted(held)))
+    jobs = _enqueue(tx, watch, made, now, is_edit=not is_first)
     for change in changes:
         attributes = {"watch": watch.name, "path": below(watch.path, change.path), "change": change.change.value}
         publish(tx, "file:changed", attributes, now, trigger_of(watch, attributes))
     _note(tx, watch, len(changes), jobs, watch.untold, now)
-    return Planned(len(changes), jobs)
+    return Planned(len(changes), jobs, tuple(sorted(held)))
 
 
 def take_in(tx: Tx, watch_id: str, revision: int, seen: Sequence[Seen], now: Millis) -> Planned:
@@ -82,18 +95,29 @@ def take_in(tx: Tx, watch_id: str, revision: int, seen: Sequence[Seen], now: Mil
     watch = _current(tx, watch_id, revision)
     if watch is None:
         return Planned()
-    changes = _remember(tx, watch, seen)
+    changes = _differing(tx, watch, seen)
     if changes:
+        _remember(tx, watch, changes)
+        keep_changes(tx, watch.id, changes)
         _note(tx, watch, len(changes), 0, watch.untold + len(changes), now)
     return Planned(len(changes))
 
 
 def tell(tx: Tx, watch_id: str, now: Millis) -> Planned:
-    """One job for all that was taken in."""
+    """One job for all that was taken in. It takes the place of one that waits, and is about the files of both."""
     watch = tx.one(sql.watch_by_id, WatchRow, id=watch_id)
     if watch is None or not watch.untold:
         return Planned()
-    jobs = _enqueue(tx, watch, [about_many(watch, watch.untold)], now)
+    [job] = _fitting(tx, watch, [about_many(watch, watch.untold, [])])
+    if job is None and watch.task is not None:
+        return Planned(held=("",))
+    about = gather(tx, watch.id, watch.path, watch.untold, None if job is None else waiting_for(tx, job))
+    if job is not None:
+        job = job_of(watch, about_many(watch, about.total, about.paths), job.id)
+    jobs = _enqueue(tx, watch, [job], now)
+    if job is not None:
+        hand_over(tx, watch.id, watch.path, job.id, about)
+    tx.run(sql.forget_watch_changes, watch_id=watch.id)
     attributes = {"watch": watch.name, "path": watch.path, "change": Change.MODIFIED.value, "bulk": "true"}
     publish(tx, "file:changed", attributes, now, trigger_of(watch, attributes))
     _note(tx, watch, 0, jobs, 0, now)
@@ -109,13 +133,22 @@ def plan_moves(
     moves: Sequence[Move],
     now: Millis,
 ) -> Planned:
-    """Remember where a repository stands, and make a job of each move; nothing if another did so first."""
+    """Remember where a repository stands, and make a job of each move; nothing if another did so first.
+
+    Moves of which only some would find room in their queue are told in one job.
+    """
     watch = _current(tx, watch_id, revision)
     if watch is None or where_it_stood(tx, watch_id) != known:
         return Planned()
+    told = about_moves(watch, moves, watch.max_jobs)
+    made = _fitting(tx, watch, told)
+    if watch.task is not None and None in made:
+        if not any(made):
+            return Planned(held=tuple(move.new for move in moves))
+        told = about_moves(watch, moves, 1)
+        made = _fitting(tx, watch, told)
     tx.run(sql.remember_watch_file, watch_id=watch_id, path=REPOSITORY, fingerprint=fingerprint)
-    told = about_moves(watch, moves)
-    jobs = _enqueue(tx, watch, told, now)
+    jobs = _enqueue(tx, watch, made, now)
     for fields in told:
         attributes = {name: str(fields[name]) for name in ("watch", "repo", "path", "branch", "head", "old_head")}
         publish(tx, f"git:{fields['event']}", attributes, now, trigger_of(watch, fields))
@@ -135,6 +168,11 @@ def note_scanned(tx: Tx, watch_id: str, revision: int, now: Millis) -> None:
     tx.run(sql.note_watch_scanned, id=watch_id, revision=revision, now=now)
 
 
+def note_waits(tx: Tx, watch_id: str, waits_for: str | None) -> None:
+    """What keeps changes from becoming jobs, in words; None if nothing does."""
+    tx.run(sql.note_watch_waits, id=watch_id, waits_for=waits_for)
+
+
 def note_problem(tx: Tx, watch_id: str, problem: str | None) -> None:
     """What keeps the watch from seeing, in words; None if nothing does."""
     tx.run(sql.note_watch_problem, id=watch_id, problem=problem)
@@ -146,9 +184,12 @@ def _current(tx: Tx, watch_id: str, revision: int) -> WatchRow | None:
     return watch if watch is not None and watch.enabled and watch.revision == revision else None
 
 
-def _remember(tx: Tx, watch: WatchRow, seen: Sequence[Seen]) -> list[FileChange]:
+def _differing(tx: Tx, watch: WatchRow, seen: Sequence[Seen]) -> list[FileChange]:
     before = {known.path: known.fingerprint for known in files_at(tx, watch.id, [item.path for item in seen])}
-    changes = differences(before, seen)
+    return differences(before, seen)
+
+
+def _remember(tx: Tx, watch: WatchRow, changes: Sequence[FileChange]) -> None:
     there = [change for change in changes if change.fingerprint is not None]
     gone = [change for change in changes if change.fingerprint is None]
     if there:
@@ -156,17 +197,34 @@ def _remember(tx: Tx, watch: WatchRow, seen: Sequence[Seen]) -> list[FileChange]
         tx.run_many(sql.remember_watch_file, rows)
     if gone:
         tx.run_many(sql.forget_watch_file, [{"watch_id": watch.id, "path": item.path} for item in gone])
-    return changes
 
 
 def _note(tx: Tx, watch: WatchRow, changes: int, jobs: int, untold: int, now: Millis) -> None:
     tx.run(sql.note_watch_changes, id=watch.id, changes=changes, jobs=jobs, untold=untold, now=now)
 
 
-def _enqueue(tx: Tx, watch: WatchRow, told: Sequence[Mapping[str, Any]], now: Millis, *, is_edit: bool = True) -> int:
+def _fitting(tx: Tx, watch: WatchRow, told: Sequence[Mapping[str, Any]]) -> list[NewJob | None]:
+    """A job for each, or None for those that its queue has no room for; without a task there are none at all."""
+    if watch.task is None:
+        return [None] * len(told)
+    jobs = [job_of(watch, fields, tx.new_id()) for fields in told]
+    if find_queue(tx, watch.queue).max_length is None:
+        return [*jobs]
+    # One that takes the place of another, in the queue or among these, needs no room.
+    subjects: set[str | None] = set()
+    needing = []
+    for job in jobs:
+        if job.subject not in subjects and waiting_for(tx, job) is None:
+            needing.append(job)
+        subjects.add(job.subject)
+    left_out = {job.subject for job in needing[how_many_fit(tx, needing) :]}
+    return [None if job.subject in left_out else job for job in jobs]
+
+
+def _enqueue(tx: Tx, watch: WatchRow, made: Sequence[NewJob | None], now: Millis, *, is_edit: bool = True) -> int:
     """Store the jobs. Whoever edits works with their tenants, whose word counts more for a while."""
-    jobs = [] if watch.task is None else [job_of(watch, fields, tx.new_id()) for fields in told]
+    jobs = [job for job in made if job is not None]
     tenants = {job.tenant for job in jobs} or {watch.tenant or DEFAULT_TENANT}
-    for tenant in sorted(tenants - {DEFAULT_TENANT}) if is_edit and told else ():
+    for tenant in sorted(tenants - {DEFAULT_TENANT}) if is_edit and made else ():
         notice_work(tx, tenant, now)
     return len(enqueue_any(tx, jobs, now)) if jobs else 0

@@ -10,9 +10,12 @@ from msgspec import Struct
 
 from holdfast.core.errors import Conflict, NotFound
 from holdfast.core.job import Millis
+from holdfast.core.retry import RetryPolicy
+from holdfast.core.tokens import Tokens
 from holdfast.core.watch import NewWatch, check_watch
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.nodes import name_of
+from holdfast.store.scripts.queues import policy_in
 from holdfast.store.statements import sql
 
 
@@ -48,6 +51,23 @@ class WatchRow(Struct, frozen=True):
     untold: int
     created_at: Millis
     updated_at: Millis
+    settle_ms: Millis | None
+    timeout_ms: Millis | None
+    retry: str | None
+    cpu: int
+    gpu: int
+    io: int
+    waits_for: str | None
+
+    @property
+    def policy(self) -> RetryPolicy | None:
+        """How its jobs are tried again; None, if it does not say."""
+        return policy_in(self.retry)
+
+    @property
+    def tokens(self) -> Tokens:
+        """What its jobs take of the machine."""
+        return Tokens(self.cpu, self.gpu, self.io)
 
     @property
     def task(self) -> str | None:
@@ -61,7 +81,7 @@ class WatchRow(Struct, frozen=True):
             given[name] = msgspec.json.decode(given[name], type=list[str])
         for name in ("gitignore", "initial", "enabled"):
             given[name] = bool(given[name])
-        given["node"] = node_name
+        given |= {"node": node_name, "policy": self.policy, "tokens": self.tokens}
         return Watch(**given, node_id=self.node, task=self.job_type, files=files)
 
 
@@ -95,8 +115,13 @@ class Watch(Struct, frozen=True, kw_only=True):
     max_wait_ms: Millis | None
     max_jobs: int
     initial: bool
+    settle_ms: Millis | None
+    timeout_ms: Millis | None
+    policy: RetryPolicy | None
+    tokens: Tokens
     enabled: bool
     problem: str | None
+    waits_for: str | None
     scanned_at: Millis | None
     changed_at: Millis | None
     changes: int
@@ -204,6 +229,12 @@ def _values(watch: NewWatch, now: Millis) -> dict[str, Any]:
         "max_wait_ms": watch.max_wait_ms,
         "max_jobs": watch.max_jobs,
         "initial": int(watch.initial),
+        "settle_ms": watch.settle_ms,
+        "timeout_ms": watch.timeout_ms,
+        "retry": None if watch.policy is None else msgspec.json.encode(watch.policy).decode(),
+        "cpu": watch.tokens.cpu,
+        "gpu": watch.tokens.gpu,
+        "io": watch.tokens.io,
         "now": now,
     }
 
@@ -214,6 +245,7 @@ def _replace(tx: Tx, old: WatchRow, watch: NewWatch, now: Millis) -> None:
     assert name == old.name
     if (old.kind, old.path) != (watch.kind, watch.path):
         tx.run(sql.forget_watch_files, watch_id=old.id)
+        tx.run(sql.forget_watch_changes, watch_id=old.id)
     looks = ("kind", "path", "globs", "ignores", "gitignore")
     is_rescanned = any(getattr(old, field) != values[field] for field in looks)
     tx.run(sql.replace_watch, id=old.id, is_rescanned=int(is_rescanned), **values)
@@ -221,6 +253,7 @@ def _replace(tx: Tx, old: WatchRow, watch: NewWatch, now: Millis) -> None:
 
 def _delete(tx: Tx, row: WatchRow) -> None:
     tx.run(sql.forget_watch_files, watch_id=row.id)
+    tx.run(sql.forget_watch_changes, watch_id=row.id)
     tx.run(sql.delete_watch, id=row.id)
     tx.changes.watches = True
 

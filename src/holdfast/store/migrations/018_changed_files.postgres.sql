@@ -1,0 +1,35 @@
+-- Which files a job of a watch is about, and more that a watch says about its jobs.
+
+-- How long a file must have stopped changing.
+ALTER TABLE watches ADD COLUMN settle_ms BIGINT CHECK (settle_ms >= 0);
+ALTER TABLE watches ADD COLUMN timeout_ms BIGINT CHECK (timeout_ms >= 0);
+-- A retry policy as JSON.
+ALTER TABLE watches ADD COLUMN retry TEXT COLLATE "C";
+ALTER TABLE watches ADD COLUMN cpu BIGINT NOT NULL DEFAULT 0 CHECK (cpu >= 0);
+ALTER TABLE watches ADD COLUMN gpu BIGINT NOT NULL DEFAULT 0 CHECK (gpu >= 0);
+ALTER TABLE watches ADD COLUMN io BIGINT NOT NULL DEFAULT 0 CHECK (io >= 0);
+-- What keeps changes from becoming jobs, in words.
+ALTER TABLE watches ADD COLUMN waits_for TEXT COLLATE "C";
+
+-- Changes that are counted in `untold`, as far as they are kept.
+CREATE TABLE watch_changes (
+  watch_id TEXT COLLATE "C" NOT NULL REFERENCES watches (id) ON DELETE CASCADE,
+  path     TEXT COLLATE "C" NOT NULL,
+  change   TEXT COLLATE "C" NOT NULL CHECK (change IN ('added', 'modified', 'deleted')),
+  PRIMARY KEY (watch_id, path)
+);
+
+CREATE TABLE changed_files (
+  job_id TEXT COLLATE "C" NOT NULL REFERENCES jobs (id) ON DELETE CASCADE,
+  path   TEXT COLLATE "C" NOT NULL,
+  change TEXT COLLATE "C" NOT NULL CHECK (change IN ('added', 'modified', 'deleted')),
+  PRIMARY KEY (job_id, path)
+);
+
+-- One row for each job that has `changed_files`; paths are seen from `root`.
+CREATE TABLE changed_file_lists (
+  job_id    TEXT COLLATE "C" PRIMARY KEY REFERENCES jobs (id) ON DELETE CASCADE,
+  root      TEXT COLLATE "C" NOT NULL,
+  total     BIGINT NOT NULL CHECK (total >= 0),
+  truncated BIGINT NOT NULL CHECK (truncated IN (0, 1))
+);

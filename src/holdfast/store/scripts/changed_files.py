@@ -1,0 +1,147 @@
+"""The files that a job of a watch is about: kept while changes are taken in, and stored beside the job."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+from msgspec import Struct
+
+from holdfast.core.job import JobId
+from holdfast.core.requests import NewJob
+from holdfast.core.watch import MOST_CHANGED, Change, FileChange, below
+from holdfast.store.engine import Tx
+from holdfast.store.rows import JobRow
+from holdfast.store.scripts.look import find_row
+from holdfast.store.scripts.watches import WatchRow
+from holdfast.store.statements import sql
+
+MOST_LINKS = 100
+
+
+class ChangedFile(Struct, frozen=True):
+    """A file that changed: where it is, what it is called in the folder of its watch, and what became of it."""
+
+    path: str
+    relative: str
+    change: Change
+
+
+class ChangedFiles(Struct, frozen=True):
+    """The files that a job is about, by path. `truncated`: there were more, and only the first of them were kept.
+
+    `total` is how many changes there were; a file that changed while its job waited may count twice.
+    """
+
+    files: list[ChangedFile] = []
+    total: int = 0
+    truncated: bool = False
+
+    def __iter__(self) -> Iterator[ChangedFile]:
+        return iter(self.files)
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+
+class Gathered(Struct, frozen=True):
+    """What a job is to be about: paths as they are called in the folder of the watch."""
+
+    paths: list[str]
+    total: int
+    truncated: bool
+    carried: list[ChangedFile] = []
+
+
+class _Cause(Struct, frozen=True):
+    """The trigger of a job about one file."""
+
+    kind: str
+    watch: str
+    path: str
+    change: Change
+    bulk: bool = False
+
+
+class _List(Struct, frozen=True):
+    root: str
+    total: int
+    truncated: int
+
+
+class _Row(Struct, frozen=True):
+    path: str
+    change: str
+
+
+class _Waiting(Struct, frozen=True):
+    id: str
+    queue: str
+
+
+def changed_files(tx: Tx, job_id: JobId, after: str = "", limit: int = MOST_CHANGED) -> ChangedFiles:
+    """The files that a job of a watch is about, by path; of other jobs there are none.
+
+    `after` is the `relative` path of the last file of an earlier answer. A retry is about the same as the job before.
+    """
+    row = find_row(tx, job_id)
+    for _ in range(MOST_LINKS):
+        found = tx.one(sql.changed_file_list, _List, job_id=row.id)
+        if found is not None:
+            page = tx.all(sql.changed_files_behind, _Row, job_id=row.id, after=after, limit=limit)
+            files = [ChangedFile(below(found.root, item.path), item.path, Change(item.change)) for item in page]
+            return ChangedFiles(files, found.total, bool(found.truncated))
+        before = row.retry_of or row.retried_from
+        link = None if before is None else tx.one(sql.job_by_id, JobRow, id=before)
+        if link is None:
+            break
+        row = link
+    return ChangedFiles() if after else _of_trigger(tx, row.trigger)
+
+
+def keep_changes(tx: Tx, watch_id: str, changes: Sequence[FileChange]) -> None:
+    """Keep what changed for the job that is to be made of it, as much as a job may be about."""
+    room = MOST_CHANGED - int(tx.value(sql.count_watch_changes, watch_id=watch_id))
+    rows = [{"watch_id": watch_id, "path": item.path, "change": item.change.value} for item in changes[: max(0, room)]]
+    if rows:
+        tx.run_many(sql.note_watch_change, rows)
+
+
+def waiting_for(tx: Tx, job: NewJob) -> JobId | None:
+    """The job in whose place this one would come, in the same queue."""
+    found = tx.one(sql.waiting_of_subject, _Waiting, job_type=job.task, subject_key=job.subject)
+    return found.id if found is not None and found.queue == job.queue else None
+
+
+def gather(tx: Tx, watch_id: str, root: str, untold: int, before: JobId | None) -> Gathered:
+    """What the next job of a watch is about: what was kept, and what the job was about in whose place it comes."""
+    own = {row["path"] for row in tx.rows(sql.watch_changes, watch_id=watch_id)}
+    old = ChangedFiles() if before is None else changed_files(tx, before)
+    carried = [file for file in old if file.relative not in own and file.path == below(root, file.relative)]
+    paths = sorted(own | {file.relative for file in carried})
+    truncated = old.truncated or untold > len(own) or len(paths) > MOST_CHANGED
+    total = untold + old.total if truncated else len(paths)
+    return Gathered(paths[:MOST_CHANGED], total, truncated, carried[: MOST_CHANGED - len(own)])
+
+
+def hand_over(tx: Tx, watch_id: str, root: str, job_id: JobId, about: Gathered) -> None:
+    """Store what a job is about, which is stored already; nothing is kept any more."""
+    tx.run(sql.take_watch_changes, watch_id=watch_id, job_id=job_id)
+    tx.run(sql.forget_watch_changes, watch_id=watch_id)
+    rows = [{"job_id": job_id, "path": file.relative, "change": file.change.value} for file in about.carried]
+    if rows:
+        tx.run_many(sql.insert_changed_file, rows)
+    tx.run(sql.insert_changed_file_list, job_id=job_id, root=root, total=about.total, truncated=int(about.truncated))
+
+
+def _of_trigger(tx: Tx, trigger: str | None) -> ChangedFiles:
+    """A job about one file says in its trigger which."""
+    try:
+        cause = msgspec.json.decode(trigger or "", type=_Cause)
+    except msgspec.MsgspecError:
+        return ChangedFiles()  # Whoever enqueues a job may say anything about its cause.
+    if cause.kind != "watch" or cause.bulk:
+        return ChangedFiles()
+    watch = tx.one(sql.watch_by_name, WatchRow, name=cause.watch)
+    relative = cause.path if watch is None else cause.path.removeprefix(f"{watch.path}/")
+    return ChangedFiles([ChangedFile(cause.path, relative, cause.change)], 1)

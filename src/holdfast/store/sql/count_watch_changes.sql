@@ -1,0 +1,1 @@
+SELECT count(*) FROM watch_changes WHERE watch_id = :watch_id

@@ -1,0 +1,1 @@
+DELETE FROM watch_changes WHERE watch_id = :watch_id

@@ -1,0 +1,1 @@
+UPDATE watches SET waits_for = :waits_for WHERE id = :id
