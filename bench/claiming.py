@@ -23,6 +23,7 @@ from holdfast.store.scripts.claim import claim
 from holdfast.store.scripts.enqueue import enqueue
 from holdfast.store.scripts.finish import finish
 from holdfast.store.scripts.machines import note_machine
+from holdfast.store.scripts.nodes import note_node
 from holdfast.store.scripts.queues import set_queue
 from holdfast.store.scripts.reserve import NewReservation, reserve
 from holdfast.store.scripts.sessions import NewSession, open_session
@@ -53,20 +54,26 @@ def measure(place: Place) -> Table:
             shared = _claims(_engine(place, name, ended=0, tenants=tenants))
             label = f"{name}, {WAITING:,} waiting, of {tenants:,} tenant{'s' * (tenants > 1)}"
             rows.append((label, f"{shared * 1e6:.0f} µs", f"{shared / plain:.2f} ×"))
+        tied = _claims(_engine(place, name, ended=0, gone="gone"))
+        label = f"{name}, {WAITING:,} waiting, {WAITING:,} tied to a machine that is gone"
+        rows.append((label, f"{tied * 1e6:.0f} µs", f"{tied / plain:.2f} ×"))
         for gates, label in GATES.items():
             gated = _claims(_engine(place, name, ended=0, tenants=1, gates=gates))
             rows.append((f"{name}, {WAITING:,} waiting, {label}", f"{gated * 1e6:.0f} µs", f"{gated / plain:.2f} ×"))
     return Table(
         f"Claim of {SLOTS} jobs",
         f"Median of {CLAIMS}, inside the transaction, without the commit. Target ≤ 1.5 × that of an empty history and "
-        "the default tenant alone. Behind gates: a tenant, a queue with a limit and a rate, a reservation of another "
+        "the default tenant alone, and ≤ 1.1 × beside jobs that are tied to a machine that is gone. Behind gates: a "
+        "tenant, a queue with a limit and a rate, a reservation of another "
         f"queue, and {HELD_BACK:,} jobs in the same one that wait for tokens and an idle, charging machine. With every "
         "gate of its own: the machine is like that, and each job has a subject, takes a token and waits for it.",
         rows,
     )
 
 
-def _engine(place: Place, name: str, ended: int, tenants: int = 0, *, gates: str = "") -> Engine:
+def _engine(
+    place: Place, name: str, ended: int, tenants: int = 0, *, gates: str = "", gone: str | None = None
+) -> Engine:
     engine: Engine
     if name == "SQLite":
         path = place.new_file()
@@ -75,7 +82,7 @@ def _engine(place: Place, name: str, ended: int, tenants: int = 0, *, gates: str
         if ended:
             with apsw.Connection(path) as connection:
                 connection.execute(HISTORY, {"count": ended, "now": SystemClock().now()})
-        return _fill(engine, tenants, gates)
+        return _fill(engine, tenants, gates, gone)
     schema = place.new_schema()
     engine = PostgresEngine(place.postgres_url, schema=schema, now=SystemClock().now)
     engine.submit(_nothing).result()
@@ -84,13 +91,20 @@ def _engine(place: Place, name: str, ended: int, tenants: int = 0, *, gates: str
         if ended:
             text = pyformat(HISTORY)
             server.execute(text, {"count": ended, "now": SystemClock().now()})
-        _fill(engine, tenants, gates)
+        _fill(engine, tenants, gates, gone)
         server.execute("ANALYZE")
     return engine
 
 
-def _fill(engine: Engine, tenants: int, gates: str) -> Engine:
-    """Jobs of so many tenants; 0: of the default tenant, who has no turns to wait for."""
+def _fill(engine: Engine, tenants: int, gates: str, gone: str | None) -> Engine:
+    """Jobs of so many tenants; 0: of the default tenant, who has no turns to wait for. Before them, those of a machine
+    that is gone.
+    """
+    if gone is not None:
+        engine.submit(note_node, gone, gone, 1).result()
+        for _ in range(0, WAITING, 1_000):
+            lost = [NewJob(id=new_uuid(), task="noop", node=gone) for _ in range(1_000)]
+            engine.submit(enqueue, lost, 1).result()
     for start in range(0, WAITING, 1_000):
         jobs = [_job(number, tenants, gates == "own") for number in range(start, start + 1_000)]
         engine.submit(enqueue, jobs, 1).result()
