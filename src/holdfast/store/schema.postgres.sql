@@ -214,7 +214,7 @@ CREATE INDEX idx_jobs_pop ON jobs (queue, lane, tenant, priority DESC, position,
 CREATE INDEX idx_jobs_commands ON jobs (queue, lane, tenant, priority DESC, position, created_at, id)
   WHERE state = 'QUEUED' AND job_type = 'command';
 CREATE INDEX idx_jobs_gated ON jobs (queue, lane) WHERE state = 'QUEUED' AND (lane & 31) > 0;
-CREATE INDEX idx_jobs_tied ON jobs (node, state, number) WHERE node > 0 AND state IN ('SCHEDULED', 'QUEUED');
+CREATE INDEX idx_jobs_tied ON jobs (state, lane, number) WHERE node > 0 AND state IN ('SCHEDULED', 'QUEUED');
 CREATE INDEX idx_jobs_holding_tokens ON jobs (session_id, started_at, cpu, gpu, io)
   WHERE state = 'RUNNING' AND (lane & 31) > 3;
 CREATE INDEX idx_jobs_retried_from ON jobs (retried_from) WHERE retried_from IS NOT NULL;

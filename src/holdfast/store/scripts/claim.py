@@ -56,7 +56,7 @@ class Gates(Struct, frozen=True, gc=False):
 
 
 class Load(Struct, frozen=True, gc=False):
-    """What a session is running, and what its machine asks for. `tied` is a ready job for this machine alone."""
+    """What a session is running, and what its machine asks for. `tied` is a lane of ready jobs for it alone."""
 
     running: int
     suspects: int
