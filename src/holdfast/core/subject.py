@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+import re
+from collections.abc import Mapping
+from typing import Any, TypeAlias
 
+import msgspec
 from msgspec import Struct
 
+from holdfast.core.errors import InvalidInput
+from holdfast.core.filling import MARK, PREVIOUS
+from holdfast.core.limits import shown
+
 DEFAULT_TENANT = "default"
+
+# `{name}`, a doubled brace, or a brace that stands alone.
+FIELD = re.compile(r"\{(\w+)\}|\{\{|\}\}|[{}]")
 
 
 class Newest(Struct, frozen=True):
@@ -49,3 +59,34 @@ def tenant_of(subject: str | None) -> str:
     client, _, rest = subject.partition("::")
     repo, separator, _ = rest.partition("::")
     return f"{client}::{repo}" if client and repo and separator else DEFAULT_TENANT
+
+
+def fill(pattern: str, arguments: Mapping[str, Any]) -> str:
+    """A subject like `editor::{repo}`, with each `{name}` replaced by that argument as it stands in the payload."""
+
+    def replace(match: re.Match[str]) -> str:
+        name = match.group(1)
+        if name is None:
+            return match.group()[0]
+        if name not in arguments:
+            raise unknown_field(pattern, name)
+        if arguments[name] is PREVIOUS or arguments[name] == MARK:
+            raise InvalidInput(f"subject {shown(pattern)} names {name!r}, which is PREVIOUS and not known yet")
+        return str(as_json(arguments[name]))
+
+    return FIELD.sub(replace, pattern)
+
+
+def as_json(value: Any) -> Any:
+    """A value as it stands in a payload."""
+    return msgspec.to_builtins(value, enc_hook=str)
+
+
+def fields_of(pattern: str) -> list[str]:
+    """The arguments that a subject names."""
+    return [name for name in FIELD.findall(pattern) if name]
+
+
+def unknown_field(pattern: str, name: str) -> InvalidInput:
+    """A subject names what is no argument."""
+    return InvalidInput(f"subject {shown(pattern)} names {name!r}, which is not an argument of the task")

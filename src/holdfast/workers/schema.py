@@ -12,6 +12,7 @@ import msgspec
 from holdfast.core.errors import InvalidInput, InvalidPayload
 from holdfast.core.filling import MARK, PREVIOUS, gaps
 from holdfast.core.limits import MAX_PAYLOAD, check_payload, shown
+from holdfast.core.subject import as_json
 from holdfast.workers.context import Context
 
 
@@ -104,6 +105,21 @@ class PayloadSchema:
     def with_defaults(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments that were given and the defaults of the others."""
         return {**self._defaults, **arguments}
+
+    def describe(self, with_defaults_of: Collection[str] = ()) -> dict[str, Any]:
+        """The JSON schema of the payload. Only the defaults of these arguments stand in it: others may be secrets."""
+        schemas, shapes = _described([self._hints.get(name, Any) for name in self._names])
+        properties = dict(zip(self._names, schemas, strict=True))
+        for name in with_defaults_of:
+            if name in self._defaults:
+                properties[name] = {**properties[name], "default": as_json(self._defaults[name])}
+        return {
+            "type": "object",
+            "properties": properties,
+            "required": [name for name in self._names if name not in self._defaults],
+            "additionalProperties": self.names is None,
+            **({"$defs": shapes} if shapes else {}),
+        }
 
     def encode_result(self, result: Any) -> str:
         """What the task returned, as JSON."""
@@ -238,6 +254,18 @@ def _field(parameter: inspect.Parameter, hints: Mapping[str, Any]) -> tuple[str,
         return (parameter.name, hint)
     # Only whether it may be left out matters here; the default itself stays with the function.
     return (parameter.name, hint, msgspec.field(default=None))
+
+
+def _described(hints: list[Any]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """The JSON schemas of these types, and the shapes they share. What JSON schema has no words for may be anything."""
+    try:
+        schemas, shapes = msgspec.json.schema_components(hints, ref_template="#/$defs/{name}")
+        return list(schemas), shapes
+    except (TypeError, ValueError, RecursionError):
+        if len(hints) == 1:
+            return [{}], {}
+    each = [_described([hint]) for hint in hints]
+    return [schema for [schema], _ in each], {name: shape for _, shapes in each for name, shape in shapes.items()}
 
 
 def _decoder(task: str, shape: type[Any]) -> msgspec.json.Decoder[Any]:
