@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         StoreError,
         StoreFull,
         StoreUnavailable,
+        UnknownTask,
     )
     from holdfast.core.event import Event
     from holdfast.core.filling import PREVIOUS
@@ -89,6 +90,7 @@ __all__ = [
     "StoreUnavailable",
     "Task",
     "Transient",
+    "UnknownTask",
     "Watch",
     "verify_webhook",
 ]
@@ -129,6 +131,7 @@ _MODULES = {
         "StoreError",
         "StoreFull",
         "StoreUnavailable",
+        "UnknownTask",
     ),
     "holdfast.core.event": ("Event",),
     "holdfast.core.filling": ("PREVIOUS",),

@@ -55,7 +55,7 @@ def exchange(**fields: Any) -> dict[str, Any]:
         ({"subject": "x" * 1_001}, "use 1 to 1000 characters"),
         ({"priority": 10**7}, "jobs[0].priority 10000000 is not valid: use a number from -1000000 to 1000000"),
         ({"priority": 10**40}, "use a number from -1000000 to 1000000"),
-        ({"priority": True}, "Expected `int`, got `bool` at jobs[0].priority"),
+        ({"priority": True}, "Expected `int | null`, got `bool` at jobs[0].priority"),
         ({"generation": -1, "subject": "s"}, "use a number from 0"),
         ({"generation": 1}, "generation 1 has no subject; give the subject as well"),
         ({"due": 1, "delay_ms": 1}, "a job has either due or delay_ms, not both"),

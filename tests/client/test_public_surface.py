@@ -65,7 +65,7 @@ AT_ONCE = {
 PROPERTIES_AT_ONCE = {
     Holdfast: {"is_running"},
     Task: {"name"},
-    JobHandle: {"generation", "id", "was_existing"},
+    JobHandle: {"generation", "id", "known", "was_existing"},
     GroupHandle: set[str](),
     ScheduleHandle: set[str](),
     Context: {"attempt", "cancelled", "job", "log", "run_id", "should_yield"},

@@ -6,10 +6,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
 from holdfast.core.schedule import Misfire, Overlap
+from holdfast.core.task import JobOptions
 from holdfast.store.scripts import schedules, templates
 from holdfast.store.scripts.firing import fire_due, run_schedule_now
 from holdfast.store.scripts.schedule_rows import NewSchedule, ScheduleChanges
-from holdfast.store.scripts.templates import JobOptions, NewTemplate
+from holdfast.store.scripts.templates import NewTemplate
 from tests.model import timetable, wishes
 from tests.model.driver import Driver
 from tests.model.wishes import nth

@@ -15,11 +15,12 @@ from holdfast.core.errors import NotFound
 from holdfast.core.group import GroupMode, Needs, OnFailure
 from holdfast.core.job import TERMINAL, WAITING
 from holdfast.core.job import StateName as S
-from holdfast.core.requests import ClaimRequest, NewJob
+from holdfast.core.requests import ClaimRequest
 from holdfast.core.retry import RetryPolicy
 from holdfast.store.scripts.claim import SUSPECT_PATIENCE_MS
 from tests.model import breakers, door, news, sharing, tokens
 from tests.model.records import (
+    Ask,
     Breaker,
     Delivery,
     Event,
@@ -109,7 +110,7 @@ class Model:
     # Enqueue: an earlier request may stand for this one; otherwise subject, dependencies and group decide its fate.
 
     def enqueue(
-        self, asked: Iterable[NewJob], now: int, *, guarded: bool = True, again: Job | None = None
+        self, asked: Iterable[Ask], now: int, *, guarded: bool = True, again: Job | None = None
     ) -> list[Answer]:
         """`guarded`: a full queue refuses them, or makes room. `again`: the job that they are another try of."""
         places: dict[tuple[str, str, int], int] = {}
@@ -130,7 +131,7 @@ class Model:
         news.tell_groups(self, self.stillborn, now)
         return answers
 
-    def _enqueue(self, ask: NewJob, places: dict[tuple[str, str, int], int], now: int, again: Job | None) -> Answer:
+    def _enqueue(self, ask: Ask, places: dict[tuple[str, str, int], int], now: int, again: Job | None) -> Answer:
         firsts = [job for job in self.jobs.values() if job.retry_of is None and job.ask.task == ask.task]
         for old in firsts:
             if ask.idempotency_key is not None and ask.idempotency_key == old.ask.idempotency_key:

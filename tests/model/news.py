@@ -9,9 +9,8 @@ from holdfast.core.errors import Conflict
 from holdfast.core.group import GroupStatus
 from holdfast.core.job import WAITING
 from holdfast.core.job import StateName as S
-from holdfast.core.requests import NewJob
 from holdfast.core.retry import RetryPolicy
-from tests.model.records import Delivery, Event, Job, Machine, Webhook
+from tests.model.records import Ask, Delivery, Event, Job, Machine, Webhook
 
 if TYPE_CHECKING:
     from tests.model.model import Model
@@ -98,7 +97,7 @@ def _deliver(model: Model, hook_id: str, event_id: str, event: Event, now: int) 
     policy = RetryPolicy(retries=3, initial_ms=5_000, factor=3.0)
     payload = model.seen.payloads.get(job_id, "?")
     tenant = f"webhook::{hook_id}.example:80"
-    job = NewJob(id=job_id, task=WEBHOOK_TASK, queue=WEBHOOK_QUEUE, payload=payload, policy=policy, tenant=tenant)
+    job = Ask(id=job_id, task=WEBHOOK_TASK, queue=WEBHOOK_QUEUE, payload=payload, policy=policy, tenant=tenant)
     model.enqueue([job], now, guarded=False)
     is_run = event.name.startswith("job.run.") and "run_id" in event.about
     key = event.about["run_id"] if is_run else event_id

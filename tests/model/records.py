@@ -10,6 +10,8 @@ from holdfast.core.group import GroupMode, Needs, OnFailure
 from holdfast.core.job import StateName as S
 from holdfast.core.requests import NewJob
 from holdfast.core.retry import RetryPolicy
+from holdfast.core.subject import DEFAULT_TENANT
+from holdfast.core.tokens import NO_TOKENS, Tokens
 from holdfast.store.scripts.schedule_rows import NewSchedule
 from holdfast.store.scripts.templates import NewTemplate
 
@@ -27,6 +29,18 @@ def duplicate(record: T) -> T:
     return after
 
 
+class Ask(NewJob, frozen=True, kw_only=True):
+    """A request that leaves nothing to its task: the tasks of the model declare nothing."""
+
+    queue: str = "default"
+    priority: int = 0
+    tenant: str = DEFAULT_TENANT
+    stop_older: bool = False
+    wait_for_idle: bool = False
+    require_charging: bool = False
+    tokens: Tokens = NO_TOKENS
+
+
 @dataclass
 class Job:
     """A job. `waits` and `behind` name those that must end before it: its dependencies, and the member before it.
@@ -34,7 +48,7 @@ class Job:
     `unheard`: the event that it waits for has not come; `came` is the one that did.
     """
 
-    ask: NewJob
+    ask: Ask
     id: str
     created: int
     number: int = 0

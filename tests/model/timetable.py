@@ -8,13 +8,13 @@ from holdfast.core.errors import Conflict, NotFound
 from holdfast.core.group import Needs
 from holdfast.core.job import WAITING
 from holdfast.core.job import StateName as S
-from holdfast.core.requests import Dependency, NewJob
+from holdfast.core.requests import Dependency
 from holdfast.store.scripts.schedule_rows import NewSchedule, ScheduleChanges
 from holdfast.store.scripts.templates import NewTemplate
 from tests.model.door import how_many_fit
 from tests.model.model import Answer, Model
 from tests.model.news import publish
-from tests.model.records import Job, Schedule, Template
+from tests.model.records import Ask, Job, Schedule, Template
 
 DAY = 86_400_000
 GRACE = 5_000
@@ -151,7 +151,7 @@ def _fire(model: Model, name: str, schedule: Schedule, now: int) -> tuple[int, i
             fires = fresh
     template = model.templates[schedule.ask.template].ask
     wanted = fires
-    fires = wanted[: how_many_fit(model, template.queue, template.options.priority or 0, len(wanted))]
+    fires = wanted[: how_many_fit(model, template.queue or "default", template.options.priority or 0, len(wanted))]
     schedule.settled, schedule.next = (come or [schedule.settled])[-1], next_after(schedule, now)
     schedule.fires += len(fires)
     schedule.fired = now if fires else schedule.fired
@@ -193,17 +193,17 @@ def _make_room(model: Model, jobs: list[Job], now: int) -> tuple[Dependency, ...
     return tuple(Dependency(job.id, Needs.ENDED) for job in running)
 
 
-def _job(model: Model, schedule: Schedule, job_id: str, tick: int | None, after: tuple[Dependency, ...] = ()) -> NewJob:
+def _job(model: Model, schedule: Schedule, job_id: str, tick: int | None, after: tuple[Dependency, ...] = ()) -> Ask:
     """The template's job. Of its jitter only the bounds are known."""
     template = model.templates[schedule.ask.template].ask
     options = {name: value for name, value in structs.asdict(template.options).items() if value is not None}
     due = None if tick is None else model.seen.times.get(job_id)
     if tick is not None and not (due and tick <= due <= tick + schedule.ask.jitter_ms):
         due = -1
-    return NewJob(
+    return Ask(
         id=job_id,
         task=template.task,
-        queue=template.queue,
+        queue=template.queue or "default",
         payload=template.payload,
         template_id=template.id,
         schedule_id=schedule.ask.id,

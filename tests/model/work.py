@@ -7,7 +7,7 @@ from hypothesis.stateful import initialize, precondition, rule
 
 from holdfast.core.group import OnFailure
 from holdfast.core.job import WAITING
-from holdfast.core.requests import Claimed, ClaimRequest, Dependency, NewJob, QueueSlots, Report
+from holdfast.core.requests import Claimed, ClaimRequest, Dependency, QueueSlots, Report
 from holdfast.core.settle import Outcome
 from holdfast.store.scripts import clockwork, groups, retention, sessions
 from holdfast.store.scripts.cancel import cancel_job
@@ -22,6 +22,7 @@ from tests.model import commands, reasons, settling, wishes
 from tests.model.driver import Driver
 from tests.model.model import Model
 from tests.model.news import WEBHOOK_QUEUE, WEBHOOK_TASK
+from tests.model.records import Ask
 from tests.model.tokens import HAS
 from tests.model.wishes import Habits, Wish, nth
 
@@ -61,7 +62,7 @@ class Work(Driver):
     def _enqueue(self, asked: list[Wish]) -> None:
         """One or many; a job may depend on an earlier one of the same call."""
         known = list(self.model.jobs)
-        jobs: list[NewJob] = []
+        jobs: list[Ask] = []
         for wish in asked:
             jobs.append(self._resolve(wish, known))
             known.append(jobs[-1].id)
@@ -69,11 +70,11 @@ class Work(Driver):
         expected = self.expect(Model.enqueue, jobs, self.now)
         assert expected is None or expected == [(one.id, one.state, one.generation, one.existing) for one in answer]
 
-    def _resolve(self, wish: Wish, known: list[str]) -> NewJob:
+    def _resolve(self, wish: Wish, known: list[str]) -> Ask:
         group = None if wish.group is None else self._some_group(wish.group)
         # A member that is left out and loses a dependency at the same moment could be judged by either first.
         free = group is None or self.model.groups[group].on_failure is not OnFailure.SKIP
-        return NewJob(
+        return Ask(
             **wish.options,
             id=self.fresh("j"),
             due=None if wish.due is None else self.now + wish.due,

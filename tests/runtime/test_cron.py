@@ -14,13 +14,14 @@ import pytest
 from holdfast import Holdfast
 from holdfast.core.limits import MAX_SUBJECT
 from holdfast.core.schedule import Overlap
+from holdfast.core.task import JobOptions
 from holdfast.runtime.clock import ManualClock
 from holdfast.runtime.clock_trust import ClockTrust
 from holdfast.runtime.cron import LONGEST_S, Cron
 from holdfast.store.postgres.engine import PostgresEngine
 from holdfast.store.scripts.schedule_rows import NewSchedule, ScheduleChanges
 from holdfast.store.scripts.schedules import edit_schedule, list_schedules, put_schedule
-from holdfast.store.scripts.templates import JobOptions, NewTemplate, put_template
+from holdfast.store.scripts.templates import NewTemplate, put_template
 
 PATIENCE_S = 60.0
 

@@ -196,6 +196,8 @@ TABLES = (
     "nodes",
     "file_requests",
     "watch_changes",
+    "task_offers",
+    "task_versions",
     "watch_files",
     "watches",
     "webhook_deliveries",

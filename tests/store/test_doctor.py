@@ -234,6 +234,12 @@ BREAKS: list[tuple[str, str, list[dict[str, Any]]]] = [
         [{"id": "about", "subject_key": "s", "generation": 7, "newest": 6}],
     ),
     (
+        "task_version_lives_while_offered",
+        "INSERT INTO task_versions (task, digest, options, arguments, live_since, offered_at, declared_at) "
+        "VALUES ('t', 'd', '{}', '{}', 5, 5, 5)",
+        [{"task": "t", "digest": "d", "live_since": 5}],
+    ),
+    (
         "tokens_within_capacity",
         "UPDATE jobs SET cpu = 2, started_at = 1700000000009 WHERE id = 'running1'",
         [{"node": "node", "cpu": 1, "cpu_in_use": 2}],

@@ -10,13 +10,14 @@ from holdfast.core.job import StateName
 from holdfast.core.retry import RetryMode, RetryPolicy
 from holdfast.core.schedule import MOST_AT_ONCE, Misfire, Overlap, jitter
 from holdfast.core.settle import Outcome, Outdated, Yielded
+from holdfast.core.task import JobOptions
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.cancel import cancel_job
 from holdfast.store.scripts.firing import BATCH, Fired, next_fire, run_schedule_now
 from holdfast.store.scripts.retention import forget_old
 from holdfast.store.scripts.schedule_rows import Skips
 from holdfast.store.scripts.schedules import pause_schedule, resume_schedule
-from holdfast.store.scripts.templates import JobOptions, ScheduleOptions
+from holdfast.store.scripts.templates import ScheduleOptions
 from holdfast.store.statements import sql
 from tests.store.acts import (
     FAILED,

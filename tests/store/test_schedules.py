@@ -169,8 +169,8 @@ def test_one_can_be_run_now_and_that_is_no_tick(engine: Engine) -> None:
     put(engine, payload='{"a":1}')
     write(engine, pause_schedule, "nightly", NOW)
     asked = ("nightly", "j1", NOW + 1)
-    assert write(engine, run_schedule_now, *asked) == Enqueued("j1", StateName.QUEUED)
-    assert write(engine, run_schedule_now, *asked, repeated=True) == Enqueued("j1", StateName.QUEUED)
+    assert write(engine, run_schedule_now, *asked) == Enqueued("j1", StateName.QUEUED, known=False)
+    assert write(engine, run_schedule_now, *asked, repeated=True) == Enqueued("j1", StateName.QUEUED, known=False)
     with pytest.raises(Conflict, match="there is a job j1 already"):
         write(engine, run_schedule_now, *asked)
     made = job(engine, "j1")

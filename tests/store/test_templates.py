@@ -11,9 +11,9 @@ from holdfast.core.errors import Conflict, NotFound
 from holdfast.core.job import StateName
 from holdfast.core.requests import Dependency, Enqueued
 from holdfast.core.retry import RetryPolicy
+from holdfast.core.task import JobOptions
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.templates import (
-    JobOptions,
     NewTemplate,
     Overrides,
     Template,
@@ -81,7 +81,7 @@ def test_the_name_of_an_archived_template_is_free_again(engine: Engine) -> None:
 
 def test_a_job_has_what_its_template_says(engine: Engine) -> None:
     put(engine, queue="mail", payload='{"a":1}', options=OPTIONS)
-    assert make(engine) == Enqueued("j1", StateName.SCHEDULED)
+    assert make(engine) == Enqueued("j1", StateName.SCHEDULED, known=False)
     made = job(engine, "j1")
     assert (made.task, made.queue, made.payload, made.priority, made.tag) == ("t", "mail", '{"a":1}', 5, "nightly")
     assert made.policy == RetryPolicy(retries=2)
@@ -124,7 +124,8 @@ def test_a_job_that_stands_for_another_keeps_its_own_template(engine: Engine) ->
     put(engine, "second", "t2")
     same = Overrides(idempotency_key="k")
     make(engine, overrides=same)
-    assert make(engine, "second", "j2", overrides=same) == Enqueued("j1", StateName.QUEUED, existing=True)
+    again = make(engine, "second", "j2", overrides=same)
+    assert again == Enqueued("j1", StateName.QUEUED, existing=True, known=False)
     assert select(engine, "SELECT id, template_id FROM jobs") == [{"id": "j1", "template_id": "t1"}]
 
 

@@ -84,8 +84,6 @@ def _jobs(wanted: Any) -> None:
 def _check_together(job: Any) -> None:
     if job.due is not None and job.delay_ms is not None:
         raise InvalidInput("a job has either due or delay_ms, not both")
-    if job.generation is not None and job.subject is None:
-        raise InvalidInput(f"generation {job.generation} has no subject; give the subject as well")
     _check_event(job)
 
 

@@ -30,6 +30,7 @@ TAGS = {
     "watches": "Folders and git repositories whose changes become jobs.",
     "webhooks": "Who is told about events over HTTP.",
     "queues": "Lanes of jobs, with limits of their own.",
+    "tasks": "What workers have declared that they can run.",
     "tenants": "Who shares a queue, and how much each one's word counts.",
     "machines": "What the machines are like that run jobs.",
     "reservations": "Keep a queue, or everything, free of new runs.",

@@ -56,7 +56,7 @@ def give_trace(jobs: Sequence[NewJob]) -> None:
             # Nobody else has seen it yet.
             msgspec.structs.force_setattr(job, "trace_id", here.id)
         if now and job.trace_id == here.id:
-            attributes = {"job_id": job.id, "task": job.task, "queue": job.queue}
+            attributes = {"job_id": job.id, "task": job.task} | ({} if job.queue is None else {"queue": job.queue})
             spans.record(
                 Span(here.child(trace.span_of(job.id)), f"enqueue {job.task}", "producer", now, now, attributes)
             )

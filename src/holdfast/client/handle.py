@@ -78,6 +78,11 @@ class JobHandle(Outputs, Generic[R]):
         return (await self._access.aread(look.find_job, self.id)).number
 
     @property
+    def known(self) -> bool:
+        """Whether a worker had declared the task when the job was stored; otherwise it waits for one that does."""
+        return self._answer.known
+
+    @property
     def was_existing(self) -> bool:
         """Whether an earlier job stands for this request: the same generation, or the same idempotency key."""
         return self._answer.existing

@@ -10,10 +10,13 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar, overload
 
+from msgspec import structs
+
 from holdfast.client.commands import Commands
 from holdfast.client.crons import Crons, Declarations
 from holdfast.client.database import clock_for, make_engine, name_of
 from holdfast.client.dead_letters import DeadLetterCalls
+from holdfast.client.declaring import declare
 from holdfast.client.durations import Duration, to_millis
 from holdfast.client.isolated import Isolated
 from holdfast.client.kept import Kept
@@ -30,7 +33,7 @@ from holdfast.client.watches import Watches
 from holdfast.client.webhooks import Webhooks, make_policy
 from holdfast.core.errors import InvalidInput
 from holdfast.core.limits import check_int, check_name, shown
-from holdfast.core.requests import ANY_QUEUE, COMMAND
+from holdfast.core.requests import ANY_QUEUE, COMMAND, is_system_queue
 from holdfast.core.webhook import WEBHOOK, WEBHOOK_QUEUE
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.simulated import SimulatedMachine
@@ -101,6 +104,7 @@ class Holdfast(Running, Operations, Commands, DeadLetterCalls, Schedules, Crons,
         self._name = name_of(engine, schema)
         self._access = StoreAccess(engine, clock, ids, to_millis("wait_for_room", wait_for_room) / 1000)
         self._specs: dict[str, TaskSpec] = {}
+        self._options: dict[str, Options] = {}
         self._declarations = Declarations(sys._getframe(1).f_globals)
         # Behind a daemon, commands have a worker of their own.
         offers_commands = not isinstance(engine, RemoteEngine) if commands is None else check_bool("commands", commands)
@@ -180,11 +184,13 @@ class Holdfast(Running, Operations, Commands, DeadLetterCalls, Schedules, Crons,
         if called in self._specs or called in (COMMAND, WEBHOOK):
             raise InvalidInput(f"there is a task {called!r} already; give this one another name=")
         with_context = wants_context(function)
+        queue = check_name("queue", "default" if options.queue is None else options.queue)
+        schema = PayloadSchema(called, function, skip_first=with_context)
         spec = TaskSpec(
             name=called,
-            queue=check_name("queue", "default" if options.queue is None else options.queue),
+            queue=queue,
             function=function,
-            schema=PayloadSchema(called, function, skip_first=with_context),
+            schema=schema,
             wants_context=with_context,
             permanent=() if options.retry is None else Retry.of(options.retry).permanent,
         )
@@ -192,7 +198,9 @@ class Holdfast(Running, Operations, Commands, DeadLetterCalls, Schedules, Crons,
             spec = isolated.spec(spec)
         task: Task[Any, Any] = Task(self._access, spec, options)
         task.prepare()
-        self._specs[called] = spec
+        if not is_system_queue(queue):
+            spec = structs.replace(spec, declared=declare(called, function, schema, options))
+        self._specs[called], self._options[called] = spec, options
         return task
 
     def _adopt(self, other: Holdfast, who: str) -> None:
@@ -201,11 +209,15 @@ class Holdfast(Running, Operations, Commands, DeadLetterCalls, Schedules, Crons,
         if twice:
             raise InvalidInput(f"{who} both have a task {twice[0]!r}; give one of them another name=")
         self._specs |= other._specs
+        self._options |= other._options
         self._declarations.adopt(other._declarations, who)
 
     def _schema_of(self, task: str) -> PayloadSchema | None:
         spec = command.SPEC if task == COMMAND else self._specs.get(task)
         return None if spec is None else spec.schema
+
+    def _options_of(self, task: str) -> Options | None:
+        return self._options.get(task) or super()._options_of(task)
 
     def _make_shift(self, on_lost: Callable[[], None]) -> Shift:
         refuse_while_loading("running jobs")

@@ -15,9 +15,19 @@ from holdfast.client.durations import to_moment
 from holdfast.client.events import Events
 from holdfast.client.groups import Groups
 from holdfast.client.handle import JobHandle
+from holdfast.client.known_tasks import TaskCalls
 from holdfast.client.maintenance import Maintaining
 from holdfast.client.nodes import NodeCalls
-from holdfast.client.options import JobRef, Prepared, check_bool, check_priority, id_of, make_options
+from holdfast.client.options import (
+    NOTHING,
+    JobRef,
+    Options,
+    Prepared,
+    check_bool,
+    check_priority,
+    id_of,
+    make_options,
+)
 from holdfast.client.overview import Overview
 from holdfast.client.queues import Queues
 from holdfast.client.tenants import Tenants
@@ -25,7 +35,7 @@ from holdfast.client.tokens import TokenCalls
 from holdfast.core.errors import InvalidInput
 from holdfast.core.job import Job, StateName
 from holdfast.core.limits import MAX_INT, MAX_SUBJECT, check_int, check_label, check_name, shown
-from holdfast.core.requests import Enqueued, JobFilter, NewJob
+from holdfast.core.requests import COMMAND, Enqueued, JobFilter, NewJob
 from holdfast.store.scripts import bulk, cancel, doctor, look, sessions
 from holdfast.store.scripts.bulk import BulkAction, BulkResult
 from holdfast.store.scripts.cancel import Cancelling
@@ -37,7 +47,7 @@ MOST_PER_PAGE = 1_000
 MOST_PER_ACTION = 10_000
 
 
-class Operations(Groups, Events, Maintaining, NodeCalls, Overview, Queues, Tenants, TokenCalls, AccessCalls):
+class Operations(Groups, Events, Maintaining, NodeCalls, Overview, Queues, Tenants, TokenCalls, TaskCalls, AccessCalls):
     """The part of `Holdfast` that looks at jobs and moves them, whoever runs them."""
 
     def job(self, ref: JobRef | int) -> JobHandle[Any]:
@@ -48,17 +58,27 @@ class Operations(Groups, Events, Maintaining, NodeCalls, Overview, Queues, Tenan
         """The awaitable twin of `job`."""
         return self._handle(await self._access.aread(look.find_job, _check_ref(ref)))
 
-    def enqueue(self, task: str, payload: Mapping[str, Any] | None = None, /, **options: Any) -> JobHandle[Any]:
-        """Store a job of any task by its name, whoever offers it. Takes the options of `Task.options`."""
-        [answer] = self._access.enqueue([self._new_job(task, payload, options)])
+    def enqueue(
+        self, task: str, payload: Mapping[str, Any] | None = None, /, *, must_exist: bool = False, **options: Any
+    ) -> JobHandle[Any]:
+        """Store a job of any task by its name, whoever offers it. Takes the options of `Task.options`.
+
+        What is left open is as the task declares. With `must_exist`, a task that no worker has declared raises
+        UnknownTask; without it the job waits for a worker that has it, and `known` of the handle says so.
+        """
+        job = self._new_job(task, payload, options)
+        is_required = check_bool("must_exist", must_exist) and self._options_of(task) is None
+        [answer] = self._access.enqueue([job], must_exist=is_required)
         self._access.enqueued()
         return JobHandle(self._access, answer, self._schema_of(task))
 
-    async def aenqueue(self, task: str, payload: Mapping[str, Any] | None = None, /, **options: Any) -> JobHandle[Any]:
+    async def aenqueue(
+        self, task: str, payload: Mapping[str, Any] | None = None, /, *, must_exist: bool = False, **options: Any
+    ) -> JobHandle[Any]:
         """The awaitable twin of `enqueue`."""
         import asyncio
 
-        return await asyncio.to_thread(partial(self.enqueue, task, payload, **options))
+        return await asyncio.to_thread(partial(self.enqueue, task, payload, must_exist=must_exist, **options))
 
     def call(self, task: str, payload: Mapping[str, Any] | None = None, **options: Any) -> Call[Any]:
         """A task that need not be known here, with its arguments, for `group` and `chain`. Nothing is stored yet."""
@@ -139,12 +159,19 @@ class Operations(Groups, Events, Maintaining, NodeCalls, Overview, Queues, Tenan
         from holdfast.workers.schema import check_arguments, encode_payload
 
         arguments = {} if payload is None else check_arguments(payload)
-        schema = self._schema_of(check_name("task", task))
+        schema, chosen = self._schema_of(check_name("task", task)), make_options(options)
+        own = self._options_of(task)
         if schema is not None:
             text, arguments = schema.encode((), arguments)
+            arguments = schema.with_defaults(arguments)
         else:
             text = encode_payload(task, arguments)
-        return Prepared(task, make_options(options)).job(self._access.new_id(), text, arguments)
+        prepared = Prepared(task, chosen if own is None else chosen.over(own), by_name=own is None)
+        return prepared.job(self._access.new_id(), text, arguments)
+
+    def _options_of(self, task: str) -> Options | None:
+        """The options of a task of this program."""
+        return NOTHING if task == COMMAND else None
 
     def _handle(self, job: Job) -> JobHandle[Any]:
         answer = Enqueued(job.id, job.state.name, job.generation)

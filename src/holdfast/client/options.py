@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, Protocol, TypeAlias
@@ -15,16 +14,12 @@ from holdfast.client.durations import Duration, to_millis, to_moment
 from holdfast.client.retry import Retry
 from holdfast.core.errors import InvalidInput
 from holdfast.core.event import check_attributes, check_pattern
-from holdfast.core.filling import PREVIOUS
 from holdfast.core.group import Needs
 from holdfast.core.limits import MAX_PRIORITY, MAX_SUBJECT, check_int, check_label, check_name, shown
 from holdfast.core.requests import Dependency, NewJob
-from holdfast.core.subject import tenant_of
-from holdfast.core.tokens import KINDS, MOST_TOKENS, NO_TOKENS, Tokens
+from holdfast.core.subject import FIELD, fields_of, fill, tenant_of, unknown_field
+from holdfast.core.tokens import KINDS, MOST_TOKENS, Tokens
 from holdfast.observe import trace
-
-# `{name}`, a doubled brace, or a brace that stands alone.
-_FIELD = re.compile(r"\{(\w+)\}|\{\{|\}\}|[{}]")
 
 # Nanoseconds since the epoch fit, and there is always room for a next one.
 MAX_GENERATION = 2**62
@@ -85,12 +80,15 @@ NOTHING = Options()
 
 
 class Prepared:
-    """Options that were checked once, to make any number of jobs from."""
+    """Options that were checked once, to make any number of jobs from.
 
-    def __init__(self, task: str, options: Options) -> None:
+    They are those of the task itself, unless it is known `by_name` only: then the store adds what the task declares.
+    """
+
+    def __init__(self, task: str, options: Options, *, by_name: bool = False) -> None:
         if options.delay is not None and options.at is not None:
             raise InvalidInput("give either delay or at, not both")
-        if options.generation is not None and options.subject is None:
+        if options.generation is not None and options.subject is None and not by_name:
             raise InvalidInput(f"generation {shown(options.generation)} has no subject; give the subject as well")
         if options.where is not None and options.on_event is None:
             raise InvalidInput(f"where {shown(options.where)} says what an event must have; give on_event as well")
@@ -103,8 +101,8 @@ class Prepared:
             check_label("idempotency_key", options.idempotency_key)
         self.fields: dict[str, Any] = {
             "task": task,
-            "queue": "default" if options.queue is None else check_name("queue", options.queue),
-            "priority": 0 if options.priority is None else check_priority(options.priority),
+            "queue": None if options.queue is None else check_name("queue", options.queue),
+            "priority": None if options.priority is None else check_priority(options.priority),
             "delay_ms": None if options.delay is None else to_millis("delay", options.delay),
             "due": None if options.at is None else to_moment("at", options.at),
             "ttl_ms": None if options.ttl is None else to_millis("ttl", options.ttl),
@@ -118,9 +116,10 @@ class Prepared:
             "wait_for_idle": _flag("when_idle", options.when_idle),
             "require_charging": _flag("when_charging", options.when_charging),
             "node": None if options.node is None else check_label("node", options.node),
-            "tokens": NO_TOKENS if options.tokens is None else check_tokens(options.tokens),
+            "tokens": None if options.tokens is None else check_tokens(options.tokens),
             "wait_for_event": None if options.on_event is None else check_pattern("on_event", options.on_event),
             "event_attributes": {} if options.where is None else check_attributes(options.where),
+            "complete": not by_name,
         }
         self.trace_id = None if options.trace_id is None else check_label("trace_id", options.trace_id)
         if options.generation is not None:
@@ -140,7 +139,7 @@ class Prepared:
             id=job_id,
             payload=payload,
             subject=subject,
-            tenant=self.tenant or tenant_of(subject),
+            tenant=self.tenant or (None if subject is None else tenant_of(subject)),
             idempotency_key=self.idempotency_key,
             trace_id=trace_id,
             **self.fields,
@@ -148,37 +147,17 @@ class Prepared:
         )
 
 
-def fill(template: str, arguments: Mapping[str, Any]) -> str:
-    """`{name}` replaced by the argument of that name, as it stands in the payload."""
-
-    def replace(match: re.Match[str]) -> str:
-        name = match.group(1)
-        if name is None:
-            return match.group()[0]
-        if name not in arguments:
-            raise _unknown_field(template, name)
-        if arguments[name] is PREVIOUS:
-            raise InvalidInput(f"subject {shown(template)} names {name!r}, which is PREVIOUS and not known yet")
-        return str(msgspec.to_builtins(arguments[name], enc_hook=str))
-
-    return _FIELD.sub(replace, template)
-
-
 def check_fields(template: str, names: Collection[str]) -> None:
     """Every `{name}` of a subject is an argument of the task."""
-    for match in _FIELD.finditer(_check_template(template)):
-        if match.group(1) is not None and match.group(1) not in names:
-            raise _unknown_field(template, match.group(1))
-
-
-def _unknown_field(template: str, name: str) -> InvalidInput:
-    return InvalidInput(f"subject {shown(template)} names {name!r}, which is not an argument of the task")
+    for name in fields_of(_check_template(template)):
+        if name not in names:
+            raise unknown_field(template, name)
 
 
 def _check_template(value: str) -> str:
     if not isinstance(value, str):
         raise InvalidInput(f"subject {shown(value)} is not valid: use text")
-    if any(match.group() in ("{", "}") for match in _FIELD.finditer(value)):
+    if any(match.group() in ("{", "}") for match in FIELD.finditer(value)):
         raise InvalidInput(
             f"subject {shown(value)} has a brace that names no argument: write {{name}}, or {{{{ and }}}} for a brace"
         )
@@ -213,8 +192,8 @@ def check_bool(what: str, value: object) -> bool:
     return value
 
 
-def _flag(what: str, value: bool | None) -> bool:
-    return False if value is None else check_bool(what, value)
+def _flag(what: str, value: bool | None) -> bool | None:
+    return None if value is None else check_bool(what, value)
 
 
 def check_tokens(value: object) -> Tokens:

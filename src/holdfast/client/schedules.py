@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from holdfast.client.durations import Duration
-from holdfast.client.options import make_options
+from holdfast.client.options import check_bool, make_options
 from holdfast.client.schedule_handle import ScheduleHandle, one_of, to_jitter, upcoming
 from holdfast.client.templates import (
     Payload,
@@ -47,6 +47,7 @@ class Schedules(Templates):
         misfire: str = Misfire.LATEST,
         overlap: str = Overlap.SKIP,
         jitter: Duration = 0,
+        must_exist: bool = False,
         **options: Any,
     ) -> ScheduleHandle:
         """Make jobs by the clock: `hf.create_schedule("nightly", cron="30 2 * * *", tz="Europe/Berlin", task=clean)`.
@@ -55,10 +56,12 @@ class Schedules(Templates):
         `template`, over which `payload` and options are laid, or of a `task`, for which a template of the same name is
         made. `misfire` says what becomes of ticks that nobody was there for: `"latest"`, `"skip"` or `"all"`; `overlap`
         what becomes of a tick while an earlier job has not ended: `"skip"`, `"allow"` or `"supersede"`. With `jitter`,
-        each job comes up to so much later, always the same for one tick.
+        each job comes up to so much later, always the same for one tick. With `must_exist`, a `task` that no worker has
+        declared raises UnknownTask.
         """
         when = timing(name, cron, tz, misfire, overlap, jitter)
-        made = self._access.write(*self._scheduling(self._access.now(), when, template, task, payload, options))
+        script, *values = self._scheduling(self._access.now(), when, template, task, payload, options)
+        made = self._access.write(script, *values, **_required(script, must_exist))
         return ScheduleHandle(self, made)
 
     async def acreate_schedule(
@@ -73,13 +76,13 @@ class Schedules(Templates):
         misfire: str = Misfire.LATEST,
         overlap: str = Overlap.SKIP,
         jitter: Duration = 0,
+        must_exist: bool = False,
         **options: Any,
     ) -> ScheduleHandle:
         """The awaitable twin of `create_schedule`."""
         when = timing(name, cron, tz, misfire, overlap, jitter)
-        made = await self._access.awrite(
-            *self._scheduling(await self._access.anow(), when, template, task, payload, options)
-        )
+        script, *values = self._scheduling(await self._access.anow(), when, template, task, payload, options)
+        made = await self._access.awrite(script, *values, **_required(script, must_exist))
         return ScheduleHandle(self, made)
 
     def schedules(self) -> list[Schedule]:
@@ -126,6 +129,12 @@ class Schedules(Templates):
         text, arguments = encoded(called, payload, None) if schema is None else complete_payload(schema, payload)
         own = new_template(schedule_id, name, called, text, arguments, chosen)
         return (declaring.schedule_task, own, NewSchedule(id=schedule_id, template=name, **when), now)
+
+
+def _required(script: Callable[..., Any], must_exist: bool) -> dict[str, bool]:
+    """A schedule of a template has no task of its own."""
+    is_required = check_bool("must_exist", must_exist)
+    return {"must_exist": is_required} if script is declaring.schedule_task else {}
 
 
 def timing(name: str, cron: str, tz: str, misfire: str, overlap: str, jitter: Duration) -> dict[str, Any]:

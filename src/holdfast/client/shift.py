@@ -105,6 +105,7 @@ class Shift:
             slots=sum(self._slots.values()),
             queue_slots=tuple(QueueSlots(queue, slots) for queue, slots in self._slots.items()),
             wild_tasks=wild_tasks(self._specs),
+            declared=tuple(spec.declared for spec in self._specs.values() if spec.declared is not None),
         )
         await self._session.open(offer)
         self._heartbeat.start()

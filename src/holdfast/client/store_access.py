@@ -59,9 +59,9 @@ class StoreAccess:
         """The awaitable twin of `write`."""
         return await self.engine.write(script, *args, **kw)
 
-    def enqueue(self, jobs: list[NewJob]) -> list[Enqueued]:
+    def enqueue(self, jobs: list[NewJob], *, must_exist: bool = False) -> list[Enqueued]:
         """Store jobs; if there is no room for them, that is waited for."""
-        return self.patience.ask(lambda: self.write(enqueue, jobs, self.now()))
+        return self.patience.ask(lambda: self.write(enqueue, jobs, self.now(), must_exist=must_exist))
 
     async def aenqueue(self, jobs: list[NewJob]) -> list[Enqueued]:
         """The awaitable twin of `enqueue`."""

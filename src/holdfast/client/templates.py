@@ -9,15 +9,17 @@ import msgspec
 
 from holdfast.client.caller import what_triggers
 from holdfast.client.handle import JobHandle
-from holdfast.client.options import MAX_GENERATION, NOTHING, Options, Prepared, fill, make_options
+from holdfast.client.options import MAX_GENERATION, NOTHING, Options, Prepared, check_bool, make_options
 from holdfast.client.retry import check_policy
 from holdfast.client.store_access import StoreAccess
 from holdfast.core.errors import InvalidInput, InvalidPayload
 from holdfast.core.job import Millis
 from holdfast.core.limits import MAX_SUBJECT, check_int, check_label, check_name, shown
 from holdfast.core.requests import Enqueued
+from holdfast.core.subject import fill
+from holdfast.core.task import JobOptions
 from holdfast.store.scripts import look, templates
-from holdfast.store.scripts.templates import JobOptions, NewTemplate, Overrides, Template, TemplateChanges
+from holdfast.store.scripts.templates import NewTemplate, Overrides, Template, TemplateChanges
 
 if TYPE_CHECKING:
     from holdfast.client.task import Enqueuing
@@ -47,21 +49,32 @@ class Templates:
 
     _access: StoreAccess
 
-    def create_template(self, name: str, task: TaskRef, payload: Payload | None = None, **options: Any) -> Template:
+    def create_template(
+        self, name: str, task: TaskRef, payload: Payload | None = None, *, must_exist: bool = False, **options: Any
+    ) -> Template:
         """Keep a request by name: `hf.create_template("clean", "clean_up", {"days": 30}, queue="night", retry=3)`.
 
         `task` is a task of this program or the name of any; `payload` is what its jobs run with unless they say
         otherwise. Takes the options of `Task.options` that are not about one job alone. A template that has the name
-        already is replaced; jobs that exist keep what they have.
+        already is replaced; jobs that exist keep what they have. With `must_exist`, a task that no worker has declared
+        raises UnknownTask.
         """
-        made: Template = self._access.write(*self._creating(self._access.now(), name, task, payload, options))
+        creating: tuple[Any, ...] = (
+            *self._creating(self._access.now(), name, task, payload, options),
+            check_bool("must_exist", must_exist),
+        )
+        made: Template = self._access.write(*creating)
         return made
 
     async def acreate_template(
-        self, name: str, task: TaskRef, payload: Payload | None = None, **options: Any
+        self, name: str, task: TaskRef, payload: Payload | None = None, *, must_exist: bool = False, **options: Any
     ) -> Template:
         """The awaitable twin of `create_template`."""
-        return await self._access.awrite(*self._creating(await self._access.anow(), name, task, payload, options))
+        creating: tuple[Any, ...] = (
+            *self._creating(await self._access.anow(), name, task, payload, options),
+            check_bool("must_exist", must_exist),
+        )
+        return await self._access.awrite(*creating)
 
     def templates(self, *, archived: bool = False) -> list[Template]:
         """Every template that is in use, by name; with `archived`, those that were archived too."""
@@ -80,17 +93,35 @@ class Templates:
         return await self._access.aread(templates.find_template, _ref(name))
 
     def edit_template(
-        self, name: str, *, task: TaskRef | None = None, payload: Payload | None = None, **options: Any
+        self,
+        name: str,
+        *,
+        task: TaskRef | None = None,
+        payload: Payload | None = None,
+        must_exist: bool = False,
+        **options: Any,
     ) -> Template:
-        """Change what is given. Jobs that exist keep what they have."""
-        changed: Template = self._access.write(*self._editing(self.template(name), task, payload, options))
+        """Change what is given. Jobs that exist keep what they have. `must_exist` is as for `create_template`."""
+        editing: tuple[Any, ...] = (
+            *self._editing(self.template(name), task, payload, options),
+            check_bool("must_exist", must_exist),
+        )
+        changed: Template = self._access.write(*editing)
         return changed
 
     async def aedit_template(
-        self, name: str, *, task: TaskRef | None = None, payload: Payload | None = None, **options: Any
+        self,
+        name: str,
+        *,
+        task: TaskRef | None = None,
+        payload: Payload | None = None,
+        must_exist: bool = False,
+        **options: Any,
     ) -> Template:
         """The awaitable twin of `edit_template`."""
-        return await self._access.awrite(*self._editing(await self.atemplate(name), task, payload, options))
+        now = await self.atemplate(name)
+        editing: tuple[Any, ...] = (*self._editing(now, task, payload, options), check_bool("must_exist", must_exist))
+        return await self._access.awrite(*editing)
 
     def archive_template(self, name: str) -> Template:
         """Make no more jobs from a template: its name is free again, and its schedules stand still with a reason."""
@@ -196,7 +227,7 @@ def new_template(
         id=template_id,
         name=name,
         task=task,
-        queue="default" if options.queue is None else check_name("queue", options.queue),
+        queue=None if options.queue is None else check_name("queue", options.queue),
         payload=payload,
         options=stored_options(task, msgspec.structs.replace(options, queue=None), arguments, JobOptions),
     )
@@ -212,13 +243,18 @@ def stored_options(task: str, options: Options, arguments: Payload, kind: type[O
         fields["generation"] = check_int("generation", options.generation, 0, MAX_GENERATION)
     if prepared.subject is not None:
         fields["subject"] = check_label("subject", fill(prepared.subject, arguments), MAX_SUBJECT)
-    values = {field: fields[field] for field in kind.__struct_fields__ if _is_given(options, field)}
+    values = given_fields(kind, options, fields)
     left = set(_given(options)) - {_OPTION_OF.get(field, field) for field in kind.__struct_fields__}
     if "after" in kind.__struct_fields__:
         left.discard("after_ended")
     for name in sorted(left):
         raise InvalidInput(f"{name!r} belongs to one job, not to a template or schedule")
     return kind(**values)
+
+
+def given_fields(kind: type[JobOptions], options: Options, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Of checked fields, those that the options name."""
+    return {field: fields[field] for field in kind.__struct_fields__ if _is_given(options, field)}
 
 
 def laid_over(below: O, above: O) -> O:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, TypedDict, Unpack
+from typing import Any, TypeAlias, TypedDict, Unpack
 
 import msgspec
 from msgspec import Struct
@@ -15,10 +15,11 @@ from holdfast.client.durations import Duration, to_millis
 from holdfast.client.options import check_bool, check_priority, check_tokens
 from holdfast.client.retry import Retry, check_policy
 from holdfast.client.store_access import StoreAccess
-from holdfast.core.errors import InvalidInput
+from holdfast.core.errors import InvalidInput, UnknownTask
 from holdfast.core.job import Millis
 from holdfast.core.limits import check_int, check_label, check_name, shown
 from holdfast.core.planning import about_change, job_of
+from holdfast.core.task import with_options
 from holdfast.core.tokens import NO_TOKENS, Tokens
 from holdfast.core.watch import (
     LONGEST_PATH,
@@ -33,8 +34,11 @@ from holdfast.core.watch import (
 from holdfast.runtime.placed import absent, check_place
 from holdfast.runtime.tree import Tree
 from holdfast.store.scripts import watches
+from holdfast.store.scripts.tasks import TaskVersion, find_task
 from holdfast.store.scripts.watches import Watch
 from holdfast.wire.remote import RemoteEngine
+
+Declared: TypeAlias = Callable[[str], TaskVersion | None]
 
 log = logging.getLogger("holdfast.watches")
 
@@ -48,11 +52,11 @@ class WatchOptions(TypedDict, total=False):
     globs: Iterable[str]
     ignores: Iterable[str]
     gitignore: bool
-    queue: str
+    queue: str | None
     payload: Mapping[str, Any] | None
     subject: str | None
     tenant: str | None
-    priority: int
+    priority: int | None
     debounce: Duration | None
     max_wait: Duration | None
     max_jobs: int
@@ -80,7 +84,9 @@ class Watches:
 
     _access: StoreAccess
 
-    def add_watch(self, path: str | Path, *, replace: bool = False, **options: Unpack[WatchOptions]) -> Watch:
+    def add_watch(
+        self, path: str | Path, *, replace: bool = False, must_exist: bool = False, **options: Unpack[WatchOptions]
+    ) -> Watch:
         """Make jobs of what changes in a folder: `hf.add_watch("src", globs=["**/*.py"], task="index_file")`.
 
         With `git=True`, of commits, switches, merges and rebases of a repository instead. A daemon on this machine does
@@ -88,21 +94,23 @@ class Watches:
         `task` (without one, there are only events), `globs`, `ignores` (as in a `.gitignore`), `gitignore`, `queue`,
         `payload` and `subject` (which may name `{path}` and others), `tenant`, `priority`, `debounce`, `max_wait`,
         `max_jobs`, `initial`, `settle`, and of its jobs `timeout`, `retry` and `tokens`. `replace` puts it in the place
-        of one with the same name.
+        of one with the same name. With `must_exist`, a task that no worker has declared raises UnknownTask.
         """
         wanted = self._new_watch(path, options)
         self._check_place(wanted)
-        made = self._access.write(watches.add_watch, wanted, self._access.now(), replace=check_bool("replace", replace))
+        made = self._access.write(watches.add_watch, wanted, self._access.now(), **_flags(replace, must_exist))
         return _told(made, self._access.engine.node)
 
-    async def aadd_watch(self, path: str | Path, *, replace: bool = False, **options: Unpack[WatchOptions]) -> Watch:
+    async def aadd_watch(
+        self, path: str | Path, *, replace: bool = False, must_exist: bool = False, **options: Unpack[WatchOptions]
+    ) -> Watch:
         """The awaitable twin of `add_watch`."""
         import asyncio
 
         wanted = self._new_watch(path, options)
         await asyncio.to_thread(self._check_place, wanted)
         made = await self._access.awrite(
-            watches.add_watch, wanted, await self._access.anow(), replace=check_bool("replace", replace)
+            watches.add_watch, wanted, await self._access.anow(), **_flags(replace, must_exist)
         )
         return await asyncio.to_thread(lambda: _told(made, self._access.engine.node))
 
@@ -148,13 +156,20 @@ class Watches:
 
     def test_watches(self, path: str | Path) -> list[WatchTest]:
         """What each watch that the path is in would make of a change there. Nothing is stored."""
-        return _test(self.watches(), _absolute(path), self._access.engine.node)
+        return _test(self.watches(), _absolute(path), self._access.engine.node, self._newest_version)
 
     async def atest_watches(self, path: str | Path) -> list[WatchTest]:
         """The awaitable twin of `test_watches`."""
         import asyncio
 
         return await asyncio.to_thread(self.test_watches, path)
+
+    def _newest_version(self, task: str) -> TaskVersion | None:
+        """What a task declares, if it is known."""
+        try:
+            return self._access.read(find_task, task).versions[0]
+        except UnknownTask:
+            return None
 
     def _check_place(self, watch: NewWatch) -> None:
         # A daemon looks at its own disk, which need not be ours.
@@ -183,11 +198,11 @@ def make_watch(watch_id: str, path: str, options: Mapping[str, Any]) -> NewWatch
             globs=_texts("globs", options.get("globs")),
             ignores=_texts("ignores", options.get("ignores")),
             gitignore=check_bool("gitignore", options.get("gitignore", True)),
-            queue=options.get("queue") or "default",
+            queue=options.get("queue"),
             payload=_payload(options.get("payload")),
             subject=options.get("subject"),
             tenant=options.get("tenant"),
-            priority=check_priority(options.get("priority", 0)),
+            priority=None if options.get("priority") is None else check_priority(options["priority"]),
             debounce_ms=_millis("debounce", options.get("debounce")),
             max_wait_ms=_millis("max_wait", options.get("max_wait")),
             max_jobs=check_int("max_jobs", options.get("max_jobs", MAX_JOBS), 1, 10_000),
@@ -200,6 +215,10 @@ def make_watch(watch_id: str, path: str, options: Mapping[str, Any]) -> NewWatch
     )
 
 
+def _flags(replace: bool, must_exist: bool) -> dict[str, bool]:
+    return {"replace": check_bool("replace", replace), "must_exist": check_bool("must_exist", must_exist)}
+
+
 def _told(watch: Watch, here: str) -> Watch:
     """The watch, after a warning if there is nothing to watch yet."""
     trouble = absent(watch.kind, watch.path) if watch.node_id == here else None
@@ -208,11 +227,11 @@ def _told(watch: Watch, here: str) -> Watch:
     return watch
 
 
-def _test(found: Iterable[Watch], path: str, here: str) -> list[WatchTest]:
-    return [_tested(watch, path, here) for watch in found if path.startswith(f"{watch.path.rstrip('/')}/")]
+def _test(found: Iterable[Watch], path: str, here: str, declared: Declared) -> list[WatchTest]:
+    return [_tested(watch, path, here, declared) for watch in found if path.startswith(f"{watch.path.rstrip('/')}/")]
 
 
-def _tested(watch: Watch, path: str, here: str) -> WatchTest:
+def _tested(watch: Watch, path: str, here: str, declared: Declared) -> WatchTest:
     if watch.kind == WatchKind.GIT:
         return WatchTest(watch=watch.name, is_meant=False, reason="a git watch looks at commits, not at files")
     tree = Tree(watch.path, watch.globs, watch.ignores, watch.gitignore)
@@ -235,13 +254,18 @@ def _tested(watch: Watch, path: str, here: str) -> WatchTest:
     if watch.task is None:
         return WatchTest(watch=watch.name, is_meant=True, reason="it has no task, so there is only an event")
     change = FileChange(speakable(relative), None, Change.MODIFIED)
-    job = job_of(watch, about_change(watch, change), "")
+    version = declared(watch.task)
+    has_subject = version is not None and version.options.subject is not None
+    job = job_of(watch, about_change(watch, change), "", task_has_subject=has_subject)
+    if version is not None:
+        job = with_options(job, version.options, version.arguments or {})
+    queue, _, _ = job.line
     return WatchTest(
         watch=watch.name,
         is_meant=True,
         reason="a change here becomes a job",
         task=job.task,
-        queue=job.queue,
+        queue=queue,
         subject=job.subject,
         payload=job.payload,
     )

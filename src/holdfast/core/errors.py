@@ -74,6 +74,20 @@ class NotFound(HoldfastError, LookupError):
     code = "ERR_NOT_FOUND"
 
 
+class UnknownTask(NotFound):
+    """No worker has declared a task of this name lately; the message names the nearest one. Nothing was stored.
+
+    >>> from holdfast import Holdfast, UnknownTask
+    >>> try:
+    ...     Holdfast("work.db").enqueue("clean_up", must_exist=True)
+    ... except UnknownTask as error:
+    ...     print(error)
+    there is no task 'clean_up' (no worker has declared any task yet)
+    """
+
+    code = "ERR_UNKNOWN_TASK"
+
+
 class Elsewhere(NotFound):
     """A log or an artifact is on another machine, which the message names.
 

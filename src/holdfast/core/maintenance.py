@@ -31,6 +31,7 @@ class Chore(StrEnum):
     LETTERS = "letters"
     MACHINES = "machines"
     TENANTS = "tenants"
+    TASKS = "tasks"
     FILES = "files"
     POSITIONS = "positions"
     CHECKPOINT = "checkpoint"
@@ -59,6 +60,7 @@ RULES: dict[Chore, Rule] = {
     Chore.LETTERS: Rule("names what jobs failed of before failures had names", HOUR_MS, asks_first=True),
     Chore.MACHINES: Rule("forgets machines on which nobody works any more", DAY_MS),
     Chore.TENANTS: Rule("forgets tenants that have no jobs, where there are very many", DAY_MS),
+    Chore.TASKS: Rule("forgets versions of tasks that no worker has offered for 30 days", DAY_MS, asks_first=True),
     Chore.FILES: Rule("removes logs and artifacts whose jobs are gone", HOUR_MS, of_place=True),
     Chore.POSITIONS: Rule("makes room between jobs that stand too close to be moved between", DAY_MS),
     Chore.CHECKPOINT: Rule("brings the write-ahead log into the database file", HOUR_MS, of_file=True),

@@ -9,14 +9,15 @@ from typing import Any, Protocol
 
 import msgspec
 
+from holdfast.core.filling import MARK
 from holdfast.core.git import Move
 from holdfast.core.job import Millis
 from holdfast.core.limits import MAX_NAME, MAX_SUBJECT
 from holdfast.core.requests import NewJob
 from holdfast.core.retry import RetryPolicy
-from holdfast.core.subject import tenant_of
+from holdfast.core.subject import FIELD, tenant_of
 from holdfast.core.tokens import Tokens
-from holdfast.core.watch import FIELD, MOST_PATHS_BYTES, PATHS, Change, FileChange, WatchKind, below, speakable
+from holdfast.core.watch import MOST_PATHS_BYTES, PATHS, Change, FileChange, WatchKind, below, speakable
 
 USUAL = "{}"
 FOLDER_SUBJECT = "watch::{watch}::{relative}"
@@ -39,7 +40,7 @@ class Rule(Protocol):
     @property
     def task(self) -> str | None: ...
     @property
-    def queue(self) -> str: ...
+    def queue(self) -> str | None: ...
     @property
     def payload(self) -> str: ...
     @property
@@ -47,7 +48,7 @@ class Rule(Protocol):
     @property
     def tenant(self) -> str | None: ...
     @property
-    def priority(self) -> int: ...
+    def priority(self) -> int | None: ...
     @property
     def max_jobs(self) -> int: ...
     @property
@@ -92,11 +93,12 @@ def about_moves(rule: Rule, moves: Sequence[Move], most: int) -> list[dict[str, 
     return [{**told[-1], "old_head": moves[0].old, "bulk": True, "moves": len(moves)}]
 
 
-def job_of(rule: Rule, fields: Mapping[str, Any], job_id: str) -> NewJob:
-    """The job for a change, of a rule with a task."""
+def job_of(rule: Rule, fields: Mapping[str, Any], job_id: str, *, task_has_subject: bool = False) -> NewJob:
+    """The job for a change, of a rule with a task. It is about the file, unless the rule or the task says otherwise."""
     assert rule.task is not None
-    is_git = rule.kind == WatchKind.GIT
-    subject = subject_of(rule.subject or (GIT_SUBJECT if is_git else FOLDER_SUBJECT), fields)
+    usual = GIT_SUBJECT if rule.kind == WatchKind.GIT else FOLDER_SUBJECT
+    pattern = rule.subject or (None if task_has_subject else usual)
+    subject = None if pattern is None else subject_of(pattern, fields)
     return NewJob(
         id=job_id,
         task=rule.task,
@@ -104,12 +106,18 @@ def job_of(rule: Rule, fields: Mapping[str, Any], job_id: str) -> NewJob:
         payload=msgspec.json.encode(filled(_template(rule, fields), fields)).decode(),
         priority=rule.priority,
         subject=subject,
-        tenant=(rule.tenant or tenant_of(subject))[:MAX_NAME],
+        tenant=rule.tenant or (None if subject is None else tenant_of(subject)[:MAX_NAME]),
         trigger=trigger_of(rule, fields),
         timeout_ms=rule.timeout_ms,
         policy=rule.policy,
-        tokens=rule.tokens,
+        tokens=rule.tokens or None,
     )
+
+
+def sample_arguments(rule: Rule) -> dict[str, Any]:
+    """The arguments that the jobs of a rule have; what a change has to tell stands there as a gap."""
+    given: dict[str, Any] = _template(rule, {"bulk": False})
+    return {name: MARK if isinstance(value, str) and FIELD.search(value) else value for name, value in given.items()}
 
 
 def trigger_of(rule: Rule, fields: Mapping[str, Any]) -> str:

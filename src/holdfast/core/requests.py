@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 from msgspec import Struct
 
 from holdfast.core.group import Needs
@@ -9,7 +11,7 @@ from holdfast.core.job import JobId, Millis, RunId, SessionId, StateName
 from holdfast.core.retry import RetryPolicy
 from holdfast.core.settle import Outcome
 from holdfast.core.subject import DEFAULT_TENANT
-from holdfast.core.tokens import NO_TOKENS, Tokens
+from holdfast.core.tokens import Tokens
 
 
 class Dependency(Struct, frozen=True):
@@ -19,22 +21,28 @@ class Dependency(Struct, frozen=True):
     needs: Needs = Needs.DONE
 
 
+DEFAULT_QUEUE = "default"
+
+Line: TypeAlias = tuple[str, str, int]  # a queue, a tenant and a priority
+
+
 class NewJob(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A job to be stored. `due` is a moment, `delay_ms` counts from the enqueue; at most one of them is set.
 
-    Without a `policy` or a `timeout_ms` of its own, it has that of its queue. `node` is the machine that alone may run
+    What is None is as its task declares, unless the request is `complete`: then all is said that the task has to say.
+    Without a `policy` or a `timeout_ms` after that, it has that of its queue. `node` is the machine that alone may run
     it, by name or id.
     """
 
     id: JobId
     task: str
-    queue: str = "default"
+    queue: str | None = None
     payload: str = "{}"
-    priority: int = 0
-    tenant: str = DEFAULT_TENANT
+    priority: int | None = None
+    tenant: str | None = None
     subject: str | None = None
     generation: int | None = None
-    stop_older: bool = False
+    stop_older: bool | None = None
     due: Millis | None = None
     delay_ms: Millis | None = None
     ttl_ms: Millis | None = None
@@ -48,15 +56,21 @@ class NewJob(Struct, frozen=True, kw_only=True, omit_defaults=True):
     parent_job_id: JobId | None = None
     trace_id: str | None = None
     trigger: str | None = None
-    wait_for_idle: bool = False
-    require_charging: bool = False
+    wait_for_idle: bool | None = None
+    require_charging: bool | None = None
     wait_for_event: str | None = None
     event_attributes: dict[str, str] = {}
     template_id: str | None = None
     schedule_id: str | None = None
     fire_time: Millis | None = None
-    tokens: Tokens = NO_TOKENS
+    tokens: Tokens | None = None
     node: str | None = None
+    complete: bool = False
+
+    @property
+    def line(self) -> Line:
+        """Where it comes to stand."""
+        return self.queue or DEFAULT_QUEUE, self.tenant or DEFAULT_TENANT, self.priority or 0
 
     @property
     def is_plain(self) -> bool:
@@ -73,13 +87,15 @@ class NewJob(Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Enqueued(Struct, frozen=True):
     """The answer to an enqueue. `existing`: an earlier request stands for this one, nothing was stored.
 
-    `id` is None where the earlier job is already gone by retention ("already done").
+    `id` is None where the earlier job is already gone by retention ("already done"). `known` is false where no worker
+    has declared the task lately: the job waits until one does.
     """
 
     id: JobId | None
     state: StateName
     generation: int | None = None
     existing: bool = False
+    known: bool = True
 
 
 ANY_QUEUE = "*"

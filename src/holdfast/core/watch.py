@@ -29,6 +29,7 @@ from holdfast.core.limits import (
 )
 from holdfast.core.reserved import refuse_reserved
 from holdfast.core.retry import RetryPolicy
+from holdfast.core.subject import FIELD
 from holdfast.core.tokens import NO_TOKENS, Tokens
 
 DEBOUNCE_MS = 100  # well above the pace at which the system's watcher reports, or its steps would pass for quiet
@@ -46,8 +47,6 @@ FOLDER_FIELDS = frozenset(
 PATHS = "paths"  # the one field that is a list
 GIT_FIELDS = frozenset({"watch", "repo", "root", "path", "event", "branch", "head", "old_head", "bulk", "moves"})
 
-# `{name}`, a doubled brace, or a brace that stands alone.
-FIELD = re.compile(r"\{(\w+)\}|\{\{|\}\}|[{}]")
 _UNSPEAKABLE = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 
 
@@ -70,8 +69,8 @@ class NewWatch(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A watch to be stored. Without a task it makes no jobs and only emits events; an empty payload means the usual.
 
     `debounce_ms`: how long it must be quiet before a look; `max_wait_ms`: how long changes wait at most, however
-    constant their stream is. None leaves it to the daemon's settings. `settle_ms`: how long a file must have stopped
-    changing.
+    constant their stream is. None leaves it to the daemon's settings, and what concerns its jobs to their task.
+    `settle_ms`: how long a file must have stopped changing.
     """
 
     id: str
@@ -82,11 +81,11 @@ class NewWatch(Struct, frozen=True, kw_only=True, omit_defaults=True):
     globs: tuple[str, ...] = ()
     ignores: tuple[str, ...] = ()
     gitignore: bool = True
-    queue: str = "default"
+    queue: str | None = None
     payload: str = "{}"
     subject: str | None = None
     tenant: str | None = None
-    priority: int = 0
+    priority: int | None = None
     debounce_ms: Millis | None = None
     max_wait_ms: Millis | None = None
     max_jobs: int = MAX_JOBS
@@ -195,7 +194,8 @@ def check_watch(watch: NewWatch) -> NewWatch:
         raise InvalidInput(f"kind {shown(watch.kind)} is not valid: use 'folder' or 'git'")
     if watch.task is not None:
         check_name("task", watch.task)
-    check_name("queue", watch.queue)
+    if watch.queue is not None:
+        check_name("queue", watch.queue)
     refuse_reserved(watch.task, watch.queue)
     for what, patterns in (("globs", watch.globs), ("ignores", watch.ignores)):
         if len(patterns) > MOST_GLOBS:
@@ -211,7 +211,8 @@ def check_watch(watch: NewWatch) -> NewWatch:
         check_label("subject", watch.subject, MAX_SUBJECT)
     if watch.tenant is not None:
         check_label("tenant", watch.tenant)
-    check_int("priority", watch.priority, -MAX_PRIORITY, MAX_PRIORITY)
+    if watch.priority is not None:
+        check_int("priority", watch.priority, -MAX_PRIORITY, MAX_PRIORITY)
     check_int("max_jobs", watch.max_jobs, 1, 10_000)
     for what in ("debounce", "max_wait", "settle", "timeout"):
         value = getattr(watch, f"{what}_ms")

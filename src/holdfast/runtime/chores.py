@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from holdfast.core.job import Millis
 from holdfast.core.maintenance import Chore, can_release, is_worth_vacuuming
+from holdfast.core.task import RETIRED_MS
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.node import node_name
 from holdfast.store.engine import Engine
@@ -18,6 +19,7 @@ from holdfast.store.scripts.letters import name_old_letters
 from holdfast.store.scripts.machines import forget_machines
 from holdfast.store.scripts.maintenance import LONGEST_LINE, loosen, release_pages, space, tight_lines
 from holdfast.store.scripts.retention import forget_old, known_jobs
+from holdfast.store.scripts.tasks import forget_tasks
 from holdfast.store.scripts.tenants import forget_tenants
 from holdfast.store.tending import Disturbed, care_of
 
@@ -67,6 +69,9 @@ class Chores:
                 return await self._remove(
                     lambda: self._engine.write(forget_tenants, self._clock.now(), AT_ONCE), breathe
                 )
+            case Chore.TASKS:
+                before = self._clock.now() - RETIRED_MS
+                return await self._remove(lambda: self._engine.write(forget_tasks, before, AT_ONCE), breathe)
             case Chore.FILES:
                 return await self._sweep(breathe)
             case Chore.POSITIONS:

@@ -63,12 +63,12 @@ CREATE TABLE job_templates (
   id          TEXT COLLATE "C" PRIMARY KEY,
   name        TEXT COLLATE "C" NOT NULL,
   job_type    TEXT COLLATE "C" NOT NULL,
-  queue       TEXT COLLATE "C" NOT NULL,
   payload     TEXT COLLATE "C" NOT NULL DEFAULT '{}',
   options     TEXT COLLATE "C" NOT NULL DEFAULT '{}',
   created_at  BIGINT NOT NULL,
   updated_at  BIGINT NOT NULL,
-  archived_at BIGINT
+  archived_at BIGINT,
+  queue       TEXT
 );
 
 CREATE UNIQUE INDEX idx_job_templates_name ON job_templates (name) WHERE archived_at IS NULL;
@@ -525,11 +525,9 @@ CREATE TABLE watches (
   ignores     TEXT COLLATE "C" NOT NULL DEFAULT '[]',
   gitignore   BIGINT NOT NULL DEFAULT 1 CHECK (gitignore IN (0, 1)),
   job_type    TEXT COLLATE "C",
-  queue       TEXT COLLATE "C" NOT NULL,
   payload     TEXT COLLATE "C" NOT NULL DEFAULT '{}',
   subject     TEXT COLLATE "C",
   tenant      TEXT COLLATE "C",
-  priority    BIGINT NOT NULL DEFAULT 0,
   debounce_ms BIGINT CHECK (debounce_ms >= 0),
   max_wait_ms BIGINT CHECK (max_wait_ms >= 0),
   max_jobs    BIGINT NOT NULL CHECK (max_jobs >= 1),
@@ -554,7 +552,9 @@ CREATE TABLE watches (
   gpu         BIGINT NOT NULL DEFAULT 0 CHECK (gpu >= 0),
   io          BIGINT NOT NULL DEFAULT 0 CHECK (io >= 0),
   -- What keeps changes from becoming jobs, in words.
-  waits_for   TEXT COLLATE "C"
+  waits_for   TEXT COLLATE "C",
+  queue       TEXT,
+  priority    BIGINT
 );
 
 CREATE INDEX idx_watches_node ON watches (node, name);
@@ -727,6 +727,31 @@ CREATE TABLE clock_steps (
 );
 
 CREATE INDEX idx_clock_steps_open ON clock_steps (number) WHERE ended_at IS NULL;
+
+CREATE TABLE task_versions (
+  task        TEXT COLLATE "C" NOT NULL,
+  digest      TEXT COLLATE "C" NOT NULL,
+  options     TEXT NOT NULL,
+  arguments   TEXT NOT NULL,
+  source      TEXT,
+  doc         TEXT,
+  -- Since when workers offer it, later than any other version that is offered; 0 while none does.
+  live_since  BIGINT NOT NULL CHECK (live_since >= 0),
+  offered_at  BIGINT NOT NULL,
+  declared_at BIGINT NOT NULL,
+  PRIMARY KEY (task, digest)
+);
+
+CREATE INDEX idx_task_versions_newest ON task_versions (task, live_since DESC, offered_at DESC);
+
+CREATE TABLE task_offers (
+  worker_id TEXT COLLATE "C" NOT NULL REFERENCES workers (id) ON DELETE CASCADE,
+  task      TEXT COLLATE "C" NOT NULL,
+  digest    TEXT COLLATE "C" NOT NULL,
+  PRIMARY KEY (worker_id, task)
+);
+
+CREATE INDEX idx_task_offers_version ON task_offers (task, digest);
 
 CREATE TABLE nodes (
   -- What jobs say they are tied to; never given to another one.

@@ -63,12 +63,12 @@ CREATE TABLE job_templates (
   id          TEXT PRIMARY KEY,
   name        TEXT NOT NULL,
   job_type    TEXT NOT NULL,
-  queue       TEXT NOT NULL,
   payload     TEXT NOT NULL DEFAULT '{}',
   options     TEXT NOT NULL DEFAULT '{}',
   created_at  INTEGER NOT NULL,
   updated_at  INTEGER NOT NULL,
-  archived_at INTEGER
+  archived_at INTEGER,
+  queue       TEXT
 ) STRICT;
 
 CREATE UNIQUE INDEX idx_job_templates_name ON job_templates (name) WHERE archived_at IS NULL;
@@ -465,11 +465,9 @@ CREATE TABLE watches (
   ignores     TEXT NOT NULL DEFAULT '[]',
   gitignore   INTEGER NOT NULL DEFAULT 1 CHECK (gitignore IN (0, 1)),
   job_type    TEXT,
-  queue       TEXT NOT NULL,
   payload     TEXT NOT NULL DEFAULT '{}',
   subject     TEXT,
   tenant      TEXT,
-  priority    INTEGER NOT NULL DEFAULT 0,
   debounce_ms INTEGER CHECK (debounce_ms >= 0),
   max_wait_ms INTEGER CHECK (max_wait_ms >= 0),
   max_jobs    INTEGER NOT NULL CHECK (max_jobs >= 1),
@@ -494,7 +492,9 @@ CREATE TABLE watches (
   gpu         INTEGER NOT NULL DEFAULT 0 CHECK (gpu >= 0),
   io          INTEGER NOT NULL DEFAULT 0 CHECK (io >= 0),
   -- What keeps changes from becoming jobs, in words.
-  waits_for   TEXT
+  waits_for   TEXT,
+  queue       TEXT,
+  priority    INTEGER
 ) STRICT;
 
 CREATE INDEX idx_watches_node ON watches (node, name);
@@ -704,6 +704,31 @@ CREATE TABLE clock_steps (
 ) STRICT;
 
 CREATE INDEX idx_clock_steps_open ON clock_steps (number) WHERE ended_at IS NULL;
+
+CREATE TABLE task_versions (
+  task        TEXT NOT NULL,
+  digest      TEXT NOT NULL,
+  options     TEXT NOT NULL,
+  arguments   TEXT NOT NULL,
+  source      TEXT,
+  doc         TEXT,
+  -- Since when workers offer it, later than any other version that is offered; 0 while none does.
+  live_since  INTEGER NOT NULL CHECK (live_since >= 0),
+  offered_at  INTEGER NOT NULL,
+  declared_at INTEGER NOT NULL,
+  PRIMARY KEY (task, digest)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX idx_task_versions_newest ON task_versions (task, live_since DESC, offered_at DESC);
+
+CREATE TABLE task_offers (
+  worker_id TEXT NOT NULL REFERENCES workers (id) ON DELETE CASCADE,
+  task      TEXT NOT NULL,
+  digest    TEXT NOT NULL,
+  PRIMARY KEY (worker_id, task)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX idx_task_offers_version ON task_offers (task, digest);
 
 CREATE TABLE nodes (
   -- What jobs say they are tied to; never given to another one.

@@ -23,6 +23,7 @@ from holdfast.core.queue import MOST_WAITING, QueueSetting
 from holdfast.core.rate import LONGEST_WINDOW, MOST_STARTS
 from holdfast.core.readings import NUMBERS
 from holdfast.core.schedule import MAX_JITTER
+from holdfast.core.task import MAX_DOC
 from holdfast.core.timing import FAR_FUTURE, LONGEST
 from holdfast.core.tokens import MOST_TOKENS
 from holdfast.core.watch import LONGEST_PATH, MOST_CHANGED
@@ -190,6 +191,9 @@ RULES: Mapping[str, Rule] = {
     "expression": _label(LONGEST_EXPRESSION),
     "timezone": LABEL,
     "Offer.name": LABEL,
+    "source": LABEL,
+    "doc": _label(MAX_DOC),
+    "list_tasks.after": _text(f"at most {MAX_NAME} letters, digits and _ . : / -", MAX_NAME, f"^({_NAME})?{_END}", 0),
     "create_group.name": LABEL,
     "enqueue_group.name": LABEL,
     "list_events.name": PATTERN,

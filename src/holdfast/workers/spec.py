@@ -9,6 +9,7 @@ from typing import Any, TypeAlias, get_type_hints
 from msgspec import Struct
 
 from holdfast.core.requests import Claimed
+from holdfast.core.task import DeclaredTask
 from holdfast.workers.files import RunFiles
 from holdfast.workers.isolation import TaskPlace
 from holdfast.workers.launching import Program
@@ -20,7 +21,8 @@ MakeProgram: TypeAlias = Callable[[Mapping[str, Any], Claimed, RunFiles], Progra
 class TaskSpec(Struct, frozen=True):
     """What a worker needs to run the jobs of one task. With a `program` they run in processes of their own.
 
-    Where a worker serves all queues, it takes those that do not roam from the queues it names only.
+    Where a worker serves all queues, it takes those that do not roam from the queues it names only. `declared` is what
+    the worker tells of it; the system's own tasks are not told of.
     """
 
     name: str
@@ -32,6 +34,7 @@ class TaskSpec(Struct, frozen=True):
     program: MakeProgram | None = None
     place: TaskPlace | None = None
     roams: bool = True
+    declared: DeclaredTask | None = None
 
     @property
     def is_coroutine(self) -> bool:

@@ -12,6 +12,7 @@ from holdfast.core.cron import parse
 from holdfast.core.errors import Conflict, InvalidInput
 from holdfast.core.job import Millis
 from holdfast.store.engine import Tx
+from holdfast.store.scripts.known_tasks import check_request
 from holdfast.store.scripts.schedule_rows import NewSchedule, Origin, Schedule, ScheduleRow
 from holdfast.store.scripts.schedule_stops import disable_schedule
 from holdfast.store.scripts.schedules import (
@@ -21,7 +22,7 @@ from holdfast.store.scripts.schedules import (
     refuse_taken_name,
     resume_schedule,
 )
-from holdfast.store.scripts.templates import NewTemplate, TemplateRow, put_template
+from holdfast.store.scripts.templates import NewTemplate, TemplateRow, store_template
 from holdfast.store.statements import sql
 
 NO_LONGER = "the code no longer asks for it"
@@ -43,11 +44,20 @@ class Declared(Struct, frozen=True):
 
 
 def schedule_task(
-    tx: Tx, template: NewTemplate, schedule: NewSchedule, now: Millis, repeated: bool = False
+    tx: Tx,
+    template: NewTemplate,
+    schedule: NewSchedule,
+    now: Millis,
+    repeated: bool = False,
+    must_exist: bool = False,
 ) -> Schedule:
-    """Store a new schedule with a template of its own; both get the schedule's name, which nobody else may have."""
+    """Store a new schedule with a template of its own; both get the schedule's name, which nobody else may have.
+
+    `must_exist`: refuse a task that no worker has declared.
+    """
     if repeated and tx.one(sql.schedule_by_id, ScheduleRow, id=schedule.id) is not None:
         return find_schedule(tx, schedule.id)
+    check_request(tx, template.task, msgspec.json.decode(template.payload), must_exist=must_exist)
     refuse_taken_name(tx, schedule.name)
     if tx.one(sql.template_by_name, TemplateRow, name=schedule.name) is not None:
         raise Conflict(_taken(schedule.name))
@@ -108,7 +118,7 @@ def _declare(tx: Tx, wanted: DeclaredSchedule, now: Millis) -> bool:
 
 
 def _put_own_template(tx: Tx, template: NewTemplate, schedule_id: str, name: str, now: Millis) -> None:
-    put_template(tx, msgspec.structs.replace(template, id=schedule_id, name=name), now)
+    store_template(tx, msgspec.structs.replace(template, id=schedule_id, name=name), now)
 
 
 def _taken(name: str) -> str:

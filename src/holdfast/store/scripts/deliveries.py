@@ -126,6 +126,7 @@ def _enqueue(tx: Tx, row: WebhookRow, payload: str, trigger: dict[str, str], now
         tenant=receiver_of(row.url),
         policy=SCHEDULE,
         trigger=msgspec.json.encode(trigger).decode(),
+        complete=True,
     )
     take_in(tx, [job], now)
     return job.id

@@ -67,16 +67,18 @@ class Door:
 
     def refuse(self, job: NewJob, node: str) -> None:
         """A machine has no room for anything new: raises what says so, unless the job is the system's own."""
-        if not is_system_queue(job.queue):
+        queue, _, _ = job.line
+        if not is_system_queue(queue):
             raise no_room(self._tx, node)
 
     def count(self, job: NewJob) -> None:
         """A job that waits was taken in for now."""
-        limit = self._limits.get(job.queue)
+        queue, _, priority = job.line
+        limit = self._limits.get(queue)
         if limit is not None and job.parent_job_id is None:
-            limit.newcomers.append(job.priority)
+            limit.newcomers.append(priority)
             if limit.overflow is Overflow.REJECT and self.only_plain:
-                self._refuse_early(job.queue, limit)
+                self._refuse_early(queue, limit)
 
     def close(self) -> None:
         """All are in: make room for them, or raise QueueFull, and nothing of the transaction remains."""
@@ -89,7 +91,7 @@ class Door:
         """A flood is refused before it is written."""
         if limit.before + len(limit.newcomers) > limit.most:
             # Those that are still to come count too: if they never fit together, nobody should wait for room.
-            plain = sum(job.queue == queue and job.is_plain and job.parent_job_id is None for job in self._jobs)
+            plain = sum(job.line[0] == queue and job.is_plain and job.parent_job_id is None for job in self._jobs)
             newcomers = max(plain, len(limit.newcomers))
             raise refusal(self._tx, queue, limit.most, limit.before, newcomers, self._now)
 
@@ -126,13 +128,14 @@ def how_many_fit(tx: Tx, jobs: Sequence[NewJob], in_place_of: Sequence[JobId] = 
     """Of jobs for one queue, all of one priority: how many it would take in, once those have gone that make way."""
     if not jobs:
         return 0
-    queue = find_queue(tx, jobs[0].queue)
+    name, _, priority = jobs[0].line
+    queue = find_queue(tx, name)
     if queue.max_length is None:
         return len(jobs)
     going = sum(job.queue == queue.name and job.state in WAITING for job in (find_row(tx, id_) for id_ in in_place_of))
     room = max(0, queue.max_length - length_of(tx, queue.name) + going)
     if room < len(jobs) and queue.overflow is Overflow.SHED:
-        room += len(candidates(tx, queue.name, jobs[0].priority, len(jobs) - room))
+        room += len(candidates(tx, queue.name, priority, len(jobs) - room))
     return min(room, len(jobs))
 
 

@@ -9,9 +9,10 @@ from msgspec import structs
 
 from holdfast.core.group import GroupMode
 from holdfast.core.job import TERMINAL, WAITING, JobId, Millis, StateName
-from holdfast.core.requests import Enqueued, NewJob
+from holdfast.core.requests import Enqueued, Line, NewJob
 from holdfast.core.reserved import refuse_reserved
 from holdfast.core.timing import first_state
+from holdfast.core.tokens import NO_TOKENS
 from holdfast.store.engine import Tx
 from holdfast.store.rows import JobRow
 from holdfast.store.scripts.door import Door
@@ -19,27 +20,36 @@ from holdfast.store.scripts.endings import GROUP_RULE, announce_ended, group_key
 from holdfast.store.scripts.group_events import tell_groups
 from holdfast.store.scripts.groups import find_group, look_up_group
 from holdfast.store.scripts.job_events import tell_ended
+from holdfast.store.scripts.known_tasks import Tasks, is_known
 from holdfast.store.scripts.lines import Lines
-from holdfast.store.scripts.look import Link
+from holdfast.store.scripts.look import Link, find_row
 from holdfast.store.scripts.nodes import find_node
 from holdfast.store.scripts.placing import Condition, Placing, find_place
 from holdfast.store.scripts.reporting import Ended, note_ended, say_enqueued
 from holdfast.store.statements import sql
 
 
-def enqueue(tx: Tx, jobs: Sequence[NewJob], now: Millis, repeated: bool = False) -> list[Enqueued]:
+def enqueue(
+    tx: Tx, jobs: Sequence[NewJob], now: Millis, repeated: bool = False, must_exist: bool = False
+) -> list[Enqueued]:
     """Store the jobs in the order given; each takes the place behind the last one of its queue and priority.
 
-    `repeated`: an earlier call with the same ids may have come through; what it stored is the answer.
+    What a job leaves open is as its task declares, then as its queue says. `repeated`: an earlier call with the same
+    ids may have come through; what it stored is the answer. `must_exist`: refuse a task that no worker has declared.
     """
     for job in jobs:
         refuse_reserved(job.task, job.queue)
-    return enqueue_any(tx, jobs, now, repeated)
+    return enqueue_any(tx, jobs, now, repeated, must_exist)
 
 
-def enqueue_any(tx: Tx, jobs: Sequence[NewJob], now: Millis, repeated: bool = False) -> list[Enqueued]:
+def enqueue_any(
+    tx: Tx, jobs: Sequence[NewJob], now: Millis, repeated: bool = False, must_exist: bool = False
+) -> list[Enqueued]:
     """As `enqueue`, also for jobs of the system's own, and of schedules and watches that were there before it."""
-    return _all_in(tx, Batch(tx, now, Door(tx, now, jobs)), jobs, repeated)
+    tasks = Tasks(tx, checks=True, must_exist=must_exist)
+    if not repeated:
+        jobs = [tasks.resolve(job) for job in jobs]  # The door has to know which queues they come to.
+    return _all_in(tx, Batch(tx, now, Door(tx, now, jobs), tasks), jobs, repeated)
 
 
 def take_in(tx: Tx, jobs: Sequence[NewJob], now: Millis, repeated: bool = False) -> list[Enqueued]:
@@ -74,19 +84,23 @@ def _in_groups(tx: Tx, jobs: Sequence[NewJob]) -> Sequence[NewJob]:
 def find_stored(tx: Tx, job_id: JobId) -> Enqueued | None:
     """The answer for a job that an earlier call has stored, if one has."""
     found = tx.one(sql.last_link, Link, id=job_id)
-    return None if found is None else Enqueued(job_id, StateName(found.state), found.generation)
+    if found is None:
+        return None
+    known = is_known(tx, find_row(tx, job_id).job_type)
+    return Enqueued(job_id, StateName(found.state), found.generation, known=known)
 
 
 class Batch:
     """Rows on their way into the store, written together as long as no later job has to see them."""
 
-    def __init__(self, tx: Tx, now: Millis, door: Door | None) -> None:
+    def __init__(self, tx: Tx, now: Millis, door: Door | None, tasks: Tasks | None = None) -> None:
         self._tx = tx
         self._now = now
         self._door = door
         self._rows: list[dict[str, Any]] = []
         self._conditions: list[dict[str, Any]] = []
         self._lines = Lines(tx, door, now)
+        self._tasks = tasks or Tasks(tx)
         self._parallel: dict[str, bool] = {}
         self._tails: dict[str, tuple[str, int]] = {}
         self._ended: list[str] = []
@@ -95,6 +109,7 @@ class Batch:
 
     def add(self, job: NewJob, old: JobRow | None = None) -> Enqueued:
         """Take a job in; an earlier request that stands for it is the answer instead. `old`: it is retried by hand."""
+        job = self._tasks.resolve(job)
         quick = self._quick_placing(job) if old is None else None
         if quick is not None:
             answer = self._store(job, quick)
@@ -107,7 +122,7 @@ class Batch:
             self._door.only_plain = False
         placing = find_place(self._tx, job, self._now, old)
         if isinstance(placing, Enqueued):
-            return placing
+            return structs.replace(placing, known=self._tasks.knows(job))
         answer = self.place(job, placing)
         if job.subject is not None or old is not None:
             self._tails.clear()  # It may have ended some of them, or stand behind them.
@@ -166,43 +181,46 @@ class Batch:
 
     def _store(self, job: NewJob, placing: Placing) -> Enqueued:
         now = self._now
+        line = self._lines.meet(job)
+        queue, _, _ = line
         due = job.due if job.delay_ms is None else now + job.delay_ms
         state = placing.ends_as or first_state(now, due, job.deadline, blocked=placing.open_conditions > 0)
         if state is StateName.SKIPPED_DEADLINE and placing.reason is None:
             placing.reason = "its deadline had passed when it came"
         if state is StateName.QUEUED:
-            self._tx.changes.ready.add(job.queue)
+            self._tx.changes.ready.add(queue)
         if state is StateName.SCHEDULED or job.ttl_ms is not None or job.deadline is not None:
             self._tx.changes.due = True
-        self._tx.tally.count_enqueued(job.queue)
+        self._tx.tally.count_enqueued(queue)
         say_enqueued(self._tx, job, state)
         if state in TERMINAL and placing.ends_as is None:
             note_ended(self._tx, _ended(job, placing, state))
             self._late.append(job.id)
-        self._rows.append(self._row(job, placing, state, due))
+        self._rows.append(self._row(job, line, placing, state, due))
         if placing.conditions:
             self._conditions += [structs.asdict(condition) | {"job_id": job.id} for condition in placing.conditions]
         if self._door is not None and self._door.is_guarding and state in WAITING:
             self._door.count(job)
-        return Enqueued(job.id, state, placing.generation)
+        return Enqueued(job.id, state, placing.generation, known=self._tasks.knows(job))
 
     def _number_of(self, node: str) -> int:
         if node not in self._nodes:
             self._nodes[node] = find_node(self._tx, node).number
         return self._nodes[node]
 
-    def _row(self, job: NewJob, placing: Placing, state: StateName, due: Millis | None) -> dict[str, Any]:
-        position = self._lines.next_position(job)
-        usual = self._lines.usual(job.queue)
+    def _row(self, job: NewJob, line: Line, placing: Placing, state: StateName, due: Millis | None) -> dict[str, Any]:
+        queue, tenant, priority = line
+        usual = self._lines.usual(queue)
         policy = job.policy or usual.policy
+        tokens = job.tokens or NO_TOKENS
         return {
             "id": job.id,
-            "queue": job.queue,
+            "queue": queue,
             "job_type": job.task,
             "subject_key": job.subject,
             "generation": placing.generation,
-            "priority": job.priority,
-            "position": position,
+            "priority": priority,
+            "position": self._lines.next_position(line),
             "state": state.value,
             "created_at": self._now,
             "queued_at": self._now if state is StateName.QUEUED else None,
@@ -228,30 +246,31 @@ class Batch:
             "group_id": job.group_id,
             "group_seq": placing.group_seq,
             "user_tag": job.tag,
-            "tenant": job.tenant,
+            "tenant": tenant,
             "idempotency_key": job.idempotency_key,
             "trigger": job.trigger,
-            "wait_for_idle": int(job.wait_for_idle),
-            "require_charging": int(job.require_charging),
+            "wait_for_idle": int(job.wait_for_idle or 0),
+            "require_charging": int(job.require_charging or 0),
             "wait_for_event": job.wait_for_event,
             "template_id": job.template_id,
             "schedule_id": job.schedule_id,
             "fire_time": job.fire_time,
             "retry_of": placing.retry_of,
-            "cpu": job.tokens.cpu,
-            "gpu": job.tokens.gpu,
-            "io": job.tokens.io,
-            "stop_older": int(job.stop_older),
+            "cpu": tokens.cpu,
+            "gpu": tokens.gpu,
+            "io": tokens.io,
+            "stop_older": int(job.stop_older or 0),
             "retried_from": placing.retried_from,
             "node": 0 if job.node is None else self._number_of(job.node),
         }
 
 
 def _ended(job: NewJob, placing: Placing, state: StateName) -> Ended:
+    queue, _, _ = job.line
     return Ended(
         job.id,
         state,
-        job.queue,
+        queue,
         job.trace_id,
         placing.reason,
         placing.error_code,

@@ -32,6 +32,7 @@ from holdfast.store.scripts.door import how_many_fit
 from holdfast.store.scripts.endings import end_waiting
 from holdfast.store.scripts.enqueue import enqueue_any
 from holdfast.store.scripts.events import publish
+from holdfast.store.scripts.known_tasks import Tasks
 from holdfast.store.scripts.schedule_rows import ScheduleRow, schedule_row, usable_template
 from holdfast.store.scripts.schedule_stops import disable_schedule
 from holdfast.store.scripts.templates import TemplateRow, job_from
@@ -126,13 +127,14 @@ def run_schedule_now(tx: Tx, ref: str, id: JobId, now: Millis, repeated: bool = 
 
 
 def _prepare(tx: Tx, row: ScheduleRow, template: TemplateRow, now: Millis) -> Volley:
-    """Decide, and make the jobs ready; nothing is read or written but a new id for each."""
+    """Decide, and make the jobs ready; nothing is written, and only their task is read."""
     if template.archived_at is not None:
         raise Conflict(f"template {template.name!r} is archived")
     if is_far_ahead(row.settled_until, now):
         return Volley(Judged((), None, now, row.cron().next_after(now)), [], is_reset=True)
     judged = judge(row.cron(), Misfire(row.misfire), row.settled_until, now)
-    return Volley(judged, [_job(row, template, tx.new_id(), tick) for tick in judged.fires])
+    tasks = Tasks(tx)
+    return Volley(judged, [tasks.resolve(_job(row, template, tx.new_id(), tick)) for tick in judged.fires])
 
 
 def _job(row: ScheduleRow, template: TemplateRow, job_id: JobId, tick: Millis | None) -> NewJob:

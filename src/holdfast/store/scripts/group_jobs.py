@@ -43,10 +43,12 @@ def enqueue_group(
     jobs: Sequence[NewJob],
     now: Millis,
     repeated: bool = False,
+    must_exist: bool = False,
 ) -> list[Enqueued]:
     """Make a group together with its jobs, in their order: all of it, or nothing.
 
-    `repeated`: an earlier call with the same ids may have come through; what it stored is the answer.
+    `repeated`: an earlier call with the same ids may have come through; what it stored is the answer. `must_exist`:
+    refuse a task that no worker has declared.
     """
     if len(jobs) > MOST_MEMBERS:
         raise InvalidInput(f"{len(jobs)} jobs at once are too many; make a group of at most {MOST_MEMBERS} in one call")
@@ -57,7 +59,7 @@ def enqueue_group(
         )
     create_group(tx, group_id, name, mode, on_failure, now)
     members = [structs.replace(job, group_id=group_id) for job in jobs]
-    answers = enqueue(tx, members, now, repeated)
+    answers = enqueue(tx, members, now, repeated, must_exist)
     for number, answer in enumerate(answers, 1):
         if answer.existing:
             raise Conflict(

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 from msgspec import Struct
 
 from holdfast.core.job import Millis
 from holdfast.core.order import next_position
 from holdfast.core.pressure import REFUSAL_MS
 from holdfast.core.queue import Overflow, usual_policy
-from holdfast.core.requests import NewJob
+from holdfast.core.requests import Line, NewJob
 from holdfast.core.retry import RetryPolicy
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.door import Door
 from holdfast.store.scripts.queues import policy_in
 from holdfast.store.statements import Dialect, sql
-
-Line: TypeAlias = tuple[str, str, int]
 
 
 class Arrival(Struct, frozen=True, gc=False):
@@ -50,9 +46,8 @@ class Lines:
         self._highest: dict[Line, int | None] = {}
         self._usual: dict[str, Usual] = {}
 
-    def next_position(self, job: NewJob) -> int:
-        """The place behind the last one."""
-        line = self.meet(job)
+    def next_position(self, line: Line) -> int:
+        """The place behind the last one of a line that was met."""
         place = self._highest[line] = next_position(self._highest[line])
         return place
 
@@ -62,17 +57,18 @@ class Lines:
 
     def meet(self, job: NewJob) -> Line:
         """The line in which a job comes to stand."""
-        line = (job.queue, job.tenant, job.priority)
+        line = job.line
         if line not in self._highest:
-            place = {"queue": job.queue, "tenant": job.tenant, "priority": job.priority}
+            queue, tenant, priority = line
+            place = {"queue": queue, "tenant": tenant, "priority": priority}
             moment = {"now": self._now, "latest": self._now + REFUSAL_MS}
             found = self._tx.one(sql.arrival, Arrival, node=self._node, **moment, **place)
             assert found is not None
             if found.refused_by is not None and self._door is not None:
                 self._door.refuse(job, found.refused_by)
             self._highest[line] = found.position
-            if job.queue not in self._usual:
-                self._usual[job.queue] = Usual(policy_in(found.retry) or usual_policy(job.queue), found.timeout_ms)
+            if queue not in self._usual:
+                self._usual[queue] = Usual(policy_in(found.retry) or usual_policy(queue), found.timeout_ms)
                 if found.max_length is not None and self._door is not None:
-                    self._door.guard(job.queue, found.max_length, Overflow(found.overflow or Overflow.REJECT))
+                    self._door.guard(queue, found.max_length, Overflow(found.overflow or Overflow.REJECT))
         return line

@@ -31,6 +31,7 @@ from holdfast.core.maintenance import (
 )
 from holdfast.core.requests import Claimed, ClaimRequest, Enqueued, NewJob, QueueSlots, Report, Settled
 from holdfast.core.settle import Broke
+from holdfast.core.task import RETIRED_MS
 from holdfast.store.engine import Tx
 from holdfast.store.rows import JobRow, OwnedRow
 from holdfast.store.scripts.claim import claim_held
@@ -233,6 +234,8 @@ def _has_work(tx: Tx, chore: Chore, keep_ms: Millis, now: Millis) -> bool:
             return bool(tx.rows(sql.old_events, before=now - min(keep_ms, KEEP_EVENTS_MS), limit=1))
         case Chore.LETTERS:
             return bool(tx.rows(sql.unnamed_dead_letters, limit=1))
+        case Chore.TASKS:
+            return bool(tx.rows(sql.old_task_versions, before=now - RETIRED_MS, limit=1))
         case Chore.INCREMENTAL_VACUUM:
             return can_release(space(tx))
         case Chore.VACUUM:
@@ -267,6 +270,7 @@ def _put(tx: Tx, task: str, now: Millis, payload: str, trigger: str | None) -> E
         wait_for_idle=waits,
         require_charging=waits,
         trigger=trigger,
+        complete=True,
     )
     # It comes in also where the disk is full: some of the chores make room.
     [answer] = take_in(tx, [job], now)

@@ -22,6 +22,7 @@ from holdfast.store.scripts.changed_files import gather, hand_over, keep_changes
 from holdfast.store.scripts.door import how_many_fit
 from holdfast.store.scripts.enqueue import enqueue_any
 from holdfast.store.scripts.events import publish
+from holdfast.store.scripts.known_tasks import Tasks
 from holdfast.store.scripts.queues import find_queue
 from holdfast.store.scripts.tenants import notice_work
 from holdfast.store.scripts.watches import WatchRow
@@ -207,8 +208,9 @@ def _fitting(tx: Tx, watch: WatchRow, told: Sequence[Mapping[str, Any]]) -> list
     """A job for each, or None for those that its queue has no room for; without a task there are none at all."""
     if watch.task is None:
         return [None] * len(told)
-    jobs = [job_of(watch, fields, tx.new_id()) for fields in told]
-    if find_queue(tx, watch.queue).max_length is None:
+    tasks = Tasks(tx)
+    jobs = [_job(tasks, watch, fields, tx.new_id()) for fields in told]
+    if not jobs or find_queue(tx, jobs[0].line[0]).max_length is None:
         return [*jobs]
     # One that takes the place of another, in the queue or among these, needs no room.
     subjects: set[str | None] = set()
@@ -224,7 +226,20 @@ def _fitting(tx: Tx, watch: WatchRow, told: Sequence[Mapping[str, Any]]) -> list
 def _enqueue(tx: Tx, watch: WatchRow, made: Sequence[NewJob | None], now: Millis, *, is_edit: bool = True) -> int:
     """Store the jobs. Whoever edits works with their tenants, whose word counts more for a while."""
     jobs = [job for job in made if job is not None]
-    tenants = {job.tenant for job in jobs} or {watch.tenant or DEFAULT_TENANT}
+    tenants = {job.line[1] for job in jobs} or {watch.tenant or DEFAULT_TENANT}
     for tenant in sorted(tenants - {DEFAULT_TENANT}) if is_edit and made else ():
         notice_work(tx, tenant, now)
     return len(enqueue_any(tx, jobs, now)) if jobs else 0
+
+
+def _job(tasks: Tasks, watch: WatchRow, fields: Mapping[str, Any], job_id: str) -> NewJob:
+    """The job for a change. Nobody is there to hear that its arguments do not fit its task: the run says so.
+
+    It is about what its task says; about the file, where the task says nothing, or makes no subject of the change.
+    """
+    assert watch.task is not None
+    if tasks.options_of(watch.task).subject is not None:
+        job = tasks.resolve(job_of(watch, fields, job_id, task_has_subject=True))
+        if job.subject is not None:
+            return job
+    return tasks.resolve(job_of(watch, fields, job_id))

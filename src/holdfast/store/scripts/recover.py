@@ -26,6 +26,7 @@ from holdfast.store.scripts.breakers import Ending, note_endings
 from holdfast.store.scripts.scopes import expire_of_session
 from holdfast.store.scripts.sessions import SessionRow
 from holdfast.store.scripts.settling import Decided, decide, write_settlements
+from holdfast.store.scripts.tasks import withdraw_tasks
 from holdfast.store.scripts.waking import wake_after_runs, wake_held_back
 from holdfast.store.statements import sql
 
@@ -74,6 +75,7 @@ def recover(
     if len(jobs) == limit:
         return Recovered(len(jobs), more=True)
     tx.run(sql.close_session, id=session_id, status="unknown", stopped_at=session.last_heartbeat_at)
+    withdraw_tasks(tx, session_id, now)
     tx.run(sql.delete_workers_of_session, session_id=session_id)
     expire_of_session(tx, session_id, now)
     wake_held_back(tx)

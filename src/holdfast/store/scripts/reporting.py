@@ -42,13 +42,14 @@ class Ended(Struct, frozen=True):
 def say_enqueued(tx: Tx, job: NewJob, state: StateName) -> None:
     """A job was stored."""
     if tx.tally.hears(logging.DEBUG):
+        queue, _, _ = job.line
         tx.tally.say(
             logging.DEBUG,
             "job_enqueued",
             f"job {job.id} was enqueued",
             job_id=job.id,
             task=job.task,
-            queue=job.queue,
+            queue=queue,
             state=state,
             trace_id=job.trace_id,
         )

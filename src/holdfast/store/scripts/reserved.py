@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from holdfast.core.requests import SYSTEM_QUEUE
+from holdfast.core.requests import DEFAULT_QUEUE, SYSTEM_QUEUE
 from holdfast.core.reserved import SYSTEM_TASKS, is_reserved
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.schedules import list_schedules
@@ -42,13 +42,14 @@ def list_reserved(tx: Tx) -> list[ReservedUse]:
 def _rules(tx: Tx) -> Iterator[ReservedUse]:
     templates = {template.id: template for template in list_templates(tx)}
     for template in templates.values():
-        yield ReservedUse("template", template.name, template.task, template.queue)
+        yield ReservedUse("template", template.name, template.task, template.queue or DEFAULT_QUEUE)
     for schedule in list_schedules(tx):
         made_from = templates.get(schedule.template_id)
         if made_from is not None:
-            yield ReservedUse("schedule", schedule.name, made_from.task, schedule.options.queue or made_from.queue)
+            queue = schedule.options.queue or made_from.queue or DEFAULT_QUEUE
+            yield ReservedUse("schedule", schedule.name, made_from.task, queue)
     for watch in list_watches(tx):
-        yield ReservedUse("watch", watch.name, watch.task, watch.queue)
+        yield ReservedUse("watch", watch.name, watch.task, watch.queue or DEFAULT_QUEUE)
 
 
 def _jobs(tx: Tx) -> list[ReservedUse]:

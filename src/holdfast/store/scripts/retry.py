@@ -87,6 +87,7 @@ def made_anew(tx: Tx, job: JobRow, **more: Any) -> NewJob:
         parent_job_id=job.parent_job_id,
         group_id=job.group_id,
         trigger=msgspec.json.encode({"kind": "retry", "job_id": job.id}).decode(),
+        complete=True,
         **more,
     )
 

@@ -66,7 +66,10 @@ class Skips(Struct, frozen=True):
 
 
 class Schedule(Struct, frozen=True, kw_only=True):
-    """A schedule as it stands in the store. `words` says what its cron expression means."""
+    """A schedule as it stands in the store. `words` says what its cron expression means.
+
+    `known` is false where no worker has declared the task of its template lately.
+    """
 
     id: str
     name: str
@@ -91,6 +94,7 @@ class Schedule(Struct, frozen=True, kw_only=True):
     owner: str | None
     created_at: Millis
     updated_at: Millis
+    known: bool = True
 
 
 class Laid(Struct, frozen=True, omit_defaults=True):
@@ -138,8 +142,8 @@ class ScheduleRow(Struct, frozen=True):
         """When it fires, or InvalidInput."""
         return parse_stored(self.cron_expression, self.timezone)
 
-    def to_schedule(self, skips: list[Skips]) -> Schedule:
-        """The schedule that this row describes."""
+    def to_schedule(self, skips: list[Skips], known: bool = True) -> Schedule:
+        """The schedule that this row describes, whose task is known or not."""
         laid = self.laid
         return Schedule(
             id=self.id,
@@ -165,6 +169,7 @@ class ScheduleRow(Struct, frozen=True):
             owner=self.owner,
             created_at=self.created_at,
             updated_at=self.updated_at,
+            known=known,
         )
 
     def _words(self) -> str:

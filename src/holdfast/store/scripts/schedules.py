@@ -20,6 +20,7 @@ from holdfast.core.limits import check_int, check_label, check_name, check_paylo
 from holdfast.core.reserved import refuse_reserved
 from holdfast.core.schedule import MAX_JITTER, Misfire, Overlap
 from holdfast.store.engine import Tx
+from holdfast.store.scripts.known_tasks import check_request, is_known
 from holdfast.store.scripts.schedule_rows import (
     Laid,
     NewSchedule,
@@ -31,6 +32,7 @@ from holdfast.store.scripts.schedule_rows import (
     schedule_row,
     usable_template,
 )
+from holdfast.store.scripts.templates import laid_over, template_row
 from holdfast.store.statements import sql
 
 PAUSED = "paused"
@@ -55,6 +57,8 @@ def put_schedule(tx: Tx, schedule: NewSchedule, now: Millis, repeated: bool = Fa
     refuse_reserved(template.job_type, schedule.options.queue or template.queue)
     values = _values(schedule, template.id)
     cron = parse(schedule.cron, schedule.timezone)
+    if schedule.origin is Origin.API:
+        check_request(tx, template.job_type, msgspec.json.decode(laid_over(template.payload, schedule.payload)))
     tx.run(
         sql.insert_schedule, id=schedule.id, last_fire_time=now, next_trigger_at=cron.next_after(now), now=now, **values
     )
@@ -110,13 +114,13 @@ def edit_schedule(tx: Tx, ref: str, changes: ScheduleChanges, now: Millis) -> Sc
 def find_schedule(tx: Tx, ref: str) -> Schedule:
     """The schedule with this name, or the one with this id, or NotFound."""
     row = schedule_row(tx, ref)
-    return row.to_schedule(_skips(tx, row.id)[row.id])
+    return _view(tx, row, _skips(tx, row.id))
 
 
 def list_schedules(tx: Tx, limit: int = 1_000) -> list[Schedule]:
     """Schedules by name."""
     skips = _skips(tx, None)
-    return [row.to_schedule(skips[row.id]) for row in tx.all(sql.list_schedules, ScheduleRow, limit=limit)]
+    return [_view(tx, row, skips) for row in tx.all(sql.list_schedules, ScheduleRow, limit=limit)]
 
 
 def pause_schedule(tx: Tx, ref: str, now: Millis, reason: str | None = None) -> Schedule:
@@ -235,3 +239,7 @@ def _skips(tx: Tx, schedule_id: str | None) -> defaultdict[str, list[Skips]]:
     for row in tx.all(sql.list_skips, _SkipsRow, schedule_id=schedule_id):
         found[row.schedule_id].append(Skips(row.reason, row.ticks, row.last_fire_time))
     return found
+
+
+def _view(tx: Tx, row: ScheduleRow, skips: defaultdict[str, list[Skips]]) -> Schedule:
+    return row.to_schedule(skips[row.id], is_known(tx, template_row(tx, row.template_id).job_type))

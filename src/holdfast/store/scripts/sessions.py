@@ -8,10 +8,12 @@ from msgspec import Struct
 from holdfast.core.attendance import Span, merged
 from holdfast.core.job import Millis, SessionId
 from holdfast.core.requests import QueueSlots
+from holdfast.core.task import DeclaredTask
 from holdfast.store.engine import Tx, urgent
 from holdfast.store.scripts.holders import check_holder, hash_of
 from holdfast.store.scripts.nodes import note_node
 from holdfast.store.scripts.scopes import expire_of_session
+from holdfast.store.scripts.tasks import declare_tasks, withdraw_tasks
 from holdfast.store.scripts.tokens import TokenSetting, note_tokens
 from holdfast.store.scripts.waking import wake_held_back
 from holdfast.store.statements import sql
@@ -59,7 +61,8 @@ class Offer(Struct, frozen=True):
     """What the worker of a session offers to run: `slots` jobs at once.
 
     `queue_slots` says how many of them each queue has; without it, every queue may take all of them. `wild_tasks` are
-    those that it takes from queues that it does not name; None: all of them.
+    those that it takes from queues that it does not name; None: all of them. `declared` says how the jobs of a task are
+    to be run and what arguments it takes, for requests that know only its name.
     """
 
     worker_id: str
@@ -69,6 +72,7 @@ class Offer(Struct, frozen=True):
     slots: int
     queue_slots: tuple[QueueSlots, ...] = ()
     wild_tasks: tuple[str, ...] | None = None
+    declared: tuple[DeclaredTask, ...] = ()
 
 
 def open_session(tx: Tx, session: NewSession, offer: Offer | None, now: Millis) -> None:
@@ -93,6 +97,7 @@ def open_session(tx: Tx, session: NewSession, offer: Offer | None, now: Millis) 
             slots=offer.slots,
             now=now,
         )
+        declare_tasks(tx, offer.worker_id, offer.declared, offer.tasks, now)
 
 
 def _tasks(offer: Offer) -> tuple[str, ...] | dict[str, bool]:
@@ -134,6 +139,7 @@ def close_session(tx: Tx, session_id: SessionId, status: str, now: Millis, secre
     check_holder(tx, session_id, secret)
     if not tx.run(sql.close_session, id=session_id, status=status, stopped_at=now):
         return False
+    withdraw_tasks(tx, session_id, now)
     tx.run(sql.delete_workers_of_session, session_id=session_id)
     expire_of_session(tx, session_id, now)
     wake_held_back(tx)

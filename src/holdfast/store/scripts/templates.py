@@ -11,39 +11,17 @@ from holdfast.core.errors import Conflict, InvalidInput, NotFound
 from holdfast.core.job import JobId, Millis
 from holdfast.core.requests import Dependency, Enqueued, NewJob
 from holdfast.core.reserved import refuse_reserved
-from holdfast.core.retry import RetryPolicy
-from holdfast.core.subject import tenant_of
-from holdfast.core.tokens import Tokens
+from holdfast.core.task import JobOptions
 from holdfast.store.engine import Tx
 from holdfast.store.rows import JobRow
 from holdfast.store.scripts.enqueue import enqueue
+from holdfast.store.scripts.known_tasks import check_request, is_known
 from holdfast.store.scripts.schedule_stops import disable_schedules_of
 from holdfast.store.statements import sql
 
 
-class JobOptions(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How the jobs of a template are to be run; None leaves it to the default."""
-
-    priority: int | None = None
-    tenant: str | None = None
-    subject: str | None = None
-    stop_older: bool | None = None
-    delay_ms: Millis | None = None
-    ttl_ms: Millis | None = None
-    timeout_ms: Millis | None = None
-    policy: RetryPolicy | None = None
-    tag: str | None = None
-    wait_for_idle: bool | None = None
-    require_charging: bool | None = None
-    tokens: Tokens | None = None
-    wait_for_event: str | None = None
-    event_attributes: dict[str, str] | None = None
-
-
-class ScheduleOptions(JobOptions, frozen=True, kw_only=True, omit_defaults=True):
+class ScheduleOptions(TaskOptions, frozen=True, kw_only=True, omit_defaults=True):
     """How the jobs of a schedule are to be run instead of what its template says; None leaves it to the template."""
-
-    queue: str | None = None
 
 
 class Overrides(ScheduleOptions, frozen=True, kw_only=True, omit_defaults=True):
@@ -60,12 +38,15 @@ class Overrides(ScheduleOptions, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class NewTemplate(Struct, frozen=True, kw_only=True):
-    """A template to be stored; `payload` is what its jobs run with unless they say otherwise."""
+    """A template to be stored; `payload` is what its jobs run with unless they say otherwise.
+
+    What it leaves open, its queue among it, is as its task declares.
+    """
 
     id: str
     name: str
     task: str
-    queue: str = "default"
+    queue: str | None = None
     payload: str = "{}"
     options: JobOptions = JobOptions()
 
@@ -80,17 +61,18 @@ class TemplateChanges(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Template(Struct, frozen=True, kw_only=True):
-    """A template as it stands in the store."""
+    """A template as it stands in the store. `known` is false where no worker has declared its task lately."""
 
     id: str
     name: str
     task: str
-    queue: str
+    queue: str | None
     payload: str
     options: JobOptions
     created_at: Millis
     updated_at: Millis
     archived_at: Millis | None
+    known: bool = True
 
 
 class TemplateRow(Struct, frozen=True):
@@ -99,15 +81,15 @@ class TemplateRow(Struct, frozen=True):
     id: str
     name: str
     job_type: str
-    queue: str
     payload: str
     options: str
     created_at: Millis
     updated_at: Millis
     archived_at: Millis | None
+    queue: str | None
 
-    def to_template(self) -> Template:
-        """The template that this row describes."""
+    def to_template(self, known: bool = True) -> Template:
+        """The template that this row describes, whose task is known or not."""
         return Template(
             id=self.id,
             name=self.name,
@@ -118,11 +100,21 @@ class TemplateRow(Struct, frozen=True):
             created_at=self.created_at,
             updated_at=self.updated_at,
             archived_at=self.archived_at,
+            known=known,
         )
 
 
-def put_template(tx: Tx, template: NewTemplate, now: Millis) -> Template:
-    """Store a template, or replace the one that has its name. Jobs that exist keep what they have."""
+def put_template(tx: Tx, template: NewTemplate, now: Millis, must_exist: bool = False) -> Template:
+    """Store a template, or replace the one that has its name. Jobs that exist keep what they have.
+
+    `must_exist`: refuse a task that no worker has declared.
+    """
+    check_request(tx, template.task, msgspec.json.decode(template.payload), must_exist=must_exist, in_part=True)
+    return store_template(tx, template, now)
+
+
+def store_template(tx: Tx, template: NewTemplate, now: Millis) -> Template:
+    """The same, for a template whose task was checked elsewhere."""
     refuse_reserved(template.task, template.queue)
     values = {
         "job_type": template.task,
@@ -142,12 +134,19 @@ def put_template(tx: Tx, template: NewTemplate, now: Millis) -> Template:
     return find_template(tx, template.id)
 
 
-def edit_template(tx: Tx, ref: str, changes: TemplateChanges, now: Millis) -> Template:
-    """Change a template; what is not given stays as it is, and so does every job that exists."""
+def edit_template(tx: Tx, ref: str, changes: TemplateChanges, now: Millis, must_exist: bool = False) -> Template:
+    """Change a template; what is not given stays as it is, and so does every job that exists.
+
+    `must_exist`: refuse another task that no worker has declared.
+    """
     row = template_row(tx, ref)
     if row.archived_at is not None:
         raise Conflict(f"template {row.name!r} is archived; make a new one")
     refuse_reserved(changes.task, changes.queue)
+    if changes.task is not None or changes.payload is not None:
+        task, payload = changes.task or row.job_type, changes.payload or row.payload
+        is_required = must_exist and changes.task is not None
+        check_request(tx, task, msgspec.json.decode(payload), must_exist=is_required, in_part=True)
     tx.run(
         sql.replace_template,
         id=row.id,
@@ -162,12 +161,12 @@ def edit_template(tx: Tx, ref: str, changes: TemplateChanges, now: Millis) -> Te
 
 def find_template(tx: Tx, ref: str) -> Template:
     """The template with this name that is in use, or the one with this id, or NotFound."""
-    return template_row(tx, ref).to_template()
+    return _view(tx, template_row(tx, ref))
 
 
 def list_templates(tx: Tx, archived: bool = False, limit: int = 1_000) -> list[Template]:
     """Templates by name, those that are in use or all of them."""
-    return [row.to_template() for row in tx.all(sql.list_templates, TemplateRow, archived=int(archived), limit=limit)]
+    return [_view(tx, row) for row in tx.all(sql.list_templates, TemplateRow, archived=int(archived), limit=limit)]
 
 
 def archive_template(tx: Tx, ref: str, now: Millis) -> Template:
@@ -212,12 +211,16 @@ def job_from(template: Template, job_id: JobId, payload: str, overrides: Schedul
     # What an event must have belongs to that event: another one comes with its own wishes.
     if "wait_for_event" not in chosen or (overrides.wait_for_event and overrides.event_attributes is None):
         chosen.pop("event_attributes", None)
-    chosen.setdefault("tenant", tenant_of(chosen.get("subject")))
-    merged = _laid_over(template.payload, payload)
+    merged = laid_over(template.payload, payload)
     return NewJob(id=job_id, task=template.task, payload=merged, template_id=template.id, **chosen)
 
 
-def _laid_over(below: str, above: str) -> str:
+def _view(tx: Tx, row: TemplateRow) -> Template:
+    return row.to_template(is_known(tx, row.job_type))
+
+
+def laid_over(below: str, above: str) -> str:
+    """A payload laid over another, key by key."""
     keys = dict[str, msgspec.Raw]
     merged = msgspec.json.decode(below, type=keys) | msgspec.json.decode(above, type=keys)
     return msgspec.json.encode(merged).decode()

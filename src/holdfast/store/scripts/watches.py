@@ -10,10 +10,12 @@ from msgspec import Struct
 
 from holdfast.core.errors import Conflict, NotFound
 from holdfast.core.job import Millis
+from holdfast.core.planning import sample_arguments
 from holdfast.core.retry import RetryPolicy
 from holdfast.core.tokens import Tokens
 from holdfast.core.watch import NewWatch, check_watch
 from holdfast.store.engine import Tx
+from holdfast.store.scripts.known_tasks import check_request, is_known
 from holdfast.store.scripts.nodes import name_of
 from holdfast.store.scripts.queues import policy_in
 from holdfast.store.statements import sql
@@ -32,11 +34,9 @@ class WatchRow(Struct, frozen=True):
     ignores: str
     gitignore: int
     job_type: str | None
-    queue: str
     payload: str
     subject: str | None
     tenant: str | None
-    priority: int
     debounce_ms: Millis | None
     max_wait_ms: Millis | None
     max_jobs: int
@@ -58,6 +58,8 @@ class WatchRow(Struct, frozen=True):
     gpu: int
     io: int
     waits_for: str | None
+    queue: str | None
+    priority: int | None
 
     @property
     def policy(self) -> RetryPolicy | None:
@@ -74,7 +76,7 @@ class WatchRow(Struct, frozen=True):
         """The task of the jobs that it makes."""
         return self.job_type
 
-    def to_watch(self, node_name: str, files: int) -> Watch:
+    def to_watch(self, node_name: str, files: int, known: bool) -> Watch:
         """The watch that this row describes."""
         given = {name: getattr(self, name) for name in Watch.__struct_fields__ if name in self.__struct_fields__}
         for name in ("globs", "ignores"):
@@ -82,11 +84,11 @@ class WatchRow(Struct, frozen=True):
         for name in ("gitignore", "initial", "enabled"):
             given[name] = bool(given[name])
         given |= {"node": node_name, "policy": self.policy, "tokens": self.tokens}
-        return Watch(**given, node_id=self.node, task=self.job_type, files=files)
+        return Watch(**given, node_id=self.node, task=self.job_type, files=files, known=known)
 
 
 class Watch(Struct, frozen=True, kw_only=True):
-    """A watch, how it stands, and what it has done so far.
+    """A watch, how it stands, and what it has done so far. `known`: whether workers have declared its task lately.
 
     >>> from holdfast import Holdfast, Watch
     >>> hf = Holdfast("work.db")
@@ -106,11 +108,11 @@ class Watch(Struct, frozen=True, kw_only=True):
     ignores: list[str]
     gitignore: bool
     task: str | None
-    queue: str
+    queue: str | None
     payload: str
     subject: str | None
     tenant: str | None
-    priority: int
+    priority: int | None
     debounce_ms: Millis | None
     max_wait_ms: Millis | None
     max_jobs: int
@@ -129,14 +131,18 @@ class Watch(Struct, frozen=True, kw_only=True):
     files: int
     created_at: Millis
     updated_at: Millis
+    known: bool
 
 
-def add_watch(tx: Tx, watch: NewWatch, now: Millis, replace: bool = False) -> Watch:
+def add_watch(tx: Tx, watch: NewWatch, now: Millis, replace: bool = False, must_exist: bool = False) -> Watch:
     """Watch a folder or a git repository on the daemon's machine from now on.
 
     A name that is in use is refused, unless `replace` is set; what the watch has seen so far then stays known.
+    `must_exist`: refuse a task that no worker has declared.
     """
     check_watch(watch)
+    if watch.task is not None:
+        check_request(tx, watch.task, sample_arguments(watch), must_exist=must_exist)
     found = tx.one(sql.watch_by_name, WatchRow, name=watch.name)
     if found is None:
         taken = tx.one(sql.watch_by_id, WatchRow, id=watch.id)
@@ -277,7 +283,8 @@ def _refuse_foreign(tx: Tx, row: WatchRow) -> None:
 
 
 def _view(tx: Tx, row: WatchRow) -> Watch:
-    return row.to_watch(name_of(tx, row.node), tx.value(sql.count_watch_files, watch_id=row.id))
+    known = row.job_type is None or is_known(tx, row.job_type)
+    return row.to_watch(name_of(tx, row.node), tx.value(sql.count_watch_files, watch_id=row.id), known)
 
 
 def _row(tx: Tx, ref: str) -> WatchRow:

@@ -1,0 +1,1 @@
+SELECT DISTINCT task FROM task_versions ORDER BY task LIMIT :limit

@@ -1,0 +1,1 @@
+SELECT options, arguments, live_since FROM task_versions WHERE task = :task
