@@ -260,7 +260,7 @@ def test_a_worker_by_hand_runs_jobs_of_its_tasks(sh: Shell, house: House, tmp_pa
     app.write_text("from holdfast import Holdfast\nhf = Holdfast()\nhf.task(name='by_hand')(lambda: 'here')\n")
     worker = sh.start("worker", "--app", app)
     try:
-        assert sh.ok("enqueue", "by_hand", "--wait").out == '"here"\n'
+        assert sh.ok("enqueue", "by_hand", "--wait", "--anyway").out == '"here"\n'
     finally:
         worker.terminate()
         assert worker.wait(60) == 0

@@ -29,6 +29,7 @@ SECTIONS: dict[str, dict[str, str]] = {
     "Jobs": {
         "run": "run",
         "enqueue": "enqueue",
+        "tasks": "tasks",
         "ls": "listing",
         "show": "show",
         "why": "why",

@@ -16,7 +16,7 @@ def completion(
 ) -> None:
     """Print the script that teaches a shell to complete.
 
-    It completes commands, options, and the jobs, queues and groups that the daemon knows.
+    It completes commands, options, and the jobs, tasks, queues and groups that the daemon knows.
 
     \b
     Examples:

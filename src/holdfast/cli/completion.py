@@ -35,10 +35,13 @@ def tenants(context: click.Context, incomplete: str) -> list[str]:
     return sorted({str(one["tenant"]) for one in found if str(one["tenant"]).startswith(incomplete)})
 
 
-def tasks(context: click.Context, incomplete: str) -> list[str]:
-    """The tasks of the newest jobs."""
+def tasks(context: click.Context, incomplete: str) -> list[tuple[str, str]]:
+    """The tasks that workers have declared, with what they are about, and those of the newest jobs."""
     found = _ask(context, "POST", "/v1/jobs/search", {"wanted": {"without_system": True}, "limit": MOST})
-    return sorted({job["task"] for job in _dicts(found, "jobs") if job["task"].startswith(incomplete)})
+    names = {str(job["task"]): "" for job in _dicts(found, "jobs")}
+    for known in _dicts(_ask(context, "GET", "/v1/tasks")):
+        names[str(known["name"])] = str(known["versions"][0]["doc"] or "")
+    return [(name, doc) for name, doc in sorted(names.items()) if name.startswith(incomplete)]
 
 
 def named_groups(context: click.Context, incomplete: str) -> list[str]:

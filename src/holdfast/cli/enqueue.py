@@ -44,10 +44,13 @@ def enqueue(
     wait_for_room: job_options.WaitForRoom = None,
     key: Annotated[str | None, Option(metavar="KEY", help="An idempotency key: the same one twice is one job.")] = None,
     wait: Annotated[bool, Option("--wait", help="Wait for the result and print it.")] = False,
+    anyway: job_options.Anyway = False,
     home: HomeOption = None,
     json: JsonOption = False,
 ) -> None:
     """Queue a job of any task, and print its number.
+
+    What is not said is as the task declares. A task that no worker has declared is refused, unless you insist.
 
     \b
     Examples:
@@ -79,7 +82,8 @@ def enqueue(
         wait_for_room=wait_for_room,
         node=job_options.machine(hf, here, node, anywhere),
     )
-    handle = hf.enqueue(task, read_object(payload), idempotency_key=key, **options)
+    with job_options.known_tasks():
+        handle = hf.enqueue(task, read_object(payload), must_exist=not anyway, idempotency_key=key, **options)
     if wait:
         from holdfast.cli.wait import print_result
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
 from holdfast.cli.completion import jobs, queues, tenants
 from holdfast.cli.times import moment, seconds
 from holdfast.cli.words import Option
-from holdfast.core.errors import InvalidInput
+from holdfast.core.errors import InvalidInput, UnknownTask
 from holdfast.core.limits import shown
 from holdfast.core.tokens import KINDS, MOST_TOKENS
 
@@ -55,6 +57,7 @@ WaitForRoom = Annotated[
     str | None,
     Option(metavar="TIME", help="How long to wait while there is no room for it: 0 for not at all; 30s if not said."),
 ]
+Anyway = Annotated[bool, Option("--anyway", help="Store it even if no worker has declared the task yet.")]
 OnEvent = Annotated[
     str | None, Option(metavar="NAME", help="Only after this event, emitted from now on; git:* means any ending.")
 ]
@@ -132,6 +135,15 @@ def machine(hf: Client, here: bool, node: str | None, anywhere: bool, *, is_usua
     if here or (is_usual_here and node is None and not anywhere and hf.engine.is_shared):
         return hf.here
     return node
+
+
+@contextmanager
+def known_tasks() -> Iterator[None]:
+    """Whoever types the name of an unknown task is told how to insist."""
+    try:
+        yield
+    except UnknownTask as error:
+        raise UnknownTask(f"{error}; to store it all the same: --anyway") from None
 
 
 def token_counts(said_by: str, given: str | None) -> dict[str, int] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Unpack
 
 from holdfast.cli.completion import named_schedules, named_templates, time_zones
+from holdfast.cli.job_options import Anyway, known_tasks
 from holdfast.cli.options import HomeOption, JsonOption, YesOption
 from holdfast.cli.output import put, show_json, show_table
 from holdfast.cli.template_options import (
@@ -57,6 +58,7 @@ def add(
     misfire: MisfireWord = None,
     overlap: OverlapWord = None,
     jitter: JitterWord = None,
+    anyway: Anyway = False,
     home: HomeOption = None,
     json: JsonOption = False,
     **options: Unpack[JobWords],
@@ -81,15 +83,17 @@ def add(
         raise InvalidInput("say what its jobs are, by one of these: --template NAME, --task TASK, a command behind --")
     hf = schedule_client(home)
     timing = {"tz": tz, "misfire": misfire, "overlap": overlap, "jitter": seconds("jitter", jitter)}
-    made = hf.create_schedule(
-        name,
-        cron=cron,
-        template=template,
-        task=called,
-        payload=arguments,
-        **{word: value for word, value in timing.items() if value is not None},  # type: ignore[arg-type]
-        **sdk_options(hf, options),
-    )
+    with known_tasks():
+        made = hf.create_schedule(
+            name,
+            cron=cron,
+            template=template,
+            task=called,
+            payload=arguments,
+            must_exist=not anyway,
+            **{word: value for word, value in timing.items() if value is not None},  # type: ignore[arg-type]
+            **sdk_options(hf, options),
+        )
     show_schedule(made, json)
 
 

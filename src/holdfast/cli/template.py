@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Unpack
 
 from holdfast.cli.completion import named_templates
+from holdfast.cli.job_options import Anyway, known_tasks
 from holdfast.cli.options import HomeOption, JsonOption
 from holdfast.cli.output import GREEN, GREY, Coloured, put, show_fields, show_json, show_table
 from holdfast.cli.template_options import (
@@ -24,7 +25,8 @@ from holdfast.cli.words import Argument, Option, group_of
 from holdfast.core.errors import Conflict, InvalidInput
 
 if TYPE_CHECKING:
-    from holdfast.store.scripts.templates import JobOptions, Template
+    from holdfast.core.task import JobOptions
+    from holdfast.store.scripts.templates import Template
 
 TemplateArgument = Annotated[str, Argument("TEMPLATE", help="A template's name or id.", complete=named_templates)]
 
@@ -34,11 +36,14 @@ def add(
     command: CommandWords = None,
     task: TaskWord = None,
     payload: PayloadWord = None,
+    anyway: Anyway = False,
     home: HomeOption = None,
     json: JsonOption = False,
     **options: Unpack[JobWords],
 ) -> None:
     """Keep a request by name, to make jobs from.
+
+    What is not said is as the task declares when a job is made.
 
     \b
     Examples:
@@ -53,7 +58,8 @@ def add(
     hf = schedule_client(home)
     if any(known.name == name for known in hf.templates()):
         raise Conflict(f"there is a template {name!r} already; change it: holdfast template edit {name}")
-    made = hf.create_template(name, called, arguments, **sdk_options(hf, options))
+    with known_tasks():
+        made = hf.create_template(name, called, arguments, must_exist=not anyway, **sdk_options(hf, options))
     show_json(made) if json else put(f"template {made.name}; to make a job of it: holdfast template run {made.name}")
 
 
@@ -75,7 +81,8 @@ def list_(
         show_json(found)
         return
     rows = [
-        [one.name, _status(one), _what(one), one.queue, options_text(one.options), ago(one.updated_at)] for one in found
+        [one.name, _status(one), _what(one), one.queue or "", options_text(one.options), ago(one.updated_at)]
+        for one in found
     ]
     show_table(["name", "status", "what", "queue", "options", "changed"], rows)
 
@@ -98,6 +105,7 @@ def edit(
     template: TemplateArgument,
     task: TaskWord = None,
     payload: PayloadWord = None,
+    anyway: Anyway = False,
     home: HomeOption = None,
     json: JsonOption = False,
     **options: Unpack[JobWords],
@@ -111,7 +119,9 @@ def edit(
     from holdfast.cli.schedule_client import schedule_client
 
     hf = schedule_client(home)
-    changed = hf.edit_template(template, task=task, payload=read_payload(payload), **sdk_options(hf, options))
+    said = sdk_options(hf, options)
+    with known_tasks():
+        changed = hf.edit_template(template, task=task, payload=read_payload(payload), must_exist=not anyway, **said)
     _show(changed, json)
 
 
@@ -192,11 +202,12 @@ def _what(template: Template) -> str:
     return what_runs(template.task, template.payload)
 
 
-def options_text(options: JobOptions) -> str:
-    """The options that were given, in one line."""
+def options_text(options: JobOptions, without: str | None = None) -> str:
+    """The options that were given, in one line; `without` one of them."""
     import msgspec
 
-    shown = {name: value for name, value in msgspec.structs.asdict(options).items() if value is not None}
+    given = msgspec.structs.asdict(options)
+    shown = {name: value for name, value in given.items() if value is not None and name != without}
     policy = shown.pop("policy", None)
     words = [f"retries {policy.retries}"] if policy is not None else []
     for name, value in shown.items():

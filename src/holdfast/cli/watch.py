@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from holdfast.cli.completion import named_watches, queues, tasks
 from holdfast.cli.failing import FAILED, Ended, speak_up
-from holdfast.cli.job_options import Retries, Timeout, TokensWord, token_counts
+from holdfast.cli.job_options import Anyway, Retries, Timeout, TokensWord, known_tasks, token_counts
 from holdfast.cli.options import HomeOption, JsonOption, YesOption, choose
 from holdfast.cli.output import GREEN, RED, YELLOW, Coloured, mark, put, show_fields, show_json, show_table
 from holdfast.cli.times import ago, length, seconds, when
@@ -35,13 +35,15 @@ def add(
     ] = None,
     git: Annotated[bool, Option("--git", help="Watch commits, switches, merges and rebases instead of files.")] = False,
     name: Annotated[str | None, Option(metavar="NAME", help="A name; by default that of the folder.")] = None,
-    queue: Annotated[str, Option(metavar="QUEUE", help="The queue of the jobs.", complete=queues)] = "default",
+    queue: Annotated[
+        str | None, Option(metavar="QUEUE", help="The queue of the jobs; else the task says.", complete=queues)
+    ] = None,
     payload: Annotated[
         str | None, Option(metavar="JSON", help='The arguments of the jobs, such as \'{"file": "{path}"}\'.')
     ] = None,
     subject: Annotated[str | None, Option(metavar="TEXT", help="What a job is about: the newest one wins.")] = None,
     tenant: Annotated[str | None, Option(metavar="TENANT", help="Whose jobs they are.")] = None,
-    priority: Annotated[int, Option(metavar="N", help="Higher runs first.")] = 0,
+    priority: Annotated[int | None, Option(metavar="N", help="Higher runs first; else the task says.")] = None,
     debounce: Annotated[str | None, Option(metavar="TIME", help="How long it must be quiet first.")] = None,
     max_wait: Annotated[str | None, Option(metavar="TIME", help="How long changes wait at most.")] = None,
     max_jobs: Annotated[
@@ -54,6 +56,7 @@ def add(
     retries: Retries = None,
     tokens: TokensWord = None,
     replace: Annotated[bool, Option("--replace", help="Take the place of a watch with the same name.")] = False,
+    anyway: Anyway = False,
     home: HomeOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -66,29 +69,31 @@ def add(
     """
     from holdfast.cli.enqueue import read_object
 
-    watch = _client(home).add_watch(
-        path,
-        replace=replace,
-        name=name,
-        task=task,
-        git=git,
-        globs=glob or (),
-        ignores=ignore or (),
-        gitignore=not no_gitignore,
-        queue=queue,
-        payload=None if payload is None else read_object(payload),
-        subject=subject,
-        tenant=tenant,
-        priority=priority,
-        debounce=seconds("debounce", debounce),
-        max_wait=seconds("max-wait", max_wait),
-        max_jobs=max_jobs,
-        initial=initial,
-        settle=seconds("settle", settle),
-        timeout=seconds("timeout", timeout),
-        retry=retries,
-        tokens=token_counts("--tokens ", tokens),
-    )
+    with known_tasks():
+        watch = _client(home).add_watch(
+            path,
+            replace=replace,
+            must_exist=not anyway,
+            name=name,
+            task=task,
+            git=git,
+            globs=glob or (),
+            ignores=ignore or (),
+            gitignore=not no_gitignore,
+            queue=queue,
+            payload=None if payload is None else read_object(payload),
+            subject=subject,
+            tenant=tenant,
+            priority=priority,
+            debounce=seconds("debounce", debounce),
+            max_wait=seconds("max-wait", max_wait),
+            max_jobs=max_jobs,
+            initial=initial,
+            settle=seconds("settle", settle),
+            timeout=seconds("timeout", timeout),
+            retry=retries,
+            tokens=token_counts("--tokens ", tokens),
+        )
     if json:
         show_json(watch)
     else:

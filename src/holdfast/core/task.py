@@ -51,6 +51,7 @@ class TaskOptions(JobOptions, frozen=True, kw_only=True, omit_defaults=True):
     """How the jobs of a task are to be run; None leaves it to the queue. A subject may name arguments in braces."""
 
     queue: str | None = None
+    node: str | None = None
 
 
 class DeclaredTask(Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -110,7 +110,7 @@ def keep_changes(tx: Tx, watch_id: str, changes: Sequence[FileChange]) -> None:
 def waiting_for(tx: Tx, job: NewJob) -> JobId | None:
     """The job in whose place this one would come, in the same queue."""
     found = tx.one(sql.waiting_of_subject, _Waiting, job_type=job.task, subject_key=job.subject)
-    return found.id if found is not None and found.queue == job.queue else None
+    return found.id if found is not None and found.queue == job.line[0] else None
 
 
 def gather(tx: Tx, watch_id: str, root: str, untold: int, before: JobId | None) -> Gathered:

@@ -114,7 +114,7 @@ def tell(tx: Tx, watch_id: str, now: Millis) -> Planned:
         return Planned(held=("",))
     about = gather(tx, watch.id, watch.path, watch.untold, None if job is None else waiting_for(tx, job))
     if job is not None:
-        job = job_of(watch, about_many(watch, about.total, about.paths), job.id)
+        job = _job(Tasks(tx), watch, about_many(watch, about.total, about.paths), job.id)
     jobs = _enqueue(tx, watch, [job], now)
     if job is not None:
         hand_over(tx, watch.id, watch.path, job.id, about)

@@ -20,8 +20,10 @@ from holdfast.store.scripts.schedule_stops import disable_schedules_of
 from holdfast.store.statements import sql
 
 
-class ScheduleOptions(TaskOptions, frozen=True, kw_only=True, omit_defaults=True):
+class ScheduleOptions(JobOptions, frozen=True, kw_only=True, omit_defaults=True):
     """How the jobs of a schedule are to be run instead of what its template says; None leaves it to the template."""
+
+    queue: str | None = None
 
 
 class Overrides(ScheduleOptions, frozen=True, kw_only=True, omit_defaults=True):
