@@ -34,6 +34,49 @@ def test_a_daemon_in_the_background_is_ready_when_up_returns(empty: Shell) -> No
     assert '"daemon_stopped"' in log
 
 
+SLOW = """
+import pathlib, time
+from holdfast import Holdfast
+hf = Holdfast()
+@hf.task
+def late() -> None: ...
+pathlib.Path({reached!r}).touch()
+while not pathlib.Path({go!r}).exists():
+    time.sleep(0.01)
+"""
+
+
+def test_up_returns_when_the_first_workers_have_declared_their_tasks(empty: Shell, tmp_path: Path) -> None:
+    app, reached, go = tmp_path / "slow.py", tmp_path / "reached", tmp_path / "go"
+    app.write_text(SLOW.format(reached=str(reached), go=str(go)))
+    starting = empty.start("up", "--detach", "--app", app)
+    until(reached.exists, "the worker loads its app")
+    until(lambda: empty("status").code == 0, "the daemon answers")
+    assert starting.poll() is None
+    go.touch()
+    _, said = starting.communicate(timeout=PATIENCE_S)
+    assert (starting.returncode, said) == (0, "")
+    assert [task["name"] for task in empty.ok("tasks", "--json").json] == ["late"]
+    empty.ok("down")
+
+
+def test_up_does_not_wait_for_ever_for_a_worker_that_does_not_begin(empty: Shell, tmp_path: Path) -> None:
+    app, go = tmp_path / "slow.py", tmp_path / "go"
+    app.write_text(SLOW.format(reached=str(tmp_path / "reached"), go=str(go)))
+    begun = subprocess.run(
+        [sys.executable, "-c", PATIENT.replace("= 60", "= 0"), "up", "-d", "--app", str(app)],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        env=empty.environment(),
+        check=True,
+    )
+    assert begun.stdout.startswith("holdfast is up")
+    assert "but worker app-1 has not begun after 0 s; see " in begun.stderr
+    go.touch()
+    empty.ok("down")
+
+
 def test_a_daemon_that_cannot_start_says_why(empty: Shell) -> None:
     empty.home.create()
     empty.home.database.write_text("this is no database " * 100)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from holdfast.wire.status import PlaceStatus
 
 START_S = 30.0
-FIRST_WORKERS_S = 5.0
+FIRST_WORKERS_S = 30.0
 STEP_S = 0.02
 
 
@@ -165,7 +165,7 @@ def _start_in_background(place: Home, words: list[str], store: str | None, *, js
     try:
         with Progress("starting"):
             trouble = _wait_until_ready(place, child, said, before)
-            broken = _wait_for_workers() if trouble is None else []
+            late = _wait_for_workers() if trouble is None else []
     except KeyboardInterrupt:
         child.terminate()
         raise
@@ -175,9 +175,12 @@ def _start_in_background(place: Home, words: list[str], store: str | None, *, js
         put(f"holdfast is up: pid {child.pid}, home {place.folder}, log {place.log}")
     if trouble is not None:
         say(f"holdfast: but it can only read: {trouble}")
-    for kept in broken:
+    for kept in late:
         log = place.log.with_name(f"worker-{kept.name}.log")
-        say(f"holdfast: but worker {kept.name} {kept.end}; it is started again until it works; see {log}")
+        if kept.last_end is None:
+            say(f"holdfast: but worker {kept.name} has not begun after {FIRST_WORKERS_S:.0f} s; see {log}")
+        else:
+            say(f"holdfast: but worker {kept.name} {kept.end}; it is started again until it works; see {log}")
 
 
 def _wait_until_ready(place: Home, child: subprocess.Popen[bytes], said: Path, before: int) -> str | None:
@@ -208,17 +211,19 @@ def _wait_until_ready(place: Home, child: subprocess.Popen[bytes], said: Path, b
 
 
 def _wait_for_workers() -> list[PlaceStatus]:
-    """Until each of the first workers works, or has ended once; those that have. No longer than a moment."""
-    from holdfast.cli.status import not_working
+    """Until each of the first workers has declared its tasks, or has ended once; those that do not work, in the end.
+
+    A worker is listed by the transaction that stores what it declares.
+    """
     from holdfast.client.remote import Client
 
     hf, until = Client(), time.monotonic() + FIRST_WORKERS_S
     while True:
         daemon, workers = hf.daemon(), hf.workers()
-        broken, working = not_working(daemon, workers), {worker.pid for worker in workers}
-        is_settled = all(kept in broken or kept.pid in working for kept in daemon.workers)
-        if is_settled or time.monotonic() > until:
-            return broken
+        working = {worker.pid for worker in workers if worker.node == daemon.node}
+        late = [kept for kept in daemon.workers if kept.pid not in working]
+        if time.monotonic() > until or all(kept.last_end is not None for kept in late):
+            return late
         time.sleep(STEP_S)
 
 
