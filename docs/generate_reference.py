@@ -41,6 +41,7 @@ from holdfast.store.scripts.look import Page
 from holdfast.store.scripts.output import LogPart
 from holdfast.store.scripts.reserve import Reservation
 from holdfast.store.scripts.stats import QueueStats, Stats
+from holdfast.store.scripts.tasks import KnownTask, TaskVersion
 from holdfast.store.scripts.watches import Watch
 from holdfast.store.scripts.webhook_rows import CreatedWebhook, Webhook
 from holdfast.store.scripts.why import Why
@@ -80,6 +81,8 @@ ANSWERS: tuple[type[msgspec.Struct], ...] = (
     Stats,
     QueueStats,
     Worker,
+    KnownTask,
+    TaskVersion,
     Reservation,
     Violation,
     LogPart,

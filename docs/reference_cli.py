@@ -28,6 +28,7 @@ from holdfast.store.scripts.reserve import Reservation
 from holdfast.store.scripts.schedule_rows import Schedule
 from holdfast.store.scripts.sessions import SessionRow
 from holdfast.store.scripts.stats import QueueStats, Stats
+from holdfast.store.scripts.tasks import KnownTask
 from holdfast.store.scripts.templates import Template
 from holdfast.store.scripts.tenants import TenantView
 from holdfast.store.scripts.tokens import NodeTokens
@@ -58,7 +59,7 @@ INTRODUCTION = """\
   with `NO_COLOR`.
 - What would change many jobs at once asks first, with their number. `--yes` answers; where nobody can be asked it has
   to be given.
-- `holdfast completion` teaches your shell to complete commands, options, jobs, queues and groups.
+- `holdfast completion` teaches your shell to complete commands, options, jobs, tasks, queues and groups.
 
 | exit code | meaning |
 | --- | --- |
@@ -88,6 +89,7 @@ JSON: dict[str, object] = {
     "doctor": {"is_well": "bool", "findings": [Finding]},
     "run": Job,
     "enqueue": Job,
+    "tasks": [KnownTask],
     "ls": Page,
     "show": {"job": Job, "runs": [Run], "conditions": [Condition]},
     "why": Why,

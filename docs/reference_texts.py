@@ -60,7 +60,7 @@ SETTINGS = {
 }
 
 OPTIONS = {
-    "queue": "The queue of the job; `default` if not set.",
+    "queue": "The queue of the job; `default` if neither the request nor the task sets it.",
     "priority": "Higher runs first within the queue; 0 if not set.",
     "delay": "The job becomes ready after this duration, counted from the enqueue.",
     "at": "The job becomes ready at this moment, in place of a `delay`.",
@@ -168,6 +168,11 @@ TABLES = {
     "sessions": "One row for each life of a process that runs jobs. Kept for ever.",
     "users": "Who may call by TCP, with which role. Of each token only the hash is here.",
     "workers": "What each living session offers to run.",
+    "task_versions": (
+        "What workers have declared of their tasks: options, arguments, source and doc line of each version. Forgotten "
+        "when nobody has offered it for 30 days."
+    ),
+    "task_offers": "Which living worker offers which version of a task.",
     "tenants": "Who shares a queue: weights, virtual times and starts. The row without a queue holds for all of them.",
     "job_templates": "Requests that are kept by name, to make jobs from. Archived, never deleted.",
     "schedules": "When to make jobs from which template.",
