@@ -37,6 +37,7 @@ class DatabaseClock:
         self._lock = threading.Lock()
         self._belief: Belief | None = None
         self._latest: Millis = 0
+        self._looks = 0
         self._was_off = False
         self.open: Callable[[], None] = lambda: None
         forget_after_fork(self)
@@ -52,6 +53,9 @@ class DatabaseClock:
     def ahead(self) -> Millis:
         belief = self._found()
         return self._own.ahead() if belief is None else belief.measured.ahead
+
+    def looks(self) -> int | None:
+        return self._looks
 
     def monotonic(self) -> float:
         return time.monotonic()
@@ -82,6 +86,7 @@ class DatabaseClock:
             before, self._belief = self._belief, weigh(self._belief, found)
             if is_jump(before, self._belief):
                 self._latest = 0
+            self._looks += self._belief.measured is found
             belief = self._belief
         self._tell_off(found.error)
         return next_in(belief)
