@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from msgspec import structs
+
 from holdfast.core.errors import QueueFull
+from holdfast.core.group import GroupMode
 from holdfast.core.job import WAITING
 from holdfast.core.job import StateName as S
+from holdfast.core.requests import NewJob
 from tests.model.records import Job
 
 if TYPE_CHECKING:
@@ -25,6 +30,24 @@ class Met:
 
 def length(model: Model, queue: str) -> int:
     return sum(job.ask.queue == queue for job in model.find(*WAITING))
+
+
+def refuse_early(model: Model, asked: Iterable[NewJob], now: int) -> None:
+    """A flood is refused before anything else of it is looked at, as long as nobody of it can push another aside."""
+    newcomers: Counter[str] = Counter()
+    for ask in asked:
+        group = model.groups.get(ask.group_id or "")
+        is_parallel = group is not None and group.mode is GroupMode.PARALLEL
+        if not ask.is_plain and not (is_parallel and structs.replace(ask, group_id=None).is_plain):
+            return
+        queue = ask.line[0]
+        if ask.parent_job_id is None and (ask.deadline is None or ask.deadline > now):
+            newcomers[queue] += 1
+        settings = model.queue(queue)
+        if settings.most is None or settings.sheds:
+            continue
+        if newcomers[queue] and length(model, queue) + newcomers[queue] > settings.most:
+            raise QueueFull(queue, 1.0)
 
 
 def let_in(model: Model, met: dict[str, Met], ids: Iterable[str | None], now: int) -> None:

@@ -113,6 +113,9 @@ class Model:
         self, asked: Iterable[Ask], now: int, *, guarded: bool = True, again: Job | None = None
     ) -> list[Answer]:
         """`guarded`: a full queue refuses them, or makes room. `again`: the job that they are another try of."""
+        asked = list(asked)
+        if guarded:
+            door.refuse_early(self, asked, now)
         places: dict[tuple[str, str, int], int] = {}
         self.stillborn = []
         met: dict[str, door.Met] = {}
@@ -240,12 +243,15 @@ class Model:
             news.tell_ended(self, job, now)
         news.tell_groups(self, [] if later else [job], now)
         for other in [other for other in self.find(S.SCHEDULED) if job.id in (*other.waits, other.behind)]:
+            came_true = job.id in other.waits
             good = other.waits.pop(job.id, Needs.ENDED) is Needs.ENDED or state is S.DONE
             if other.behind == job.id:
                 other.behind = self._live_before(other)
+                came_true = came_true or other.behind is None
                 good = self._may_follow(other, job) and good
             if good and other.state is S.SCHEDULED:
-                self.meet(other, now, now)
+                if came_true:
+                    self.meet(other, now, now)
             elif other.state is S.SCHEDULED:
                 other.blamed = job.id
                 self.end(other, S.CANCELLED, "predecessor", now)

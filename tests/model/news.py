@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from holdfast.core.errors import Conflict
+from holdfast.core.errors import Conflict, Reserved
+from holdfast.core.event import RESERVED_EVENTS
 from holdfast.core.group import GroupStatus
 from holdfast.core.job import WAITING
 from holdfast.core.job import StateName as S
@@ -54,6 +55,8 @@ def listeners(model: Model, name: str) -> list[str]:
 
 def emit(model: Model, event_id: str, name: str, about: dict[str, str], now: int, repeated: bool) -> int:
     """Somebody says that something happened. How many jobs wait for it."""
+    if name.startswith(RESERVED_EVENTS):
+        raise Reserved(name)
     if event_id in model.events and not repeated:
         raise Conflict(event_id)
     if event_id not in model.events:
