@@ -104,6 +104,15 @@ def test_the_subject_of_a_member_gets_its_next_generation(engine: Engine) -> Non
     assert job(engine, again(engine, "a")).generation == 5
 
 
+def test_a_request_for_the_generation_of_a_retried_member_finds_it(engine: Engine) -> None:
+    group(engine, "g", GroupMode.PARALLEL)
+    put(engine, new_job("a", group_id="g", subject="s", generation=4))
+    end(engine, claim_one(engine), FAILED)
+    new = again(engine, "a")
+    [answer] = put(engine, new_job("b", subject="s", generation=5))
+    assert (answer.id, answer.state, answer.existing) == (new, StateName.QUEUED, True)
+
+
 def test_its_turn_comes_behind_members_that_go_on(engine: Engine) -> None:
     three(engine, OnFailure.CONTINUE)
     assert claimed(engine) == ["b"]
