@@ -93,7 +93,7 @@ def test_what_a_killed_worker_left_is_ended_before_the_job_runs_again(
     [
         "UPDATE job_runs SET pid_started_at = pid_started_at - 10",
         "UPDATE sessions SET boot_id = 'another boot'",
-        "UPDATE sessions SET node = 'another machine'",
+        "UPDATE sessions SET host = 'another machine'",
     ],
 )
 def test_who_is_not_surely_ours_is_not_touched(

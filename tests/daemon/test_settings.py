@@ -177,7 +177,9 @@ def test_a_certificate_without_its_key_is_refused(file: Path) -> None:
 
 
 def test_a_certificate_that_is_not_there_is_refused(file: Path) -> None:
-    assert "cert.pem' cannot be read" in refused(file, "[api]\ntls_cert = 'cert.pem'\ntls_key = 'key.pem'\n")
+    assert "cannot be read; give the path of a PEM file" in refused(
+        file, "[api]\ntls_cert = 'cert.pem'\ntls_key = 'key.pem'\n"
+    )
 
 
 def test_a_file_that_is_no_certificate_is_refused(file: Path, certificate: Path) -> None:
