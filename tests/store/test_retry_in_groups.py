@@ -147,6 +147,19 @@ def test_of_several_in_bulk_one_runs_after_the_other(engine: Engine) -> None:
     assert (ran, status(engine)) == (["a", "b", "c"], GroupStatus.COMPLETED)
 
 
+def test_in_bulk_one_that_was_retried_before_keeps_its_turn(engine: Engine) -> None:
+    three(engine)
+    first = again(engine, "a")
+    end(engine, claim_one(engine), FAILED)
+    write(engine, bulk, BulkAction.RETRY, JobFilter(group_id="g"), LATER)
+    ran = []
+    for _ in "abc":
+        [run] = claim_some(engine)
+        ran.append(row(engine, run.job_id).retry_of)
+        end(engine, run, DONE)
+    assert ran == [first, "b", "c"]
+
+
 def test_one_that_ends_before_its_turn_lets_nobody_pass(engine: Engine) -> None:
     group(engine, "g", GroupMode.SEQUENTIAL, OnFailure.CONTINUE)
     put(engine, *(new_job(name, group_id="g") for name in "abc"))

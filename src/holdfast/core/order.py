@@ -39,17 +39,28 @@ def is_worth_looking(lane: int, open_lanes: int) -> bool:
 
 
 class Ranked(Struct, frozen=True, gc=False):
-    """A job, and what its place in the queue depends on."""
+    """A job, and what its place in the queue depends on, or its turn in a sequential group."""
 
     id: JobId
     priority: int
     position: int
     created_at: Millis
+    group_id: str | None
+    group_seq: int | None
 
 
 def rank(job: Job | Ranked) -> tuple[int, int, int, str]:
     """The sort key of the queue: least first. The SQL of the claim orders by the same columns."""
     return (-job.priority, job.position, job.created_at, job.id)
+
+
+def in_turn(jobs: Sequence[Ranked]) -> list[Ranked]:
+    """The same jobs, but those of a sequential group by their turns, in the places that they have together."""
+    turns: dict[str | None, list[Ranked]] = {}
+    for job in sorted(jobs, key=lambda job: job.group_seq or 0):
+        turns.setdefault(job.group_id, []).append(job)
+    lines = {group_id: iter(members) for group_id, members in turns.items()}
+    return [job if job.group_seq is None else next(lines[job.group_id]) for job in jobs]
 
 
 def next_position(highest: int | None) -> int:

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from holdfast.core.errors import InvalidInput
 from holdfast.core.job import TERMINAL, WAITING, Millis, StateName
-from holdfast.core.order import Ranked, rank
+from holdfast.core.order import Ranked, in_turn, rank
 from holdfast.core.requests import JobFilter
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.cancel import cancel_job
@@ -56,7 +56,8 @@ def bulk(
     """Apply `action` to the newest jobs that fit, at most `limit` of them.
 
     They keep their order: that of the queue where it changes, that of their enqueue otherwise, so that of several
-    generations of a subject the newest is the one that is retried. In a retry chain the last link speaks for all.
+    generations of a subject the newest is the one that is retried. In a retry chain the last link speaks for all; in a
+    sequential group it has the turn of the first.
     """
     if action is BulkAction.PRIORITY and priority is None:
         raise InvalidInput("the bulk action 'priority' needs a priority")
@@ -68,7 +69,7 @@ def bulk(
     jobs = tx.all(sql.ranked_jobs, Ranked, numbers=as_keys(numbers[:limit]))
     if action is BulkAction.RETRY:
         jobs = [job for job in jobs if is_last_link(tx, job.id)]
-    ordered = sorted(jobs, key=rank) if action is BulkAction.PRIORITY else jobs[::-1]
+    ordered = sorted(jobs, key=rank) if action is BulkAction.PRIORITY else in_turn(jobs[::-1])
     for job in () if dry_run else ordered:
         match action:
             case BulkAction.CANCEL:

@@ -1,4 +1,4 @@
 -- What the order of jobs depends on, by their numbers, newest first.
-SELECT id, number, priority, position, created_at FROM jobs
+SELECT id, number, priority, position, created_at, group_id, group_seq FROM jobs
 WHERE number IN (SELECT CAST(key AS BIGINT) FROM json_each(:numbers))
 ORDER BY number DESC
