@@ -57,7 +57,7 @@ def uses() -> list[Use]:
             for name, value in vars(module).items():
                 for number, pattern in enumerate(_in(value)):
                     methods = called.get(name) or {"search"}
-                    for method in {use if use in ONCE else "search" for use in methods}:
+                    for method in sorted({use if use in ONCE else "search" for use in methods}):
                         use = Use(module.__name__, f"{name}[{number}]", pattern, method)
                         found[use.name] = use
     for field, rule in rules.RULES.items():
