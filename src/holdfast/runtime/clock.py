@@ -24,9 +24,6 @@ class Clock(Protocol):
     def ahead(self) -> Millis:
         """How far `now` is ahead of the time since the boot, sleep included: it changes if somebody sets the clock."""
 
-    def looks(self) -> int | None:
-        """How often `ahead` was found out so far, where that is done now and then; None: at every question."""
-
     def timeout(self, seconds: float) -> float | None:
         """How long to really wait for `seconds` to pass; None: until somebody moves the clock."""
 
@@ -59,9 +56,6 @@ class SystemClock:
             # Whoever is stopped between the two looks would see a step.
             if boot_time() - before < LOOK_MS:
                 return now - before
-
-    def looks(self) -> int | None:
-        return None
 
     def timeout(self, seconds: float) -> float | None:
         return seconds
@@ -100,9 +94,6 @@ class ManualClock:
 
     def ahead(self) -> Millis:
         return self._stepped
-
-    def looks(self) -> int | None:
-        return None
 
     def timeout(self, seconds: float) -> float | None:
         return 0.0 if seconds <= 0 else None

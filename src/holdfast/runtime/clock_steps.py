@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 
-from msgspec import Struct
-
 from holdfast.core.clock_step import is_step
 from holdfast.core.job import Millis
 from holdfast.runtime.clock import Clock
@@ -14,13 +12,6 @@ from holdfast.store.engine import Engine
 from holdfast.store.scripts.clock_steps import ClockState, SeenStep, clock_state, move_waiting, note_step
 
 log = logging.getLogger("holdfast.clock")
-
-
-class Heard(Struct, frozen=True):
-    """What others had recorded in all after so many looks at the clock of this process."""
-
-    total_ms: Millis
-    looks: int
 
 
 class ClockSteps:
@@ -32,7 +23,6 @@ class ClockSteps:
         self._lock = asyncio.Lock()
         self._known: ClockState | None = None
         self._ahead = self._looked_at = Millis(0)
-        self._heard: Heard | None = None
 
     async def settle(self, *, anew: bool = False) -> bool:
         """Move what waits along with a clock that was set; whether anything was done, so that `now` may be old.
@@ -66,26 +56,12 @@ class ClockSteps:
         if self._known is None:
             self._ahead, self._looked_at = self._clock.ahead(), self._clock.now()
         found = await self._engine.read(clock_state)
-        looks = self._clock.looks()  # Before the look: what is found out after that is not in it.
-        if not self._look():
-            return self._known or await self._learn()
-        if self._known is None or looks is None:
+        if self._look():
             return found
-        return ClockState(self._heed(found.total_ms, self._known.total_ms, looks), found.is_moving)
-
-    def _heed(self, found: Millis, known: Millis, looks: int) -> Millis:
-        """The total to go by. A clock that is read now and then may have been set since, as others have seen already:
-        what they recorded counts once it was read again without a step. The first reading may have been under way.
-        """
-        heard = self._heard = self._heard or Heard(found, looks)
-        if looks < heard.looks + 2:
-            return known
-        self._heard = None
-        return heard.total_ms
+        return self._known or await self._learn()
 
     async def _note(self) -> ClockState:
         assert self._known is not None
-        self._heard = None
         ahead = self._clock.ahead()
         step = ahead - self._ahead
         seen = SeenStep(step, self._known.total_ms, self._looked_at + step)
