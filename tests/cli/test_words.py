@@ -45,6 +45,17 @@ def test_every_option_is_explained(name: str) -> None:
     assert [option.name for option in options if not option.hidden and not option.help] == []
 
 
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_shows_nothing_of_how_it_is_made(name: str) -> None:
+    said = COMMANDS[name].get_help(click.Context(COMMANDS[name]))
+    assert [word for word in ("None", "inspect", "<class", "object at") if word in said] == []
+
+
+def test_an_option_that_must_be_said_is_asked_for(empty: Shell) -> None:
+    said = empty("access", "add", "ci")
+    assert (said.code, "--role" in said.err) == (2, True)
+
+
 def test_without_words_it_shows_all_commands(empty: Shell) -> None:
     said = empty.ok()
     assert [name for name in WHERE if f"  {name} " not in said.out] == []

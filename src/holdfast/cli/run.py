@@ -103,17 +103,11 @@ def run(
         on_event=on_event,
         where=where,
         wait_for_room=wait_for_room,
-        node=job_options.machine(hf, here, node, anywhere, is_usual_here=True),
     )
-    handle = hf.command(
-        *command,
-        cwd=cwd,
-        env=_variables(env),
-        memory_mb=memory,
-        cpu=cpu,
-        grace=seconds("grace", grace),
-        **options,
-    )
+    variables, grace_s = _variables(env), seconds("grace", grace)
+    # The daemon is asked where it may run, so that comes after all that can be wrong with the words.
+    options["node"] = job_options.machine(hf, here, node, anywhere, is_usual_here=True)
+    handle = hf.command(*command, cwd=cwd, env=variables, memory_mb=memory, cpu=cpu, grace=grace_s, **options)
     if wait:
         wait_for_command(hf.job(handle.id), json=json)
     elif json:

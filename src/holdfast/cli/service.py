@@ -48,7 +48,7 @@ def up(
     ] = None,
     port: Annotated[
         int | None,
-        Option(metavar="PORT", help="Listen on 127.0.0.1:PORT too, for callers with the token of the home folder."),
+        Option(metavar="PORT", help="Listen on 127.0.0.1:PORT too, for callers with a token."),
     ] = None,
     log_format: Annotated[
         str | None, Option(metavar="auto|json|text", help="How it logs: for a person, or for a machine.")

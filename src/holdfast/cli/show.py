@@ -85,6 +85,7 @@ def _fields(hf: Client, job: Job, runs: list[Run], retries: list[Retried]) -> li
     said = numbered(detail(job), hf)
     done = job.state.result_summary if isinstance(job.state, Done) else None
     policy = job.policy
+    used = min(job.tries.transient, policy.retries)  # The last failure, too, is a try that failed.
     return [
         ("job", f"{job.number} ({job.id})"),
         ("state", Coloured(f"{state}  {redacted_text(said)}" if said else str(state), state.colour)),
@@ -103,7 +104,10 @@ def _fields(hf: Client, job: Job, runs: list[Run], retries: list[Retried]) -> li
         ("tokens", str(job.tokens) if job.tokens else None),
         ("machine", f"{job.node} alone" if job.node else None),
         ("ran on", ", ".join(dict.fromkeys(run.node for run in runs if run.node)) or None),
-        ("retries", f"{policy.retries} at most, {job.tries.transient} used" if policy.retries else None),
+        (
+            "retries",
+            f"{policy.retries} at most, {min(job.tries.transient, policy.retries)} used" if policy.retries else None,
+        ),
         ("timeout", length(job.timeout_ms)),
         ("ttl", length(job.ttl_ms)),
         ("deadline", when(job.deadline)),

@@ -93,11 +93,17 @@ class Whole(click.IntRange):
 
     name = "whole number"
 
+    def _describe_range(self) -> str:
+        return "" if self.min is None and self.max is None else super()._describe_range()
+
 
 class Number(click.FloatRange):
     """A number, as its error calls it."""
 
     name = "number"
+
+    def _describe_range(self) -> str:
+        return "" if self.min is None and self.max is None else super()._describe_range()
 
 
 class Group(click.Group):
@@ -165,17 +171,19 @@ def _parameter(parameter: inspect.Parameter, hint: Any) -> click.Parameter:
         )
     names = said.names or (f"--{parameter.name.replace('_', '-')}",)
     is_flag = kind is bool
+    default = {} if is_needed else {"default": None if is_many else parameter.default}
     return click.Option(
         [parameter.name, *names],
         type=None if is_flag else _type(kind, said.range),
         is_flag=is_flag,
         multiple=is_many,
-        default=None if is_many else parameter.default,
-        show_default=not is_flag and parameter.default is not None,
+        required=is_needed,
+        show_default=not is_flag and default.get("default") is not None,
         help=said.help,
         hidden=said.is_hidden,
         metavar=said.metavar,
         shell_complete=None if is_flag else _completing(said.complete),
+        **default,
     )
 
 
