@@ -104,10 +104,7 @@ def _fields(hf: Client, job: Job, runs: list[Run], retries: list[Retried]) -> li
         ("tokens", str(job.tokens) if job.tokens else None),
         ("machine", f"{job.node} alone" if job.node else None),
         ("ran on", ", ".join(dict.fromkeys(run.node for run in runs if run.node)) or None),
-        (
-            "retries",
-            f"{policy.retries} at most, {min(job.tries.transient, policy.retries)} used" if policy.retries else None,
-        ),
+        ("retries", f"{policy.retries} at most, {used} used" if policy.retries else None),
         ("timeout", length(job.timeout_ms)),
         ("ttl", length(job.ttl_ms)),
         ("deadline", when(job.deadline)),
