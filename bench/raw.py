@@ -60,6 +60,7 @@ def _claims(connection: Any, rows: list[dict[str, Any]], now: int) -> list[dict[
             "result": "null",
             "artifacts": None,
             "log_path": None,
+            "secret_hash": None,
         }
         for number, row in zip(numbers, rows, strict=True)
     ]

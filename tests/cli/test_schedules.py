@@ -126,7 +126,7 @@ def test_a_mistake_is_told_without_a_traceback(sh: Shell, words: tuple[str, ...]
 
 
 def test_the_shell_completes_their_names(sh: Shell) -> None:
-    sh.ok("template", "add", "completed", "--task", "double")
+    sh.ok("template", "add", "completed", "--task", "double", "--payload", '{"x": 1}')
     sh.ok("schedule", "add", "complete", "--cron", NEVER, "--template", "completed")
     for words, found in (("schedule show comp", "complete"), ("template show comp", "completed")):
         asked = {"_HOLDFAST_COMPLETE": "bash_complete", "COMP_WORDS": f"holdfast {words}", "COMP_CWORD": "3"}

@@ -18,7 +18,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def test_a_watch_from_its_beginning_to_its_end(sh: Shell, root: Path) -> None:
-    added = sh.ok("watch", "add", root, "--glob", "**/*.py", "--task", "index_file", "--debounce", "10ms")
+    added = sh.ok("watch", "add", root, "--glob", "**/*.py", "--task", "index_file", "--anyway", "--debounce", "10ms")
     assert added.out == f"watch source of {root}: **/*.py → index_file\n"
     until(lambda: "watching" in sh.ok("watch", "ls").out, "the first look is over")
     (root / "a.py").touch()
@@ -36,7 +36,7 @@ def test_a_watch_from_its_beginning_to_its_end(sh: Shell, root: Path) -> None:
 
 def test_a_path_can_be_tried_out(sh: Shell, root: Path) -> None:
     (root / ".gitignore").write_text("build/\n")
-    sh.ok("watch", "add", root, "-g", "*.py", "--task", "index_file", "--payload", '{"file": "{path}"}')
+    sh.ok("watch", "add", root, "-g", "*.py", "--task", "index_file", "--anyway", "--payload", '{"file": "{path}"}')
     try:
         said = sh.ok("watch", "test", root / "a.py")
         assert "✓ source: a change here becomes a job" in said.out
@@ -61,7 +61,7 @@ def test_a_mistake_is_named(sh: Shell, root: Path) -> None:
         (("--git", "--glob", "*.py"), "a watch of a git repository has no globs"),
         (("--debounce", "soon"), "is not a duration"),
     ):
-        said = sh("watch", "add", root, "--task", "t", *words)
+        said = sh("watch", "add", root, "--task", "t", "--anyway", *words)
         assert said.code == 2, said
         assert says in said.err
     for words in (("show", "nobody"), ("rm", "nobody", "-y")):
@@ -69,7 +69,7 @@ def test_a_mistake_is_named(sh: Shell, root: Path) -> None:
 
 
 def test_what_is_not_there_yet_is_said_and_what_can_never_be_watched_is_refused(sh: Shell, root: Path) -> None:
-    later = sh.ok("watch", "add", root / "later", "--task", "t", "--json")
+    later = sh.ok("watch", "add", root / "later", "--task", "t", "--anyway", "--json")
     sh.ok("watch", "rm", "later", "-y")
     assert later.err == f"holdfast: the folder {root}/later is not there yet; it is watched once it appears\n"
     (root / "a.py").touch()
@@ -77,24 +77,26 @@ def test_what_is_not_there_yet_is_said_and_what_can_never_be_watched_is_refused(
         ((root / "a.py",), f"it is not a folder; watch '{root}' with the glob 'a.py'"),
         ((root, "--git"), f"path '{root}' is not a git repository"),
     ):
-        said = sh("watch", "add", *words)
+        said = sh("watch", "add", "--anyway", *words)
         assert (said.code, says in said.err) == (2, True), said
     assert sh.ok("watch", "ls", "--json").json == []
 
 
 def test_a_name_is_taken_once_unless_it_is_replaced(sh: Shell, root: Path) -> None:
-    sh.ok("watch", "add", root, "--task", "t")
+    sh.ok("watch", "add", root, "--task", "t", "--anyway")
     try:
-        said = sh("watch", "add", root, "--task", "other").err
+        said = sh("watch", "add", root, "--task", "other", "--anyway").err
         assert "there is a watch 'source' already" in said
         assert "--replace" in said
-        assert sh.ok("watch", "add", root, "--task", "other", "--replace", "--json").json["task"] == "other"
+        assert sh.ok("watch", "add", root, "--task", "other", "--anyway", "--replace", "--json").json["task"] == "other"
     finally:
         sh.ok("watch", "rm", "source", "-y")
 
 
 def test_the_files_of_a_job_are_listed(sh: Shell, root: Path) -> None:
-    sh.ok("watch", "add", root, "--task", "nobody", "--max-jobs", "1", "--debounce", "1s", "--max-wait", "1ms")
+    sh.ok(
+        "watch", "add", root, "--task", "nobody", "--anyway", "--max-jobs", "1", "--debounce", "1s", "--max-wait", "1ms"
+    )
     until(lambda: "watching" in sh.ok("watch", "ls").out, "the first look is over")
     for name in "ab":
         (root / name).touch()
@@ -111,7 +113,7 @@ def test_the_files_of_a_job_are_listed(sh: Shell, root: Path) -> None:
 def test_a_watch_says_what_its_jobs_need_and_what_it_waits_for(sh: Shell, root: Path) -> None:
     sh.ok("queue", "tiny", "--max-length", "0")
     words = ("--settle", "10ms", "--timeout", "1m", "--retries", "3", "--tokens", "cpu=2", "--queue", "tiny")
-    sh.ok("watch", "add", root, "--task", "nobody", *words)
+    sh.ok("watch", "add", root, "--task", "nobody", "--anyway", *words)
     shown = sh.ok("watch", "show", "source", "--json").json
     assert (shown["settle_ms"], shown["timeout_ms"], shown["policy"]["retries"]) == (10, 60_000, 3)
     assert shown["tokens"]["cpu"] == 2

@@ -180,3 +180,8 @@ def test_shapes_that_are_in_each_other_many_times_are_read_once() -> None:
 )
 def test_what_is_no_schema_of_an_object_is_recognised(schema: dict[str, Any]) -> None:
     assert not is_readable(schema)
+
+
+def test_what_is_no_object_is_said_so_and_a_task_that_nobody_knows_takes_anything() -> None:
+    assert misfit({"type": "object", "properties": {}}, []) == "it is no object with the arguments by name"  # type: ignore[arg-type]
+    assert misfit({}, []) is None  # type: ignore[arg-type]

@@ -151,4 +151,4 @@ def test_a_shared_folder_that_is_not_there_is_refused(house: House, tmp_path: Pa
     house.settings(f'[files]\nshared = "{tmp_path / "nowhere"}"\n')
     daemon = house.begin()
     assert daemon.wait() != 0
-    assert "nowhere' is not there; mount it, or create the folder" in daemon.said()
+    assert "is not there; mount it, or create the folder" in daemon.said()

@@ -151,7 +151,7 @@ def test_a_command_waits_for_a_commit(house: House, root: Path) -> None:
     hf = house.client()
     hf.add_watch(root, git=True)
     watching(hf)
-    job = hf.enqueue("holdfast.nobody", on_event="git:commit")
+    job = hf.enqueue("nobody", on_event="git:commit")
     git(root, "commit", "--allow-empty", "-m", "first")
     until(lambda: hf.job(job.id).job.state.name is StateName.QUEUED, "the commit lets it go")
     house.down(daemon)

@@ -59,9 +59,9 @@ def fill(hf: Holdfast, folder: Path) -> None:
     hf.pause("closed", reason=LABEL)
     hf.emit("evil", what=LABEL)
     folder.mkdir()
-    hf.add_watch(folder, name="w", task="double", ignores=[LABEL], subject=LABEL, tenant=LABEL)
+    hf.add_watch(folder, name="w", task="nobody", ignores=[LABEL], subject=LABEL, tenant=LABEL)
     hf.add_webhook("http://127.0.0.1:9/evil", on="none.*", name="hook")
-    hf.create_template("t", "double", {"x": TEXT})
+    hf.create_template("t", "nobody", {"x": TEXT})
     hf.create_schedule("s", cron="0 0 1 1 *", template="t")
 
 

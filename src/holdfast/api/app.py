@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -216,7 +217,7 @@ def _enqueue(call: Call, backend: Backend) -> Endpoint:
 
 async def _refuse_known_ids(ids: list[str], engine: Engine, error: StoreError) -> None:
     """An id that is taken is the caller's mistake, and not the store's."""
-    twice = next((job_id for number, job_id in enumerate(ids) if job_id in ids[:number]), None)
+    twice = next((job_id for job_id, count in Counter(ids).items() if count > 1), None)
     if twice is not None:
         raise Conflict(f"two of the jobs have the id {twice}; make one for each") from error
     known = await engine.read(known_jobs, ids)

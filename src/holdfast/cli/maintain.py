@@ -45,7 +45,7 @@ def maintain(
     \b
     Chores:
       retention           events        letters   machines  tenants
-      files               positions     analyze   checkpoint
+      files               positions     analyze   checkpoint  tasks
       incremental-vacuum  vacuum        all: every one but the vacuum
 
     \b

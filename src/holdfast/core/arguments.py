@@ -28,6 +28,10 @@ def misfit(schema: Mapping[str, Any], arguments: Mapping[str, Any], *, in_part: 
 
     `in_part`: others may be added to them.
     """
+    if not schema:
+        return None
+    if not isinstance(arguments, Mapping):
+        return "it is no object with the arguments by name"
     properties = schema.get("properties", {})
     if not schema.get("additionalProperties", True):
         for name in arguments:

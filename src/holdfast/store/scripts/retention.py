@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from holdfast.core.errors import Conflict
 from holdfast.core.job import TERMINAL, JobId, Millis
 from holdfast.core.requests import Enqueued, NewJob
 from holdfast.store.engine import Tx
@@ -36,6 +37,8 @@ def forget_ended(tx: Tx, queue: str, task: str, before: Millis, limit: int = BAT
 
 def enqueue_measured(tx: Tx, ids: Sequence[JobId], now: Millis, repeated: bool = False) -> list[Enqueued]:
     """Store jobs that only measure, for `holdfast bench`."""
+    if len(set(ids)) < len(ids) or (not repeated and known_jobs(tx, ids)):
+        raise Conflict("some of these ids are taken already; make one for each job")
     return enqueue_any(tx, [NewJob(id=id, task=BENCH, queue=BENCH) for id in ids], now, repeated)
 
 
