@@ -137,6 +137,8 @@ def test_bytes_below_a_stream(hf: Holdfast, capfdbinary: pytest.CaptureFixture[b
 
 
 def test_what_is_logged(hf: Holdfast, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.WARNING)
+
     @hf.task
     async def speak() -> None:
         library.warning("number %d of %s", 1, "two")

@@ -205,8 +205,9 @@ def test_a_task_of_an_app_file_is_loaded_from_it(tmp_path: Path, monkeypatch: py
     app.parent.mkdir()
     app.write_text(GUARDED)
     original = sys.modules["json"]
+    monkeypatch.setitem(sys.modules, "json", original)  # Before it is replaced: this is what comes back at the end.
     hf = apps.load(f"{app}:hf")
-    monkeypatch.setitem(sys.modules, "json", original)
+    sys.modules["json"] = original
     monkeypatch.setattr(sys, "path", sys.path[1:])
     job = hf.job(_enqueue(hf, "where"))
     with hf:
