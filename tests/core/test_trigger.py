@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.core.run import RunStatus
-from holdfast.core.trigger import by_event, by_parent, by_retry, by_run, called, words
+from holdfast.core.trigger import again, by_event, by_parent, by_retry, by_run, called, with_user, words
 
 
 @pytest.mark.parametrize(
@@ -30,6 +30,9 @@ from holdfast.core.trigger import by_event, by_parent, by_retry, by_run, called,
         ('{"kind":"watch","watch":"src","change":"modified","path":"a.py"}', "watch src: modified a.py"),
         ('{"kind":"watch","watch":"src"}', "watch src"),
         ('{"kind":"webhook","webhook_id":"w","event_id":"e"}', "webhook w, for event e"),
+        (again("7", called(user="ci", origin="10.0.0.5")), "retry of job 7, by ci from 10.0.0.5"),
+        (again("7", None), "retry of job 7"),
+        (with_user(by_parent("12", "r"), "ci"), "child of job 12, by ci"),
         ('{"kind":"canary"}', "a canary of the daemon's own"),
         ('{"kind":"made up"}', '{"kind":"made up"}'),
         ("not JSON", "not JSON"),
@@ -54,7 +57,10 @@ VALUES = st.none() | st.booleans() | st.integers() | st.text() | st.lists(st.int
     | st.builds(
         lambda kind, about: msgspec.json.encode(about | {"kind": kind}).decode(),
         KINDS,
-        st.dictionaries(st.sampled_from(["by", "job_id", "run_id", "name", "fire_time", "schedule", "path"]), VALUES),
+        st.dictionaries(
+            st.sampled_from(["by", "user", "origin", "job_id", "run_id", "name", "fire_time", "schedule", "path"]),
+            VALUES,
+        ),
     )
 )
 def test_whatever_stands_in_a_trigger_can_be_said(trigger: str) -> None:

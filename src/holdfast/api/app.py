@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from holdfast.api.answers import RETRY_SOON, Answer, Stream, answer, answer_exchange, answer_to, problem, problem_of
-from holdfast.api.callers import WORKERS, give_trigger, log_call
+from holdfast.api.callers import STORE_JOBS, WORKERS, give_trigger, log_call
 from holdfast.api.description import describe
 from holdfast.api.files import Files
 from holdfast.api.holders import check_secret
@@ -33,9 +33,7 @@ from holdfast.observe import trace
 from holdfast.observe.user import working_for
 from holdfast.runtime.clock import Clock
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.enqueue import enqueue
 from holdfast.store.scripts.exchange import exchange
-from holdfast.store.scripts.group_jobs import enqueue_group
 from holdfast.store.scripts.machines import list_machines
 from holdfast.store.scripts.retention import known_jobs
 from holdfast.wire.call import Call
@@ -161,7 +159,7 @@ def make_app(backend: Backend) -> Api:
 
 
 def _endpoint(call: Call, backend: Backend, readers: ThreadPoolExecutor) -> Endpoint:
-    if call.script in (enqueue, enqueue_group):
+    if call.script in STORE_JOBS:
         return _enqueue(call, backend)
     if call.script is exchange:
         return _exchange(call, backend)
@@ -175,7 +173,7 @@ def _endpoint(call: Call, backend: Backend, readers: ThreadPoolExecutor) -> Endp
         refuse_target(call.script, wanted, backend.targets)
         check_secret(wanted, backend.requires_secret and call.tag == WORKERS)
         await refuse_place(call.script, wanted)
-        give_trigger(call.script, wanted, incoming.caller)
+        give_trigger(call, wanted, incoming.caller)
         args, named = call.arguments(wanted, backend.clock.now())
         caller = incoming.caller
         # What is read is encoded by the thread that has read it: a long answer keeps nobody else waiting.
@@ -203,7 +201,7 @@ def _enqueue(call: Call, backend: Backend) -> Endpoint:
         wanted: Any = await read_request(call, incoming, engine, backend.max_body)
         await resolve_dependencies(wanted.jobs, engine)
         give_trace(wanted.jobs)
-        give_trigger(call.script, wanted, incoming.caller)
+        give_trigger(call, wanted, incoming.caller)
         args, named = call.arguments(wanted, backend.clock.now())
         try:
             stored = await engine.write(call.script, *args, **named)

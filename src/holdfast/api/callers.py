@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -14,16 +14,14 @@ from holdfast.client.caller import user_name
 from holdfast.core import trigger
 from holdfast.core.access import Role
 from holdfast.core.errors import NotAllowed
-from holdfast.store.scripts.dead_letters import discard_dead_letters, retry_dead_letters
 from holdfast.store.scripts.enqueue import enqueue
 from holdfast.store.scripts.events import emit
 from holdfast.store.scripts.group_jobs import enqueue_group
-from holdfast.store.scripts.maintenance import maintain
 from holdfast.store.scripts.templates import enqueue_from_template
 from holdfast.wire.call import Call
 
 STORE_JOBS = (enqueue, enqueue_group)
-TELL_WHO = (emit, enqueue_from_template, retry_dead_letters, discard_dead_letters, maintain)
+TELL_ALL = (*STORE_JOBS, enqueue_from_template, emit)  # many calls, and all that they make tells who
 WORKERS = "workers"
 CALLER = "holdfast.caller"  # in the scope of a request, set by the door that let it in
 
@@ -80,21 +78,24 @@ def caller_of(scope: Mapping[str, Any]) -> Caller:
 
 
 def log_call(caller: Caller, call: Call | None, status: int) -> None:
-    """Have the log name the user of a change that no trigger tells of. What a worker does belongs to its session."""
+    """Have the log name the user of a change, unless what was made tells it.
+
+    What a worker does belongs to its session.
+    """
     if call is None or caller.user is None or call.role not in (Role.OPERATE, Role.ADMIN):
         return
-    if call.script in (*STORE_JOBS, *TELL_WHO) or call.tag == WORKERS:
+    if call.script in TELL_ALL or call.tag == WORKERS:
         return
     about = {"event": "called_by_user", "call": call.name, "status": status, "address": caller.address}
     log.info("user %s called %s", caller.user, call.name, extra=about)
 
 
-def give_trigger(script: Callable[..., Any], wanted: Any, caller: Caller) -> None:
+def give_trigger(call: Call, wanted: Any, caller: Caller) -> None:
     """What has no trigger yet is triggered by this call."""
-    if script in STORE_JOBS:
+    if call.script in STORE_JOBS:
         for job in wanted.jobs:
             if job.trigger is None or caller.user is not None:
                 # Nobody else has seen it yet.
                 msgspec.structs.force_setattr(job, "trigger", caller.signed(job.trigger))
-    elif script in TELL_WHO:
+    elif call.takes_trigger:
         wanted.trigger = caller.signed(wanted.trigger)

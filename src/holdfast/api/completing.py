@@ -17,7 +17,6 @@ from holdfast.core.requests import NewJob, Report
 from holdfast.core.settle import Completed
 from holdfast.store.scripts.declaring import declare_schedules, schedule_task
 from holdfast.store.scripts.enqueue import enqueue
-from holdfast.store.scripts.events import emit
 from holdfast.store.scripts.exchange import exchange
 from holdfast.store.scripts.finish import finish
 from holdfast.store.scripts.group_jobs import enqueue_group
@@ -34,6 +33,7 @@ _NOT_BY_CALLERS = ("template_id", "schedule_id", "fire_time")
 
 def complete(script: Callable[..., Any], wanted: Any) -> None:
     """Make what was read ready for its script, or refuse it."""
+    _check_trigger(wanted)
     step = _STEPS.get(script)
     if step is not None:
         step(wanted)
@@ -95,8 +95,9 @@ def _check_event(options: Any) -> None:
 
 
 def _check_trigger(wanted: Any) -> None:
-    if wanted.trigger is not None:
-        check_json("the trigger", wanted.trigger)
+    given = getattr(wanted, "trigger", None)
+    if given is not None:
+        check_json("the trigger", given)
 
 
 def _payload(wanted: Any) -> None:
@@ -109,7 +110,6 @@ def _job_of_template(wanted: Any) -> None:
         raise InvalidInput("a job has either due or delay_ms, not both")
     if wanted.overrides.wait_for_event is not None:
         check_pattern("wait_for_event", wanted.overrides.wait_for_event)
-    _check_trigger(wanted)
 
 
 def _template(wanted: Any) -> None:
@@ -177,5 +177,4 @@ _STEPS: dict[Callable[..., Any], Callable[[Any], None]] = {
     exchange_wait: _reports,
     finish: _reports,
     save_checkpoint: _checkpoint,
-    emit: _check_trigger,
 }

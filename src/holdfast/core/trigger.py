@@ -12,6 +12,8 @@ from holdfast.core.job import JobId, Millis, RunId
 from holdfast.core.run import RunStatus
 
 CALL, EVENT, PARENT, RETRY, RUN = "call", "event", "parent", "retry", "run"
+SCHEDULE, WEBHOOK = "schedule", "webhook"
+WHO = ("user", "by", "origin", "program")
 
 
 def called(**about: str) -> str:
@@ -24,11 +26,8 @@ def called(**about: str) -> str:
 
 def with_user(trigger: str, user: str) -> str:
     """The same, said by a user of the daemon. What is no trigger is told as a call."""
-    try:
-        about = msgspec.json.decode(trigger, type=dict[str, Any])
-    except (msgspec.MsgspecError, ValueError, RecursionError):
-        return called(user=user)
-    return msgspec.json.encode(about | {"user": user}).decode()
+    about = _decoded(trigger)
+    return called(user=user) if about is None else msgspec.json.encode(about | {"user": user}).decode()
 
 
 def by_event(event_id: str, name: str) -> str:
@@ -51,23 +50,55 @@ def by_retry(run_id: RunId, after: RunStatus | None) -> str:
     return _encoded(RETRY, {"run_id": run_id, "after": after})
 
 
+def again(job_id: JobId, asked: str | None) -> str:
+    """A job is made anew by hand. `asked` is the trigger of the call that asks for it; who called is taken from it."""
+    return _encoded(RETRY, {"job_id": job_id} | _who(asked))
+
+
+def by_schedule(schedule_id: str, name: str, fire_time: Millis) -> str:
+    """A tick of a schedule came."""
+    return _encoded(SCHEDULE, {"schedule_id": schedule_id, "schedule": name, "fire_time": fire_time})
+
+
+def by_hand(schedule_id: str, name: str, asked: str | None) -> str:
+    """Somebody asked for a job of a schedule, which is no tick."""
+    return _encoded(SCHEDULE, {"schedule_id": schedule_id, "schedule": name, "manual": True} | _who(asked))
+
+
+def by_webhook(webhook_id: str, event_id: str, asked: str | None = None) -> str:
+    """A webhook is told about an event; `asked`: it is a test that somebody asked for."""
+    return _encoded(WEBHOOK, {"webhook_id": webhook_id, "event_id": event_id} | _who(asked))
+
+
 def words(trigger: str | None, moment: Callable[[Millis], str] | None = None) -> str:
     """The trigger as people say it; jobs stand in it by their ids. What is not known is told as it is."""
     if trigger is None:
         return ""
-    try:
-        about = msgspec.json.decode(trigger, type=dict[str, Any])
-    except (msgspec.MsgspecError, ValueError, RecursionError):
-        return trigger
+    about = _decoded(trigger) or {}
     say = _WORDS.get(str(about.get("kind")))
+    if say is None:
+        return trigger
+    who = "" if say is _called else _said_who(about)
     try:
-        return trigger if say is None else say(about, moment or _utc)
+        return say(about, moment or _utc) + (who and f",{who}")
     except (KeyError, TypeError, ValueError, OverflowError):
         return trigger
 
 
-def _encoded(kind: str, about: Mapping[str, str | None]) -> str:
+def _encoded(kind: str, about: Mapping[str, Any]) -> str:
     return msgspec.json.encode({"kind": kind, **about}).decode()
+
+
+def _decoded(trigger: str | None) -> dict[str, Any] | None:
+    try:
+        return msgspec.json.decode(trigger or "", type=dict[str, Any])
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return None
+
+
+def _who(asked: str | None) -> dict[str, Any]:
+    about = _decoded(asked) or {}
+    return {name: about[name] for name in WHO if isinstance(about.get(name), str)}
 
 
 def _utc(millis: Millis) -> str:
@@ -75,11 +106,15 @@ def _utc(millis: Millis) -> str:
 
 
 def _called(about: Mapping[str, Any], moment: Callable[[Millis], str]) -> str:
+    return f"called{_said_who(about)}"
+
+
+def _said_who(about: Mapping[str, Any]) -> str:
     name = about.get("user", about.get("by"))
     who = "" if name is None else f" by {name}"
     where = f" from {about['origin']}" if "origin" in about else ""
     program = f" ({about['program']})" if "program" in about else ""
-    return f"called{who}{where}{program}"
+    return f"{who}{where}{program}"
 
 
 def _schedule(about: Mapping[str, Any], moment: Callable[[Millis], str]) -> str:
@@ -101,13 +136,13 @@ def _watch(about: Mapping[str, Any], moment: Callable[[Millis], str]) -> str:
 
 _WORDS: dict[str, Callable[[Mapping[str, Any], Callable[[Millis], str]], str]] = {
     CALL: _called,
-    "schedule": _schedule,
+    SCHEDULE: _schedule,
     EVENT: lambda about, moment: f"event {about['name']}",
     PARENT: lambda about, moment: f"child of job {about['job_id']}",
     RETRY: _retry,
     RUN: lambda about, moment: f"a run of job {about['job_id']}",
     "watch": _watch,
-    "webhook": lambda about, moment: f"webhook {about['webhook_id']}, for event {about['event_id']}",
+    WEBHOOK: lambda about, moment: f"webhook {about['webhook_id']}, for event {about['event_id']}",
     "canary": lambda about, moment: "a canary of the daemon's own",
     "maintenance": lambda about, moment: "due, as every now and then",
 }

@@ -74,9 +74,14 @@ class Call:
         return self._hints[first] is Engine
 
     @cached_property
+    def takes_trigger(self) -> bool:
+        """Whether what the call makes names its caller: the server fills in `trigger`."""
+        return "trigger" in self._names
+
+    @cached_property
     def marks_repeats(self) -> bool:
         """Whether a repeat of the call has to say that it is one."""
-        return any(parameter.name == "repeated" for parameter in self.parameters)
+        return "repeated" in self._names
 
     def only_reads(self, request: msgspec.Struct) -> bool:
         """Whether a request is answered from a snapshot: the call reads, or this is a dry run of it.

@@ -52,6 +52,7 @@ def bulk(
     limit: int = 1_000,
     dry_run: bool = False,
     priority: int | None = None,
+    trigger: str | None = None,
 ) -> BulkResult:
     """Apply `action` to the newest jobs that fit, at most `limit` of them.
 
@@ -75,7 +76,7 @@ def bulk(
             case BulkAction.CANCEL:
                 cancel_job(tx, job.id, now)
             case BulkAction.RETRY:
-                retry_job(tx, job.id, now, priority)
+                retry_job(tx, job.id, now, priority, trigger=trigger)
             case BulkAction.PRIORITY:
                 set_priority(tx, job.id, priority or 0)
     return BulkResult(len(jobs), more=len(numbers) > limit, dry_run=dry_run)

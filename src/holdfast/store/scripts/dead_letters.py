@@ -163,7 +163,7 @@ def retry_dead_letters(
         again = tx.new_id()
         # Closed first: of two who retry at the same time, one makes the new job.
         if close_letter(tx, row["job_id"], ClosedAs.RETRIED, now, trigger, retried_as=again):
-            retry_job(tx, row["job_id"], now, priority, again)
+            retry_job(tx, row["job_id"], now, priority, again, trigger)
             retried += 1
     return Closing(retried, outdated, len(found) > limit, last)
 

@@ -12,6 +12,7 @@ from holdfast.core.event import Event
 from holdfast.core.job import TERMINAL, JobId, Millis
 from holdfast.core.requests import NewJob
 from holdfast.core.timing import FAR_FUTURE
+from holdfast.core.trigger import again, by_webhook
 from holdfast.core.webhook import SCHEDULE, TEST_EVENT, WEBHOOK, WEBHOOK_QUEUE, Delivery, key_of, receiver_of
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.enqueue import take_in
@@ -70,7 +71,9 @@ def list_deliveries(tx: Tx, ref: str, failed: bool = False, limit: int = 50, cur
     return DeliveryPage(found[:limit], found[limit - 1].id if len(found) > limit else None)
 
 
-def redeliver(tx: Tx, ref: str, now: Millis, delivery_id: str | None = None) -> list[DeliveryView]:
+def redeliver(
+    tx: Tx, ref: str, now: Millis, delivery_id: str | None = None, trigger: str | None = None
+) -> list[DeliveryView]:
     """Send a delivery of a webhook again, or the latest of those that failed for good, at most 1000 at once."""
     row = _enabled(tx, ref)
     if delivery_id is None:
@@ -81,19 +84,18 @@ def redeliver(tx: Tx, ref: str, now: Millis, delivery_id: str | None = None) -> 
         if view.state not in TERMINAL:
             raise Conflict(f"delivery {view.id} is still on its way (job {view.job_number})")
         payload = find_job_row(tx, view.job_id).payload
-        trigger = {"kind": "retry", "job_id": view.job_id}
-        tx.run(sql.redirect_delivery, id=view.id, job_id=_enqueue(tx, row, payload, trigger, now))
+        tx.run(sql.redirect_delivery, id=view.id, job_id=_enqueue(tx, row, payload, again(view.job_id, trigger), now))
     return [_find(tx, row, view.id) for view in chosen]
 
 
-def send_test(tx: Tx, ref: str, now: Millis) -> DeliveryView:
+def send_test(tx: Tx, ref: str, now: Millis, trigger: str | None = None) -> DeliveryView:
     """Send an event `webhook.test` to a webhook, and to nobody else."""
     row = _enabled(tx, ref)
     event = Event(id=tx.new_id(), name=TEST_EVENT, attributes={"webhook": row.name}, emitted_at=now)
-    return _send(tx, row, event, now)
+    return _send(tx, row, event, now, trigger)
 
 
-def _send(tx: Tx, row: WebhookRow, event: Event, now: Millis) -> DeliveryView:
+def _send(tx: Tx, row: WebhookRow, event: Event, now: Millis, asked: str | None = None) -> DeliveryView:
     delivery = Delivery(
         webhook_id=row.id,
         delivery_id=tx.new_id(),
@@ -103,7 +105,7 @@ def _send(tx: Tx, row: WebhookRow, event: Event, now: Millis) -> DeliveryView:
         attributes=event.attributes,
         key=key_of(event),
     )
-    trigger = {"kind": "webhook", "webhook_id": row.id, "event_id": event.id}
+    trigger = by_webhook(row.id, event.id, asked)
     job_id = _enqueue(tx, row, msgspec.json.encode(delivery).decode(), trigger, now)
     tx.run(
         sql.insert_delivery,
@@ -117,7 +119,7 @@ def _send(tx: Tx, row: WebhookRow, event: Event, now: Millis) -> DeliveryView:
     return _find(tx, row, delivery.delivery_id)
 
 
-def _enqueue(tx: Tx, row: WebhookRow, payload: str, trigger: dict[str, str], now: Millis) -> JobId:
+def _enqueue(tx: Tx, row: WebhookRow, payload: str, trigger: str, now: Millis) -> JobId:
     job = NewJob(
         id=tx.new_id(),
         task=WEBHOOK,
@@ -125,7 +127,7 @@ def _enqueue(tx: Tx, row: WebhookRow, payload: str, trigger: dict[str, str], now
         payload=payload,
         tenant=receiver_of(row.url),
         policy=SCHEDULE,
-        trigger=msgspec.json.encode(trigger).decode(),
+        trigger=trigger,
         complete=True,
     )
     take_in(tx, [job], now)

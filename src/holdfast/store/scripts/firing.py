@@ -26,6 +26,7 @@ from holdfast.core.schedule import (
     judge,
 )
 from holdfast.core.settle import NEWER_TICK
+from holdfast.core.trigger import by_hand, by_schedule
 from holdfast.store.engine import Tx
 from holdfast.store.rows import JobRow
 from holdfast.store.scripts.door import how_many_fit
@@ -113,7 +114,9 @@ def next_fire(tx: Tx, now: Millis) -> Millis | None:
     return moment
 
 
-def run_schedule_now(tx: Tx, ref: str, id: JobId, now: Millis, repeated: bool = False) -> Enqueued:
+def run_schedule_now(
+    tx: Tx, ref: str, id: JobId, now: Millis, repeated: bool = False, trigger: str | None = None
+) -> Enqueued:
     """Make a job of a schedule now, because somebody asked for it. It is no tick, and waits for no earlier job.
 
     As long as it has not ended, it counts as an earlier job for the ticks that come.
@@ -122,7 +125,8 @@ def run_schedule_now(tx: Tx, ref: str, id: JobId, now: Millis, repeated: bool = 
     template = usable_template(tx, row.template_id)
     if not repeated and tx.one(sql.job_by_id, JobRow, id=id) is not None:
         raise Conflict(f"there is a job {id} already; if this is a repeat, say so, otherwise make another id")
-    [answer] = enqueue_any(tx, [_job(row, template, id, None)], now, repeated)
+    job = msgspec.structs.replace(_job(row, template, id), trigger=by_hand(row.id, row.name, trigger))
+    [answer] = enqueue_any(tx, [job], now, repeated)
     return answer
 
 
@@ -134,23 +138,23 @@ def _prepare(tx: Tx, row: ScheduleRow, template: TemplateRow, now: Millis) -> Vo
         return Volley(Judged((), None, now, row.cron().next_after(now)), [], is_reset=True)
     judged = judge(row.cron(), Misfire(row.misfire), row.settled_until, now)
     tasks = Tasks(tx)
-    return Volley(judged, [tasks.resolve(_job(row, template, tx.new_id(), tick)) for tick in judged.fires])
+    return Volley(judged, [tasks.resolve(_job_of_tick(row, template, tx.new_id(), tick)) for tick in judged.fires])
 
 
-def _job(row: ScheduleRow, template: TemplateRow, job_id: JobId, tick: Millis | None) -> NewJob:
+def _job(row: ScheduleRow, template: TemplateRow, job_id: JobId) -> NewJob:
     laid = row.laid
     job = job_from(template.to_template(), job_id, bytes(laid.payload).decode(), laid.options)
-    about = {"kind": "schedule", "schedule_id": row.id, "schedule": row.name}
-    if tick is None:
-        trigger = msgspec.json.encode(about | {"manual": True}).decode()
-        return msgspec.structs.replace(job, schedule_id=row.id, trigger=trigger)
+    return msgspec.structs.replace(job, schedule_id=row.id)
+
+
+def _job_of_tick(row: ScheduleRow, template: TemplateRow, job_id: JobId, tick: Millis) -> NewJob:
+    job = _job(row, template, job_id)
     return msgspec.structs.replace(
         job,
-        schedule_id=row.id,
         fire_time=tick,
         due=tick + jitter(row.id, tick, row.jitter_ms) + (job.delay_ms or 0),
         delay_ms=None,
-        trigger=msgspec.json.encode(about | {"fire_time": tick}).decode(),
+        trigger=by_schedule(row.id, row.name, tick),
     )
 
 

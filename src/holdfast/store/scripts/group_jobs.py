@@ -69,7 +69,7 @@ def enqueue_group(
     return answers
 
 
-def retry_group(tx: Tx, group_id: str, now: Millis, rest: bool = False) -> list[Enqueued]:
+def retry_group(tx: Tx, group_id: str, now: Millis, rest: bool = False, trigger: str | None = None) -> list[Enqueued]:
     """Make every member anew, in the same group and order, that has ended without being done.
 
     Each new job continues the old one, so that the group and whoever holds the old one mean the new one. Those that are
@@ -103,9 +103,9 @@ def retry_group(tx: Tx, group_id: str, now: Millis, rest: bool = False) -> list[
             retry_of=member.id,
             retried_from=member.id,
         )
-        again = _again(tx, member)
+        again = made_anew(tx, member, trigger, id=tx.new_id(), wait_for_event=member.wait_for_event)
         answers.append(batch.place(again, placing))
-        close_letter(tx, member.id, ClosedAs.RETRIED, now, retried_as=again.id)
+        close_letter(tx, member.id, ClosedAs.RETRIED, now, trigger, retried_as=again.id)
         if is_sequential:
             before = again.id
     batch.close()
@@ -140,10 +140,6 @@ def _is_newest(tx: Tx, member: JobRow) -> bool:
         return True
     newest = tx.value(sql.newest_generation, job_type=member.job_type, subject_key=member.subject_key)
     return newest is None or newest == member.generation
-
-
-def _again(tx: Tx, job: JobRow) -> NewJob:
-    return made_anew(tx, job, id=tx.new_id(), wait_for_event=job.wait_for_event)
 
 
 def _conditions(tx: Tx, member: JobRow, before: JobId | None, now: Millis) -> list[Condition]:

@@ -35,11 +35,14 @@ def forget_ended(tx: Tx, queue: str, task: str, before: Millis, limit: int = BAT
     return len(old)
 
 
-def enqueue_measured(tx: Tx, ids: Sequence[JobId], now: Millis, repeated: bool = False) -> list[Enqueued]:
+def enqueue_measured(
+    tx: Tx, ids: Sequence[JobId], now: Millis, repeated: bool = False, trigger: str | None = None
+) -> list[Enqueued]:
     """Store jobs that only measure, for `holdfast bench`."""
     if len(set(ids)) < len(ids) or (not repeated and known_jobs(tx, ids)):
         raise Conflict("some of these ids are taken already; make one for each job")
-    return enqueue_any(tx, [NewJob(id=id, task=BENCH, queue=BENCH) for id in ids], now, repeated)
+    jobs = [NewJob(id=id, task=BENCH, queue=BENCH, trigger=trigger) for id in ids]
+    return enqueue_any(tx, jobs, now, repeated)
 
 
 def forget_measured(tx: Tx, now: Millis) -> int:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
 from msgspec import Struct, structs
 
+from holdfast.core import trigger as triggers
 from holdfast.core.errors import Conflict
 from holdfast.core.filling import wants_previous
 from holdfast.core.group import Needs
@@ -22,7 +22,14 @@ from holdfast.store.scripts.predecessors import predecessors
 from holdfast.store.statements import sql
 
 
-def retry_job(tx: Tx, job_id: JobId, now: Millis, priority: int | None = None, new_id: JobId | None = None) -> Enqueued:
+def retry_job(
+    tx: Tx,
+    job_id: JobId,
+    now: Millis,
+    priority: int | None = None,
+    new_id: JobId | None = None,
+    trigger: str | None = None,
+) -> Enqueued:
     """A new job from the snapshot of the last run, with the subject's next generation.
 
     It keeps what the old one was asked for, but for its time, its event and its idempotency key. A member of a group
@@ -40,12 +47,12 @@ def retry_job(tx: Tx, job_id: JobId, now: Millis, priority: int | None = None, n
             f"job {job.number} of group {job.group_id} is {job.state}; a member of a group is retried when it has "
             "ended: wait for it, or cancel it first"
         )
-    again = made_anew(tx, job, id=new_id or tx.new_id())
+    again = made_anew(tx, job, trigger, id=new_id or tx.new_id())
     again = structs.replace(
         again, priority=job.priority if priority is None else priority, after=_after(tx, job, again.payload)
     )
     answer = take_again(tx, again, job, now)
-    close_letter(tx, job.id, ClosedAs.RETRIED, now, retried_as=answer.id)
+    close_letter(tx, job.id, ClosedAs.RETRIED, now, trigger, retried_as=answer.id)
     return answer
 
 
@@ -62,8 +69,11 @@ def retries_of(tx: Tx, job_id: JobId) -> list[Retried]:
     return tx.all(sql.retries_of_job, Retried, job_id=find_last(tx, job_id).id)
 
 
-def made_anew(tx: Tx, job: JobRow, **more: Any) -> NewJob:
-    """The same request once more, with what the job last ran with; `more` is what is different or added."""
+def made_anew(tx: Tx, job: JobRow, asked: str | None, **more: Any) -> NewJob:
+    """The same request once more, with what the job last ran with; `more` is what is different or added.
+
+    `asked` is the trigger of the call that asks for it.
+    """
     ran_with: str | None = tx.value(sql.last_run, job_id=job.id)
     return NewJob(
         task=job.job_type,
@@ -86,7 +96,7 @@ def made_anew(tx: Tx, job: JobRow, **more: Any) -> NewJob:
         schedule_id=job.schedule_id,
         parent_job_id=job.parent_job_id,
         group_id=job.group_id,
-        trigger=msgspec.json.encode({"kind": "retry", "job_id": job.id}).decode(),
+        trigger=triggers.again(job.id, asked),
         complete=True,
         **more,
     )
