@@ -150,14 +150,15 @@ def test_a_worker_that_cannot_live_is_shown_and_makes_the_doctor_complain(empty:
     app.write_text("raise RuntimeError('no')\n")
     empty.home.create()
     empty.home.settings.write_text("[observe]\ncanary_every = 0\n[daemon]\n")
-    empty.ok("up", "-d", "--app", app)
-    until(lambda: "crash loop: ended with code" in empty.ok("status").out, "the crash loop is noticed")
+    daemon = empty.start("up", "--app", app)
+    until(lambda: "crash loop: ended with code" in empty("status").out, "the crash loop is noticed")
     said = empty("doctor")
     assert said.code == 1
     [line] = [line for line in said.lines if line.startswith("✗")]
     assert "app-1 ends right after each start" in line
-    assert "cannot be loaded: RuntimeError: no" in (empty.home.log.with_suffix(".err")).read_text()
     empty.ok("down")
+    _, printed = daemon.communicate(timeout=PATIENCE_S)
+    assert "cannot be loaded: RuntimeError: no" in printed
 
 
 @pytest.mark.parametrize(
@@ -165,10 +166,13 @@ def test_a_worker_that_cannot_live_is_shown_and_makes_the_doctor_complain(empty:
     [
         (None, "there is no such file"),
         ("raise RuntimeError('no')", "cannot be loaded: RuntimeError: no"),
+        ("raise SystemExit(3)", "cannot be loaded: SystemExit: 3"),
         ("import holdfast\nhf = holdfast.Holdfast()\n@hf.cron('99 * * * *')\ndef tick(): ...", "99 * * * *"),
     ],
 )
-def test_why_a_worker_does_not_live_reaches_people(empty: Shell, tmp_path: Path, code: str | None, reason: str) -> None:
+def test_up_stops_a_daemon_again_whose_code_cannot_be_loaded(
+    empty: Shell, tmp_path: Path, code: str | None, reason: str
+) -> None:
     app = tmp_path / "broken.py"
     if code is not None:
         app.write_text(code)
@@ -178,16 +182,23 @@ def test_why_a_worker_does_not_live_reaches_people(empty: Shell, tmp_path: Path,
         text=True,
         timeout=PATIENCE_S,
         env=empty.environment(),
-        check=True,
+        check=False,
     )
-    assert begun.stdout.startswith("holdfast is up")
-    until(lambda: reason in empty.ok("status").out, "the status tells")
-    until(lambda: reason in empty("doctor").out, "the doctor tells")
-    assert "app-1 ended with code 2: " in begun.stderr
+    assert (begun.returncode, begun.stdout) == (1, "")
+    assert "the daemon was stopped again, because its worker app-1 ended with code 2: " in begun.stderr
     assert reason in begun.stderr
+    assert "set that right, then start it once more" in begun.stderr
     assert reason in empty.home.log.with_name("worker-app-1.log").read_text()
     assert stat.S_IMODE(empty.home.log.with_suffix(".err").stat().st_mode) == 0o600
+    assert empty("down").code == 3
+
+
+def test_why_a_worker_does_not_live_reaches_people(empty: Shell, tmp_path: Path) -> None:
+    daemon = empty.start("up", "--app", tmp_path / "missing.py")
+    until(lambda: "there is no such file" in empty("status").out, "the status tells")
+    until(lambda: "there is no such file" in empty("doctor").out, "the doctor tells")
     empty.ok("down")
+    daemon.communicate(timeout=PATIENCE_S)
 
 
 def test_the_doctor_finds_nothing_where_all_is_well(sh: Shell) -> None:

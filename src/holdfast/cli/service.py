@@ -66,6 +66,9 @@ def up(
 ) -> None:
     """Start the daemon, here or in the background.
 
+    With --detach it returns when the first workers work. If their code cannot be loaded, it says why, stops the daemon
+    again and ends with code 1.
+
     Options lie over the settings of holdfast.toml in the home folder.
 
     \b
@@ -166,9 +169,18 @@ def _start_in_background(place: Home, words: list[str], store: str | None, *, js
         with Progress("starting"):
             trouble = _wait_until_ready(place, child, said, before)
             late = _wait_for_workers() if trouble is None else []
+            broken = [kept for kept in late if kept.last_words is not None]
+            if broken:
+                _end(child.pid, now=True)
+                child.wait()
     except KeyboardInterrupt:
         child.terminate()
         raise
+    if broken:
+        raise HoldfastError(
+            f"the daemon was stopped again, because its worker {broken[0].name} {broken[0].end}; set that right, then "
+            "start it once more"
+        )
     if json:
         show_json({"pid": child.pid, "home": str(place.folder), "socket": str(place.socket), "log": str(place.log)})
     else:
@@ -246,17 +258,21 @@ def down(
     pid = _pid(place)
     limit = seconds("timeout", timeout) or 0.0
     with Progress(f"stopping, pid {pid}"):
-        os.kill(pid, signal.SIGTERM)
-        if now:
-            # Another signal, because two of the same kind at once may arrive as one.
-            time.sleep(0.05)
-            os.kill(pid, signal.SIGINT)
+        _end(pid, now=now)
         until = time.monotonic() + limit
         while is_locked(str(place.lock)):
             if time.monotonic() > until:
                 raise HoldfastError(f"the daemon (pid {pid}) has not stopped yet; to hurry it: holdfast down --now")
             time.sleep(STEP_S)
     show_json({"pid": pid, "home": str(place.folder)}) if json else put("holdfast is down")
+
+
+def _end(pid: int, *, now: bool) -> None:
+    os.kill(pid, signal.SIGTERM)
+    if now:
+        # Another signal, because two of the same kind at once may arrive as one.
+        time.sleep(0.05)
+        os.kill(pid, signal.SIGINT)
 
 
 def _pid(place: Home) -> int:

@@ -23,7 +23,7 @@ def load(name: str) -> Holdfast:
         module = _from_file(Path(where)) if where.endswith(".py") else _from_path(where)
     except InvalidInput:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         log.exception("app %r cannot be loaded", name)
         raise InvalidInput(f"app {name!r} cannot be loaded: {type(error).__name__}: {error}{_place(error)}") from error
     found = getattr(module, attribute or "hf", None)
@@ -32,7 +32,7 @@ def load(name: str) -> Holdfast:
     return found
 
 
-def _place(error: Exception) -> str:
+def _place(error: BaseException) -> str:
     """The line of the user's code that it came from."""
     *_, last = traceback.extract_tb(error.__traceback__)
     return f" ({last.filename}, line {last.lineno})"
