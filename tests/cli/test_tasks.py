@@ -55,6 +55,16 @@ def test_a_misspelt_name_is_refused_where_it_is_typed(
     sh.ok(*undo)
 
 
+def test_the_doctor_names_tasks_that_jobs_wait_for_in_vain(sh: Shell) -> None:
+    number = sh.number("enqueue", "doubel", '{"x": 1}', "--anyway")
+    said = f"job {number} waits for task 'doubel', which no worker has declared; did you mean 'double'?"
+    assert said in sh.ok("doctor").out
+    sh.ok("enqueue", "doubel", '{"x": 2}', "--anyway")
+    assert f"2 jobs wait, such as {number}, for task 'doubel'" in sh.ok("doctor").out
+    sh.ok("cancel", "--task", "doubel", "--yes")
+    assert "doubel" not in sh.ok("doctor").out
+
+
 @pytest.mark.parametrize(
     ("payload", "says"),
     [

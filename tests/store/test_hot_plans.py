@@ -323,6 +323,10 @@ PLANS = {
         {"queue": "holdfast", "first": "holdfast.", "behind": "holdfast/", "limit": 5},
         (POP, STATE),
     ),
+    "undeclared_tasks": Plan(
+        {"command": "command", "first": "holdfast.", "behind": "holdfast/", "limit": 5},
+        (POP, STATE),
+    ),
     "open_chore": Plan({"queue": "q1", "task": "t1"}, (POP, STATE)),
     "maintainers": Plan({"tasks": "[]", "queues": "[]", "queue": "q1"}, (STATE, BY_SESSION)),
     "tight_lines": Plan({"gap": 2, "highest": 5, "limit": 5}, (POP,)),

@@ -12,8 +12,10 @@ from holdfast.core.job import Millis
 from holdfast.core.task import MAX_SCHEMA, DeclaredTask
 from holdfast.store.engine import Engine
 from holdfast.store.scripts import sessions
-from holdfast.store.scripts.tasks import KnownTask, find_task, forget_tasks, list_tasks
-from tests.store.acts import NOW, claim_one, dump, lose, open_session, put_one, write
+from holdfast.store.scripts.cancel import cancel_job
+from holdfast.store.scripts.retention import enqueue_measured
+from holdfast.store.scripts.tasks import KnownTask, UndeclaredTask, find_task, forget_tasks, list_tasks, list_undeclared
+from tests.store.acts import NOW, claim_one, dump, job, lose, open_session, put_one, write
 from tests.store.task_acts import begin, declared
 
 LATER = NOW + 1_000
@@ -161,3 +163,23 @@ def test_lists_go_on_behind_a_name(engine: Engine) -> None:
     begin(engine, "b", declared("t1", queue="other"))
     assert [task.name for task in engine.query(list_tasks, "t0", 1)] == ["t1"]
     assert [len(task.versions) for task in engine.query(list_tasks)] == [1, 2, 1]
+
+
+def test_tasks_that_jobs_wait_for_and_nobody_declares_are_listed(engine: Engine) -> None:
+    begin(engine, "a", index())
+    open_session(engine, "b", offer=sessions.Offer("w-b", "w", tasks=("plain",), queues=("default",), slots=1))
+    for number, name in enumerate(["indx", "index", "plain", "command", "zebra"]):
+        put_one(engine, f"j{number}", task=name)
+    put_one(engine, "later", task="indx", due=LATER)
+    found = engine.query(list_undeclared)
+    [first, last] = (job(engine, name).number for name in ("j0", "j4"))
+    assert found == [UndeclaredTask("indx", 2, first, "index"), UndeclaredTask("zebra", 1, last, None)]
+    assert engine.query(list_undeclared, 1) == found[:1]
+    write(engine, cancel_job, "j4", NOW)
+    begin(engine, "c", declared("indx"))
+    assert engine.query(list_undeclared) == []
+
+
+def test_jobs_of_the_systems_own_wait_for_tasks_that_need_no_declaration(engine: Engine) -> None:
+    write(engine, enqueue_measured, ["m"], NOW)
+    assert engine.query(list_undeclared) == []

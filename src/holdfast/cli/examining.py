@@ -17,11 +17,13 @@ from holdfast.cli.queues import breaker_says
 from holdfast.cli.status import clock_says, not_working
 from holdfast.cli.times import length
 from holdfast.core.errors import HoldfastError, NoDaemon
+from holdfast.core.limits import shown
 from holdfast.core.requests import is_system_queue
 from holdfast.store.locks import is_locked
 from holdfast.store.scripts.machines import Machine
 from holdfast.store.scripts.reserved import ReservedUse, list_reserved
 from holdfast.store.scripts.stats import QueueStats
+from holdfast.store.scripts.tasks import UndeclaredTask, list_undeclared
 from holdfast.store.scripts.watches import Watch
 from holdfast.store.scripts.workers import Worker
 from holdfast.version import VERSION
@@ -53,6 +55,7 @@ def examine(home: Home) -> list[Finding]:
         *_refusals(hf.machines(), stats.now),
         *_breakers(stats.queues),
         *_workers(daemon, hf.workers()),
+        *_undeclared(hf.engine.query(list_undeclared)),
         *_reserved(hf.engine.query(list_reserved)),
         *_watches(hf.watches()),
         *_clock(daemon, stats.now, [job.created_at for job in hf.jobs(limit=1).jobs]),
@@ -173,6 +176,13 @@ def _breakers(queues: list[QueueStats]) -> Iterator[Finding]:
                 f"queue {queue.name} is {breaker_says(queue.tripped)}; to go on at once: holdfast resume {queue.name}"
             )
             yield Finding("breaker", None, said)
+
+
+def _undeclared(tasks: list[UndeclaredTask]) -> Iterator[Finding]:
+    for found in tasks:
+        jobs = f"job {found.example} waits" if found.jobs == 1 else f"{found.jobs} jobs wait, such as {found.example},"
+        hint = "start a worker that has it" if found.nearest is None else f"did you mean {shown(found.nearest)}?"
+        yield Finding("task", None, f"{jobs} for task {shown(found.task)}, which no worker has declared; {hint}")
 
 
 def _reserved(uses: list[ReservedUse]) -> Iterator[Finding]:

@@ -7,6 +7,7 @@ from holdfast.core.limits import shown
 from holdfast.core.requests import SYSTEM_QUEUE, is_system_queue
 
 SYSTEM_TASKS = f"{SYSTEM_QUEUE}."  # with this begin the tasks of the system's own jobs
+BEHIND_SYSTEM_TASKS = SYSTEM_TASKS[:-1] + chr(ord(SYSTEM_TASKS[-1]) + 1)  # the first text behind all that do
 
 
 def is_reserved(task: str | None, queue: str) -> bool:

@@ -167,6 +167,7 @@ CALLS: tuple[Call, ...] = (
     Call(READ, "workers", "GET", "/v1/workers", workers.list_workers),
     Call(READ, "tasks", "GET", "/v1/tasks", tasks.list_tasks),
     Call(READ, "tasks", "GET", "/v1/tasks/{name}", tasks.find_task),
+    Call(READ, "tasks", "GET", "/v1/undeclared-tasks", tasks.list_undeclared),
     Call(READ, "machines", "GET", "/v1/machines", machines.list_machines),
     Call(ADMIN, "machines", "PUT", "/v1/machines/{node}/simulation", machines.simulate),
     Call(READ, "machines", "GET", "/v1/nodes", nodes.list_nodes),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -96,12 +96,22 @@ def check_request(
 
 def unknown_task(tx: Tx, name: str) -> UnknownTask:
     """The error that says so, with the nearest name."""
-    names = [row["task"] for row in tx.rows(sql.task_names, limit=MOST_NAMES)]
+    names = known_names(tx)
     if not names:
         return UnknownTask(f"there is no task {name!r} (no worker has declared any task yet)")
-    close = difflib.get_close_matches(name, names, 1)
-    hint = f"did you mean {close[0]!r}?" if close else "holdfast tasks lists those there are"
+    nearest = nearest_name(name, names)
+    hint = f"did you mean {nearest!r}?" if nearest else "holdfast tasks lists those there are"
     return UnknownTask(f"there is no task {name!r} ({hint})")
+
+
+def known_names(tx: Tx) -> list[str]:
+    """The names of the tasks that workers have declared lately."""
+    return [row["task"] for row in tx.rows(sql.task_names, limit=MOST_NAMES)]
+
+
+def nearest_name(name: str, names: Sequence[str]) -> str | None:
+    """The name that was probably meant."""
+    return next(iter(difflib.get_close_matches(name, names, 1)), None)
 
 
 @lru_cache(maxsize=256)

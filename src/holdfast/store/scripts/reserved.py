@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from holdfast.core.requests import DEFAULT_QUEUE, SYSTEM_QUEUE
-from holdfast.core.reserved import SYSTEM_TASKS, is_reserved
+from holdfast.core.reserved import BEHIND_SYSTEM_TASKS, SYSTEM_TASKS, is_reserved
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.schedules import list_schedules
 from holdfast.store.scripts.templates import list_templates
@@ -53,6 +53,6 @@ def _rules(tx: Tx) -> Iterator[ReservedUse]:
 
 
 def _jobs(tx: Tx) -> list[ReservedUse]:
-    names = {"queue": SYSTEM_QUEUE, "first": SYSTEM_TASKS, "behind": SYSTEM_TASKS[:-1] + chr(ord(SYSTEM_TASKS[-1]) + 1)}
+    names = {"queue": SYSTEM_QUEUE, "first": SYSTEM_TASKS, "behind": BEHIND_SYSTEM_TASKS}
     rows = tx.all(sql.reserved_jobs, ReservedJob, limit=MOST_JOBS, **names)
     return [ReservedUse("job", str(row.number), row.task, row.queue) for row in rows]

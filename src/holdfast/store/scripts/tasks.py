@@ -9,11 +9,15 @@ import msgspec
 from msgspec import Struct
 
 from holdfast.core.job import Millis, SessionId
+from holdfast.core.requests import COMMAND
+from holdfast.core.reserved import BEHIND_SYSTEM_TASKS, SYSTEM_TASKS
 from holdfast.core.task import DeclaredTask, TaskOptions, check_declared
 from holdfast.store.engine import Tx
-from holdfast.store.scripts.known_tasks import unknown_task
+from holdfast.store.scripts.known_tasks import MOST_NAMES, known_names, nearest_name, unknown_task
+from holdfast.store.scripts.offers import living_workers
 from holdfast.store.statements import sql
 
+MOST_UNDECLARED = 10
 LONGEST_LISTED = 2_048  # characters of the arguments
 
 
@@ -56,6 +60,15 @@ class KnownTask(Struct, frozen=True, kw_only=True):
     versions: list[TaskVersion]
 
 
+class UndeclaredTask(Struct, frozen=True):
+    """A task that jobs wait for and nobody has declared: how many, the number of the oldest, and the nearest name."""
+
+    task: str
+    jobs: int
+    example: int
+    nearest: str | None
+
+
 def declare_tasks(
     tx: Tx, worker_id: str, declared: tuple[DeclaredTask, ...], offered: tuple[str, ...], now: Millis
 ) -> None:
@@ -95,6 +108,16 @@ def find_task(tx: Tx, name: str) -> KnownTask:
     if not rows:
         raise unknown_task(tx, name)
     return _known(name, rows)
+
+
+def list_undeclared(tx: Tx, limit: int = MOST_UNDECLARED) -> list[UndeclaredTask]:
+    """Tasks that jobs wait for, and that no worker has declared lately or offers now; those of most jobs first."""
+    offered = {task for worker in living_workers(tx) for task in msgspec.json.decode(worker.tasks)}
+    which = {"command": COMMAND, "first": SYSTEM_TASKS, "behind": BEHIND_SYSTEM_TASKS}
+    rows = tx.rows(sql.undeclared_tasks, limit=MOST_NAMES, **which)
+    names = sorted({*known_names(tx), *offered})
+    found = [row for row in rows if row["task"] not in offered][:limit]
+    return [UndeclaredTask(**row, nearest=nearest_name(row["task"], names)) for row in found]
 
 
 def forget_tasks(tx: Tx, before: Millis, limit: int) -> int:
