@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 from pathlib import Path
 
@@ -46,6 +47,31 @@ def test_a_command_starts_here_with_its_own_variables(sh: Shell, tmp_path: Path)
     script = 'echo "$PWD $GIVEN $TAKEN"'
     words = ("run", "--wait", "-e", "GIVEN=a=b", "-e", "TAKEN", "--cwd", tmp_path, "--", "sh", "-c", script)
     assert sh.ok(*words, env={"TAKEN": "from here"}).out == f"{tmp_path} a=b from here\n"
+
+
+def test_a_command_that_could_never_run_is_refused(sh: Shell, tmp_path: Path) -> None:
+    before = sh.ok("ls", "-q").lines
+    (tmp_path / "file").touch()
+    for words, says in (
+        (("--timeout", "0"), "timeout 0.0 leaves no time to run: give at least 0.001 seconds, or no timeout"),
+        (("--cwd", tmp_path / "no"), f"--cwd '{tmp_path}/no' does not exist; make it first"),
+        (("--cwd", tmp_path / "file"), f"--cwd '{tmp_path}/file' is not a folder"),
+    ):
+        said = sh("run", *words, "--", "true")
+        assert (said.code, says in said.err) == (2, True), said
+    assert sh.ok("ls", "-q").lines == before
+
+
+def test_a_command_may_start_in_a_folder_that_one_before_it_makes(sh: Shell, tmp_path: Path) -> None:
+    first = sh.number("run", "--delay", "1h", "--", "mkdir", tmp_path / "made")
+    second = sh.number("run", "--after", first, "--cwd", tmp_path / "made", "--", "true")
+    sh.ok("cancel", second, first)
+
+
+def test_a_moment_that_has_passed_is_told(sh: Shell) -> None:
+    said = sh.ok("run", "--wait", "--at", "2020-01-31T18:30", "--", "echo", "late")
+    assert said.out == "late\n"
+    assert re.fullmatch(r"holdfast: --at 2020-01-31T18:30 was \d+d ago; it runs as soon as it can\n", said.err)
 
 
 def test_the_output_of_all_tries_is_streamed(sh: Shell, tmp_path: Path) -> None:

@@ -119,6 +119,7 @@ NO_LABEL = ["", 5, True, b"x", [], "a\x00", "a\nb", "\ud800", "x" * 1_001]
 REFUSED: list[tuple[str, list[Any], str]] = [
     *[(option, NO_DURATION, f"{option} .* is not a duration: use seconds") for option in ("delay", "ttl", "timeout")],
     *[(option, NO_LENGTH, f"{option} .* is out of range: use 0 seconds") for option in ("delay", "ttl", "timeout")],
+    ("timeout", [0, 0.0, 0.0004, timedelta(0)], "timeout .* leaves no time to run: give at least 0.001 seconds"),
     *[(option, NO_MOMENT, f"{option} .* is not a moment: use a datetime") for option in ("at", "deadline")],
     *[(option, NO_YEAR, f"{option} is out of range .* between 1970 and 9999") for option in ("at", "deadline")],
     *[(option, [datetime(2030, 1, 1)], f"{option} .* has no time zone") for option in ("at", "deadline")],

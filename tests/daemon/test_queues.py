@@ -45,6 +45,7 @@ def test_tables_of_the_file_say_what_is_set(tmp_path: Path) -> None:
         ("[queues.mail]\nlimits = 3", "queues.mail.limits is not known: did you mean limit?"),
         ("[queues.mail]\nmax_length = -1", "queues.mail.max_length = -1 is not valid"),
         ("[queues.mail]\nbreaker_for = 0", "queues.mail.breaker_for = 0 is not valid: use 1 millisecond"),
+        ("[queues.mail]\ntimeout = 0", "queues.mail.timeout = 0 is not valid: use 0.001 seconds to 100 years"),
         ("[queues.mail]\nretry = { initial = 3 }", "queues.mail.retry"),
         ('[queues.mail]\npreset = "fast"', 'use "cleanup" or "indexing"'),
         ('[queues.mail]\noverflow = "drop"', 'use "reject" or "shed"'),

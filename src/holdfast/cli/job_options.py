@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 from holdfast.cli.completion import jobs, queues, tenants
-from holdfast.cli.times import moment, seconds
+from holdfast.cli.failing import say
+from holdfast.cli.times import ago, moment, seconds
 from holdfast.cli.words import Option
 from holdfast.core.errors import InvalidInput, UnknownTask
 from holdfast.core.limits import shown
@@ -109,7 +111,7 @@ def options(
         "retry": retries,
         "timeout": seconds("timeout", timeout),
         "delay": seconds("delay", delay),
-        "at": moment("at", at),
+        "at": _at(at),
         "ttl": seconds("ttl", ttl),
         "deadline": moment("deadline", deadline),
         "tag": tag,
@@ -126,6 +128,13 @@ def options(
         "on_event": on_event,
         "where": attributes("--where ", where) if where else None,
     }
+
+
+def _at(text: str | None) -> datetime | None:
+    then = moment("at", text)
+    if then is not None and then < datetime.now(UTC):
+        say(f"holdfast: --at {text} was {ago(round(then.timestamp() * 1000))}; it runs as soon as it can")
+    return then
 
 
 def machine(hf: Client, here: bool, node: str | None, anywhere: bool, *, is_usual_here: bool = False) -> str | None:

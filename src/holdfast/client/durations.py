@@ -23,6 +23,16 @@ def to_millis(what: str, value: Duration) -> Millis:
     return round(seconds * 1000)
 
 
+def to_timeout(value: Duration | None) -> Millis | None:
+    """How long a run may take, in milliseconds; None: no limit of its own."""
+    if value is None:
+        return None
+    millis = to_millis("timeout", value)
+    if millis == 0:
+        raise InvalidInput(f"timeout {shown(value)} leaves no time to run: give at least 0.001 seconds, or no timeout")
+    return millis
+
+
 def to_moment(what: str, value: datetime) -> Millis:
     """A point in time with a time zone, in milliseconds since the epoch."""
     if not isinstance(value, datetime):

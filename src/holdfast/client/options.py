@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from holdfast.client.caller import what_triggers
-from holdfast.client.durations import Duration, to_millis, to_moment
+from holdfast.client.durations import Duration, to_millis, to_moment, to_timeout
 from holdfast.client.retry import Retry
 from holdfast.core.errors import InvalidInput
 from holdfast.core.event import check_attributes, check_pattern
@@ -107,7 +107,7 @@ class Prepared:
             "due": None if options.at is None else to_moment("at", options.at),
             "ttl_ms": None if options.ttl is None else to_millis("ttl", options.ttl),
             "deadline": None if options.deadline is None else to_moment("deadline", options.deadline),
-            "timeout_ms": None if options.timeout is None else to_millis("timeout", options.timeout),
+            "timeout_ms": to_timeout(options.timeout),
             "policy": None if options.retry is None else Retry.of(options.retry).policy,
             "tag": None if options.tag is None else check_label("tag", options.tag),
             "stop_older": _flag("stop_older", options.stop_older),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from holdfast.client.durations import Duration, to_millis
+from holdfast.client.durations import Duration, to_millis, to_timeout
 from holdfast.client.retry import Retry
 from holdfast.client.store_access import StoreAccess
 from holdfast.core.breaker import LONGEST_OPEN_MS, MOST_FAILURES
@@ -160,7 +160,7 @@ def make_changes(
         queue_class=None if queue_class is None else QueueClass(_one_of("class", queue_class, tuple(QueueClass))),
         retry=None if retry is None else _policy(retry),
         preset=None if preset is None else QueuePreset(_one_of("preset", preset, tuple(QueuePreset))),
-        timeout_ms=None if timeout is None else to_millis("timeout", timeout),
+        timeout_ms=to_timeout(timeout),
         breaker=None if breaker is None else check_int("breaker", breaker, 0, MOST_FAILURES),
         breaker_for_ms=None if breaker_for is None else _breaker_for(breaker_for),
         clear=tuple(SETTINGS[name] for name in cleared),

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias, TypedDict, Unpack
 import msgspec
 from msgspec import Struct
 
-from holdfast.client.durations import Duration, to_millis
+from holdfast.client.durations import Duration, to_millis, to_timeout
 from holdfast.client.options import check_bool, check_priority, check_tokens
 from holdfast.client.retry import Retry, check_policy
 from holdfast.client.store_access import StoreAccess
@@ -208,7 +208,7 @@ def make_watch(watch_id: str, path: str, options: Mapping[str, Any]) -> NewWatch
             max_jobs=check_int("max_jobs", options.get("max_jobs", MAX_JOBS), 1, 10_000),
             initial=check_bool("initial", options.get("initial", False)),
             settle_ms=_millis("settle", options.get("settle")),
-            timeout_ms=_millis("timeout", options.get("timeout")),
+            timeout_ms=to_timeout(options.get("timeout")),
             policy=None if (retry := options.get("retry")) is None else check_policy(retry),
             tokens=NO_TOKENS if (tokens := options.get("tokens")) is None else check_tokens(tokens),
         )

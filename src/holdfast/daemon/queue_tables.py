@@ -17,7 +17,8 @@ from holdfast.core.rate import parse_rate
 from holdfast.daemon.kinds import Kind, Says, Wrong, duration, one_of, whole
 
 _CENTURY_S = 100 * 365 * 86_400.0
-TIMEOUT = duration(0, _CENTURY_S, "0 seconds to 100 years")
+TIMEOUT = duration(0.001, _CENTURY_S, "0.001 seconds to 100 years")
+_PAUSE = duration(0, _CENTURY_S, "0 seconds to 100 years")
 
 
 def _rate(value: Any) -> str:
@@ -36,9 +37,9 @@ def _factor(value: Any) -> float:
 
 _RETRY: Mapping[str, Kind] = {
     "retries": whole(0, MOST_RETRIES),
-    "initial": TIMEOUT,
+    "initial": _PAUSE,
     "factor": Kind("a number of at least 1", _factor),
-    "cap": TIMEOUT,
+    "cap": _PAUSE,
     "mode": one_of("requeue", "chain"),
     "infra": whole(0, MOST_RETRIES),
 }
