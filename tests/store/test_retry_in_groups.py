@@ -13,6 +13,7 @@ from holdfast.core.retry import RetryMode, RetryPolicy
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.bulk import BulkAction, bulk
 from holdfast.store.scripts.cancel import cancel_job
+from holdfast.store.scripts.dead_letters import list_dead_letters, retry_dead_letters
 from holdfast.store.scripts.events import list_events, register_pattern
 from holdfast.store.scripts.group_jobs import retry_group
 from holdfast.store.scripts.groups import view_group
@@ -152,12 +153,28 @@ def test_in_bulk_one_that_was_retried_before_keeps_its_turn(engine: Engine) -> N
     first = again(engine, "a")
     end(engine, claim_one(engine), FAILED)
     write(engine, bulk, BulkAction.RETRY, JobFilter(group_id="g"), LATER)
+    assert run_three(engine) == [first, "b", "c"]
+
+
+def test_among_dead_letters_one_that_was_retried_before_keeps_its_turn(engine: Engine) -> None:
+    three(engine, OnFailure.CONTINUE)
+    for _ in "bc":
+        end(engine, claim_one(engine), FAILED)
+    first = again(engine, "a")
+    end(engine, claim_one(engine), FAILED)
+    [letters] = engine.query(list_dead_letters).letters
+    assert write(engine, retry_dead_letters, letters.fingerprint, LATER).jobs == 3
+    assert run_three(engine) == [first, "b", "c"]
+
+
+def run_three(engine: Engine) -> list[JobId | None]:
+    """Let the group end well; what its members are retries of, in the order in which they ran."""
     ran = []
     for _ in "abc":
         [run] = claim_some(engine)
         ran.append(row(engine, run.job_id).retry_of)
         end(engine, run, DONE)
-    assert ran == [first, "b", "c"]
+    return ran
 
 
 def test_one_that_ends_before_its_turn_lets_nobody_pass(engine: Engine) -> None:

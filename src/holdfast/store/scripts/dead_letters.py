@@ -11,13 +11,14 @@ from holdfast.core.errors import InvalidInput, NotFound
 from holdfast.core.fingerprint import pattern_of
 from holdfast.core.job import Job, JobId, Millis
 from holdfast.core.limits import MAX_INT
+from holdfast.core.order import Ranked, in_turn
 from holdfast.core.retry import FailureKind
 from holdfast.core.settle import POISON_CODE
 from holdfast.store.engine import Tx
 from holdfast.store.rows import JobRow
 from holdfast.store.scripts.letters import ClosedAs, close_letter
 from holdfast.store.scripts.look import find_row, make_cursor, read_cursor
-from holdfast.store.scripts.pages import read_page
+from holdfast.store.scripts.pages import as_keys, read_page
 from holdfast.store.scripts.retry import retry_job
 from holdfast.store.statements import sql
 
@@ -151,19 +152,22 @@ def retry_dead_letters(
 ) -> Closing:
     """Run the jobs of a fingerprint again, as new ones, at most `limit` at once, in the order of their enqueue.
 
+    Of those that are dealt with at once, members of a sequential group keep their turns.
+
     Those whose subject has a newer generation are not run again: what they would do is out of date.
     """
     last = _find(tx, fingerprint).example.number if upto is None else upto
-    found = tx.rows(sql.open_dead_letters, fingerprint=fingerprint, upto=last, limit=limit + 1)
+    found = tx.all(sql.open_dead_letters, int, fingerprint=fingerprint, upto=last, limit=limit + 1)
+    jobs = tx.all(sql.ranked_jobs, Ranked, numbers=as_keys(found[:limit]))
     retried = outdated = 0
-    for row in found[:limit]:
-        if _is_outdated(tx, find_row(tx, row["job_id"])):
-            outdated += close_letter(tx, row["job_id"], ClosedAs.OUTDATED, now, trigger, "a newer generation exists")
+    for job in in_turn(jobs[::-1]):
+        if _is_outdated(tx, find_row(tx, job.id)):
+            outdated += close_letter(tx, job.id, ClosedAs.OUTDATED, now, trigger, "a newer generation exists")
             continue
         again = tx.new_id()
         # Closed first: of two who retry at the same time, one makes the new job.
-        if close_letter(tx, row["job_id"], ClosedAs.RETRIED, now, trigger, retried_as=again):
-            retry_job(tx, row["job_id"], now, priority, again, trigger)
+        if close_letter(tx, job.id, ClosedAs.RETRIED, now, trigger, retried_as=again):
+            retry_job(tx, job.id, now, priority, again, trigger)
             retried += 1
     return Closing(retried, outdated, len(found) > limit, last)
 
