@@ -208,6 +208,13 @@ def test_two_counts_make_one(start: int, first: int, second: int) -> None:
         ("30 2 * * * 15", "UTC", "At 02:30:15 every day, UTC"),
         ("* * * * * *", "UTC", "Every second, UTC"),
         ("*/15 * * * *", "UTC", "Every 15th minute of every hour, UTC"),
+        ("*/45 * * * *", "UTC", "At minutes 0 and 45 of every hour, UTC"),
+        ("0/45 9-17 * * *", "UTC", "At minutes 0 and 45 past every hour from 9 through 17, UTC"),
+        ("0 */7 * * *", "UTC", "At 00:00, 07:00, 14:00, and 21:00 every day, UTC"),
+        ("0 */6 * * *", "UTC", "At minute 0 past every sixth hour, UTC"),
+        ("* * * * * */40", "UTC", "At seconds 0 and 40 of every minute, UTC"),
+        ("0 0 1 */5 *", "UTC", "At 00:00 on the first day of January, June, and November, UTC"),
+        ("10-50/25 * * * *", "UTC", "Every 25th minute from 10 through 50 of every hour, UTC"),
     ],
 )
 def test_an_expression_is_said_in_words(expression: str, zone: str, words: str) -> None:

@@ -16,6 +16,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from holdfast.core.cron_count import times_between
+from holdfast.core.cron_words import in_words
 from holdfast.core.errors import InvalidInput
 from holdfast.core.job import Millis
 from holdfast.core.limits import shown
@@ -105,7 +106,7 @@ class Cron:
     @property
     def words(self) -> str:
         """The expression as a person would say it."""
-        said = self._fields.explain()
+        said = in_words(self._fields)
         return f"{said}, {self.timezone}" if self.timezone == UTC else f"{said}, {self.timezone} time"
 
     # Seconds of the wall clock are counted like those of the epoch, as if the zone were UTC: `wall = moment + offset`.
