@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from holdfast import Context, Holdfast, InvalidInput, StateName
+from holdfast.core.errors import Reserved
 from tests.client.acts import WAIT, on_sqlite
 
 
@@ -243,3 +244,21 @@ def test_a_job_whose_task_is_not_offered_here_waits(make_holdfast: Callable[...,
     assert does_not.drain() == 0
     assert handle.state is StateName.QUEUED
     assert knows.drain() == 1
+
+
+@on_sqlite
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"name": "holdfast.x"}, r"task 'holdfast\.x' is reserved: what begins with holdfast\. .* choose another name"),
+        ({"name": "holdfast.webhook"}, r"task 'holdfast\.webhook' is reserved"),
+        ({"name": "holdfast.x", "queue": "holdfast.x"}, r"queue 'holdfast\.x' is reserved"),
+        ({"queue": "holdfast"}, "queue 'holdfast' is reserved"),
+    ],
+)
+def test_names_of_the_systems_own_are_refused_where_a_task_is_made(
+    hf: Holdfast, options: dict[str, Any], says: str
+) -> None:
+    with pytest.raises(Reserved, match=says) as refusal:
+        hf.task(**options)(lambda: None)
+    assert refusal.value.code == "ERR_RESERVED"

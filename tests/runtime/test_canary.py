@@ -12,9 +12,10 @@ import pytest
 
 from holdfast.core.job import StateName
 from holdfast.core.requests import SYSTEM_QUEUE, Claimed, ClaimRequest, JobFilter, QueueSlots, Report
+from holdfast.core.reserved import CANARY
 from holdfast.core.retry import Failure, FailureKind
 from holdfast.core.settle import Broke, Completed, Outcome
-from holdfast.runtime.canary import CANARY, KEEP_MS, Canary
+from holdfast.runtime.canary import KEEP_MS, Canary
 from holdfast.runtime.clock import ManualClock
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.claim import claim

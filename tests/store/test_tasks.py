@@ -144,6 +144,12 @@ def test_a_worker_declares_each_task_once_and_only_what_it_offers(engine: Engine
         open_session(engine, "a", offer=offer)
     with pytest.raises(Reserved, match=r"queue 'holdfast\.maintenance' is reserved"):
         begin(engine, "a", index("holdfast.maintenance"))
+    with pytest.raises(Reserved, match=r"task 'holdfast\.x' is reserved: .* choose another name"):
+        begin(engine, "a", declared("holdfast.x"))
+    # Nor can it be offered without a word about it.
+    offer = sessions.Offer("w", "w", tasks=("other", "holdfast.x"), queues=("holdfast.x",), slots=1)
+    with pytest.raises(Reserved, match=r"task 'holdfast\.x' is reserved"):
+        open_session(engine, "a", offer=offer)
     with pytest.raises(InvalidInput, match="no JSON schema of an object"):
         begin(engine, "a", index(arguments={"required": 5}))
     with pytest.raises(InvalidInput, match="the schema of task 'index' is"):

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from holdfast.core.errors import HoldfastError
 from holdfast.core.job import TERMINAL, JobId
+from holdfast.core.reserved import BENCH
 from holdfast.store.engine import new_uuid
-from holdfast.store.scripts.retention import BENCH, enqueue_measured, forget_measured
+from holdfast.store.scripts.retention import enqueue_measured, forget_measured
 
 if TYPE_CHECKING:
     from holdfast.client.remote import Client

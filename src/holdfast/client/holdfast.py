@@ -33,7 +33,8 @@ from holdfast.client.watches import Watches
 from holdfast.client.webhooks import Webhooks, make_policy
 from holdfast.core.errors import InvalidInput
 from holdfast.core.limits import check_int, check_name, shown
-from holdfast.core.requests import ANY_QUEUE, COMMAND, is_system_queue
+from holdfast.core.requests import ANY_QUEUE, COMMAND
+from holdfast.core.reserved import refuse_reserved
 from holdfast.core.webhook import WEBHOOK, WEBHOOK_QUEUE
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.simulated import SimulatedMachine
@@ -174,17 +175,25 @@ class Holdfast(Running, Operations, Commands, DeadLetterCalls, Schedules, Crons,
         return decorate if function is None else decorate(function)
 
     def _register(
-        self, function: Callable[..., Any], name: str | None, options: Options, isolated: Isolated | None
+        self,
+        function: Callable[..., Any],
+        name: str | None,
+        options: Options,
+        isolated: Isolated | None = None,
+        *,
+        is_system: bool = False,
     ) -> Task[Any, Any]:
         _check_function(function)
         if self._room is not None:
             # What a session offers is settled when it begins; a job of this task would wait for ever.
             raise InvalidInput("this Holdfast runs already: define its tasks before it starts, or stop it first")
         called = check_name("task", function.__name__.strip("<>") if name is None else name)
-        if called in self._specs or called in (COMMAND, WEBHOOK):
+        queue = check_name("queue", "default" if options.queue is None else options.queue)
+        if not is_system:
+            refuse_reserved(called, queue)
+        if called in self._specs or called == COMMAND:
             raise InvalidInput(f"there is a task {called!r} already; give this one another name=")
         with_context = wants_context(function)
-        queue = check_name("queue", "default" if options.queue is None else options.queue)
         schema = PayloadSchema(called, function, skip_first=with_context)
         spec = TaskSpec(
             name=called,
@@ -198,7 +207,7 @@ class Holdfast(Running, Operations, Commands, DeadLetterCalls, Schedules, Crons,
             spec = isolated.spec(spec)
         task: Task[Any, Any] = Task(self._access, spec, options)
         task.prepare()
-        if not is_system_queue(queue):
+        if not is_system:
             spec = structs.replace(spec, declared=declare(called, function, schema, options))
         self._specs[called], self._options[called] = spec, options
         return task

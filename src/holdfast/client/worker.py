@@ -13,13 +13,13 @@ from msgspec import Struct, structs
 from holdfast.client.apps import load
 from holdfast.client.holdfast import Holdfast
 from holdfast.client.kept import ALONE_S, Kept
+from holdfast.client.options import Options
 from holdfast.core.addresses import AddressPolicy
 from holdfast.core.errors import InvalidInput
 from holdfast.core.job import Millis
 from holdfast.core.requests import SYSTEM_QUEUE
+from holdfast.core.reserved import BENCH, CANARY
 from holdfast.core.webhook import TIMEOUT_MS, WEBHOOK, WEBHOOK_QUEUE
-from holdfast.runtime.canary import CANARY
-from holdfast.store.scripts.retention import BENCH
 from holdfast.wire.home import find_home
 from holdfast.wire.peer import INSIDE_VARIABLES
 from holdfast.wire.places import Place, app_words, take
@@ -87,14 +87,14 @@ def system_app(limits: Limits = USUAL_LIMITS) -> Holdfast:
     deliverer = Deliverer(hf._access.engine, hf._access.clock, policy, limits.webhook_timeout_ms)
     hf._built_in[WEBHOOK] = deliverer.spec
 
-    @hf.task(name=CANARY, queue=SYSTEM_QUEUE)
     async def canary() -> None:
         """Shows that the whole path works."""
 
-    @hf.task(name=BENCH, queue=BENCH)
     async def bench() -> None:
         """Shows how fast it is."""
 
+    hf._register(canary, CANARY, Options(queue=SYSTEM_QUEUE), is_system=True)
+    hf._register(bench, BENCH, Options(queue=BENCH), is_system=True)
     # Of all other queues it takes commands alone, which have an index of their own.
     hf._specs = {name: structs.replace(spec, roams=False) for name, spec in hf._specs.items()}
     return hf

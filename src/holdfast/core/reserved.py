@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from holdfast.core.errors import Reserved
 from holdfast.core.limits import shown
 from holdfast.core.requests import SYSTEM_QUEUE, is_system_queue
+from holdfast.core.webhook import WEBHOOK
 
 SYSTEM_TASKS = f"{SYSTEM_QUEUE}."  # with this begin the tasks of the system's own jobs
 BEHIND_SYSTEM_TASKS = SYSTEM_TASKS[:-1] + chr(ord(SYSTEM_TASKS[-1]) + 1)  # the first text behind all that do
+
+CANARY = f"{SYSTEM_TASKS}canary"
+BENCH = f"{SYSTEM_TASKS}bench"  # the queue and the task of jobs that only measure
+OFFERED_TASKS = frozenset({CANARY, BENCH, WEBHOOK})  # those of the system's own that workers run
 
 
 def is_reserved(task: str | None, queue: str) -> bool:
     """Whether a task or a queue is the system's own."""
     return is_system_queue(queue) or (task is not None and task.startswith(SYSTEM_TASKS))
+
+
+def refuse_offers(tasks: Iterable[str]) -> None:
+    """Refuse a worker that offers a task with a name of the system's which the system does not have."""
+    for task in tasks:
+        if task not in OFFERED_TASKS:
+            refuse_reserved(task, None)
 
 
 def refuse_reserved(task: str | None, queue: str | None) -> None:
@@ -25,5 +39,5 @@ def refuse_reserved(task: str | None, queue: str | None) -> None:
     if task is not None and task.startswith(SYSTEM_TASKS):
         raise Reserved(
             f"task {shown(task)} is reserved: what begins with {SYSTEM_TASKS} is for the system's own jobs; choose "
-            "another task"
+            "another name"
         )

@@ -18,7 +18,7 @@ from holdfast.core.errors import InvalidInput
 from holdfast.core.job import Millis
 from holdfast.core.limits import MAX_SUBJECT, check_label, check_payload
 from holdfast.core.requests import NewJob
-from holdfast.core.reserved import refuse_reserved
+from holdfast.core.reserved import refuse_offers, refuse_reserved
 from holdfast.core.retry import RetryPolicy
 from holdfast.core.subject import fields_of, fill, tenant_of
 from holdfast.core.tokens import Tokens
@@ -82,7 +82,8 @@ class DeclaredTask(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def check_declared(declared: tuple[DeclaredTask, ...], offered: tuple[str, ...]) -> None:
-    """Each is declared once, is offered, and says of its arguments what can be read."""
+    """Each is declared once, is offered, and says of its arguments what can be read. No name is reserved."""
+    refuse_offers(offered)
     names = set(offered)
     twice = next((name for name, count in Counter(one.name for one in declared).items() if count > 1), None)
     if twice is not None:

@@ -13,6 +13,7 @@ from msgspec import Struct
 from holdfast.core.errors import HoldfastError, NotFound
 from holdfast.core.job import TERMINAL, Job, JobId, StateName
 from holdfast.core.requests import SYSTEM_QUEUE, NewJob
+from holdfast.core.reserved import CANARY
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.loop import Loop
 from holdfast.store.engine import Changes, Engine, new_uuid
@@ -22,7 +23,6 @@ from holdfast.store.scripts.look import find_job
 from holdfast.store.scripts.retention import forget_ended
 from holdfast.store.scripts.why import why
 
-CANARY = "holdfast.canary"
 EVERY_S = 60.0
 PATIENCE_S = 60.0
 KEEP_MS = 3_600_000

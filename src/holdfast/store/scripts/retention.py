@@ -9,13 +9,13 @@ import msgspec
 from holdfast.core.errors import Conflict
 from holdfast.core.job import TERMINAL, JobId, Millis
 from holdfast.core.requests import Enqueued, NewJob
+from holdfast.core.reserved import BENCH
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.enqueue import enqueue_any
 from holdfast.store.statements import sql
 
 KEEP_MS: Millis = 7 * 86_400_000
 BATCH = 200
-BENCH = "holdfast.bench"  # the queue and the task of jobs that only measure
 
 
 def forget_old(tx: Tx, before: Millis, limit: int = BATCH) -> int:
