@@ -51,6 +51,10 @@ KEEPALIVE: dict[str, Any] = {
 }
 LOCK_SPACE = 0x486F6C64  # "Hold": apart from advisory locks of the user's own
 
+_BEGIN_READ = b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+_BEGIN_WRITE = compose.SQL("BEGIN; SELECT pg_advisory_xact_lock({}, {})")
+_TELL_AND_COMMIT = compose.SQL("SELECT pg_notify({}, {}); COMMIT")
+
 
 class PostgresEngine(AwaitableCalls):
     """One schema of one database. Safe to use from any thread."""
@@ -91,7 +95,7 @@ class PostgresEngine(AwaitableCalls):
         self._heed_clock = heed_clock
         self._listeners: list[Listener] = []
         self._channel = f"holdfast_{schema}"
-        self._lock_key = zlib.crc32(schema.encode()) - 2**31
+        self._begin = _BEGIN_WRITE.format(LOCK_SPACE, zlib.crc32(schema.encode()) - 2**31).as_bytes()
         self._start_fresh()
         forget_after_fork(self)
 
@@ -151,7 +155,7 @@ class PostgresEngine(AwaitableCalls):
 
     def query(self, script: Callable[..., T], *args: Any, **kw: Any) -> T:
         try:
-            with self._connection(_snapshot) as connection:
+            with self._connection(_begin_read) as connection:
                 return script(PostgresTx(connection, self._ids, self._here), *args, **kw)
         except psycopg.Error as error:
             raise translate(error, self.where) from error
@@ -239,7 +243,7 @@ class PostgresEngine(AwaitableCalls):
                     max_size=self._pool_size * 2 + 1,
                     timeout=CONNECT_S,
                     reconnect_timeout=RECONNECT_S,
-                    kwargs=KEEPALIVE,
+                    kwargs={"autocommit": True, **KEEPALIVE},
                     configure=self._configure,
                     open=True,
                 )
@@ -259,14 +263,14 @@ class PostgresEngine(AwaitableCalls):
             raise translate(error, self.where) from error
 
     def _migrate(self, connection: psycopg.Connection[Any]) -> None:
-        with connection.transaction():
-            self._take_lock(connection)
-            migrate.postgres(connection.execute, self.schema, self._now(), self._migrate_to)
+        self._begin_write(connection)
+        migrate.postgres(connection.execute, self.schema, self._now(), self._migrate_to)
+        connection.commit()
 
     def read_clock(self) -> Measurement:
         """What time the server has, by an idle connection."""
         try:
-            with self._connection(_snapshot) as connection:
+            with self._connection(_begin_read) as connection:
                 return read_clock(connection)
         except psycopg.Error as error:
             raise translate(error, self.where) from error
@@ -282,8 +286,6 @@ class PostgresEngine(AwaitableCalls):
 
     def _configure(self, connection: psycopg.Connection[Any]) -> None:
         self._connections.add(connection)
-        autocommit = connection.autocommit
-        connection.autocommit = True
         path = compose.Identifier(self.schema)
         connection.execute(compose.SQL("SET search_path TO {}").format(path))
         # Each statement sees what was committed before the lock was granted, whatever the server's default.
@@ -291,11 +293,17 @@ class PostgresEngine(AwaitableCalls):
         connection.execute(f"SET synchronous_commit TO {'on' if self._durability == 'full' else 'off'}")
         # A machine that falls silent in a transaction, frozen or cut off, must not keep the lock from all others.
         connection.execute(f"SET idle_in_transaction_session_timeout TO {round(SILENCE_S * 1000)}")
-        connection.autocommit = autocommit
 
-    def _take_lock(self, connection: psycopg.Connection[Any]) -> None:
-        """PostgreSQL's BEGIN IMMEDIATE: what a script reads stays true until it commits."""
-        connection.execute("SELECT pg_advisory_xact_lock(%s, %s)", (LOCK_SPACE, self._lock_key))
+    def _begin_write(self, connection: psycopg.Connection[Any]) -> None:
+        """PostgreSQL's BEGIN IMMEDIATE, in one round trip: what a script reads stays true until it commits."""
+        _send(connection, self._begin)
+
+    def _commit(self, connection: psycopg.Connection[Any], changes: Changes) -> None:
+        """And tell other processes, in the same round trip."""
+        if changes:
+            _send(connection, _TELL_AND_COMMIT.format(self._channel, pack(changes, self._me)).as_bytes(connection))
+        else:
+            connection.commit()
 
     @contextmanager
     def _connection(self, begin: Callable[[psycopg.Connection[Any]], Any]) -> Iterator[psycopg.Connection[Any]]:
@@ -364,14 +372,12 @@ class PostgresEngine(AwaitableCalls):
     def _transact(self, script: Callable[..., T], args: tuple[Any, ...], kw: dict[str, Any]) -> T:
         committing = False
         try:
-            with self._connection(self._take_lock) as connection:
+            with self._connection(self._begin_write) as connection:
                 began = time.monotonic()
                 tx = PostgresTx(connection, self._ids, self._here)
                 result = script(tx, *args, **kw)
-                if tx.changes:
-                    connection.execute("SELECT pg_notify(%s, %s)", (self._channel, pack(tx.changes, self._me)))
                 committing = True
-                connection.commit()
+                self._commit(connection, tx.changes)
         except (psycopg.OperationalError, psycopg.InterfaceError) as error:
             if committing and kind_of(error) is Kind.LOST:
                 self.troubles.count(Kind.LOST, str(error), self._now(), lasts=True)
@@ -389,5 +395,10 @@ class PostgresEngine(AwaitableCalls):
         announce(changes, self._listeners)
 
 
-def _snapshot(connection: psycopg.Connection[Any]) -> None:
-    connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+def _begin_read(connection: psycopg.Connection[Any]) -> None:
+    _send(connection, _BEGIN_READ)
+
+
+def _send(connection: psycopg.Connection[Any], statements: bytes) -> None:
+    """As one text, since several statements at once cannot be prepared."""
+    connection.execute(statements, prepare=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from holdfast.core.event import ABOUT_JOB, ABOUT_RUN, ALERT
 from holdfast.core.job import JobId, Millis, RunId
@@ -24,9 +24,9 @@ def tell_ended(tx: Tx, job_ids: Iterable[JobId], now: Millis) -> None:
             publish(tx, f"{ABOUT_JOB}{job.state.lower()}", _about(job), now)
 
 
-def tell_runs(tx: Tx, runs: Iterable[tuple[JobId, RunId, RunStatus]], now: Millis) -> None:
+def tell_runs(tx: Tx, runs: Sequence[tuple[JobId, RunId, RunStatus]], now: Millis) -> None:
     """`job.run.completed`, `job.run.failed` and so on, for runs that have just been closed."""
-    if not tx.value(sql.any_job_pattern):
+    if not runs or not tx.value(sql.any_job_pattern):
         return
     for job_id, run_id, status in runs:
         job = _told(tx, job_id)
