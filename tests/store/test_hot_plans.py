@@ -219,7 +219,7 @@ PLANS = {
     "triggered_jobs": Plan(CLOCK | {"event_id": "e1"}, ("idx_job_conditions_satisfied_by", JOB)),
     "claim_job": Plan(ROWS, (NUMBER,)),
     "highest_position": Plan(LANE, (POP,), in_order=True),
-    "arrival": Plan(LANE | {"now": 1, "latest": 2, "node": None}, (POP,), in_order=True),
+    "arrival": Plan(LANE | {"task": "t1", "now": 1, "latest": 2, "node": None}, (POP,), in_order=True),
     "last_in_line": Plan(LANE | {"below": 5, "upto": 10**9, "limit": 3}, (POP,)),
     "newest_scheduled": Plan(LANE | {"below": 5, "upto": 10**9, "limit": 3, "depth": 9}, (STATE,)),
     "lowest_position": Plan(LANE, (POP,), in_order=True),

@@ -164,9 +164,12 @@ def test_a_task_that_nobody_declared_is_stored_and_said_to_be_unknown(engine: En
     assert row(engine, "j2").queue == "default"
     assert put_one(engine, "j4", subject="s", generation=1).known is False
     assert put_one(engine, "j5", subject="s", generation=1).known is False, "also where an earlier job stands for it"
+    complete = [new_job("c1", task="known", complete=True), new_job("c2", complete=True)]
+    assert [answer.known for answer in put(engine, *complete)] == [True, False], "in one line"
 
 
-def test_each_task_is_looked_up_once_in_a_transaction(engine: Engine) -> None:
+@pytest.mark.parametrize(("complete", "looks"), [(False, 1), (True, 0)])
+def test_a_task_is_looked_up_once_in_a_transaction_or_not_at_all(engine: Engine, complete: bool, looks: int) -> None:
     begin(engine, "a", declared())
     asked_for: list[str] = []
 
@@ -179,12 +182,13 @@ def test_each_task_is_looked_up_once_in_a_transaction(engine: Engine) -> None:
 
         tx.one = noting
         try:
-            enqueue(tx, [new_job(f"j{number}") for number in range(50)], NOW)
+            answers = enqueue(tx, [new_job(f"j{number}", complete=complete) for number in range(50)], NOW)
+            assert all(answer.known for answer in answers)
         finally:
             del tx.one
 
     write(engine, spied)
-    assert asked_for.count("newest_version") == 1
+    assert asked_for.count("newest_version") == looks
 
 
 def test_another_try_has_what_the_job_had(engine: Engine) -> None:

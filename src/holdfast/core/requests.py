@@ -84,7 +84,7 @@ class NewJob(Struct, frozen=True, kw_only=True, omit_defaults=True):
         )
 
 
-class Enqueued(Struct, frozen=True):
+class Enqueued(Struct, frozen=True, gc=False):
     """The answer to an enqueue. `existing`: an earlier request stands for this one, nothing was stored.
 
     `id` is None where the earlier job is already gone by retention ("already done"). `known` is false where no worker

@@ -37,8 +37,8 @@ def enqueue(
     What a job leaves open is as its task declares, then as its queue says. `repeated`: an earlier call with the same
     ids may have come through; what it stored is the answer. `must_exist`: refuse a task that no worker has declared.
     """
-    for job in jobs:
-        refuse_reserved(job.task, job.queue)
+    for task, queue in {(job.task, job.queue) for job in jobs}:
+        refuse_reserved(task, queue)
     return enqueue_any(tx, jobs, now, repeated, must_exist)
 
 
@@ -99,8 +99,8 @@ class Batch:
         self._door = door
         self._rows: list[dict[str, Any]] = []
         self._conditions: list[dict[str, Any]] = []
-        self._lines = Lines(tx, door, now)
         self._tasks = tasks or Tasks(tx)
+        self._lines = Lines(tx, door, self._tasks, now)
         self._parallel: dict[str, bool] = {}
         self._tails: dict[str, tuple[str, int]] = {}
         self._ended: list[str] = []

@@ -40,20 +40,26 @@ class Tasks:
         self._checks = checks
         self._must_exist = must_exist
         self._newest: dict[str, Version | None] = {}
+        self._known: dict[str, bool] = {}
+
+    def learn(self, task: str, *, known: bool) -> None:
+        """Somebody has seen whether a worker has declared a task."""
+        self._known[task] = known
 
     def knows(self, job: NewJob) -> bool:
         """Whether a worker has declared the task of a job. Commands and the system's own tasks are always known."""
-        queue, _, _ = job.line
-        return self._find(job.task) is not None or job.task == COMMAND or is_system_queue(queue)
+        task = job.task
+        if task not in self._known:
+            self._known[task] = self._find(task) is not None
+        return self._known[task] or task == COMMAND or is_system_queue(job.line[0])
 
     def resolve(self, job: NewJob) -> NewJob:
         """The job with what it leaves open as its task declares, or what says why there can be none."""
-        newest = self._find(job.task)
         if self._must_exist and not self.knows(job):
             raise unknown_task(self._tx, job.task)
         if job.complete:
             return job
-        options, arguments = _read(newest)
+        options, arguments = _read(self._find(job.task))
         if self._checks and arguments:
             self.check(job.task, msgspec.json.decode(job.payload))
         return with_options(job, options, arguments, any_subject=not self._checks)

@@ -12,6 +12,7 @@ from holdfast.core.requests import Line, NewJob
 from holdfast.core.retry import RetryPolicy
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.door import Door
+from holdfast.store.scripts.known_tasks import Tasks
 from holdfast.store.scripts.queues import policy_in
 from holdfast.store.statements import Dialect, sql
 
@@ -25,6 +26,7 @@ class Arrival(Struct, frozen=True, gc=False):
     retry: str | None
     timeout_ms: Millis | None
     refused_by: str | None
+    known: int | None
 
 
 class Usual(Struct, frozen=True):
@@ -35,11 +37,14 @@ class Usual(Struct, frozen=True):
 
 
 class Lines:
-    """The lines of one transaction, each looked up once. The door is told of what limits them."""
+    """The lines of one transaction, each looked up once. The same look tells the door what limits them, and whether
+    the task of their first job is known.
+    """
 
-    def __init__(self, tx: Tx, door: Door | None, now: Millis) -> None:
+    def __init__(self, tx: Tx, door: Door | None, tasks: Tasks, now: Millis) -> None:
         self._tx = tx
         self._door = door
+        self._tasks = tasks
         self._now = now
         # A server has a disk of its own: that of another machine is no reason to take nothing in here.
         self._node = tx.here() if tx.dialect is Dialect.POSTGRES else None
@@ -62,8 +67,9 @@ class Lines:
             queue, tenant, priority = line
             place = {"queue": queue, "tenant": tenant, "priority": priority}
             moment = {"now": self._now, "latest": self._now + REFUSAL_MS}
-            found = self._tx.one(sql.arrival, Arrival, node=self._node, **moment, **place)
+            found = self._tx.one(sql.arrival, Arrival, task=job.task, node=self._node, **moment, **place)
             assert found is not None
+            self._tasks.learn(job.task, known=found.known is not None)
             if found.refused_by is not None and self._door is not None:
                 self._door.refuse(job, found.refused_by)
             self._highest[line] = found.position

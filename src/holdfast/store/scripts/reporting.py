@@ -22,7 +22,7 @@ _ENDINGS = {
 }
 
 
-class Ended(Struct, frozen=True):
+class Ended(Struct, frozen=True, gc=False):
     """A job that has ended, with what is told of it. `newer` is the generation that superseded its own.
 
     One that was left out counts as done for the members of its group behind it.
