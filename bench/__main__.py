@@ -22,6 +22,7 @@ from bench import (
     pickup,
     recovering,
     through_daemon,
+    turns,
     vacuuming,
     waiting,
     watching,
@@ -33,6 +34,7 @@ from tests.postgres_server import running_postgres
 MEASUREMENTS: dict[str, Callable[[Place], Table]] = {
     "full_life": full_life.measure,
     "drain": draining.measure,
+    "log": turns.measure,
     "enqueue": enqueuing.measure,
     "claim": claiming.measure,
     "waiting": waiting.measure,
