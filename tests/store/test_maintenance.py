@@ -31,6 +31,7 @@ from holdfast.store.scripts.why import why
 from holdfast.store.statements import Dialect
 from tests.store.acts import (
     FAILED,
+    FAILED_FOR_GOOD,
     NOW,
     claimed_ids,
     end,
@@ -236,6 +237,15 @@ def test_a_chore_that_failed_is_an_alert(engine: Engine) -> None:
     assert state(engine, chore) is StateName.FAILED
     [event] = select(engine, "SELECT attributes FROM events WHERE name = 'alert.maintenance'")
     assert '"task":"holdfast.retention"' in event["attributes"]
+
+
+def test_a_repeated_report_of_a_chore_that_failed_is_no_other_alert(engine: Engine) -> None:
+    start(engine, "retention")
+    run = taken(engine)
+    for _ in range(2):
+        settled = write(engine, settle_chore, report(run, FAILED_FOR_GOOD), run.task, NOW)
+        assert (settled.state, settled.refused) == (StateName.FAILED, None)
+    assert len(select(engine, "SELECT 1 FROM events WHERE name = 'alert.maintenance'")) == 1
 
 
 def test_the_list_shows_when_a_chore_is_due_and_what_it_did(engine: Engine) -> None:

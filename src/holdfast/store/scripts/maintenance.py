@@ -166,8 +166,8 @@ def claim_chore(tx: Tx, session_id: SessionId, tasks: tuple[str, ...], now: Mill
 
 def asked_of_chore(tx: Tx, run_id: str) -> str | None:
     """What a chore under way has to heed before its next step: `gone`, `cancel`, `yield`; None lets it go on."""
-    job = tx.one(sql.job_of_run, OwnedRow, run_id=run_id)
-    if job is None or job.run_status is not None or job.open_run_id != run_id:
+    job = _under_way(tx, run_id)
+    if job is None:
         return "gone"
     if job.stop_reason is not None:
         return "cancel"
@@ -176,10 +176,14 @@ def asked_of_chore(tx: Tx, run_id: str) -> str | None:
 
 
 def settle_chore(tx: Tx, report: Report, task: str, now: Millis) -> Settled:
-    """Store what became of a chore; one that failed, and is not tried again, is told to whoever waits for alerts."""
+    """Store what became of a chore; one that failed, and is not tried again, is told to whoever waits for alerts.
+
+    A repeat, by one who got no answer, tells nobody once more.
+    """
+    is_news = _under_way(tx, report.run_id) is not None
     held = tx.one(sql.secret_of_run, SecretRow, id=report.run_id)
     [settled] = finish_held(tx, [report], None if held is None else held.secret_hash, now)
-    if isinstance(report.outcome, Broke) and settled.refused is None and settled.state is StateName.FAILED:
+    if is_news and isinstance(report.outcome, Broke) and settled.state is StateName.FAILED:
         failure = report.outcome.failure
         said = {"task": task, "code": failure.code, "error": failure.message[:500]}
         publish(tx, f"{ALERT}maintenance", said, now)
@@ -206,6 +210,12 @@ def tight_lines(tx: Tx) -> list[Line]:
 def loosen(tx: Tx, line: Line) -> int:
     """Put the jobs of a line apart, in the same order; how many."""
     return renormalise(tx, line.queue, line.tenant, line.priority)
+
+
+def _under_way(tx: Tx, run_id: str) -> OwnedRow | None:
+    """The job of a run, as long as the run is the open one."""
+    job = tx.one(sql.job_of_run, OwnedRow, run_id=run_id)
+    return job if job is not None and job.run_status is None and job.open_run_id == run_id else None
 
 
 def _chore(task: str) -> Chore:
