@@ -12,7 +12,7 @@ from holdfast.runtime.judge import Judge
 from holdfast.runtime.node import boot_id
 from holdfast.runtime.recovery import Recovery
 from holdfast.runtime.session import lock_folder
-from holdfast.store.engine import Engine, Ids, Tx, new_uuid
+from holdfast.store.engine import Engine, Ids, new_uuid
 from holdfast.store.postgres.engine import PostgresEngine
 from holdfast.store.sqlite.engine import SqliteEngine
 from holdfast.store.statements import Dialect, Statement, pyformat
@@ -48,18 +48,18 @@ def select(engine: Engine, text: str, **params: object) -> list[dict[str, Any]]:
     return engine.query(lambda tx: tx.rows(statement(text), **params))
 
 
-def dump(engine: Engine) -> dict[str, list[str]]:
-    """Every row of every table, at one moment.
+def stored(engine: Engine) -> dict[str, list[dict[str, Any]]]:
+    """Every row of every table, at one moment."""
+    return engine.query(lambda tx: {table: tx.rows(statement(f"SELECT * FROM {table}")) for table in TABLES})
+
+
+def dump(engine: Engine, *, but: tuple[str, ...] = ("maintenance",)) -> dict[str, list[str]]:
+    """What is stored, to be compared. When which chore is due is the affair of whoever lives there.
 
     Without the numbers of jobs: PostgreSQL does not give those of a lost transaction back, and nobody minds.
     """
-
-    def read(tx: Tx) -> dict[str, list[str]]:
-        # When which chore is due is the affair of whoever lives there.
-        tables = {table: tx.rows(statement(f"SELECT * FROM {table}")) for table in TABLES if table != "maintenance"}
-        return {table: sorted(map(_without_numbers, rows)) for table, rows in tables.items()}
-
-    return engine.query(read)
+    tables = {table: rows for table, rows in stored(engine).items() if table not in but}
+    return {table: sorted(map(_without_numbers, rows)) for table, rows in tables.items()}
 
 
 def _without_numbers(row: dict[str, Any]) -> str:

@@ -20,7 +20,7 @@ from holdfast.store.scripts.webhooks import put_webhook
 from tests.chaos.checker import problems
 from tests.chaos.database import select, statement
 from tests.chaos.journal import Journal
-from tests.chaos.scenarios import NOW, job, put, work_off
+from tests.chaos.scenarios.shared import NOW, job, put, work_off
 
 pytestmark = pytest.mark.parametrize("database", ["sqlite"], indirect=True)
 

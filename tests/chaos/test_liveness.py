@@ -21,7 +21,7 @@ from tests.chaos.conftest import Start
 from tests.chaos.database import Database, dump, recovery, select, sessions, states
 from tests.chaos.journal import entries
 from tests.chaos.processes import PATIENCE_S, Program, until
-from tests.chaos.scenarios import job, put, take
+from tests.chaos.scenarios.shared import job, put, take
 
 LOOKS = 50
 UNSHARE = ("unshare", *(("--user", "--map-root-user") if os.geteuid() else ()))

@@ -18,7 +18,7 @@ from tests.chaos.conftest import Start
 from tests.chaos.database import Database, recovery, select, sessions
 from tests.chaos.journal import entries
 from tests.chaos.processes import PATIENCE_S, Program, until
-from tests.chaos.scenarios import begin, job, put
+from tests.chaos.scenarios.shared import begin, job, put
 
 FOREVER = 3600
 

@@ -15,7 +15,7 @@ from tests.chaos.conftest import Start
 from tests.chaos.database import Database, select
 from tests.chaos.journal import entries
 from tests.chaos.processes import until
-from tests.chaos.scenarios import NOW
+from tests.chaos.scenarios.shared import NOW
 
 SECOND = 1_000
 KILLS = 3

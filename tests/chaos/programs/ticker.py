@@ -10,7 +10,7 @@ from holdfast.store.scripts.firing import fire_due
 from holdfast.store.scripts.schedules import find_schedule
 from tests.chaos.database import Database
 from tests.chaos.journal import Journal
-from tests.chaos.scenarios import NOW
+from tests.chaos.scenarios.shared import NOW
 
 JUMP_MS = 10_000
 

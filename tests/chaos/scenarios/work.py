@@ -1,19 +1,14 @@
-"""Small worlds for kills between statements: what is stored before, and the calls during which a process dies."""
+"""Jobs on their way: enqueue, claim, settle, recover, fire and tell."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeAlias
-
-from msgspec import Struct, structs
+from msgspec import structs
 
 from holdfast.core.group import GroupMode, OnFailure
 from holdfast.core.queue import QueueChanges
-from holdfast.core.requests import Claimed, ClaimRequest, Dependency, NewJob, QueueSlots, Report
-from holdfast.core.retry import Failure, FailureKind, RetryMode, RetryPolicy
+from holdfast.core.requests import Claimed, Report
 from holdfast.core.schedule import Misfire, Overlap
-from holdfast.core.settle import Broke, Cancelled, Completed, Outcome, Snoozed
-from holdfast.core.webhook import WEBHOOK, WEBHOOK_QUEUE
+from holdfast.core.settle import Cancelled, Completed, Outcome, Snoozed
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.cancel import cancel_job
 from holdfast.store.scripts.claim import claim
@@ -30,80 +25,28 @@ from holdfast.store.scripts.recover import recover
 from holdfast.store.scripts.reserve import NewReservation, reserve
 from holdfast.store.scripts.schedule_rows import NewSchedule
 from holdfast.store.scripts.schedules import put_schedule
-from holdfast.store.scripts.sessions import NewSession, close_session, open_session
 from holdfast.store.scripts.templates import NewTemplate, put_template
 from holdfast.store.scripts.webhook_rows import NewWebhook
 from holdfast.store.scripts.webhooks import put_webhook
-
-NOW = 1_700_000_000_000
-DAY = 86_400_000
-MINUTE = 60_000
-DOOMED = "doomed"
-SUBJECT = "editor::repo::file"
-
-AGAIN = RetryPolicy(retries=1)
-CHAIN = RetryPolicy(retries=1, mode=RetryMode.CHAIN)
-ONCE = RetryPolicy(infra=0)
-BROKE = Broke(Failure(FailureKind.TRANSIENT, "ERR_TEST", "it broke"))
-KILLED = Broke(Failure(FailureKind.INFRA, "SIGNAL_9", "it was killed"))
-HOPELESS = Broke(Failure(FailureKind.PERMANENT, "ERR_TEST", "it never works"))
-
-QUEUES = (QueueSlots("default", 50), QueueSlots(WEBHOOK_QUEUE, 50))
-
-Act: TypeAlias = Callable[[Engine, dict[str, Claimed]], None]
-
-
-class Scenario(Struct, frozen=True):
-    """`prepare` stores a world and claims in it for the doomed session; `act`, with so many `commits`, is cut short."""
-
-    prepare: Callable[[Engine], dict[str, Claimed]]
-    act: Act
-    commits: int = 1
-
-
-def job(job_id: str, **options: Any) -> NewJob:
-    """A request for a job of the one task there is."""
-    return NewJob(**{"id": job_id, "task": "work"} | options)
-
-
-def after(job_id: str) -> tuple[Dependency, ...]:
-    """Waits for that job."""
-    return (Dependency(job_id),)
-
-
-def put(engine: Engine, *jobs: NewJob) -> None:
-    """Enqueue in one transaction."""
-    engine.submit(enqueue, jobs, NOW).result()
-
-
-def request(session: str) -> ClaimRequest:
-    """A session asks for all there is."""
-    return ClaimRequest(session_id=session, slots=50, queues=QUEUES, tasks=("work", WEBHOOK))
-
-
-def begin(engine: Engine, session: str) -> None:
-    """A session without a lock file, on a machine of its own."""
-    engine.submit(open_session, NewSession(session, "embedded", "node", "boot", 1, None), None, NOW).result()
-
-
-def take(engine: Engine, session: str, now: int = NOW) -> dict[str, Claimed]:
-    """Claim all there is; the runs by their jobs."""
-    return {run.job_id: run for run in engine.submit(claim, request(session), now).result()}
-
-
-def work_off(engine: Engine, session: str, now: int) -> None:
-    """Another session completes whatever is left, however long it has to wait; what it waits for comes true."""
-    begin(engine, session)
-    engine.submit(emit, f"end-{session}", "siege:go", {"branch": "main"}, now).result()
-    idle = False
-    while not idle:
-        now += DAY
-        while engine.submit(tick, now).result().more:
-            pass
-        runs = take(engine, session, now).values()
-        engine.submit(finish, [Report(run.run_id, run.job_id, Completed("1"), 5) for run in runs], now).result()
-        idle = not runs
-    engine.submit(close_session, session, "success", now).result()
+from tests.chaos.scenarios.shared import (
+    AGAIN,
+    BROKE,
+    CHAIN,
+    DOOMED,
+    HOPELESS,
+    KILLED,
+    MINUTE,
+    NOW,
+    ONCE,
+    SUBJECT,
+    Scenario,
+    after,
+    begin,
+    job,
+    put,
+    request,
+    take,
+)
 
 
 def waiting_world(engine: Engine) -> dict[str, Claimed]:
@@ -153,13 +96,13 @@ def reports(runs: dict[str, Claimed]) -> list[Report]:
 
 
 def act_enqueue(engine: Engine, runs: dict[str, Claimed]) -> None:
-    put(
-        engine,
+    jobs = (
         job("plain"),
         job("newest", subject=SUBJECT),
         job("late-follower", after=after("follower"), group_id="row"),
         job("later", delay_ms=1_000),
     )
+    engine.submit(enqueue, jobs, NOW, repeated=True).result()
 
 
 def act_claim(engine: Engine, runs: dict[str, Claimed]) -> None:
@@ -240,7 +183,7 @@ def spreading_world(engine: Engine) -> dict[str, Claimed]:
 
 
 def act_emit(engine: Engine, runs: dict[str, Claimed]) -> None:
-    engine.submit(emit, "event", "siege:go", {"branch": "main"}, NOW).result()
+    engine.submit(emit, "event", "siege:go", {"branch": "main"}, NOW, repeated=True).result()
 
 
 def act_spread(engine: Engine, runs: dict[str, Claimed]) -> None:
@@ -267,7 +210,7 @@ def act_fail_probe(engine: Engine, runs: dict[str, Claimed]) -> None:
     engine.submit(finish, [Report(runs["two"].run_id, "two", KILLED, 5)], NOW + 1).result()
 
 
-SCENARIOS: dict[str, Scenario] = {
+WORK: dict[str, Scenario] = {
     "fail probe": Scenario(probing_world, act_fail_probe),
     "emit": Scenario(listening_world, act_emit),
     "spread": Scenario(spreading_world, act_spread),
@@ -276,7 +219,8 @@ SCENARIOS: dict[str, Scenario] = {
     "enqueue": Scenario(waiting_world, act_enqueue),
     "claim": Scenario(waiting_world, act_claim),
     "finish": Scenario(running_world, act_finish),
-    "exchange": Scenario(running_world, act_exchange),
+    # What it never heard of it gives back, so the one who asks again gets other runs.
+    "exchange": Scenario(running_world, act_exchange, can_repeat=False),
     "start": Scenario(running_world, act_start),
     "recover": Scenario(running_world, act_recover, commits=3),
     "recover one": Scenario(lonely_world, act_recover),
