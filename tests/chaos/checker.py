@@ -51,8 +51,8 @@ class Evidence:
             self.runs_of[self.root(run["job_id"])].append(run)
 
     def root(self, job_id: str) -> str:
-        """The first link of the chain that a job belongs to."""
-        while (earlier := self.jobs[job_id]["retry_of"]) is not None:
+        """The first link of the chain that a job belongs to. One that was retried by hand begins anew."""
+        while (earlier := self.jobs[job_id]["retry_of"]) is not None and self.jobs[job_id]["retried_from"] is None:
             job_id = earlier
         return job_id
 
