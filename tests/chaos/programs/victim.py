@@ -78,7 +78,7 @@ class Trap:
             return True
 
         apsw.connection_hooks.append(lambda connection: connection.set_exec_trace(trace))
-        self._before(psycopg.Cursor, "execute", lambda cursor, text, *rest, **options: str(text))
+        self._before(psycopg.Cursor, "execute", lambda cursor, text, *rest, **options: named(text))
         self._before(psycopg.Connection, "commit", lambda connection: COMMIT)
         self._before(Future, "set_result", lambda future, result: ANSWER)
         self._before_each_row()
@@ -102,6 +102,12 @@ class Trap:
                 original(cursor, text, batch, returning=returning)
 
         setattr(psycopg.Cursor, "executemany", one_by_one)  # noqa: B010
+
+
+def named(text: object) -> str:
+    """A statement for PostgreSQL. The last text of a transaction may have others ahead of its COMMIT."""
+    said = text.decode() if isinstance(text, bytes) else str(text)
+    return COMMIT if said.endswith(COMMIT) else said
 
 
 def act(order: Order, said: int) -> None:
