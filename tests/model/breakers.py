@@ -72,7 +72,7 @@ def _fail(model: Model, queue: str, job_id: str | None, about: dict[str, str], n
     most, span = model.queue(queue).breaker
     found = model.breakers.get(queue)
     opened = found is not None and found.opened is not None
-    if not most or (opened and found is not None and found.probe != job_id):
+    if not most or (opened and found is not None and (job_id is None or found.probe != job_id)):
         return
     others = model.breakers.items()
     model.breakers = {name: one for name, one in others if one.opened is not None or one.failed >= now - DAY}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from holdfast.core.job import StateName as S
 from tests.model import breakers, tokens
 from tests.model.model import Model
+from tests.model.news import WEBHOOK_QUEUE
 from tests.model.records import Job
 from tests.model.sharing import may_start
 
@@ -49,8 +50,13 @@ def _has_room(model: Model, job: Job, node: str, now: int) -> bool:
 
 
 def could_run(model: Model, now: int) -> list[str]:
-    """The jobs that nothing holds. While one of them has to run alone, the others may have to wait for that."""
+    """The jobs that nothing holds. While one of them has to run alone, the others may have to wait for that.
+
+    A delivery may have to wait for others to the same receiver, which has its share of the slots.
+    """
     if any(job.suspect for job in model.find(S.SCHEDULED, S.QUEUED, S.RUNNING)):
         return []
     waiting = [job for job in model.find(S.SCHEDULED, S.QUEUED) if not job.is_late(now) and not job.is_stale(now)]
-    return [job.id for job in waiting if not closed_gates(model, job, now)]
+    busy = {job.ask.tenant for job in model.find(S.RUNNING) if job.ask.queue == WEBHOOK_QUEUE}
+    free = [job for job in waiting if job.ask.queue != WEBHOOK_QUEUE or job.ask.tenant not in busy]
+    return [job.id for job in free if not closed_gates(model, job, now)]
