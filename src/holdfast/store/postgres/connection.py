@@ -76,11 +76,11 @@ class PostgresTx:
 
 
 def _documents(rows: Iterable[Mapping[str, object]]) -> Iterator[dict[str, str]]:
-    """The rows as JSON, in as few documents as the server takes."""
+    """The rows as JSON, in as few documents as the server takes. What is missing there is NULL."""
     batch: list[bytes] = []
     size = 0
     for row in rows:
-        encoded = msgspec.json.encode(row)
+        encoded = msgspec.json.encode({name: value for name, value in row.items() if value is not None})
         if batch and size + len(encoded) > LARGEST_DOCUMENT:
             yield {"rows": (b"[" + b",".join(batch) + b"]").decode()}
             batch, size = [], 0

@@ -1,4 +1,4 @@
 UPDATE tenants SET virtual_time = r.virtual_time, starts = tenants.starts + r.starts
-FROM jsonb_to_recordset(CAST(:rows AS jsonb))
+FROM json_to_recordset(CAST(:rows AS json))
   AS r (queue TEXT, tenant TEXT, virtual_time DOUBLE PRECISION, starts BIGINT)
 WHERE tenants.queue = r.queue AND tenants.tenant = r.tenant

@@ -2,6 +2,6 @@
 UPDATE jobs
 SET state = 'RUNNING', started_at = c.now, session_id = c.session_id, worker_id = c.worker_id, run_id = c.run_id,
     attempts = attempts + 1, reason = NULL, tokens_since = NULL
-FROM jsonb_to_recordset(CAST(:rows AS jsonb))
+FROM json_to_recordset(CAST(:rows AS json))
   AS c (number BIGINT, now BIGINT, session_id TEXT, worker_id TEXT, run_id TEXT)
 WHERE jobs.number = c.number AND jobs.state || '' = 'QUEUED'

@@ -14,7 +14,7 @@ SELECT
   require_charging, wait_for_event, template_id, schedule_id, fire_time, retry_of, cpu, gpu, io,
   stop_older, retried_from, node
 FROM ROWS FROM (
-  jsonb_to_recordset(CAST(:rows AS jsonb)) AS (
+  json_to_recordset(CAST(:rows AS json)) AS (
     id TEXT, queue TEXT, job_type TEXT, subject_key TEXT, generation BIGINT, priority BIGINT, position BIGINT, state TEXT,
     created_at BIGINT, queued_at BIGINT, finished_at BIGINT, payload TEXT, error_code TEXT, reason TEXT, trace_id TEXT,
     retry_mode TEXT, max_retries BIGINT, max_infra BIGINT, backoff_initial_ms BIGINT, backoff_factor DOUBLE PRECISION,
