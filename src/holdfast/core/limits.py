@@ -66,7 +66,7 @@ def check_payload(encoded: bytes, what: str, limit: int = MAX_PAYLOAD) -> None:
         raise InvalidPayload(
             f"{what} is {len(encoded)} bytes of JSON; the limit is {limit}. Store big data elsewhere, pass a reference"
         )
-    if encoded.count(b"[") + encoded.count(b"{") > MAX_DEPTH and _depth(encoded) > MAX_DEPTH:
+    if len(encoded) > MAX_DEPTH and encoded.count(b"[") + encoded.count(b"{") > MAX_DEPTH < _depth(encoded):
         raise InvalidPayload(f"{what} is nested deeper than {MAX_DEPTH} levels; flatten it")
 
 

@@ -281,6 +281,8 @@ class Runner:
 
     def _check_budget(self, run: ActiveRun) -> None:
         """Ask the run to stop if its time is over, and look again when it may be."""
+        if run.claimed.timeout_ms is None and run.claimed.deadline is None:
+            return
         if run.timer is not None:
             run.timer.cancel()
         took = round((self._clock.monotonic() - run.started) * 1000)

@@ -40,6 +40,8 @@ class PayloadSchema:
         self._defaults = {
             parameter.name: parameter.default for parameter in named if parameter.default is not parameter.empty
         }
+        self._named = frozenset(self._names)
+        self._required = self._named - self._defaults.keys()
         self._result = _result_decoder(self._hints.get("return", Any))
 
     @property
@@ -140,6 +142,8 @@ class PayloadSchema:
             return msgspec.json.decode(result)
 
     def _bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        if not args and self._required <= kwargs.keys() <= self._named:
+            return {name: kwargs[name] for name in self._names if name in kwargs}  # The common case, for less.
         try:
             bound = self._signature.bind(*args, **kwargs)
         except TypeError as error:

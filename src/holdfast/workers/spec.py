@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Any, TypeAlias, get_type_hints
 
 from msgspec import Struct
@@ -18,7 +19,7 @@ from holdfast.workers.schema import PayloadSchema, is_context
 MakeProgram: TypeAlias = Callable[[Mapping[str, Any], Claimed, RunFiles], Program]
 
 
-class TaskSpec(Struct, frozen=True):
+class TaskSpec(Struct, frozen=True, dict=True):
     """What a worker needs to run the jobs of one task. With a `program` they run in processes of their own.
 
     Where a worker serves all queues, it takes those that do not roam from the queues it names only. `declared` is what
@@ -36,7 +37,7 @@ class TaskSpec(Struct, frozen=True):
     roams: bool = True
     declared: DeclaredTask | None = None
 
-    @property
+    @cached_property
     def is_coroutine(self) -> bool:
         """Coroutines run on the worker's event loop, plain functions in threads."""
         return inspect.iscoroutinefunction(self.function)

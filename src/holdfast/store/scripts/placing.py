@@ -59,7 +59,7 @@ class Placing(Struct):
     @property
     def open_conditions(self) -> int:
         """How many conditions still have to come true."""
-        return sum(condition.satisfied_at is None for condition in self.conditions)
+        return sum(condition.satisfied_at is None for condition in self.conditions) if self.conditions else 0
 
 
 class Member(Struct, frozen=True):
