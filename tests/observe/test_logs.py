@@ -25,7 +25,7 @@ class Terminal(io.StringIO):
 
 @pytest.fixture(autouse=True)
 def _loggers_as_they_were() -> Iterator[None]:
-    loggers = [logging.getLogger(name) for name in (ROOT, *NEIGHBOURS)]
+    loggers = [logging.getLogger(name) for name in ("", ROOT, *NEIGHBOURS)]
     before = [(logger.handlers[:], logger.level, logger.propagate) for logger in loggers]
     yield
     logging.captureWarnings(False)
