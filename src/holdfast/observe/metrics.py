@@ -12,12 +12,13 @@ from prometheus_client import (
     CollectorRegistry,
     Counter,
     Gauge,
+    Histogram,
     ProcessCollector,
     disable_created_metrics,
     generate_latest,
 )
 
-from holdfast.observe.timing import Timing
+from holdfast.observe.timing import timing
 
 PREFIX = "holdfast"
 # Every name is a time series of its own; a program that makes up names must not fill the memory of whoever stores them.
@@ -27,7 +28,7 @@ OTHERS = "…"
 SHORT_MS = (0.1, 0.25, 0.5, 1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1_000, 5_000, 30_000)
 LONG_MS = (1, 3, 10, 30, 100, 200, 500, 1_000, 3_000, 10_000, 30_000, 60_000, 300_000, 1_800_000, 3_600_000)
 
-Metric = TypeVar("Metric", Counter, Timing)
+Metric = TypeVar("Metric", Counter, Histogram)
 
 _ENDINGS = {
     "DONE": "jobs_done",
@@ -111,7 +112,7 @@ class Metrics:
         self.registry = CollectorRegistry()
         self._names: dict[str, set[str]] = {}
         self._caught_up: dict[object, int] = {}
-        self._children: dict[tuple[object, ...], Counter | Timing] = {}
+        self._children: dict[tuple[object, ...], Counter | Histogram] = {}
         self._jobs_enqueued = self._counter("jobs_enqueued", "Jobs that were stored.", "queue")
         self._jobs_ended = {
             state: self._counter(name, f"Jobs that ended as {state}.") for state, name in _ENDINGS.items()
@@ -261,7 +262,7 @@ class Metrics:
 
     def called(self, call: str, milliseconds: float) -> None:
         """A short call was answered."""
-        self._api.labels(call).observe(milliseconds)
+        self._child(self._api, call).observe(milliseconds)
 
     def answered_with_error(self, call: str, status: int) -> None:
         """A call was answered with an error."""
@@ -355,13 +356,14 @@ class Metrics:
         return generate_latest(self.registry)
 
     def _of_queue(self, metric: Metric, queue: str, *more: str) -> Metric:
-        """The time series of a queue, found faster than the library finds it."""
-        child = self._children.get((metric, queue, *more))
+        """The time series of a queue, which may be that of all whose names are too many."""
+        return self._child(metric, self._known("queue", queue), *more)
+
+    def _child(self, metric: Metric, *labels: str) -> Metric:
+        """The time series with these labels, found faster than the library finds it."""
+        child = self._children.get((metric, *labels))
         if child is None:
-            labels = (self._known("queue", queue), *more)
-            child = metric.labels(*labels)
-            if labels[0] == queue:
-                self._children[(metric, queue, *more)] = child
+            child = self._children[(metric, *labels)] = metric.labels(*labels)
         return child  # type: ignore[return-value]
 
     def _known(self, kind: str, name: str) -> str:
@@ -379,5 +381,5 @@ class Metrics:
     def _gauge(self, name: str, text: str, *labels: str) -> Gauge:
         return Gauge(name, text, labels, namespace=PREFIX, registry=self.registry)
 
-    def _timing(self, name: str, text: str, buckets_ms: tuple[float, ...], *labels: str) -> Timing:
-        return Timing.made(self.registry, PREFIX, name, text, buckets_ms, *labels)
+    def _timing(self, name: str, text: str, buckets_ms: tuple[float, ...], *labels: str) -> Histogram:
+        return timing(self.registry, PREFIX, name, text, buckets_ms, *labels)

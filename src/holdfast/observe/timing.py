@@ -1,33 +1,41 @@
-"""A histogram that is kept twice: in milliseconds, as it was from the first, and in seconds, as Prometheus wants it."""
+"""A histogram that is shown twice: in milliseconds, as it always was, and in seconds, as Prometheus wants it."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from prometheus_client import CollectorRegistry, Histogram
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
+from prometheus_client.utils import floatToGoString
+
+MS = "_ms"
 
 
-class Timing:
-    """Takes milliseconds."""
+def timing(
+    registry: CollectorRegistry, prefix: str, name: str, text: str, buckets_ms: tuple[float, ...], *labels: str
+) -> Histogram:
+    """A histogram that takes milliseconds; `name` is without its unit."""
+    kept = Histogram(f"{name}{MS}", text, labels, prefix, registry=registry, buckets=buckets_ms)
+    registry.register(InSeconds(kept))
+    return kept
 
-    def __init__(self, milliseconds: Histogram, seconds: Histogram) -> None:
-        self._milliseconds = milliseconds
-        self._seconds = seconds
 
-    @classmethod
-    def made(
-        cls, registry: CollectorRegistry, prefix: str, name: str, text: str, buckets_ms: tuple[float, ...], *labels: str
-    ) -> Timing:
-        """Both histograms, with the same buckets; `name` is without its unit."""
-        seconds = tuple(bucket / 1000 for bucket in buckets_ms)
-        return cls(
-            Histogram(f"{name}_ms", text, labels, prefix, registry=registry, buckets=buckets_ms),
-            Histogram(f"{name}_seconds", text, labels, prefix, registry=registry, buckets=seconds),
-        )
+class InSeconds(Collector):
+    """What a histogram of milliseconds has counted, told in seconds."""
 
-    def labels(self, *labels: str) -> Timing:
-        """The time series with these labels."""
-        return Timing(self._milliseconds.labels(*labels), self._seconds.labels(*labels))
+    def __init__(self, kept: Histogram) -> None:
+        self._kept = kept
 
-    def observe(self, milliseconds: float) -> None:
-        """It took this long."""
-        self._milliseconds.observe(milliseconds)
-        self._seconds.observe(milliseconds / 1000)
+    def collect(self) -> Iterator[Metric]:
+        """The same family under its name in seconds."""
+        for family in self._kept.collect():
+            name = f"{family.name.removesuffix(MS)}_seconds"
+            told = Metric(name, family.documentation, family.type)
+            for sample in family.samples:
+                labels = dict(sample.labels)
+                if "le" in labels:
+                    labels["le"] = floatToGoString(float(labels["le"]) / 1000)  # type: ignore[no-untyped-call]
+                value = sample.value / 1000 if sample.name.endswith("_sum") else sample.value
+                told.add_sample(name + sample.name.removeprefix(family.name), labels, value)
+            yield told

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from contextvars import ContextVar
 
 _current: ContextVar[str | None] = ContextVar("holdfast_user", default=None)
@@ -14,11 +12,16 @@ def current() -> str | None:
     return _current.get()
 
 
-@contextmanager
-def working_for(name: str | None) -> Iterator[None]:
-    """Within, what is logged names this user, if there is one."""
-    before = _current.set(name)
-    try:
-        yield
-    finally:
-        _current.reset(before)
+class working_for:
+    """What is logged in the block names this user, if there is one."""
+
+    __slots__ = ("_before", "_name")
+
+    def __init__(self, name: str | None) -> None:
+        self._name = name
+
+    def __enter__(self) -> None:
+        self._before = _current.set(self._name)
+
+    def __exit__(self, *error: object) -> None:
+        _current.reset(self._before)
