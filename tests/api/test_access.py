@@ -215,14 +215,14 @@ def test_a_job_and_its_event_name_the_user(api: RunningApi, caller: Caller) -> N
     made = json.loads(caller.get(f"/v1/jobs/{job_id}").json["trigger"])
     assert made == {"kind": "call", "user": "ci", "origin": "127.0.0.1"}
     # Nobody can say that somebody else did it.
-    forged = user.enqueue(trigger='{"kind":"call","by":"root","user":"ada"}')
+    forged = user.enqueue(trigger='{"kind":"call","by":"root","user":"ada","origin":"10.0.0.1"}')
     made = json.loads(caller.get(f"/v1/jobs/{forged}").json["trigger"])
-    assert made == {"kind": "call", "by": "root", "user": "ci"}
+    assert made == {"kind": "call", "by": "root", "user": "ci", "origin": "127.0.0.1"}
     strange = user.enqueue(trigger="[1]")
     made = json.loads(caller.get(f"/v1/jobs/{strange}").json["trigger"])
-    assert made == {"kind": "call", "user": "ci"}
+    assert made == {"kind": "call", "user": "ci", "origin": "127.0.0.1"}
     event = user.post("/v1/events", {"id": new_id(), "name": "deploy", "trigger": '{"kind":"call"}'}).json
-    assert json.loads(event["trigger"]) == {"kind": "call", "user": "ci"}
+    assert json.loads(event["trigger"]) == {"kind": "call", "user": "ci", "origin": "127.0.0.1"}
     assert json.loads(caller.get(f"/v1/jobs/{caller.enqueue()}").json["trigger"]).keys() == {"kind", "by"}
 
 

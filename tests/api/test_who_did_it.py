@@ -91,10 +91,10 @@ def test_chores_and_jobs_that_measure_name_the_user(api: RunningApi, caller: Cal
 def test_nobody_can_say_that_somebody_else_asked_for_a_retry(api: RunningApi, caller: Caller) -> None:
     user = as_user(api, add(caller, "ci", "operate"))
     job_id = caller.enqueue()
-    forged = {"kind": "schedule", "user": "ada", "program": "cron", "job_id": "7", "more": "x"}
+    forged = {"kind": "schedule", "user": "ada", "origin": "10.0.0.1", "program": "cron", "job_id": "7", "more": "x"}
     again = user.post(f"/v1/jobs/{job_id}/retry", {"trigger": json.dumps(forged)}).json["id"]
     made = json.loads(trigger_of(caller, again))
-    assert made == {"kind": "retry", "job_id": job_id, "user": "ci", "program": "cron"}
+    assert made == {"kind": "retry", "job_id": job_id, "user": "ci", "origin": "127.0.0.1", "program": "cron"}
     assert user.post(f"/v1/jobs/{job_id}/retry", {"trigger": "{"}).code == "ERR_INVALID_INPUT"
 
 

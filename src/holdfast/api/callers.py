@@ -61,10 +61,10 @@ class Caller(Struct, frozen=True):
         return trigger.called(**about if self.user is None else {"user": self.user, **about})
 
     def signed(self, given: str | None) -> str | None:
-        """What is given as a cause, with the user whose call brings it; nothing that is given can name another one."""
+        """What is given as a cause, with who calls and from where, whatever it says of that itself."""
         if given is None:
             return self.trigger()
-        return given if self.user is None else trigger.with_user(given, self.user)
+        return given if self.user is None else trigger.with_user(given, self.user, self.address)
 
 
 NOBODY = Caller()

@@ -24,10 +24,11 @@ def called(**about: str) -> str:
     return _encoded(CALL, about)
 
 
-def with_user(trigger: str, user: str) -> str:
-    """The same, said by a user of the daemon. What is no trigger is told as a call."""
+def with_user(trigger: str, user: str, origin: str | None) -> str:
+    """The same, said by a user of the daemon from this address. What is no trigger is told as a call."""
+    known = {"user": user} if origin is None else {"user": user, "origin": origin}
     about = _decoded(trigger)
-    return called(user=user) if about is None else msgspec.json.encode(about | {"user": user}).decode()
+    return called(**known) if about is None else msgspec.json.encode(about | known).decode()
 
 
 def by_event(event_id: str, name: str) -> str:
