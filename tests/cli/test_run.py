@@ -62,10 +62,12 @@ def test_a_command_that_could_never_run_is_refused(sh: Shell, tmp_path: Path) ->
     assert sh.ok("ls", "-q").lines == before
 
 
-def test_a_command_may_start_in_a_folder_that_one_before_it_makes(sh: Shell, tmp_path: Path) -> None:
-    first = sh.number("run", "--delay", "1h", "--", "mkdir", tmp_path / "made")
-    second = sh.number("run", "--after", first, "--cwd", tmp_path / "made", "--", "true")
-    sh.ok("cancel", second, first)
+def test_a_command_may_start_in_a_folder_that_is_still_to_be_made_or_is_elsewhere(sh: Shell, tmp_path: Path) -> None:
+    folder = tmp_path / "made"
+    first = sh.number("run", "--delay", "1h", "--cwd", folder, "--", "true")
+    second = sh.number("run", "--after", first, "--cwd", folder, "--", "true")
+    anywhere = sh.number("run", "--anywhere", "--queue", "nobody", "--cwd", folder, "--", "true")
+    sh.ok("cancel", second, first, anywhere)
 
 
 def test_a_moment_that_has_passed_is_told(sh: Shell) -> None:

@@ -16,7 +16,6 @@ from holdfast.core.job import Done, Job
 from holdfast.core.limits import shown
 
 if TYPE_CHECKING:
-    from holdfast.cli.command_client import CommandClient
     from holdfast.client.handle import JobHandle
 
 
@@ -108,8 +107,9 @@ def run(
     variables, grace_s = _variables(env), seconds("grace", grace)
     # The daemon is asked where it may run, so that comes after all that can be wrong with the words.
     options["node"] = job_options.machine(hf, here, node, anywhere, is_usual_here=True)
-    if not (after or after_ended or on_event or group):
-        _check_folder(hf, cwd, options["node"])
+    runs_here = hf.here == options["node"] or not (options["node"] or anywhere or hf.engine.is_shared)
+    if runs_here and not (after or after_ended or on_event or group or at or delay):
+        _check_folder(cwd)
     handle = hf.command(*command, cwd=cwd, env=variables, memory_mb=memory, cpu=cpu, grace=grace_s, **options)
     if wait:
         wait_for_command(hf.job(handle.id), json=json)
@@ -119,12 +119,11 @@ def run(
         put(handle.number)
 
 
-def _check_folder(hf: CommandClient, cwd: str, node: str | None) -> None:
-    """Refuse a folder that is not there, where it is known that the command runs on this machine."""
+def _check_folder(cwd: str) -> None:
+    """Refuse a folder that is not there, for a command that may start at once on this machine."""
     import os
 
-    runs_here = node == hf.here or not hf.engine.is_shared
-    if runs_here and not os.path.isdir(cwd):
+    if not os.path.isdir(cwd):
         what = "is not a folder" if os.path.exists(cwd) else "does not exist"
         raise InvalidInput(f"--cwd {shown(cwd)} {what}; make it first, or choose another folder to start in")
 
