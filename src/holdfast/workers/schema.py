@@ -142,7 +142,7 @@ class PayloadSchema:
             return msgspec.json.decode(result)
 
     def _bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-        if not args and self._required <= kwargs.keys() <= self._named:
+        if not args and self._required.issubset(kwargs) and self._named.issuperset(kwargs):
             return {name: kwargs[name] for name in self._names if name in kwargs}  # The common case, for less.
         try:
             bound = self._signature.bind(*args, **kwargs)
