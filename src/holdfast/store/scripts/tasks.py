@@ -110,13 +110,13 @@ def find_task(tx: Tx, name: str) -> KnownTask:
     return _known(name, rows)
 
 
-def list_undeclared(tx: Tx, limit: int = MOST_UNDECLARED) -> list[UndeclaredTask]:
-    """Tasks that jobs wait for, and that no worker has declared lately or offers now; those of most jobs first."""
+def list_undeclared(tx: Tx) -> list[UndeclaredTask]:
+    """Tasks that jobs wait for, and that no worker has declared lately or offers now: the ten with the most jobs."""
     offered = {task for worker in living_workers(tx) for task in msgspec.json.decode(worker.tasks)}
     which = {"command": COMMAND, "first": SYSTEM_TASKS, "behind": BEHIND_SYSTEM_TASKS}
     rows = tx.rows(sql.undeclared_tasks, limit=MOST_NAMES, **which)
     names = sorted({*known_names(tx), *offered})
-    found = [row for row in rows if row["task"] not in offered][:limit]
+    found = [row for row in rows if row["task"] not in offered][:MOST_UNDECLARED]
     return [UndeclaredTask(**row, nearest=nearest_name(row["task"], names)) for row in found]
 
 
