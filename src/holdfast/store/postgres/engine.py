@@ -52,7 +52,7 @@ KEEPALIVE: dict[str, Any] = {
 LOCK_SPACE = 0x486F6C64  # "Hold": apart from advisory locks of the user's own
 
 _BEGIN_READ = b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
-_BEGIN_WRITE = compose.SQL("BEGIN; SELECT pg_advisory_xact_lock({}, {})")
+_BEGIN_WRITE = compose.SQL("BEGIN; SELECT pg_advisory_xact_lock({}, CAST({} AS INT))")
 _TELL_AND_COMMIT = compose.SQL("SELECT pg_notify({}, {}); COMMIT")
 
 
