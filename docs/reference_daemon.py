@@ -109,6 +109,7 @@ def metrics() -> str:
         "collector. Counters begin anew when the daemon starts. They count what this daemon did: a program that "
         "works on the same database by itself counts for itself.",
         table(("metric", "kind", "labels", "meaning"), rows),
+        "Each histogram that ends in `_ms` is there in seconds too, and ends in `_seconds` then.",
         f"Besides, `{PREFIX}_process_…` say how the daemon's process fares: memory, processor time, open files.",
         "## Promised latencies",
         "Measured all the time over the last five minutes. One that is not kept is a line in the log (`sla_breach`) "
