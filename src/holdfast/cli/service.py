@@ -66,8 +66,8 @@ def up(
 ) -> None:
     """Start the daemon, here or in the background.
 
-    With --detach it returns when the first workers work. If their code cannot be loaded, it says why, stops the daemon
-    again and ends with code 1.
+    With --detach it returns when the first workers work. If their code cannot be loaded, it says why and ends with code
+    1; the daemon stays, and tries again until the code is right.
 
     Options lie over the settings of holdfast.toml in the home folder.
 
@@ -169,18 +169,9 @@ def _start_in_background(place: Home, words: list[str], store: str | None, *, js
         with Progress("starting"):
             trouble = _wait_until_ready(place, child, said, before)
             late = _wait_for_workers() if trouble is None else []
-            broken = [kept for kept in late if kept.last_words is not None]
-            if broken:
-                _end(child.pid, now=True)
-                child.wait()
     except KeyboardInterrupt:
         child.terminate()
         raise
-    if broken:
-        raise HoldfastError(
-            f"the daemon was stopped again, because its worker {broken[0].name} {broken[0].end}; set that right, then "
-            "start it once more"
-        )
     if json:
         show_json({"pid": child.pid, "home": str(place.folder), "socket": str(place.socket), "log": str(place.log)})
     else:
@@ -193,6 +184,8 @@ def _start_in_background(place: Home, words: list[str], store: str | None, *, js
             say(f"holdfast: but worker {kept.name} has not begun after {FIRST_WORKERS_S:.0f} s; see {log}")
         else:
             say(f"holdfast: but worker {kept.name} {kept.end}; it is started again until it works; see {log}")
+    if any(kept.last_words is not None for kept in late):
+        raise SystemExit(1)
 
 
 def _wait_until_ready(place: Home, child: subprocess.Popen[bytes], said: Path, before: int) -> str | None:
