@@ -1,5 +1,6 @@
 -- Queues in which others may start something now that these jobs have stopped running: those with a limit that have
 -- room, those where a job of the same subject is ready, and those whose jobs take tokens, if these gave some back.
+-- Whether a queue has any is asked by the smallest: an EXISTS may be turned into a walk through all that are ready.
 WITH RECURSIVE ready (queue) AS (
   SELECT min(queue) FROM jobs WHERE state = 'QUEUED' AND (lane & 31) > 0
   UNION ALL
@@ -10,7 +11,7 @@ SELECT ended.queue
 FROM json_array_elements_text(CAST(:ids AS json)) AS asked (id) JOIN jobs AS ended ON ended.id = asked.id
   JOIN queues AS q ON q.name = ended.queue
 WHERE q.concurrency > (SELECT count(*) FROM jobs WHERE state = 'RUNNING' AND state <> 'QUEUED' AND queue = q.name)
-  AND EXISTS (SELECT 1 FROM jobs WHERE state = 'QUEUED' AND queue = q.name)
+  AND (SELECT min(lane) FROM jobs WHERE state = 'QUEUED' AND queue = q.name) IS NOT NULL
 UNION
 SELECT follower.queue
 FROM json_array_elements_text(CAST(:ids AS json)) AS asked (id) JOIN jobs AS ended ON ended.id = asked.id
