@@ -161,7 +161,7 @@ ROW = (
     | dict.fromkeys(("error_kind", "error_code", "error", "state", "until", "reason", "is_suspect"))
     | dict.fromkeys(("transient_tries", "infra_tries", "deaths", "artifacts", "log_path", "secret_hash"))
 )
-ROWS = ROW | {"rows": json.dumps([ONE | {"number": 6}])}
+ROWS = ROW | {"rows": json.dumps([ONE | {"number": 6}]), "count": 1}
 
 PLANS = {
     "claimable": Plan(LANE | {"tasks": '["t1"]', "slots": 9, "now": 1}, (POP, BUSY), in_order=True),

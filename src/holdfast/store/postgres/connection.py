@@ -22,7 +22,7 @@ class PostgresTx:
     """A transaction on one connection; it ends with the call of the script.
 
     A statement that takes `:rows` gets the parameters of all its rows as one JSON document: one round trip, and one
-    call of the triggers, for many.
+    call of the triggers, for many. `:count` is how many there are.
     """
 
     dialect = Dialect.POSTGRES
@@ -75,16 +75,16 @@ class PostgresTx:
         return [column.name for column in self._cursor.description or ()]
 
 
-def _documents(rows: Iterable[Mapping[str, object]]) -> Iterator[dict[str, str]]:
+def _documents(rows: Iterable[Mapping[str, object]]) -> Iterator[dict[str, str | int]]:
     """The rows as JSON, in as few documents as the server takes. What is missing there is NULL."""
     batch: list[bytes] = []
     size = 0
     for row in rows:
         encoded = msgspec.json.encode({name: value for name, value in row.items() if value is not None})
         if batch and size + len(encoded) > LARGEST_DOCUMENT:
-            yield {"rows": (b"[" + b",".join(batch) + b"]").decode()}
+            yield {"rows": (b"[" + b",".join(batch) + b"]").decode(), "count": len(batch)}
             batch, size = [], 0
         batch.append(encoded)
         size += len(encoded)
     if batch:
-        yield {"rows": (b"[" + b",".join(batch) + b"]").decode()}
+        yield {"rows": (b"[" + b",".join(batch) + b"]").decode(), "count": len(batch)}

@@ -51,6 +51,15 @@ KEEPALIVE: dict[str, Any] = {
 }
 LOCK_SPACE = 0x486F6C64  # "Hold": apart from advisory locks of the user's own
 
+_SETTINGS = (
+    # Each statement sees what was committed before the lock was granted, whatever the server's default.
+    "SET default_transaction_isolation TO 'read committed'",
+    # A machine that falls silent in a transaction, frozen or cut off, must not keep the lock from all others.
+    f"SET idle_in_transaction_session_timeout TO {round(SILENCE_S * 1000)}",
+    # Plans are kept: one that was made while a table was empty would read all of it when it has grown.
+    "SET enable_seqscan TO off",
+    "SET jit TO off",
+)
 _BEGIN_READ = b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _BEGIN_WRITE = compose.SQL("BEGIN; SELECT pg_advisory_xact_lock({}, CAST({} AS INT))")
 _TELL_AND_COMMIT = compose.SQL("SELECT pg_notify({}, {}); COMMIT")
@@ -288,11 +297,9 @@ class PostgresEngine(AwaitableCalls):
         self._connections.add(connection)
         path = compose.Identifier(self.schema)
         connection.execute(compose.SQL("SET search_path TO {}").format(path))
-        # Each statement sees what was committed before the lock was granted, whatever the server's default.
-        connection.execute("SET default_transaction_isolation TO 'read committed'")
         connection.execute(f"SET synchronous_commit TO {'on' if self._durability == 'full' else 'off'}")
-        # A machine that falls silent in a transaction, frozen or cut off, must not keep the lock from all others.
-        connection.execute(f"SET idle_in_transaction_session_timeout TO {round(SILENCE_S * 1000)}")
+        for setting in _SETTINGS:
+            connection.execute(setting)
 
     def _begin_write(self, connection: psycopg.Connection[Any]) -> None:
         """PostgreSQL's BEGIN IMMEDIATE, in one round trip: what a script reads stays true until it commits."""

@@ -19,5 +19,6 @@ FROM json_array_elements_text(CAST(:ids AS json)) AS asked (id) JOIN jobs AS end
 WHERE follower.state = 'QUEUED' AND follower.state IN ('SCHEDULED', 'QUEUED') AND follower.subject_key IS NOT NULL
 UNION
 SELECT ready.queue FROM ready
-WHERE EXISTS (SELECT 1 FROM jobs WHERE state = 'QUEUED' AND jobs.queue = ready.queue AND (lane & 31) > 0 AND (lane & 31) > 3)
+WHERE (SELECT min(lane) FROM jobs WHERE state = 'QUEUED' AND jobs.queue = ready.queue AND (lane & 31) > 0 AND (lane & 31) > 3)
+    IS NOT NULL
   AND EXISTS (SELECT 1 FROM json_array_elements_text(CAST(:ids AS json)) AS asked (id) JOIN jobs AS ended ON ended.id = asked.id WHERE (ended.lane & 31) > 3)

@@ -4,7 +4,9 @@ SET state = r.state, scheduled_at = r.until, queued_at = CASE WHEN r.state = 'QU
     run_id = NULL, session_id = NULL, worker_id = NULL, stop_reason = NULL, cancel_requested_at = NULL,
     is_suspect = r.is_suspect, transient_tries = r.transient_tries, infra_tries = r.infra_tries, deaths = r.deaths,
     reason = r.reason, progress = NULL, progress_text = NULL
-FROM json_to_recordset(CAST(:rows AS json)) AS r (
-  job_id TEXT, run_id TEXT, state TEXT, until BIGINT, now BIGINT, is_suspect BIGINT, transient_tries BIGINT,
-  infra_tries BIGINT, deaths BIGINT, reason TEXT)
+FROM (
+  SELECT * FROM json_to_recordset(CAST(:rows AS json)) AS given (
+    job_id TEXT, run_id TEXT, state TEXT, until BIGINT, now BIGINT, is_suspect BIGINT, transient_tries BIGINT,
+    infra_tries BIGINT, deaths BIGINT, reason TEXT)
+  LIMIT (SELECT CAST(:count AS BIGINT))) AS r
 WHERE jobs.id = r.job_id AND jobs.run_id = r.run_id AND jobs.state = 'RUNNING'

@@ -1,0 +1,51 @@
+"""PostgreSQL keeps a plan. What was planned on empty tables must not read them whole when they have grown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from uuid import uuid4
+
+import pytest
+
+from holdfast.core.requests import ClaimRequest, QueueSlots
+from holdfast.store.engine import Engine, Tx
+from holdfast.store.postgres.engine import PostgresEngine
+from holdfast.store.scripts.claim import claim
+from holdfast.store.scripts.finish import finish
+from tests.store.acts import NOW, QUEUE, SESSION, TASK, new_job, open_session, put, report, statement, write
+
+BATCH = 10
+ENOUGH_TO_BE_KEPT = 20
+GROWN = 2_000
+
+ROWS_READ = statement("""
+SELECT coalesce(sum(seq_tup_read + idx_tup_fetch), 0) FROM pg_stat_xact_user_tables
+WHERE schemaname = current_schema() AND relname IN ('jobs', 'job_runs')
+""")
+
+
+@pytest.fixture
+def engine(postgres_url: str) -> Iterator[Engine]:
+    """With few connections, so that each of them keeps its plans soon."""
+    engine = PostgresEngine(postgres_url, schema=f"t_{uuid4().hex}", now=lambda: NOW, pool_size=1)
+    yield engine
+    engine.close()
+
+
+def test_a_claim_and_its_end_read_no_more_when_the_tables_have_grown(engine: Engine) -> None:
+    open_session(engine)
+    for n in range(ENOUGH_TO_BE_KEPT):
+        put(engine, *(new_job(f"first{n}-{m}") for m in range(BATCH)))
+        write(engine, claim_and_finish)
+    put(engine, *(new_job(f"more{n}") for n in range(GROWN)))
+    assert max(write(engine, claim_and_finish) for _ in range(ENOUGH_TO_BE_KEPT)) < GROWN / 4
+
+
+def claim_and_finish(tx: Tx) -> int:
+    """Ten jobs. How many rows of jobs and runs were read for that, from the tables or by an index."""
+    before = tx.value(ROWS_READ)
+    queues = (QueueSlots(QUEUE, BATCH),)
+    runs = claim(tx, ClaimRequest(session_id=SESSION, slots=BATCH, queues=queues, tasks=(TASK,), worker_id="w1"), NOW)
+    assert len(runs) == BATCH
+    finish(tx, [report(run) for run in runs], NOW)
+    return int(tx.value(ROWS_READ) - before)
