@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 
 from holdfast.core.requests import ClaimRequest, QueueSlots
-from holdfast.store.engine import Engine, Tx
+from holdfast.store.engine import Tx
 from holdfast.store.postgres.engine import PostgresEngine
 from holdfast.store.scripts.claim import claim
 from holdfast.store.scripts.finish import finish
@@ -25,18 +25,25 @@ WHERE schemaname = current_schema() AND relname IN ('jobs', 'job_runs')
 
 
 @pytest.fixture
-def engine(postgres_url: str) -> Iterator[Engine]:
+def engine(postgres_url: str) -> Iterator[PostgresEngine]:
     """With few connections, so that each of them keeps its plans soon."""
     engine = PostgresEngine(postgres_url, schema=f"t_{uuid4().hex}", now=lambda: NOW, pool_size=1)
     yield engine
     engine.close()
 
 
-def test_a_claim_and_its_end_read_no_more_when_the_tables_have_grown(engine: Engine) -> None:
+@pytest.mark.parametrize("analysed_after", [None, 1, 2, 6, 13, ENOUGH_TO_BE_KEPT - 1])
+def test_a_claim_and_its_end_read_no_more_when_the_tables_have_grown(
+    engine: PostgresEngine, analysed_after: int | None
+) -> None:
     open_session(engine)
     for n in range(ENOUGH_TO_BE_KEPT):
         put(engine, *(new_job(f"first{n}-{m}") for m in range(BATCH)))
         write(engine, claim_and_finish)
+        if n == analysed_after:
+            # As the server does by itself, at a moment of its own.
+            with engine.connect() as connection:
+                connection.execute("ANALYZE")
     put(engine, *(new_job(f"more{n}") for n in range(GROWN)))
     assert max(write(engine, claim_and_finish) for _ in range(ENOUGH_TO_BE_KEPT)) < GROWN / 4
 

@@ -58,6 +58,7 @@ _SETTINGS = (
     f"SET idle_in_transaction_session_timeout TO {round(SILENCE_S * 1000)}",
     # Plans are kept: one that was made while a table was empty would read all of it when it has grown.
     "SET enable_seqscan TO off",
+    # Older servers give what is turned off a price at which they would compile it.
     "SET jit TO off",
 )
 _BEGIN_READ = b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"

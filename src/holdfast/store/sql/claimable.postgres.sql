@@ -13,4 +13,5 @@ WHERE state = 'QUEUED' AND queue = :queue AND lane = :lane AND tenant = :tenant 
     WHERE busy.state = 'RUNNING' AND busy.job_type = jobs.job_type AND busy.subject_key = jobs.subject_key
       AND busy.subject_key IS NOT NULL))
 ORDER BY priority DESC, position, created_at, id
+-- Hidden from the planner, so that it keeps the plan: decision 052.
 LIMIT (SELECT CAST(:slots AS BIGINT))

@@ -15,4 +15,5 @@ FROM (SELECT json_array_elements_text(CAST(:tenants AS json)) AS name) AS t, LAT
       WHERE busy.state = 'RUNNING' AND busy.job_type = jobs.job_type AND busy.subject_key = jobs.subject_key
         AND busy.subject_key IS NOT NULL))
   ORDER BY priority DESC, position, created_at, id
+  -- Hidden from the planner, so that it keeps the plan: decision 052.
   LIMIT (SELECT CAST(:slots AS BIGINT))) AS heads

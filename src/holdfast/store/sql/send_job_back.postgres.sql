@@ -8,5 +8,6 @@ FROM (
   SELECT * FROM json_to_recordset(CAST(:rows AS json)) AS given (
     job_id TEXT, run_id TEXT, state TEXT, until BIGINT, now BIGINT, is_suspect BIGINT, transient_tries BIGINT,
     infra_tries BIGINT, deaths BIGINT, reason TEXT)
+  -- Hidden from the planner, so that it keeps the plan: decision 052.
   LIMIT (SELECT CAST(:count AS BIGINT))) AS r
 WHERE jobs.id = r.job_id AND jobs.run_id = r.run_id AND jobs.state = 'RUNNING'
