@@ -164,10 +164,14 @@ def test_a_job_about_many_files_knows_which(house: House, root: Path) -> None:
     watching(hf)
     for number in range(150):
         (root / f"{number:03}").touch()
-    until(lambda: hf.watch("root").changes == 150, "all are found")
-    until(lambda: all(job.state.name == StateName.DONE for job in hf.jobs(limit=1_000).jobs), "all is done")
-    listed = {line for job in hf.jobs(limit=1_000).jobs for line in hf.job(job.id).result()}
-    assert listed == {f"added {number:03}" for number in range(150)}
+    every = {f"added {number:03}" for number in range(150)}
+
+    def listed() -> set[str]:
+        done = hf.jobs(state=StateName.DONE, limit=1_000).jobs
+        return {line for job in done for line in hf.job(job.id).result()}
+
+    until(lambda: listed() == every, "every file is in the list of a job that is done")
+    assert hf.watch("root").changes == 150
     house.down(daemon)
 
 
