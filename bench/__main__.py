@@ -65,23 +65,26 @@ def main() -> None:
     unknown = sorted(set(words.only) - set(MEASUREMENTS))
     if unknown:
         parser.error(f"there is no measurement {unknown[0]!r}; choose from {', '.join(MEASUREMENTS)}")
-    parts = [_heading()]
-    print(parts[0], flush=True)
+    tables = []
+    print(_heading(), flush=True)
     with tempfile.TemporaryDirectory(dir=os.environ.get("HOLDFAST_BENCH_DIR")) as folder, running_postgres() as url:
         for name in words.only or [name for name in MEASUREMENTS if words.all or name not in SLOW]:
             table = MEASUREMENTS[name](Place(Path(folder), url)).markdown()
             print(table, flush=True)
-            parts.append(table)
+            tables.append(table)
     if words.write:
         old = words.write.read_text("utf-8") if words.write.exists() else ""
-        words.write.write_text("\n".join([*parts, *sections_to_keep(old, parts)]), "utf-8")
+        words.write.write_text("\n".join([_heading(), *with_tables(old, tables)]), "utf-8")
 
 
-def sections_to_keep(old: str, parts: list[str]) -> list[str]:
-    """The sections of an earlier run that this run did not measure again."""
-    new = {part.lstrip().partition("\n")[0] for part in parts}
+def with_tables(old: str, tables: list[str]) -> list[str]:
+    """The sections of an earlier run, those that were measured again in their old places, and behind them new ones."""
     sections = ["\n## " + section.rstrip("\n") + "\n" for section in old.split("\n## ")[1:]]
-    return [section for section in sections if section.lstrip().partition("\n")[0] not in new]
+    return list(({_title(part): part for part in sections} | {_title(part): part for part in tables}).values())
+
+
+def _title(section: str) -> str:
+    return section.lstrip().partition("\n")[0]
 
 
 def _heading() -> str:

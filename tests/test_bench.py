@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from bench import raw
-from bench.__main__ import sections_to_keep
+from bench.__main__ import with_tables
 from bench.peers.comparing import Outcome, report
 from bench.peers.environments import Unavailable
 from bench.peers.roster import HOLDFAST, PEERS
@@ -31,9 +31,10 @@ def test_a_driver_that_does_not_start_says_why(tmp_path: Path) -> None:
         run(entry, Place(tmp_path, ""))
 
 
-def test_a_partial_run_keeps_the_sections_that_it_did_not_measure() -> None:
+def test_a_partial_run_leaves_every_section_in_its_place() -> None:
     old = "# Benchmarks\n\n\n## Drain\n\nold drain\n\n\n## Claim\n\nold claim\n"
-    assert sections_to_keep(old, ["# Benchmarks\n", "\n## Drain\n\nnew drain\n"]) == ["\n## Claim\n\nold claim\n"]
+    claim, pickup = "\n## Claim\n\nnew claim\n", "\n## Pickup\n\nnew pickup\n"
+    assert with_tables(old, [pickup, claim]) == ["\n## Drain\n\nold drain\n", claim, pickup]
 
 
 def test_a_saved_file_is_timed_until_its_job_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
