@@ -91,14 +91,16 @@ def candidates(model: Model, queue: str, below: int, needed: int, newest: int) -
     return sorted(found, key=lambda job: (job.ask.priority, -job.number))[:needed]
 
 
-def how_many_fit(model: Model, queue: str, priority: int, wanted: int) -> int:
-    """Of jobs of one priority that a schedule would make."""
+def how_many_fit(model: Model, queue: str, priority: int, wanted: int, in_place_of: Iterable[Job]) -> int:
+    """Of jobs of one priority that a schedule would make, once those have gone that make way."""
     settings = model.queue(queue)
     if settings.most is None:
         return wanted
-    room = max(0, settings.most - length(model, queue))
+    going = {job.id for job in in_place_of if job.ask.queue == queue and job.state in WAITING}
+    room = max(0, settings.most - length(model, queue) + len(going))
     if room < wanted and settings.sheds:
-        room += len(candidates(model, queue, priority, wanted - room, model.numbers))
+        found = candidates(model, queue, priority, wanted - room + len(going), model.numbers)
+        room += sum(job.id not in going for job in found)
     return min(room, wanted)
 
 

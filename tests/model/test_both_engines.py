@@ -11,7 +11,7 @@ import pytest
 from holdfast.core.errors import HoldfastError
 from holdfast.core.requests import Claimed
 from tests.model.driver import Call
-from tests.model.places import PostgresPlace, SqlitePlace, dump
+from tests.model.places import NUMBER, PostgresPlace, SqlitePlace, dump
 from tests.model.profiles import LONG, QUICK, told, try_histories
 
 
@@ -38,7 +38,7 @@ class SqliteThenPostgres(SqlitePlace):
 
 
 def shown(answer: Any) -> str:
-    """An answer without the numbers of jobs, which may have gaps."""
+    """An answer without the numbers of jobs, which may have gaps; not even where a payload tells one."""
     if isinstance(answer, HoldfastError):
         return repr(answer)
     plain = msgspec.to_builtins(answer)
@@ -46,7 +46,7 @@ def shown(answer: Any) -> str:
         plain = [one | {"number": 0} for one in plain]
     if isinstance(plain, dict) and "claimed" in plain:
         plain["claimed"] = [one | {"number": 0} for one in plain["claimed"]]
-    return repr(plain)
+    return NUMBER.sub("", repr(plain))
 
 
 def test_a_history_ends_alike_on_both_engines(migrated_file: Path, postgres_url: str, model_schema: str) -> None:

@@ -151,7 +151,8 @@ def _fire(model: Model, name: str, schedule: Schedule, now: int) -> tuple[int, i
             fires = fresh
     template = model.templates[schedule.ask.template].ask
     wanted = fires
-    fires = wanted[: how_many_fit(model, template.queue or "default", template.options.priority or 0, len(wanted))]
+    priority, going = template.options.priority or 0, open_jobs if schedule.ask.overlap == "supersede" else ()
+    fires = wanted[: how_many_fit(model, template.queue or "default", priority, len(wanted), going)]
     schedule.settled, schedule.next = (come or [schedule.settled])[-1], next_after(schedule, now)
     schedule.fires += len(fires)
     schedule.fired = now if fires else schedule.fired

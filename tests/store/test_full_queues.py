@@ -15,6 +15,7 @@ from holdfast.core.group import GroupMode, OnFailure
 from holdfast.core.job import Cancelled, StateName
 from holdfast.core.queue import SHED_CODE, Overflow, QueueChanges, QueueClass, QueueSetting
 from holdfast.core.retry import RetryMode, RetryPolicy
+from holdfast.core.task import JobOptions
 from holdfast.store.engine import Engine
 from holdfast.store.rows import policy_of
 from holdfast.store.scripts.firing import fire_due
@@ -243,6 +244,21 @@ def test_a_tick_takes_the_place_of_an_earlier_one_in_a_full_queue(engine: Engine
     assert write(engine, fire_due, NOW + 60_000).jobs == 1
     fired = write(engine, fire_due, NOW + 120_000)
     assert (fired.jobs, fired.skipped, length(engine, "narrow")) == (1, 0, 1)
+
+
+def test_what_a_tick_replaces_makes_room_once_only(engine: Engine) -> None:
+    write(engine, put_template, NewTemplate(id="t1", name="t1", task=TASK, queue="narrow"), NOW)
+    schedule = NewSchedule(
+        id="s", name="s", template="t1", cron="* * * * *", timezone=UTC, overlap=schedule_rules.Overlap.SUPERSEDE
+    )
+    write(engine, put_schedule, schedule, NOW)
+    write(engine, fire_due, NOW + 60_000)
+    put(engine, new_job("urgent", queue="narrow", priority=9))
+    options = JobOptions(priority=5)
+    write(engine, put_template, NewTemplate(id="t2", name="t1", task=TASK, queue="narrow", options=options), NOW)
+    bound(engine, 1, Overflow.SHED, queue="narrow")
+    fired = write(engine, fire_due, NOW + 120_000)
+    assert (fired.jobs, fired.skipped, fired.troubles, length(engine, "narrow")) == (0, 1, (), 2)
 
 
 def test_jobs_that_say_nothing_have_what_their_queue_says(engine: Engine) -> None:

@@ -132,10 +132,12 @@ def how_many_fit(tx: Tx, jobs: Sequence[NewJob], in_place_of: Sequence[JobId] = 
     queue = find_queue(tx, name)
     if queue.max_length is None:
         return len(jobs)
-    going = sum(job.queue == queue.name and job.state in WAITING for job in (find_row(tx, id_) for id_ in in_place_of))
-    room = max(0, queue.max_length - length_of(tx, queue.name) + going)
+    others = (find_row(tx, job_id) for job_id in in_place_of)
+    going = {job.id for job in others if job.queue == queue.name and job.state in WAITING}
+    room = max(0, queue.max_length - length_of(tx, queue.name) + len(going))
     if room < len(jobs) and queue.overflow is Overflow.SHED:
-        room += len(candidates(tx, queue.name, priority, len(jobs) - room))
+        found = candidates(tx, queue.name, priority, len(jobs) - room + len(going))
+        room += sum(job.id not in going for job in found)
     return min(room, len(jobs))
 
 
