@@ -11,7 +11,7 @@ import pytest
 
 from holdfast.core.errors import Conflict, InvalidInput, NotFound
 from holdfast.core.job import Millis
-from holdfast.core.requests import Claimed
+from holdfast.core.requests import Claimed, Dependency
 from holdfast.core.settle import Completed
 from holdfast.core.webhook import ROTATION_MS, WEBHOOK, WEBHOOK_QUEUE
 from holdfast.store.engine import Engine
@@ -32,6 +32,7 @@ from tests.store.acts import (
     job,
     let_time_pass,
     put_and_end,
+    put_one,
     select,
     state,
     write,
@@ -224,6 +225,16 @@ def test_a_deleted_webhook_takes_its_deliveries_with_it(engine: Engine) -> None:
     assert select(engine, "SELECT * FROM event_patterns WHERE webhook_id <> ''") == []
     with pytest.raises(NotFound, match="there is no webhook 'ci'"):
         sent(engine)
+
+
+def test_what_its_deletion_cancels_is_not_stored_for_it(engine: Engine) -> None:
+    create(engine, "*")
+    happen(engine, "x")
+    [delivery] = sent(engine)
+    put_one(engine, "after it", after=(Dependency(delivery.job_id),))
+    write(engine, webhooks.delete_webhook, "ci", NOW)
+    assert state(engine, "after it") == "CANCELLED"
+    assert select(engine, "SELECT name FROM events") == [{"name": "x"}]
 
 
 def test_a_delivery_is_forgotten_with_its_job(engine: Engine) -> None:

@@ -132,10 +132,11 @@ def resume_webhook(tx: Tx, ref: str, now: Millis) -> Webhook:
 def delete_webhook(tx: Tx, ref: str, now: Millis) -> Webhook:
     """Remove a webhook with the list of its deliveries; those on their way are cancelled."""
     row = find_row(tx, ref)
+    # First, so that what this cancels is not stored to be sent to it.
+    tx.run(sql.delete_patterns_of_webhook, webhook_id=row.id)
     # Of very many, those that are not cancelled here end by themselves: there is no webhook for them any more.
     for job in tx.rows(sql.live_deliveries, webhook_id=row.id, limit=MOST_CANCELLED):
         cancel_job(tx, job["id"], now, f"webhook {row.name} was deleted")
-    tx.run(sql.delete_patterns_of_webhook, webhook_id=row.id)
     tx.run(sql.delete_webhook, id=row.id)
     return row.to_webhook()
 
