@@ -242,6 +242,7 @@ class Model:
         if not (later and state is S.SKIPPED_DEADLINE):
             news.tell_ended(self, job, now)
         news.tell_groups(self, [] if later else [job], now)
+        doomed: list[Job] = []
         for other in [other for other in self.find(S.SCHEDULED) if job.id in (*other.waits, other.behind)]:
             came_true = job.id in other.waits
             good = other.waits.pop(job.id, Needs.ENDED) is Needs.ENDED or state is S.DONE
@@ -253,7 +254,12 @@ class Model:
                 if came_true:
                     self.meet(other, now, now)
             elif other.state is S.SCHEDULED:
-                other.blamed = job.id
+                doomed.append(other)
+        # All of them for this end, before those that waited for one of them.
+        for other in doomed:
+            other.blamed = other.blamed or job.id
+        for other in doomed:
+            if other.state is S.SCHEDULED:
                 self.end(other, S.CANCELLED, "predecessor", now)
 
     def start_if_free(self, job: Job, now: int) -> None:
