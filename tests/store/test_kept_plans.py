@@ -10,9 +10,9 @@ import pytest
 from holdfast.core.requests import ClaimRequest, QueueSlots
 from holdfast.store.engine import Tx
 from holdfast.store.postgres.engine import PostgresEngine
-from holdfast.store.scripts.claim import claim
-from holdfast.store.scripts.finish import finish
-from tests.store.acts import NOW, QUEUE, SESSION, TASK, new_job, open_session, put, report, statement, write
+from holdfast.store.scripts.claiming.claim import claim
+from holdfast.store.scripts.runs.finish import finish
+from tests.store.acts import NOW, QUEUE, SESSION, TABLES, TASK, new_job, open_session, put, report, statement, write
 
 BATCH = 10
 ENOUGH_TO_BE_KEPT = 20
@@ -26,8 +26,12 @@ WHERE schemaname = current_schema() AND relname IN ('jobs', 'job_runs')
 
 @pytest.fixture
 def engine(postgres_url: str) -> Iterator[PostgresEngine]:
-    """With few connections, so that each of them keeps its plans soon."""
+    """With few connections, so that each of them keeps its plans soon; the server analyses only when it is told to."""
     engine = PostgresEngine(postgres_url, schema=f"t_{uuid4().hex}", now=lambda: NOW, pool_size=1)
+    open_session(engine)
+    with engine.connect() as connection:
+        for table in TABLES:
+            connection.execute(f"ALTER TABLE {table} SET (autovacuum_enabled = off)")
     yield engine
     engine.close()
 
@@ -36,7 +40,6 @@ def engine(postgres_url: str) -> Iterator[PostgresEngine]:
 def test_a_claim_and_its_end_read_no_more_when_the_tables_have_grown(
     engine: PostgresEngine, analysed_after: int | None
 ) -> None:
-    open_session(engine)
     for n in range(ENOUGH_TO_BE_KEPT):
         put(engine, *(new_job(f"first{n}-{m}") for m in range(BATCH)))
         write(engine, claim_and_finish)

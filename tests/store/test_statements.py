@@ -1,20 +1,25 @@
-"""The SQL files: each is used, each that is used exists, and both databases understand all of them."""
+"""The SQL files: each is used, each that is used exists, and both databases understand all of them, macros expanded."""
 
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from functools import cache
 from pathlib import Path
 
 import pytest
 
 import holdfast
+from holdfast.store.column_lists import COLUMN_LISTS, MADE_PARTS
 from holdfast.store.engine import Engine
 from holdfast.store.statements import Dialect, Statement, Statements, pyformat, sql, statements, strip_comments
 
 PACKAGE = Path(holdfast.__file__).parent
 FOLDER = PACKAGE / "store" / "sql"
+PARTS = FOLDER / "parts"
 INVARIANTS = statements("sql/invariants")
+BOTH = pytest.mark.parametrize("folder", [sql, INVARIANTS], ids=["statements", "invariants"])
 USE = re.compile(r"\bsql\.([a-z_]+)")
 
 
@@ -41,11 +46,40 @@ def test_a_statement_has_one_file_or_one_for_each_dialect(folder: Path) -> None:
     assert [name for name, endings in kinds.items() if endings not in ({"sql"}, both)] == []
 
 
-@pytest.mark.parametrize("path", sorted(FOLDER.rglob("*.sql")), ids=lambda path: path.name)
-def test_a_file_holds_one_statement(path: Path) -> None:
-    text = strip_comments(path.read_text())
-    assert text
-    assert ";" not in text
+@BOTH
+def test_a_file_holds_one_statement(folder: Statements) -> None:
+    found = [getattr(folder, name) for name in folder.names()]
+    texts = [(statement.name, text) for statement in found for text in (statement.sqlite, statement.postgres)]
+    assert [name for name, text in texts if not text or ";" in text] == []
+
+
+def test_every_part_is_included_somewhere() -> None:
+    texts = [strip_comments(path.read_text()) for path in FOLDER.rglob("*.sql")]
+    included = {name for text in texts for name in re.findall(r"@part\((\w+)\)", text)}
+    assert {path.stem for path in PARTS.iterdir()} | MADE_PARTS.keys() == included
+
+
+def test_every_list_of_columns_is_asked_for() -> None:
+    texts = [strip_comments(path.read_text()) for path in FOLDER.rglob("*.sql")]
+    asked = {name for text in texts for name in re.findall(r"@columns\((?:\w+\.|:)?(\w+)\)", text)}
+    assert asked == set(COLUMN_LISTS)
+
+
+def test_a_statement_is_the_same_text_whenever_it_is_expanded() -> None:
+    # A connection keeps what it prepared by the text.
+    assert [getattr(Statements("sql"), name) for name in sql.names()] == [getattr(sql, name) for name in sql.names()]
+
+
+@pytest.mark.processes
+def test_macros_are_expanded_when_a_statement_is_first_used() -> None:
+    code = """
+import sys
+import holdfast.store.scripts.claiming.claim
+from holdfast.store.statements import sql
+assert "holdfast.store.macros" not in sys.modules and "claimable" not in vars(sql)
+assert sql.claimable is sql.claimable and "claimable" in vars(sql)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def explain(engine: Engine, statement: Statement) -> None:
@@ -55,7 +89,7 @@ def explain(engine: Engine, statement: Statement) -> None:
     engine.submit(lambda tx: tx.rows(asked, **dict.fromkeys(names))).result()
 
 
-@pytest.mark.parametrize("folder", [sql, INVARIANTS], ids=["statements", "invariants"])
+@BOTH
 def test_both_databases_understand_every_statement(engine: Engine, folder: Statements) -> None:
     for name in folder.names():
         explain(engine, getattr(folder, name))

@@ -1,16 +1,30 @@
 """The SQL of the store: one statement per file under `sql/`, named by a verb, with `:name` parameters.
 
-`name.sql` serves both dialects; a `name.sqlite.sql` / `name.postgres.sql` pair exists where they must differ.
+`name.sql` serves both dialects; a `name.sqlite.sql` / `name.postgres.sql` pair exists where their plans must differ.
+What several statements have in common, and what the dialects say differently, is a macro:
+
+    @part(claimable)           the text of `sql/parts/claimable.sql`, which may have parts of its own, or of the part
+                               of that name in `column_lists`
+    @columns(new_job)          the names in a list of `column_lists`; @columns(r.new_job) has `r.` before each, and
+                               @columns(:new_job) names the parameters
+    job_type @in(:tasks)       it is among the values of a JSON list; @in(:numbers BIGINT) if they are not text
+    @rows(r: id TEXT, a TEXT)  FROM many rows as table `r`; or @rows(r: new_job). SQLite runs a statement once for each
+                               row, so there `r.id` becomes the parameter `:id`, and nothing is left of @rows
+    @upsert(id: a, b)          ON CONFLICT (id) DO UPDATE: a and b become what was to be inserted
+
+Macros are expanded when a statement is first used, once in a process. Decision 053 says why.
 """
 
 from __future__ import annotations
 
 import re
 from enum import StrEnum
-from functools import cache, cached_property
+from functools import cache
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+
+from holdfast.core.computed_once import computed_once
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
@@ -19,7 +33,7 @@ _TOKEN = re.compile(r"--[^\n]*|'(?:[^']|'')*'|::|:([a-z_][a-z0-9_]*)|%")
 
 
 class Dialect(StrEnum):
-    """The databases that Holdfast speaks to."""
+    """The databases that Holdfast can use."""
 
     SQLITE = "sqlite"
     POSTGRES = "postgres"
@@ -39,12 +53,9 @@ class Statements:
     def __init__(self, folder: str) -> None:
         self._name = folder
 
-    @cached_property
+    @computed_once
     def _folder(self) -> Traversable:
-        # Imported by those who read statements; a client of a daemon reads none.
-        from importlib.resources import files
-
-        return files("holdfast.store").joinpath(self._name)
+        return _below_store(self._name)
 
     def __getattr__(self, name: str) -> Statement:
         statement = self._load(name)
@@ -56,7 +67,14 @@ class Statements:
         return sorted({file.name.split(".")[0] for file in self._folder.iterdir() if file.name.endswith(".sql")})
 
     def _load(self, name: str) -> Statement:
-        texts = {dialect: self._read(name, dialect) for dialect in Dialect}
+        # Imported late: a client of a daemon reads no statement.
+        from holdfast.store.column_lists import COLUMN_LISTS
+        from holdfast.store.macros import Expansion
+
+        texts = {
+            dialect: Expansion(name, dialect, read_part, COLUMN_LISTS).of(self._read(name, dialect))
+            for dialect in Dialect
+        }
         return Statement(name, texts[Dialect.SQLITE], pyformat(texts[Dialect.POSTGRES]))
 
     def _read(self, name: str, dialect: Dialect) -> str:
@@ -67,6 +85,23 @@ class Statements:
         raise AttributeError(f"there is no statement {name!r} for {dialect} in {self._folder}")
 
 
+def _below_store(folder: str) -> Traversable:
+    # Imported late: a client of a daemon reads no statement.
+    from importlib.resources import files
+
+    return files("holdfast.store").joinpath(folder)
+
+
+@cache
+def read_part(name: str) -> str:
+    """A part of statements, as it stands in its file, or as it is made from the options."""
+    from holdfast.store.column_lists import MADE_PARTS
+
+    if name in MADE_PARTS:
+        return MADE_PARTS[name]
+    return strip_comments(_below_store("sql/parts").joinpath(f"{name}.sql").read_text("utf-8"))
+
+
 @cache
 def statements(folder: str) -> Statements:
     """The statements of a folder below the store: `statements("sql/invariants")`."""
@@ -74,7 +109,7 @@ def statements(folder: str) -> Statements:
 
 
 def strip_comments(text: str) -> str:
-    """The statement alone: what a plan or an error shows, and what the statement caches key on."""
+    """The statement without comments, as errors show it and caches know it."""
     lines = (line for line in text.splitlines() if not line.lstrip().startswith("--"))
     return "\n".join(lines).strip()
 

@@ -1,2 +1,2 @@
-SELECT id, scope, reserved_by, session_id, status, ttl_ms, reserved_at, granted_at, expires_at, ended_at
+SELECT @part(reservation_columns)
 FROM direct_reservations WHERE status = 'ACTIVE' ORDER BY reserved_at, id

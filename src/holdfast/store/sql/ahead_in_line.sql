@@ -1,13 +1,6 @@
 -- How many ready jobs of its own tenant stand before a job, over the lanes of its queue that are for any machine or for its
 -- own; in each lane at most so many of a higher priority and of its own are counted.
-WITH RECURSIVE lanes (lane) AS (
-  SELECT CAST(0 AS BIGINT)
-  UNION ALL
-  SELECT (
-    SELECT min(gated.lane) FROM jobs AS gated
-    WHERE gated.state = 'QUEUED' AND gated.queue = :queue AND gated.lane > lanes.lane)
-  FROM lanes WHERE lanes.lane IS NOT NULL
-)
+WITH RECURSIVE @part(lanes)
 SELECT coalesce(sum(
   (SELECT count(*) FROM (
      SELECT 1 FROM jobs

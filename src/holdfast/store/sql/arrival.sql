@@ -1,14 +1,7 @@
 -- Where a new job comes to stand: the last place of its tenant in its queue at its priority, over all lanes, and what
 -- the queue says of new jobs. `refused_by` is a machine that has no room for any; of one that is named, only that one. A
 -- refusal that lasts for longer than any does is of a clock that was ahead. `known`: some worker has declared its task.
-WITH RECURSIVE lanes (lane) AS (
-  SELECT CAST(0 AS BIGINT)
-  UNION ALL
-  SELECT (
-    SELECT min(gated.lane) FROM jobs AS gated
-    WHERE gated.state = 'QUEUED' AND gated.queue = :queue AND gated.lane > lanes.lane)
-  FROM lanes WHERE lanes.lane IS NOT NULL
-)
+WITH RECURSIVE @part(lanes)
 SELECT
   (SELECT max((
      SELECT max(position) FROM jobs

@@ -7,5 +7,5 @@ WHERE status IS NULL AND yield_asked_at IS NULL AND id IN (
   JOIN jobs AS j ON j.session_id = s.id
   LEFT JOIN queues AS q ON q.name = j.queue
   WHERE s.node = :node AND s.status = 'running' AND j.state = 'RUNNING'
-    AND NOT (j.queue = 'holdfast' OR substr(j.queue, 1, 9) = 'holdfast.')
+    AND NOT @part(system_queue)
     AND (q.burden = 'heavy' OR (:holds > 1 AND coalesce(q.burden, 'normal') = 'normal')))

@@ -6,6 +6,6 @@ WITH c AS (
 )
 UPDATE jobs
 SET state = 'RUNNING', started_at = c.now, session_id = c.session_id, worker_id = c.worker_id, run_id = c.run_id,
-    attempts = attempts + 1, reason = NULL, tokens_since = NULL
+    attempts = attempts + 1, reason = NULL, tokens_since = NULL, log_path = NULL
 FROM c
 WHERE jobs.number = c.number AND jobs.number = ANY (ARRAY(SELECT number FROM c)) AND jobs.state || '' = 'QUEUED'

@@ -1,17 +1,9 @@
 -- The heads of several tenants' lines: `claimable` for each of them, at most `slots` a tenant.
-SELECT number, id, job_type, queue, attempts, subject_key, generation, timeout_ms, deadline, checkpoint,
-  CASE WHEN octet_length(payload) <= 65536 THEN payload END AS payload,
-  octet_length(payload) + coalesce(octet_length(checkpoint), 0) AS size,
-  user_tag, trace_id, is_suspect, queued_at, template_id, priority, position, created_at, tenant
+SELECT @part(claimed_columns)
 FROM (SELECT value AS name FROM json_each(:tenants)) AS t JOIN jobs AS head ON head.number IN (
   SELECT number FROM jobs
   WHERE state = 'QUEUED' AND queue = :queue AND lane = :lane AND tenant = t.name AND is_suspect = 0
-    AND job_type IN (SELECT value FROM json_each(:tasks))
-    AND (deadline IS NULL OR deadline > :now)
-    AND (ttl_ms IS NULL OR queued_at + ttl_ms > :now)
-    AND (subject_key IS NULL OR NOT EXISTS (
-      SELECT 1 FROM jobs AS busy
-      WHERE busy.state = 'RUNNING' AND busy.job_type = jobs.job_type AND busy.subject_key = jobs.subject_key
-        AND busy.subject_key IS NOT NULL))
+    AND job_type @in(:tasks)
+    AND @part(claimable)
   ORDER BY priority DESC, position, created_at, id
   LIMIT :slots)

@@ -1,13 +1,5 @@
 -- One suspect, if nothing else holds it.
-SELECT number, id, job_type, queue, attempts, subject_key, generation, timeout_ms, deadline, checkpoint,
-  CASE WHEN octet_length(payload) <= 65536 THEN payload END AS payload,
-  octet_length(payload) + coalesce(octet_length(checkpoint), 0) AS size,
-  user_tag, trace_id, is_suspect, queued_at, template_id, priority, position, created_at, tenant
+SELECT @part(claimed_columns)
 FROM jobs
 WHERE number = :number AND state = 'QUEUED' AND (lane & 31 & :open_lanes) = (lane & 31) AND node IN (0, :node)
-  AND (deadline IS NULL OR deadline > :now)
-  AND (ttl_ms IS NULL OR queued_at + ttl_ms > :now)
-  AND (subject_key IS NULL OR NOT EXISTS (
-    SELECT 1 FROM jobs AS busy
-    WHERE busy.state = 'RUNNING' AND busy.job_type = jobs.job_type AND busy.subject_key = jobs.subject_key
-      AND busy.subject_key IS NOT NULL))
+  AND @part(claimable)

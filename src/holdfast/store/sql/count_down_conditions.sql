@@ -4,9 +4,7 @@ UPDATE jobs
 SET open_conditions = open_conditions - :count,
     state = CASE WHEN open_conditions = :count AND coalesce(scheduled_at, 0) <= :now THEN 'QUEUED' ELSE state END,
     queued_at = CASE
-      WHEN open_conditions = :count AND coalesce(scheduled_at, 0) <= :now THEN (SELECT max(moment) FROM (
-        SELECT jobs.created_at AS moment UNION ALL SELECT jobs.scheduled_at
-        UNION ALL SELECT c.satisfied_at FROM job_conditions c WHERE c.job_id = jobs.id) AS moments)
+      WHEN open_conditions = :count AND coalesce(scheduled_at, 0) <= :now THEN @part(ready_from)
       ELSE queued_at
     END
 WHERE id = :job_id AND state = 'SCHEDULED' AND open_conditions >= :count

@@ -1,8 +1,3 @@
 -- Every queue with ready jobs that wait for an idle or a charging machine: one step of their index for each queue.
-WITH RECURSIVE ready (queue) AS (
-  SELECT min(queue) FROM jobs WHERE state = 'QUEUED' AND (lane & 31) > 0
-  UNION ALL
-  SELECT (SELECT min(queue) FROM jobs WHERE state = 'QUEUED' AND (lane & 31) > 0 AND jobs.queue > ready.queue)
-  FROM ready WHERE ready.queue IS NOT NULL
-)
+WITH RECURSIVE @part(gated_queues)
 SELECT queue FROM ready WHERE queue IS NOT NULL

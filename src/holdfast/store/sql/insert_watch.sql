@@ -1,9 +1,2 @@
-INSERT INTO watches (
-  id, name, node, origin, kind, path, globs, ignores, gitignore, job_type, queue, payload, subject, tenant, priority,
-  debounce_ms, max_wait_ms, max_jobs, initial, settle_ms, timeout_ms, retry, cpu, gpu, io,
-  created_at, updated_at
-) VALUES (
-  :id, :name, :node, :origin, :kind, :path, :globs, :ignores, :gitignore, :job_type, :queue, :payload, :subject,
-  :tenant, :priority, :debounce_ms, :max_wait_ms, :max_jobs, :initial, :settle_ms, :timeout_ms,
-  :retry, :cpu, :gpu, :io, :now, :now
-)
+INSERT INTO watches (id, name, node, origin, created_at, updated_at, @columns(watch))
+VALUES (:id, :name, :node, :origin, :now, :now, @columns(:watch))

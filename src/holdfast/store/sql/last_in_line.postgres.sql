@@ -1,12 +1,5 @@
 -- Ready jobs that have never run, those of the lowest priority and at the end of their line first, of each tenant.
-WITH RECURSIVE lanes (lane) AS (
-  SELECT CAST(0 AS BIGINT)
-  UNION ALL
-  SELECT (
-    SELECT min(gated.lane) FROM jobs AS gated
-    WHERE gated.state = 'QUEUED' AND gated.queue = :queue AND gated.lane > lanes.lane)
-  FROM lanes WHERE lanes.lane IS NOT NULL
-)
+WITH RECURSIVE @part(lanes)
 SELECT victims.*
 FROM (SELECT json_array_elements_text(CAST(:tenants AS json)) AS name) AS t,
   lanes,

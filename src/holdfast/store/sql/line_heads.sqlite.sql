@@ -4,13 +4,8 @@ FROM (SELECT value AS name FROM json_each(:tenants)) AS t CROSS JOIN (SELECT val
 JOIN jobs AS head ON head.number IN (
   SELECT number FROM jobs
   WHERE state = 'QUEUED' AND queue = :queue AND lane = l.lane AND tenant = t.name AND is_suspect = 0
-    AND job_type IN (SELECT value FROM json_each(:tasks))
+    AND job_type @in(:tasks)
     AND cpu <= :cpu AND gpu <= :gpu AND io <= :io
-    AND (deadline IS NULL OR deadline > :now)
-    AND (ttl_ms IS NULL OR queued_at + ttl_ms > :now)
-    AND (subject_key IS NULL OR NOT EXISTS (
-      SELECT 1 FROM jobs AS busy
-      WHERE busy.state = 'RUNNING' AND busy.job_type = jobs.job_type AND busy.subject_key = jobs.subject_key
-        AND busy.subject_key IS NOT NULL))
+    AND @part(claimable)
   ORDER BY priority DESC, position, created_at, id
   LIMIT :limit)

@@ -1,11 +1,4 @@
 -- The same for one state of one queue, where history is long and the state is rare.
 SELECT number FROM jobs
-WHERE state = :state AND state <> 'QUEUED' AND queue = :queue AND number < :below
-  AND (CAST(:task AS TEXT) IS NULL OR job_type = :task)
-  AND (CAST(:tag AS TEXT) IS NULL OR user_tag = :tag)
-  AND (CAST(:tenant AS TEXT) IS NULL OR tenant = :tenant)
-  AND (CAST(:group_id AS TEXT) IS NULL OR group_id = :group_id)
-  AND (CAST(:subject_from AS TEXT) IS NULL OR (subject_key >= :subject_from AND subject_key < :subject_to))
-  AND (CAST(:created_after AS BIGINT) IS NULL OR created_at > :created_after)
-  AND (CAST(:error_text AS TEXT) IS NULL OR lower(reason) LIKE :error_text ESCAPE '\' OR lower(error_code) LIKE :error_text ESCAPE '\')
+WHERE state = :state AND state <> 'QUEUED' AND queue = :queue AND number < :below AND @part(job_filters)
 ORDER BY number DESC LIMIT :limit

@@ -1,2 +1,2 @@
-SELECT id, name, role, created_at, expires_at, last_used_at, disabled_at FROM users
+SELECT @part(user_columns) FROM users
 ORDER BY disabled_at IS NOT NULL, name, created_at

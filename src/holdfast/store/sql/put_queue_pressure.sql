@@ -1,2 +1,2 @@
 INSERT INTO queue_pressure (queue, reading, says, since) VALUES (:queue, :reading, :says, :since)
-ON CONFLICT (queue, reading) DO UPDATE SET says = excluded.says
+@upsert(queue, reading: says)

@@ -1,4 +1,4 @@
 -- What the order of jobs depends on, by their numbers, newest first.
 SELECT id, number, priority, position, created_at, group_id, group_seq FROM jobs
-WHERE number IN (SELECT CAST(key AS BIGINT) FROM json_each(:numbers))
+WHERE number @in(:numbers BIGINT)
 ORDER BY number DESC

@@ -1,3 +1,2 @@
-SELECT s.id, s.kind, coalesce(n.name, s.node) AS node, s.node AS node_id, s.host, s.boot_id, s.pid, s.lock_path, s.heartbeat,
-  s.last_heartbeat_at, s.stop_requested_at, s.runs_lost
+SELECT @part(session_columns)
 FROM sessions AS s LEFT JOIN nodes AS n ON n.id = s.node WHERE s.id = :id AND s.status = 'running'

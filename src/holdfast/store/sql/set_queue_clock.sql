@@ -1,2 +1,2 @@
 INSERT INTO queue_clocks (queue, virtual_time) VALUES (:queue, :virtual_time)
-ON CONFLICT (queue) DO UPDATE SET virtual_time = excluded.virtual_time
+@upsert(queue: virtual_time)

@@ -1,12 +1,5 @@
 -- Other tenants with ready jobs in a queue, those whose turn comes first; of so many that may wait, those who do.
-WITH RECURSIVE lanes (lane) AS (
-  SELECT CAST(0 AS BIGINT)
-  UNION ALL
-  SELECT (
-    SELECT min(gated.lane) FROM jobs AS gated
-    WHERE gated.state = 'QUEUED' AND gated.queue = :queue AND gated.lane > lanes.lane)
-  FROM lanes WHERE lanes.lane IS NOT NULL
-)
+WITH RECURSIVE @part(lanes)
 SELECT waiting.tenant FROM (
   SELECT tenant, virtual_time FROM tenants
   WHERE queue = :queue AND is_waiting = 1 AND tenant <> :tenant

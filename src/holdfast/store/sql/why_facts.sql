@@ -1,15 +1,10 @@
--- What the gates of one job depend on, beside the job itself.
+-- What the gates of one job depend on, beside the job itself and what queue_gates tells of its queue.
 SELECT
-  q.paused_at, q.pause_reason, q.concurrency, q.rate_limit, q.rate_window_ms,
-  (SELECT count(*) FROM jobs WHERE state = 'RUNNING' AND state <> 'QUEUED' AND queue = j.queue) AS running,
+  q.pause_reason,
   (SELECT busy.id FROM jobs AS busy
    WHERE busy.state = 'RUNNING' AND busy.job_type = j.job_type AND busy.subject_key = j.subject_key
      AND busy.subject_key IS NOT NULL) AS busy_with,
   j.is_suspect, j.node,
-  (SELECT 1 FROM queue_breakers AS b CROSS JOIN jobs AS p
-   WHERE b.queue = j.queue AND p.id = b.probe AND p.state = 'RUNNING') AS is_probing,
-  (SELECT r.id FROM direct_reservations AS r
-   WHERE r.status = 'ACTIVE' AND r.scope IN ('*', j.queue) ORDER BY r.reserved_at LIMIT 1) AS reservation,
   -- Its time is over, but whoever made it still lives and has not given it back.
   (SELECT r.id FROM sessions AS s CROSS JOIN direct_reservations AS r
    WHERE r.session_id = s.id AND s.status = 'running' AND r.status = 'EXPIRED' AND r.granted_at IS NOT NULL AND r.scope IN ('*', j.queue)

@@ -1,0 +1,4 @@
+-- A sign that a job waits to run with nothing beside it, or that one of these jobs runs so.
+SELECT coalesce(
+  (SELECT min(is_suspect) FROM jobs WHERE state = 'QUEUED' AND is_suspect = 1),
+  (SELECT max(is_suspect) FROM jobs WHERE is_suspect = 1 AND id @in(:ids)))

@@ -1,0 +1,1 @@
+SELECT payload, env_vars FROM jobs WHERE number = :number

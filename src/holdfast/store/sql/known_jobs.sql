@@ -1,0 +1,2 @@
+-- Which of these jobs exist.
+SELECT id FROM jobs WHERE id @in(:ids)

@@ -1,1 +1,0 @@
-SELECT payload FROM jobs WHERE number = :number

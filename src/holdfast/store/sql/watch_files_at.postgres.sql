@@ -1,3 +1,0 @@
--- What a watch remembers of these paths.
-SELECT path, fingerprint FROM watch_files
-WHERE watch_id = :watch_id AND path = ANY (ARRAY(SELECT json_array_elements_text(CAST(:paths AS json))))
