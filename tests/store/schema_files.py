@@ -1,7 +1,7 @@
 """Merges the migrations of a dialect into the one readable file of its whole schema.
 
-`python -m tests.store.schema_files` writes both files anew after a migration was added; a test compares what the file
-makes with what the migrations make.
+`python -m tests.store.schema_files` renders the migrations that are written once, and writes both files anew; a test
+compares what the file makes with what the migrations make.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from msgspec import Struct
 import holdfast
 from holdfast.store.migrate import migrations
 from holdfast.store.statements import Dialect
+from tests.store.migration_files import render_all
 
 HEADER = """\
 -- The whole schema as the migrations make it, but for schema_version, which the migrations keep for themselves.
@@ -171,5 +172,6 @@ def together(belongings: list[str]) -> str:
 
 
 if __name__ == "__main__":
+    render_all()
     for dialect in Dialect:
         path_of(dialect).write_text(merged(dialect))

@@ -14,19 +14,18 @@ import pytest
 
 from holdfast.core.errors import SchemaMismatch, StoreError
 from holdfast.store.engine import Engine
-from holdfast.store.locks import LifeLock
 from holdfast.store.migrate import migrations
 from holdfast.store.postgres.engine import PostgresEngine
-from holdfast.store.scripts.dead_letters import list_dead_letters
-from holdfast.store.scripts.doctor import examine
-from holdfast.store.scripts.letters import name_old_letters
-from holdfast.store.scripts.queues import list_queues
-from holdfast.store.scripts.templates import find_template
+from holdfast.store.scripts.jobs.dead_letter_rows import name_old_letters
+from holdfast.store.scripts.jobs.dead_letters import list_dead_letters
+from holdfast.store.scripts.maintenance.doctor import examine
+from holdfast.store.scripts.queues.queues import list_queues
+from holdfast.store.scripts.schedules.templates import find_template
 from holdfast.store.sqlite.engine import SqliteEngine
 from holdfast.store.statements import Dialect
 from tests.store.acts import NOW, TABLES, claim_one, end, execute, put_one, select, state, write
+from tests.store.old_databases import EVERY, JOB, ROWS, applied, put_row
 
-EVERY = [migration.name for migration in migrations(Dialect.SQLITE)]
 EARLIER = [migration.version for migration in migrations(Dialect.SQLITE)][:-1]
 
 
@@ -75,10 +74,6 @@ def path(folder: Path) -> Path:
     return folder / "work.db"
 
 
-def applied(engine: Engine) -> list[str]:
-    return [row["name"] for row in select(engine, "SELECT name FROM schema_version ORDER BY version")]
-
-
 def test_a_new_database_has_every_migration(database: Database) -> None:
     engine = database.open()
     rows = select(engine, "SELECT version, name, sha256, applied_at FROM schema_version ORDER BY version")
@@ -112,23 +107,6 @@ def test_the_dump_of_the_tests_knows_every_table(database: Database) -> None:
         Dialect.POSTGRES: "SELECT tablename AS name FROM pg_tables WHERE schemaname = current_schema()",
     }
     assert {row["name"] for row in select(engine, listed[database.dialect])} == {*TABLES, "schema_version"}
-
-
-JOB = "INSERT INTO jobs (id, queue, job_type, position, state, created_at, payload, {}) VALUES ({})"
-ROWS = [
-    "INSERT INTO sessions (id, kind, status, node, boot_id, pid, started_at, last_heartbeat_at)"
-    " VALUES ('s1', 'embedded', 'running', 'n', 'b', 1, 1, 1)",
-    "INSERT INTO queues (name, concurrency) VALUES ('slow', 2)",
-    "INSERT INTO subjects (job_type, subject_key, generation, updated_at) VALUES ('t', 's', 5, 1)",
-    JOB.format("queued_at", "'ready', 'default', 't', 100, 'QUEUED', 1, '{}', 1"),
-    JOB.format("finished_at", "'done', 'default', 't', 100, 'DONE', 1, '{}', 2"),
-    JOB.format(
-        "subject_key, generation, started_at, session_id, run_id",
-        "'running', 'default', 't', 100, 'RUNNING', 1, '{}', 's', 5, 1, 's1', 'r1'",
-    ),
-    "INSERT INTO job_runs (id, job_id, attempt, session_id, params_snapshot, started_at)"
-    " VALUES ('r1', 'running', 1, 's1', '{}', 1)",
-]
 
 
 # Columns that a later migration put something else in the place of.
@@ -169,6 +147,19 @@ def test_a_migrated_database_can_be_worked_with(database: Database) -> None:
     put_one(engine, "new", subject="s")
     assert (state(engine, "ready"), examine(engine)) == ("DONE", [])
     assert select(engine, "SELECT generation FROM jobs WHERE id = 'new'") == [{"generation": 6}]
+
+
+def test_workers_that_were_there_are_known_without_a_moment_of_their_own(database: Database) -> None:
+    old = database.open(24)
+    execute(old, ROWS[0])
+    execute(
+        old,
+        "INSERT INTO workers (id, session_id, name, tasks, queues, slots, connected_at, seen_at)"
+        " VALUES ('w', 's1', 'one', '[]', '[]', 1, 1, 2)",
+    )
+    old.close()
+    [row] = select(database.open(), "SELECT * FROM workers")
+    assert (row["id"], row["session_id"], row["connected_at"], "seen_at" in row) == ("w", "s1", 1, False)
 
 
 def test_machines_that_were_known_by_name_alone_are_known_still(database: Database) -> None:
@@ -255,10 +246,6 @@ def test_a_migration_that_fails_leaves_everything_as_it_was(database: Database, 
     assert contents(database, tmp_path) == before
 
 
-def put_row(engine: Engine) -> None:
-    execute(engine, ROWS[3])
-
-
 def contents(database: Database, tmp_path: Path) -> str:
     """All that is in the database: as SQL on SQLite, as tables and rows on PostgreSQL."""
     if database.dialect is Dialect.SQLITE:
@@ -292,97 +279,3 @@ def test_two_programs_that_open_a_new_database_at_once_both_succeed(database: Da
         thread.join()
     assert outcomes == [[]] * 4
     assert applied(database.engines[0]) == EVERY
-
-
-# SQLite only: a file that can be copied, and processes that share it.
-
-
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    return path(tmp_path)
-
-
-def opened(file: Path, version: int | None = None) -> SqliteEngine:
-    engine = SqliteEngine(file, now=lambda: NOW, migrate_to=version)
-    engine.query(lambda tx: None)
-    return engine
-
-
-def begin_as_before(engine: Engine, lock: Path) -> None:
-    """A session, as programs of earlier versions stored it."""
-    execute(
-        engine,
-        "INSERT INTO sessions (id, kind, status, node, boot_id, pid, lock_path, started_at, last_heartbeat_at)"
-        f" VALUES ('s1', 'embedded', 'running', 'node', 'boot', 4711, '{lock}', 1, 1)",
-    )
-
-
-def copies(file: Path) -> list[Path]:
-    return sorted(file.parent.glob("*before-migration*"))
-
-
-def test_the_file_is_copied_aside_before_a_migration(file: Path) -> None:
-    old = opened(file, 2)
-    put_row(old)
-    old.close()
-    opened(file).close()
-    [copy] = copies(file)
-    assert copy.name == "work.db.before-migration-from-002"
-    kept = opened(copy, 2)
-    assert len(applied(kept)) == 2
-    assert select(kept, "SELECT id FROM jobs") == [{"id": "ready"}]
-    kept.close()
-
-
-def test_an_older_copy_gives_way(file: Path) -> None:
-    opened(file, 2).close()
-    Path(f"{file}.before-migration-from-002").write_text("an old copy")
-    opened(file).close()
-    opened(copies(file)[0], 2).close()
-
-
-def test_a_new_file_or_a_current_one_is_not_copied(file: Path) -> None:
-    opened(file).close()
-    opened(file).close()
-    assert copies(file) == []
-
-
-def test_no_migration_under_the_feet_of_a_living_session(file: Path, tmp_path: Path) -> None:
-    old = opened(file, 3)
-    lock = LifeLock(tmp_path / "locks" / "alive")
-    begin_as_before(old, lock.path)
-    with pytest.raises(StoreError, match="the program with pid 4711 is working on it"):
-        opened(file)
-    assert len(applied(old)) == 3
-    assert copies(file) == []
-    lock.release()
-    old.close()
-    opened(file).close()
-
-
-def test_a_session_that_died_holds_no_migration_up(file: Path, tmp_path: Path) -> None:
-    old = opened(file, 3)
-    dead = tmp_path / "lock of the dead"
-    dead.touch()
-    begin_as_before(old, dead)
-    old.close()
-    new = opened(file)
-    assert applied(new) == EVERY
-    assert write(new, lambda tx: tx.dialect) is Dialect.SQLITE
-    new.close()
-
-
-def test_no_migration_of_a_schema_under_the_feet_of_a_living_session(
-    postgres_url: str, postgres_schema: str, tmp_path: Path
-) -> None:
-    old = PostgresEngine(postgres_url, schema=postgres_schema, now=lambda: NOW, migrate_to=3)
-    lock = LifeLock(tmp_path / "locks" / "alive")
-    begin_as_before(old, lock.path)
-    new = PostgresEngine(postgres_url, schema=postgres_schema, now=lambda: NOW)
-    with pytest.raises(StoreError, match="the program with pid 4711 is working on it"):
-        new.open()
-    lock.release()
-    new.open()
-    assert applied(new) == EVERY
-    new.close()
-    old.close()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -15,6 +14,7 @@ from psycopg import sql
 
 from holdfast.store.postgres.engine import PostgresEngine
 from holdfast.store.statements import Dialect
+from tests.migrated import migrated_file
 from tests.store.schema_files import merged, path_of
 
 
@@ -35,10 +35,10 @@ def normalised(text: str) -> str:
     return re.sub(r" ?([(),;]) ?", r"\1", " ".join(words))
 
 
-def test_on_sqlite_the_file_makes_what_the_migrations_make(migrated_file: Path) -> None:
+def test_on_sqlite_the_file_makes_what_the_migrations_make() -> None:
     fresh = apsw.Connection(":memory:")
     fresh.execute(path_of(Dialect.SQLITE).read_text())
-    made = sqlite_catalogue(apsw.Connection(str(migrated_file), flags=apsw.SQLITE_OPEN_READONLY))
+    made = sqlite_catalogue(apsw.Connection(str(migrated_file()), flags=apsw.SQLITE_OPEN_READONLY))
     assert len(made) > 30
     assert sqlite_catalogue(fresh) == made
 

@@ -54,7 +54,7 @@ def migrations(dialect: Dialect) -> tuple[Migration, ...]:
 
 
 def pending(dialect: Dialect, applied: Iterable[Applied], target: int | None = None) -> list[Migration]:
-    """What is still to be applied; refuses a database that is newer, or whose history differs from ours."""
+    """The migrations still to be applied. Refuse a newer database, and one whose history differs from ours."""
     ours = {migration.version: migration for migration in migrations(dialect)}
     done = {row.version: row for row in applied}
     for version, row in sorted(done.items()):
@@ -83,7 +83,7 @@ CREATE TABLE IF NOT EXISTS schema_version (
 
 
 def sqlite(connection: apsw.Connection, path: str, now: int, target: int | None = None) -> None:
-    """Migrate a SQLite file. The caller holds the turnstile."""
+    """Migrate a SQLite file. The caller holds the write lock."""
     applied = applied_to(connection)
     todo = pending(Dialect.SQLITE, applied, target)
     if not todo:
@@ -104,7 +104,7 @@ def sqlite(connection: apsw.Connection, path: str, now: int, target: int | None 
 
 
 def applied_to(connection: apsw.Connection) -> list[Applied]:
-    """What a SQLite file has of our schema; nothing if it has none yet."""
+    """The migrations that a SQLite file has."""
     if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'schema_version'").fetchone():
         return []
     return [Applied(*row) for row in connection.execute("SELECT version, name, sha256 FROM schema_version")]
@@ -122,9 +122,9 @@ def _apply(connection: apsw.Connection, path: str, migration: Migration, now: in
 
 
 def copy_aside(connection: apsw.Connection, path: str, version: int) -> str:
-    """A copy of the database as it was before the migration; refused, with nothing tried, if there is no room."""
+    """Copy the database before the migration. Refuse at once if there is no room."""
     copy = f"{path}.before-migration-from-{version:03d}"
-    # What another try left makes room when it goes.
+    # The copy of an earlier try is removed, which makes room.
     earlier = os.lstat(copy).st_size if os.path.lexists(copy) else 0
     pages = connection.pragma("page_count") - connection.pragma("freelist_count")
     needed, free = pages * connection.pragma("page_size"), shutil.disk_usage(os.path.dirname(path)).free + earlier
@@ -133,7 +133,7 @@ def copy_aside(connection: apsw.Connection, path: str, version: int) -> str:
             f"{path} needs a migration, and first a copy of {needed} bytes beside it, but its disk has {free} bytes "
             f"free; nothing was changed. Free {needed - free} bytes and start again"
         )
-    # A link has to go too: it would lead the copy elsewhere.
+    # A link is removed too: the copy would go where it leads.
     with suppress(FileNotFoundError):
         os.unlink(copy)
     make_private(copy)
@@ -141,12 +141,12 @@ def copy_aside(connection: apsw.Connection, path: str, version: int) -> str:
     return copy
 
 
-# A daemon's workers never touch the database themselves: those that outlived it are no reason to stay as it was.
+# Workers of a daemon never use the database themselves, so those that outlived the daemon do not matter.
 _AT_WORK = "SELECT pid, lock_path FROM sessions WHERE status = 'running' AND kind <> 'worker'"
 
 
 def refuse_while_in_use(where: str, at_work: Iterable[Sequence[Any]]) -> None:
-    """No migration under the feet of a program of this machine that works on the same database."""
+    """Refuse a migration while a program of this machine works on the database."""
     for pid, lock_path in at_work:
         if lock_path and is_locked(str(lock_path)):
             raise StoreError(
@@ -155,7 +155,7 @@ def refuse_while_in_use(where: str, at_work: Iterable[Sequence[Any]]) -> None:
 
 
 def failed(migration: Migration, where: str, error: BaseException) -> StoreError:
-    """What the person reads when a migration stops."""
+    """The error of a migration that failed."""
     return StoreError(f"migration {migration.name} of {where} failed and was undone, all is as it was: {error}")
 
 

@@ -360,8 +360,7 @@ CREATE TABLE workers (
   tasks        TEXT COLLATE "C" NOT NULL,
   queues       TEXT COLLATE "C" NOT NULL,
   slots        BIGINT NOT NULL CHECK (slots >= 0),
-  connected_at BIGINT NOT NULL,
-  seen_at      BIGINT NOT NULL
+  connected_at BIGINT NOT NULL
 );
 
 CREATE INDEX idx_workers_session ON workers (session_id);

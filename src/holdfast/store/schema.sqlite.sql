@@ -346,8 +346,7 @@ CREATE TABLE workers (
   tasks        TEXT NOT NULL,
   queues       TEXT NOT NULL,
   slots        INTEGER NOT NULL CHECK (slots >= 0),
-  connected_at INTEGER NOT NULL,
-  seen_at      INTEGER NOT NULL
+  connected_at INTEGER NOT NULL
 ) STRICT;
 
 CREATE INDEX idx_workers_session ON workers (session_id);
