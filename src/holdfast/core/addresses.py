@@ -1,7 +1,7 @@
-"""Which addresses are this machine's own, and which ones a webhook may be delivered to.
+"""Which addresses belong to this machine, and to which ones a webhook may be delivered.
 
-Whoever can create a webhook must not be able to reach, through the machine that delivers it, what only that machine can
-reach. Names are not resolved here: whoever connects asks about each address that he is about to use.
+A webhook must not reach what only the delivering machine can reach. Names are not resolved here: the code that connects
+asks about each address that it is about to use.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from msgspec import Struct
 
 from holdfast.core.errors import InvalidInput
 from holdfast.core.limits import shown
+from holdfast.core.rule import check_all
 
 Address: TypeAlias = IPv4Address | IPv6Address
 Network: TypeAlias = IPv4Network | IPv6Network
 
-# Written out, and not asked of Python: what counts as private there differs from version to version.
+# Written out, because what Python counts as private differs from version to version.
 _FORBIDDEN: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("unspecified", ("0.0.0.0/8", "::/128")),
     ("loopback", ("127.0.0.0/8", "::1/128")),
@@ -47,27 +48,21 @@ class AddressPolicy(Struct, frozen=True):
     networks: tuple[Network, ...] = ()
 
     @staticmethod
-    def of(words: Iterable[str]) -> AddressPolicy:
-        """What a list like `["intranet.example", "10.1.0.0/16"]` means; InvalidInput says what does not fit."""
+    def of(words: Iterable[str], what: str = "webhook_allow") -> AddressPolicy:
+        """The policy of a list like `["intranet.example", "10.1.0.0/16"]`. InvalidInput says what does not fit."""
+        from holdfast.core.rules import HOST
+
         hosts, networks = set(), []
-        for word in words:
-            if not isinstance(word, str) or not word.strip():
-                raise InvalidInput(
-                    f"{shown(word)} cannot be allowed for webhooks: give a host, an address or a network"
-                )
-            try:
-                networks.append(ip_network(word.strip().strip("[]")))
-            except ValueError as error:
-                if "/" in word or _looks_numeric(plain_host(word)):
-                    raise InvalidInput(
-                        f"{shown(word)} cannot be allowed for webhooks ({error}): give a host, an address or a network "
-                        "such as 10.1.0.0/16"
-                    ) from None
+        for word in check_all(HOST, what, words):
+            network = _network_of(word)
+            if network is None:
                 hosts.add(plain_host(word))
+            else:
+                networks.append(network)
         return AddressPolicy(frozenset(hosts), tuple(networks))
 
     def refusal(self, host: str, address: str) -> str | None:
-        """Why nothing may be sent to this address of a host; None: it may."""
+        """Why nothing may be sent to this address of a host. None: it may."""
         if plain_host(host) in self.hosts:
             return None
         try:
@@ -79,7 +74,7 @@ class AddressPolicy(Struct, frozen=True):
         return _forbidden(meant)
 
     def refusal_of_host(self, host: str) -> str | None:
-        """The same for what can be told from the host alone: it is an address, or means this machine by its name."""
+        """The same, as far as the host alone tells: it is an address, or a name of this machine."""
         name = plain_host(host)
         if name == "localhost" or name.endswith(".localhost"):
             return self.refusal(name, "127.0.0.1")
@@ -91,7 +86,7 @@ class AddressPolicy(Struct, frozen=True):
 
 
 def check_host(host: str) -> str:
-    """A host as a webhook's URL may have it; InvalidInput says what is wrong."""
+    """Check the host of the URL of a webhook. InvalidInput says what is wrong."""
     if not host.isascii():
         raise InvalidInput(f"host {shown(host)} is not written in ASCII; use the form that begins with xn--")
     try:
@@ -102,13 +97,32 @@ def check_host(host: str) -> str:
     return host
 
 
+def flaw_of_host(word: str) -> str | None:
+    """What keeps a word from being a host, an address or a network; None if nothing does."""
+    try:
+        _network_of(word)
+    except ValueError as error:
+        return str(error)
+    return None if word.strip() else "it is empty"
+
+
+def _network_of(word: str) -> Network | None:
+    """The network, or the one address; None if it is the name of a host. ValueError says what it is not."""
+    try:
+        return ip_network(word.strip().strip("[]"))
+    except ValueError:
+        if "/" in word or _looks_numeric(plain_host(word)):
+            raise
+    return None
+
+
 def plain_host(host: str) -> str:
     """A host as it is compared: in lower case, without brackets and the dot at the end."""
     return host.strip().strip("[]").removesuffix(".").lower()
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach a host, by what it is called."""
+    """Whether the name of a host says that only this machine can reach it."""
     try:
         return ip_address(host.strip("[]")).is_loopback
     except ValueError:
@@ -116,13 +130,13 @@ def is_loopback(host: str) -> bool:
 
 
 def _looks_numeric(host: str) -> bool:
-    """Old ways to write an address, such as 2130706433, 0x7f.1 or 127.1, mean other things to other programs."""
+    """Whether it is an old form of an address, such as 2130706433 or 0x7f.1, which programs read differently."""
     last = host.rpartition(".")[2]
     return last.isdigit() or (last[:2] == "0x" and all(digit in "0123456789abcdef" for digit in last[2:]))
 
 
 def _unwrapped(address: Address) -> Address:
-    """The IPv4 address that stands inside an IPv6 address, where packets to the one end up at the other."""
+    """The IPv4 address inside an IPv6 address, if packets to this one are sent to that one."""
     if any(_is_in(address, _network(text)) for text in _WITH_4_AT_THE_END):
         return IPv4Address(int(address) & _LOW_32)
     if _is_in(address, _network(_SIX_TO_FOUR)):
@@ -143,5 +157,5 @@ def _forbidden(address: Address) -> str | None:
 
 @cache
 def _network(text: str) -> Network:
-    """Read when it is needed first: most programs never ask."""
+    """Parsed at the first use: most programs never need it."""
     return ip_network(text)

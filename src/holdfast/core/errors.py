@@ -17,7 +17,7 @@ class HoldfastError(Exception):
     """
 
     code: ClassVar[str] = "ERR_HOLDFAST"
-    # In how many seconds it is worth asking again; None: that is not known. Where it is, nothing was stored.
+    # In how many seconds to ask again, if that is known. Then nothing was stored.
     retry_after: float | None = None
 
 
@@ -100,7 +100,7 @@ class Elsewhere(NotFound):
 
 
 class Conflict(HoldfastError):
-    """Somebody was first: the row is no longer in the state that the call expected.
+    """Another call was first: the row is no longer in the state that this call expected.
 
     >>> from holdfast import Conflict, Holdfast
     >>> hf = Holdfast("work.db")
@@ -120,7 +120,7 @@ class Conflict(HoldfastError):
 
 
 class Busy(HoldfastError):
-    """The scope is reserved by somebody else.
+    """The scope is reserved by another program.
 
     >>> from holdfast import Busy
     >>> Busy.code
@@ -178,7 +178,7 @@ class NotAllowed(HoldfastError):
 
 
 class NotHolder(HoldfastError):
-    """Somebody speaks for a session, or reports a run, without the secret that the session was opened with.
+    """The caller acts for a session, or reports a run, without the secret that the session was opened with.
 
     >>> from holdfast import NotHolder
     >>> NotHolder.code

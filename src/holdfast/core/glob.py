@@ -1,7 +1,7 @@
 """Patterns for paths: `*` and `?` within a name, `**` over any number of folders, `[a-z]` for one letter.
 
-They mean what they mean in a `.gitignore`. A pattern is matched by a walk along names and letters that goes back only
-to the last star. So no pattern and no path, however hostile, takes more steps than the product of their lengths.
+They mean the same as in a `.gitignore`. The matching goes back only to the last star. So it never takes more steps than
+the product of the lengths of pattern and path.
 """
 
 from __future__ import annotations
@@ -9,12 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Sequence
 from typing import Final
 
-from holdfast.core.errors import InvalidInput
-from holdfast.core.letters import BracketReader
-from holdfast.core.limits import check_label, shown
-
-LONGEST_GLOB = 1_000
-MOST_GLOBS = 1_000
+from holdfast.core.glob_brackets import BracketReader
+from holdfast.core.rule import IGNORE, CheckedText
 
 _SPECIAL = "*?[\\"
 
@@ -29,7 +25,7 @@ _STAR: Final = None  # among letters `*`, among names `**`: any number of them
 
 
 class Name(Container[str]):
-    """The names that one name of a pattern stands for."""
+    """One name of a pattern, which stands for names of paths."""
 
     __slots__ = ("_head", "_least", "_tail", "_units")
 
@@ -51,9 +47,9 @@ class Name(Container[str]):
 
 
 class Pattern:
-    """One pattern. Without a slash it means whatever has such a name, at any depth; otherwise the whole path.
+    """One pattern. Without a slash it means any file or folder of that name, at any depth; otherwise the whole path.
 
-    `flaw` says what is wrong with one that a person wrote; git takes it without a word.
+    `flaw` says what is wrong with it. git ignores such a pattern silently.
     """
 
     __slots__ = ("_head", "_names", "_only", "flaw", "plain_name")
@@ -78,7 +74,7 @@ class Pattern:
 
 
 class _Reader:
-    """Takes a pattern apart into names; into none, if it can match nothing."""
+    """Parses a pattern into names. There are none if it can match nothing."""
 
     def __init__(self, text: str, *, has_folders: bool) -> None:
         self._text = text
@@ -101,7 +97,7 @@ class _Reader:
         return self._names
 
     def _step(self, place: int) -> int:
-        """Read on from a place; where to go on."""
+        """Read one unit at a place. Return the next place."""
         match self._text[place]:
             case "*":
                 return self._star(place)
@@ -134,7 +130,7 @@ class _Reader:
                 self._names.append(_STAR)
                 return behind + 1
             if behind == len(text) or text.startswith("\\/", behind):
-                # Here it stands for one folder at least.
+                # Here `**` stands for at least one folder.
                 self._names.append(_STAR)
         if not self._units or self._units[-1] is not _STAR:
             self._units.append(_STAR)
@@ -145,19 +141,17 @@ class _Reader:
         self._units = []
 
 
-def check_glob(value: object) -> str:
-    """A pattern for paths below a folder."""
-    glob = check_label("glob", value, LONGEST_GLOB)
+def _flaw(glob: str) -> str | None:
     if glob.startswith(("/", "./")) or ".." in glob.split("/") or glob.endswith("/"):
-        raise InvalidInput(f"glob {shown(value)} is not valid: write it as seen from the folder, such as 'src/**/*.py'")
-    flaw = Pattern(glob).flaw
-    if flaw is not None:
-        raise InvalidInput(f"glob {shown(value)} is not valid: {flaw}")
-    return glob
+        return "it begins or ends with a /, or leads out of the folder"
+    return Pattern(glob).flaw
+
+
+GLOB = CheckedText(f"{IGNORE.says}, as seen from the folder, such as 'src/**/*.py'", IGNORE, _flaw)
 
 
 def matcher(globs: Iterable[str]) -> Callable[[str], bool]:
-    """Says of a path below a folder whether one of the patterns means it; without patterns, all are meant."""
+    """A function that says whether one of the patterns means a path. Without patterns, all paths are meant."""
     patterns = [Pattern(glob) for glob in globs]
     if not patterns:
         return lambda path: True

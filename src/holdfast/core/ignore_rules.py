@@ -1,6 +1,6 @@
 """The rules of a `.gitignore`: a pattern a line, `!` takes back, a slash at the end means folders alone.
 
-git compares bytes. So do we: in rules and paths here, every letter stands for a byte; see `by_bytes`.
+git compares bytes. So in rules and paths here, every letter stands for a byte; see `by_bytes`.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ _NONE = _Verdict(-1, None)
 
 
 class IgnoreRules:
-    """Rules in their order; the last one that matches has the say. `is_cut`: there were more, or longer ones."""
+    """Rules in their order. The last one that matches counts. `is_cut`: there were more, or longer ones."""
 
     def __init__(self, lines: Iterable[str], is_cut: bool = False) -> None:
         self.is_cut = is_cut
-        # Most rules are a name alone, which need not be tried one by one.
+        # Most rules are a plain name, and are looked up instead of tried one by one.
         self._named: dict[str, _Verdict] = {}
         self._named_folders: dict[str, _Verdict] = {}
         self._others: list[tuple[int, IgnoreRule]] = []
@@ -62,7 +62,7 @@ class IgnoreRules:
         self._others.reverse()
 
     def verdict(self, path: str, is_folder: bool, interrupt: Callable[[], object] = lambda: None) -> bool | None:
-        """Whether a path is ignored; None, if no rule is about it. `interrupt` may raise, to give up between rules."""
+        """Whether a path is ignored. None: no rule matches. `interrupt` may raise between rules, to give up."""
         name = path[path.rfind("/") + 1 :]
         found = self._named.get(name, _NONE)
         if is_folder:
@@ -77,7 +77,7 @@ class IgnoreRules:
 
 
 def rules_of_file(data: bytes) -> IgnoreRules:
-    """The rules in a file, as far as they count; a line that is only there in part does not."""
+    """The rules in a file, up to the limits. A cut line does not count."""
     is_cut = len(data) > MOST_BYTES
     lines = data[:MOST_BYTES].removeprefix(_BOM).split(b"\n")
     if is_cut or not lines[-1]:
@@ -87,7 +87,7 @@ def rules_of_file(data: bytes) -> IgnoreRules:
 
 
 def parse_rule(line: str) -> IgnoreRule | None:
-    """The rule in a line; None, if it is empty or a comment."""
+    """The rule in a line. None, if it is empty or a comment."""
     line = _without_spaces(line.partition("\0")[0])
     if line.startswith("#"):
         return None
@@ -104,7 +104,7 @@ def by_bytes(text: str) -> str:
 
 
 def _without_spaces(line: str) -> str:
-    """Without spaces at the end; a backslash keeps the one behind it."""
+    """The line without spaces at its end. A backslash keeps the space after it."""
     text = line.rstrip(" ")
     backslashes = len(text) - len(text.rstrip("\\"))
     return f"{text} " if text != line and backslashes % 2 else text

@@ -1,12 +1,10 @@
-"""What a name, a number, a moment or a payload may be. Bad input is refused here, before anything is stored."""
+"""Limits of lengths, sizes and numbers, and how a value looks in an error message. `rules` says what has which."""
 
 from __future__ import annotations
 
 import re
 
-from holdfast.core.errors import InvalidInput, InvalidPayload
-from holdfast.core.job import Millis
-from holdfast.core.timing import FAR_FUTURE, LONGEST
+from holdfast.core.errors import InvalidPayload
 
 MAX_NAME = 200
 MAX_SUBJECT = 1_000
@@ -14,54 +12,44 @@ MAX_PAYLOAD = 1 << 20
 MAX_DEPTH = 32
 MAX_INT = 2**63 - 1
 MAX_PRIORITY = 1_000_000
+LONGEST_REASON = 1_000
+# Variables of a job. Linux takes no longer ones.
+MOST_VARIABLES = 1_000
+LONGEST_VARIABLE = 255
+LONGEST_VARIABLE_VALUE = 1 << 17
+MOST_PER_PAGE = 1_000
+# Tasks and schedules.
+MAX_DOC = 200
+MAX_JITTER = 86_400_000
+LONGEST_GRACE_S = 3_600
+LONGEST_EXPRESSION = 200
+# Queues.
+MOST_STARTS = 1_000_000
+LONGEST_WINDOW = 366 * 86_400_000
+MOST_FAILURES = 1_000
+LONGEST_OPEN_MS = 366 * 86_400_000
+LONGEST_SCHEMA = 54  # PostgreSQL's names have 63 bytes, and the channel `holdfast_<schema>` is one
+# Events and webhooks.
+MOST_ATTRIBUTES = 32
+LONGEST_ATTRIBUTE = 60
+LONGEST_VALUE = 1_000
+MOST_PATTERNS = 100
+LONGEST_TIMEOUT_MS = 300_000
+LONGEST_URL = 2_000
+SHORTEST_SECRET, LONGEST_SECRET = 16, 200
+# Watches.
+MOST_GLOBS = 1_000
+LONGEST_GLOB = 1_000
+LONGEST_PATH = 4_096
+MOST_WATCH_JOBS = 10_000
+MOST_CHANGED = 10_000  # files of one job
 
-_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/<>-]*", re.ASCII)
-_CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
-# A string is read once, whether it is closed or not.
+# A string is read once, even if it is not closed.
 _BRACKETS = re.compile(rb'"(?:[^"\\]++|\\.?)*+"?|[\[{]|[\]}]', re.DOTALL)
 
 
-def check_name(what: str, value: object) -> str:
-    """A queue's or task's name: letters, digits and `_ . : / < > -`."""
-    if not isinstance(value, str) or len(value) > MAX_NAME or not _NAME.fullmatch(value):
-        raise InvalidInput(
-            f"{what} {shown(value)} is not a valid name: use 1 to {MAX_NAME} letters, digits and _ . : / -"
-        )
-    return value
-
-
-def check_label(what: str, value: object, longest: int = MAX_NAME) -> str:
-    """A tag, subject or key: any text without control characters."""
-    if not isinstance(value, str) or not value or len(value) > longest or _CONTROL.search(value):
-        raise InvalidInput(
-            f"{what} {shown(value)} is not valid: use 1 to {longest} characters without control characters"
-        )
-    return value
-
-
-def check_int(what: str, value: object, low: int, high: int) -> int:
-    """A whole number within bounds; True and False are not numbers here."""
-    if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
-        raise InvalidInput(f"{what} {shown(value)} is not valid: use a whole number from {low} to {high}")
-    return value
-
-
-def check_moment(what: str, value: Millis) -> Millis:
-    """A point in time between the epoch and the end of the year 9999."""
-    if not 0 <= value <= FAR_FUTURE:
-        raise InvalidInput(f"{what} is out of range ({value} ms): use a moment between 1970 and 9999")
-    return value
-
-
-def check_duration(what: str, value: Millis) -> Millis:
-    """A length of time from nothing to a hundred years."""
-    if not 0 <= value <= LONGEST:
-        raise InvalidInput(f"{what} is out of range ({value} ms): use a duration from 0 to 100 years")
-    return value
-
-
 def check_payload(encoded: bytes, what: str, limit: int = MAX_PAYLOAD) -> None:
-    """Size and depth of a JSON document."""
+    """Refuse a JSON document that is too large or too deep."""
     if len(encoded) > limit:
         raise InvalidPayload(
             f"{what} is {len(encoded)} bytes of JSON; the limit is {limit}. Store big data elsewhere, pass a reference"
@@ -87,6 +75,6 @@ def shown(value: object) -> str:
     try:
         text = repr(value)
     except Exception:
-        # Too deep, too many digits, or a __repr__ of the user's that fails: the message must come through all the same.
+        # It is too deep, has too many digits, or a `__repr__` that fails. The message must come through all the same.
         return f"a {type(value).__name__} that cannot be shown"
     return text if len(text) <= 80 else f"{text[:77]}…"

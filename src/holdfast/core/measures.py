@@ -1,4 +1,4 @@
-"""From when on each reading of a machine presses, and from when on it does no more: the thresholds, side by side."""
+"""The thresholds of each reading of a machine: where its pressure rises, and where it falls."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from holdfast.core.readings import CpuSeen, DiskSeen, GpuSeen, HeatSeen, MemoryS
 
 
 class Level(StrEnum):
-    """How much a reading presses."""
+    """The pressure of a reading."""
 
     CALM = "calm"
     HIGH = "high"
@@ -26,7 +26,7 @@ class Level(StrEnum):
 
 
 class Thresholds(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """From when on a reading presses; 0 turns it off.
+    """The thresholds of the readings. 0 turns one off.
 
     Shares are from 0 to 1, the batteries' charge is in percent. Busy processors press only if programs that Holdfast
     did not start use a share of at least `cpu_others`: what it runs need not make room for itself. A level rises after
@@ -50,7 +50,7 @@ class Thresholds(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Measured(Struct, frozen=True):
-    """The level by the thresholds where it rises, the one by those where it falls, and what is seen in words."""
+    """The level by the thresholds where it rises, the one by those where it falls, and the reading in words."""
 
     rises_to: Level
     falls_to: Level
@@ -116,7 +116,7 @@ def _disk(told: DiskSeen, limits: Thresholds) -> Measured:
 
 
 def _disk_says(told: DiskSeen, limits: Thresholds) -> str:
-    """What is free, and which of the two thresholds that is less than."""
+    """How much is free, and which of the two thresholds is reached, in words."""
     share, size = f"{told.free * 100:.0f} %", "" if told.free_bytes is None else in_words(told.free_bytes)
     if told.free >= limits.disk and size:
         return f"only {size} ({share}) of the disk is free, and {in_words(limits.disk_bytes)} is the least (disk_bytes)"
@@ -135,7 +135,7 @@ def _above(limit: float, part: float) -> float:
     return limit + part * min(limit, 1 - limit)
 
 
-# Which part of what was seen each reading goes by.
+# The part of `SeenReadings` that each reading uses.
 MEASURES: dict[str, tuple[str, Callable[[Any, Thresholds], Measured]]] = {
     "cpu": ("cpu", _cpu),
     "gpu": ("gpu", _gpu),
@@ -145,6 +145,12 @@ MEASURES: dict[str, tuple[str, Callable[[Any, Thresholds], Measured]]] = {
     "wal": ("wal", _wal),
     "disk": ("disk", _disk),
 }
+
+
+def measured(reading: str, told: object, limits: Thresholds) -> Measured:
+    """The pressure of a reading: `disk` with a DiskSeen, `wal` with a WalSeen and so on."""
+    _, measure = MEASURES[reading]
+    return measure(told, limits)
 
 
 def in_words(size: int) -> str:
