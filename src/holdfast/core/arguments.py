@@ -1,6 +1,6 @@
-"""Whether arguments can fit a task, by the JSON schema that it declares: their names, those it needs, and their kinds.
+"""Whether arguments can fit a task, by the names and kinds in the JSON schema that it declares.
 
-What is inside an argument is the worker's to check, which has the type hints. Whatever this refuses, they refuse too.
+The worker checks what is inside an argument, by the type hints. What is refused here would be refused there too.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from holdfast.core.limits import shown
 
 
 def is_readable(schema: Mapping[str, Any]) -> bool:
-    """Whether a schema that somebody sent has the parts that are read here, where it has them, in the right shape."""
+    """Whether the parts of a foreign schema that are read here have the right shape."""
     parts = [schema.get(name, {}) for name in ("properties", "$defs")]
     needed = schema.get("required", [])
     return (
@@ -24,7 +24,7 @@ def is_readable(schema: Mapping[str, Any]) -> bool:
 
 
 def misfit(schema: Mapping[str, Any], arguments: Mapping[str, Any], *, in_part: bool = False) -> str | None:
-    """Why a task with this schema cannot take these arguments, in words; None if it may.
+    """Why a task with this schema cannot take these arguments, in words. None: it may.
 
     `in_part`: others may be added to them.
     """
@@ -43,7 +43,7 @@ def misfit(schema: Mapping[str, Any], arguments: Mapping[str, Any], *, in_part: 
             return f"argument {name!r} is missing"
     for name, value in arguments.items():
         kinds = _kinds(properties.get(name, {}), schema.get("$defs", {}))
-        # What the job before returns is known when the run starts.
+        # The result of the job before is known only when the run starts.
         if kinds is not None and value != MARK and not _is_one_of(value, kinds):
             # The value itself may be a secret.
             return f"argument {name!r} takes {' or '.join(sorted(kinds))}, not {_kind_of(value)}"
@@ -51,7 +51,7 @@ def misfit(schema: Mapping[str, Any], arguments: Mapping[str, Any], *, in_part: 
 
 
 def _kinds(schema: Any, shapes: Mapping[str, Any]) -> set[str] | None:
-    """The kinds of JSON values that a schema allows; None: any, or it cannot be told."""
+    """The kinds of JSON values that a schema allows. None: any, or it is not known."""
     kinds: set[str] = set()
     met: set[str] = set()
     left = [schema]
@@ -62,7 +62,7 @@ def _kinds(schema: Any, shapes: Mapping[str, Any]) -> set[str] | None:
         several = one.get("anyOf", one.get("oneOf"))
         if "$ref" in one:
             name = str(one["$ref"]).rpartition("/")[2]
-            if name not in met:  # A shape may be in itself, or in many others.
+            if name not in met:  # A shape may contain itself, or be part of many others.
                 met.add(name)
                 left.append(shapes.get(name))
         elif isinstance(several, list):
@@ -75,7 +75,7 @@ def _kinds(schema: Any, shapes: Mapping[str, Any]) -> set[str] | None:
 
 
 def _own_kinds(schema: Mapping[str, Any]) -> set[str] | None:
-    """The same for a schema that consists of no others."""
+    """The same for a schema without other schemas in it."""
     said = schema.get("type")
     if isinstance(schema.get("enum"), list):
         return {_kind_of(value) for value in schema["enum"]}

@@ -40,7 +40,7 @@ class Gap:
         return "PREVIOUS"
 
 
-# Of any type, so that it may stand for an argument of any type.
+# Typed as Any, so that it can be an argument of any type.
 PREVIOUS: Final[Any] = Gap()
 
 

@@ -1,16 +1,22 @@
 """Groups and dependencies: what the end of one job means for those that wait for it.
 
-DONE is success and every other terminal state is failure. In a retry chain the last link speaks for all.
+DONE is success, and every other terminal state is failure. In a retry chain the last link counts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sized
 from enum import StrEnum
 
+from msgspec import Struct
+
+from holdfast.core.errors import InvalidInput
 from holdfast.core.job import TERMINAL, JobId, StateName
 
+MOST_MEMBERS = 10_000
 LEFT_OUT_CODE = "ERR_LEFT_OUT"
+# Members in these states are not run again with their group.
+STAYS = (StateName.DONE, StateName.SUPERSEDED)
 
 _PREDECESSOR, _ENDED_AS = "predecessor ", " ended as "
 
@@ -23,7 +29,7 @@ class GroupMode(StrEnum):
 
 
 class OnFailure(StrEnum):
-    """What a failed member of a sequential group means for those behind it."""
+    """What a failed member of a sequential group means for the next ones."""
 
     STOP = "stop"
     CONTINUE = "continue"
@@ -40,21 +46,34 @@ class GroupStatus(StrEnum):
 
 
 class Needs(StrEnum):
-    """What a dependency waits for: success, or the end whatever the outcome."""
+    """What a dependency waits for: success, or any end."""
 
     DONE = "done"
     ENDED = "ended"
 
 
-class Turn(StrEnum):
+class Dependency(Struct, frozen=True):
+    """The job must not start before another one is done, or has ended in any way."""
+
+    job_id: JobId
+    needs: Needs = Needs.DONE
+
+
+class DependencyTurn(StrEnum):
     """What happens to a waiting job when the one it waits for has ended.
 
-    A member of a group that is cancelled alone was left out: for those behind it, it counts as done.
+    If one member of a group is cancelled alone, it was left out. For the next ones it counts as done.
     """
 
     START = "start"
     CANCEL = "cancel"
     CANCEL_ALL = "cancel all"
+
+
+def check_count(jobs: Sized) -> None:
+    """Refuse more jobs than a group may be made of at once."""
+    if len(jobs) > MOST_MEMBERS:
+        raise InvalidInput(f"{len(jobs)} jobs at once are too many; make a group of at most {MOST_MEMBERS} in one call")
 
 
 def why_cancelled(predecessor: JobId, state: StateName) -> str:
@@ -63,29 +82,29 @@ def why_cancelled(predecessor: JobId, state: StateName) -> str:
 
 
 def failed_predecessor(reason: str | None) -> JobId | None:
-    """The job that the reason of a cancelled one names, if it is that of `why_cancelled`."""
+    """The job in a reason that `why_cancelled` made. None for other reasons."""
     if reason is None or not reason.startswith(_PREDECESSOR):
         return None
     job_id, found, _ = reason.removeprefix(_PREDECESSOR).partition(_ENDED_AS)
     return job_id if found else None
 
 
-def next_turn(on_failure: OnFailure, predecessor: StateName) -> Turn:
+def next_turn(on_failure: OnFailure, predecessor: StateName) -> DependencyTurn:
     """What the next member of a sequential group does once its predecessor's last link has ended."""
     if predecessor is StateName.DONE:
-        return Turn.START
+        return DependencyTurn.START
     match on_failure:
         case OnFailure.STOP:
-            return Turn.CANCEL_ALL
+            return DependencyTurn.CANCEL_ALL
         case OnFailure.CONTINUE:
-            return Turn.START
+            return DependencyTurn.START
         case OnFailure.SKIP:
-            return Turn.CANCEL
+            return DependencyTurn.CANCEL
 
 
-def dependency_turn(needs: Needs, parent: StateName) -> Turn:
+def dependency_turn(needs: Needs, parent: StateName) -> DependencyTurn:
     """What a dependent job does once the job it depends on has ended."""
-    return Turn.START if needs is Needs.ENDED or parent is StateName.DONE else Turn.CANCEL
+    return DependencyTurn.START if needs is Needs.ENDED or parent is StateName.DONE else DependencyTurn.CANCEL
 
 
 def group_status(last_links: Collection[StateName]) -> GroupStatus:
@@ -100,7 +119,7 @@ def group_status(last_links: Collection[StateName]) -> GroupStatus:
 
 
 def group_progress(last_links: Iterable[tuple[StateName, float]]) -> float:
-    """How far a group is, from 0 to 1: who has ended counts as a whole, who runs by his own progress."""
+    """How far a group is, from 0 to 1. An ended member counts as one, a running one by its progress."""
     shares = [_share(state, progress) for state, progress in last_links]
     return sum(shares) / len(shares) if shares else 1.0
 

@@ -1,4 +1,4 @@
-"""A job, its states and the one table of how a state may follow another.
+"""The states of a job and the one table of how a state may follow another.
 
 A state carries only what exists in it: a queued job has no run, a running one has no result.
 """
@@ -9,9 +9,6 @@ from enum import StrEnum
 from typing import ClassVar, TypeAlias
 
 from msgspec import Struct
-
-from holdfast.core.retry import RetryPolicy, Tries
-from holdfast.core.tokens import NO_TOKENS, Tokens
 
 Millis: TypeAlias = int
 JobId: TypeAlias = str
@@ -45,6 +42,15 @@ class StateName(StrEnum):
 
 WAITING = frozenset({StateName.SCHEDULED, StateName.QUEUED})
 TERMINAL = frozenset(StateName) - WAITING - {StateName.RUNNING}
+
+
+class ScheduleType(StrEnum):
+    """What a new job waits for: nothing, a moment, the end of a delay, or conditions."""
+
+    IMMEDIATE = "IMMEDIATE"
+    AT = "AT"
+    AFTER = "AFTER"
+    CONDITION = "CONDITION"
 
 
 class Move(StrEnum):
@@ -87,7 +93,7 @@ TRANSITIONS: dict[tuple[StateName, Move], StateName] = {
 
 
 def follow(state: StateName, move: Move) -> StateName | None:
-    """The state that `move` leads to, or None where the move is not allowed."""
+    """The state that `move` leads to. None: the move is not allowed."""
     return TRANSITIONS.get((state, move))
 
 
@@ -100,7 +106,7 @@ class Scheduled(Struct, frozen=True, tag_field="name", tag="SCHEDULED"):
 
 
 class Queued(Struct, frozen=True, tag_field="name", tag="QUEUED"):
-    """Ready; only gates of the moment can still hold it."""
+    """Ready. Only gates can still hold it."""
 
     name: ClassVar[StateName] = StateName.QUEUED
     since: Millis
@@ -137,7 +143,7 @@ class Failed(Struct, frozen=True, tag_field="name", tag="FAILED"):
 
 
 class Cancelled(Struct, frozen=True, tag_field="name", tag="CANCELLED"):
-    """Somebody asked for it, or what it depended on cannot come true any more.
+    """It was cancelled by a caller, or what it waited for can never come true.
 
     `error_code` says if it made room in a full queue, or was left out of its group.
     """
@@ -173,68 +179,3 @@ class SkippedDeadline(Struct, frozen=True, tag_field="name", tag="SKIPPED_DEADLI
 
 
 State: TypeAlias = Scheduled | Queued | Running | Done | Failed | Cancelled | Superseded | SkippedTtl | SkippedDeadline
-
-
-class Cut(Struct, frozen=True):
-    """A document that a list leaves out: how many bytes it has, and how it begins, without what looks secret."""
-
-    bytes: int
-    head: str
-
-
-class Job(Struct, frozen=True, kw_only=True):
-    """One request to run a task, as it stands in the store.
-
-    Lists leave out a payload, result or checkpoint of more than 4 KiB: it is None there, and `cut` tells of it by its
-    name. Ask for the job itself to have it, or for a list with `payloads=True`.
-
-    >>> from holdfast import Holdfast
-    >>> hf = Holdfast("work.db")
-    >>> @hf.task(queue="maths", priority=5)
-    ... def double(x: int) -> int:
-    ...     return 2 * x
-    >>> job = double.enqueue(x=21).job
-    >>> job.task, job.queue, job.priority, job.payload, job.state.name
-    ('double', 'maths', 5, '{"x":21}', <StateName.QUEUED: 'QUEUED'>)
-    """
-
-    id: JobId
-    number: int
-    task: str
-    queue: str
-    state: State
-    payload: str | None
-    priority: int
-    position: int
-    tenant: str
-    created_at: Millis
-    subject: str | None = None
-    generation: int | None = None
-    policy: RetryPolicy = RetryPolicy()
-    tries: Tries = Tries()
-    attempts: int = 0
-    ttl_ms: Millis | None = None
-    deadline: Millis | None = None
-    timeout_ms: Millis | None = None
-    tag: str | None = None
-    group_id: str | None = None
-    group_seq: int | None = None
-    retry_of: JobId | None = None
-    parent_job_id: JobId | None = None
-    trigger: str | None = None
-    trace_id: str | None = None
-    idempotency_key: str | None = None
-    checkpoint: str | None = None
-    progress: float | None = None
-    progress_text: str | None = None
-    wait_for_idle: bool = False
-    require_charging: bool = False
-    wait_for_event: str | None = None
-    template_id: str | None = None
-    schedule_id: str | None = None
-    fire_time: Millis | None = None
-    tokens: Tokens = NO_TOKENS
-    stop_older: bool = False
-    retried_from: JobId | None = None
-    node: str | None = None
-    cut: dict[str, Cut] = {}

@@ -1,80 +1,54 @@
-"""What is asked of the store, and what it answers: one definition of each shape for every layer above."""
+"""The requests to the store and its answers. All layers use these definitions."""
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from msgspec import Struct
 
-from holdfast.core.group import Needs
 from holdfast.core.job import JobId, Millis, RunId, SessionId, StateName
-from holdfast.core.retry import RetryPolicy
+from holdfast.core.option import SaidIn
+from holdfast.core.options import filter_fields, option_fields
 from holdfast.core.settle import Outcome
 from holdfast.core.subject import DEFAULT_TENANT
-from holdfast.core.tokens import Tokens
-
-
-class Dependency(Struct, frozen=True):
-    """The job must not start before another one is done, or has ended whatever the outcome."""
-
-    job_id: JobId
-    needs: Needs = Needs.DONE
-
 
 DEFAULT_QUEUE = "default"
 
 Line: TypeAlias = tuple[str, str, int]  # a queue, a tenant and a priority
 
 
+@option_fields(SaidIn.CALL, empty=True)
 class NewJob(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A job to be stored. `due` is a moment, `delay_ms` counts from the enqueue; at most one of them is set.
+    """A job to be stored, with its options as they are sent. At most one of `due` and `delay_ms` is set.
 
-    What is None is as its task declares, unless the request is `complete`: then all is said that the task has to say.
-    Without a `policy` or a `timeout_ms` after that, it has that of its queue. `node` is the machine that alone may run
-    it, by name or id.
+    None means that the task decides, unless the request is `complete`: then the options of the task are in it already.
+    If it has no `policy` or `timeout_ms` after that, the queue decides. `node` is the only machine that may run it, by
+    name or id.
     """
 
     id: JobId
     task: str
-    queue: str | None = None
     payload: str = "{}"
-    priority: int | None = None
-    tenant: str | None = None
-    subject: str | None = None
-    generation: int | None = None
-    stop_older: bool | None = None
-    due: Millis | None = None
-    delay_ms: Millis | None = None
-    ttl_ms: Millis | None = None
-    deadline: Millis | None = None
-    timeout_ms: Millis | None = None
-    policy: RetryPolicy | None = None
-    tag: str | None = None
-    group_id: str | None = None
-    after: tuple[Dependency, ...] = ()
-    idempotency_key: str | None = None
     parent_job_id: JobId | None = None
-    trace_id: str | None = None
     trigger: str | None = None
-    wait_for_idle: bool | None = None
-    require_charging: bool | None = None
-    wait_for_event: str | None = None
-    event_attributes: dict[str, str] = {}
     template_id: str | None = None
     schedule_id: str | None = None
     fire_time: Millis | None = None
-    tokens: Tokens | None = None
-    node: str | None = None
     complete: bool = False
+
+    if TYPE_CHECKING:  # Its other fields are the options, which are declared once, in `options`.
+
+        def __init__(self, **fields: Any) -> None: ...
+        def __getattr__(self, name: str) -> Any: ...
 
     @property
     def line(self) -> Line:
-        """Where it comes to stand."""
+        """The line that it joins."""
         return self.queue or DEFAULT_QUEUE, self.tenant or DEFAULT_TENANT, self.priority or 0
 
     @property
     def is_plain(self) -> bool:
-        """Whether nothing that is stored already can matter to it but its place in the queue."""
+        """Whether no stored job matters to it, except for its place in the queue."""
         return (
             self.subject is None
             and self.idempotency_key is None
@@ -88,7 +62,8 @@ class Enqueued(Struct, frozen=True, gc=False):
     """The answer to an enqueue. `existing`: an earlier request stands for this one, nothing was stored.
 
     `id` is None where the earlier job is already gone by retention ("already done"). `known` is false where no worker
-    has declared the task lately: the job waits until one does.
+    has declared the task lately: the job waits until one does. `number` is the job's, which is easier to say than its
+    id.
     """
 
     id: JobId | None
@@ -96,15 +71,16 @@ class Enqueued(Struct, frozen=True, gc=False):
     generation: int | None = None
     existing: bool = False
     known: bool = True
+    number: int | None = None
 
 
 ANY_QUEUE = "*"
 SYSTEM_QUEUE = "holdfast"  # the queue of the system's own jobs; others begin with `holdfast.`
-COMMAND = "command"  # the task that every worker may offer without code of the user's
+COMMAND = "command"  # the task that every worker may offer, without code of the user
 
 
 class QueueSlots(Struct, frozen=True):
-    """How many more jobs of a queue the caller can take; `*` means every queue that is not named beside it."""
+    """How many more jobs of a queue the caller can take. `*` means every queue that is not named."""
 
     queue: str
     slots: int
@@ -148,10 +124,12 @@ class Claimed(Struct, frozen=True, kw_only=True, gc=False):
     tag: str | None
     trace_id: str | None
     queued_at: Millis | None = None
+    env: dict[str, str] | None = None
+    execution: str | None = None
 
 
 class Report(Struct, frozen=True, omit_defaults=True):
-    """A run's outcome on its way to the store."""
+    """The outcome of a run, for the store."""
 
     run_id: RunId
     job_id: JobId
@@ -161,6 +139,7 @@ class Report(Struct, frozen=True, omit_defaults=True):
     traceback: str | None = None
     artifacts: str | None = None
     log_path: str | None = None
+    artifact_path: str | None = None
 
 
 class Settled(Struct, frozen=True):
@@ -177,20 +156,22 @@ def is_system_queue(name: str) -> bool:
     return name == SYSTEM_QUEUE or name.startswith(f"{SYSTEM_QUEUE}.")
 
 
+@filter_fields
 class JobFilter(Struct, frozen=True, kw_only=True):
-    """Which jobs a list or a bulk action means; None leaves a field open.
+    """Which jobs a list or a bulk action means. None: any.
 
     `without_system` leaves out the system's own jobs, such as canaries, unless their queue is named.
     """
 
     states: tuple[StateName, ...] = ()
-    queue: str | None = None
     task: str | None = None
-    tag: str | None = None
-    tenant: str | None = None
-    group_id: str | None = None
     schedule_id: str | None = None
     subject_prefix: str | None = None
     created_after: Millis | None = None
     error_text: str | None = None
     without_system: bool = False
+
+    if TYPE_CHECKING:  # Its other fields are options, which are declared once, in `options`.
+
+        def __init__(self, **fields: Any) -> None: ...
+        def __getattr__(self, name: str) -> Any: ...

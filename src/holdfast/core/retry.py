@@ -12,7 +12,7 @@ JITTER = 0.1
 
 
 class FailureKind(StrEnum):
-    """Who is to blame: the moment, the request, or the machine."""
+    """What is to blame for a failure: the moment, the request, or the machine."""
 
     TRANSIENT = "transient"
     PERMANENT = "permanent"
@@ -29,7 +29,7 @@ class RetryMode(StrEnum):
 class Failure(Struct, frozen=True, omit_defaults=True):
     """Why a run failed. `code` is stable and greppable, `message` is for people.
 
-    `wait_ms`: whoever it failed at asked for this much patience; a retry comes no sooner.
+    `wait_ms`: the other side asked to wait so long. A retry comes no sooner.
     """
 
     kind: FailureKind
@@ -67,7 +67,7 @@ class RetryPolicy(Struct, frozen=True):
     infra: int = 3
 
     def backoff(self, nth: int, jitter: float) -> int:
-        """Milliseconds before the retry that follows the `nth` try; `jitter` in [-1, 1] spreads a herd."""
+        """Milliseconds before the retry that follows the `nth` try. `jitter` in [-1, 1] spreads many of them."""
         try:
             delay = min(self.initial_ms * self.factor ** (max(nth, 1) - 1), self.cap_ms)
         except OverflowError:

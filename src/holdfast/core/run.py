@@ -6,7 +6,8 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from holdfast.core.job import Cut, JobId, Millis, RunId, SessionId
+from holdfast.core.job import JobId, Millis, RunId, SessionId
+from holdfast.core.stored_job import Cut
 
 
 class RunStatus(StrEnum):
@@ -33,7 +34,7 @@ class RunStatus(StrEnum):
 
 class Run(Struct, frozen=True, kw_only=True):
     """One try at a job, as it stands in the store. `trigger` says what made it happen, as JSON, `node` on
-    which machine it was.
+    which machine it was, `template_id` which template its job was made from.
 
     In a list, a `params_snapshot` of more than 4 KiB is None, and `cut` tells of it.
 
@@ -73,3 +74,4 @@ class Run(Struct, frozen=True, kw_only=True):
     trigger: str | None = None
     cut: dict[str, Cut] = {}
     node: str | None = None
+    template_id: str | None = None

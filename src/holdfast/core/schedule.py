@@ -1,7 +1,7 @@
-"""What becomes of the ticks of a schedule: which fire, which are left out and why, and when to look again.
+"""Which ticks of a schedule fire, which are left out and why, and when the next one comes.
 
-A tick is a moment that the cron expression names. Each is judged once: a schedule knows up to where its ticks are
-settled, and none at or before that moment ever fires again, whatever the clock does.
+A tick is a moment that the cron expression names. Each is judged once. A schedule knows up to which moment its ticks
+are settled. None at or before that moment ever fires again, whatever the clock does.
 """
 
 from __future__ import annotations
@@ -16,12 +16,11 @@ from holdfast.core.job import Millis
 
 MISFIRE_GRACE: Millis = 5_000  # a tick that is no later than this is on time
 MOST_AT_ONCE = 100  # ticks that `all` makes up for
-MAX_JITTER: Millis = 86_400_000
 FAR_AHEAD: Millis = 86_400_000  # no schedule is ahead of the clock by more, unless the clock was wrong
 
 
 class Misfire(StrEnum):
-    """What to do about ticks that were due while nobody was there to fire them."""
+    """What to do about ticks that were due while no process was there to fire them."""
 
     SKIP = "skip"
     LATEST = "latest"
@@ -46,7 +45,7 @@ class SkipReason(StrEnum):
     QUEUE_FULL = "queue full"
 
 
-class Skipped(Struct, frozen=True):
+class SkippedTicks(Struct, frozen=True):
     """Ticks that do not fire: how many, and the newest."""
 
     reason: SkipReason
@@ -54,38 +53,38 @@ class Skipped(Struct, frozen=True):
     newest: Millis
 
 
-class Judged(Struct, frozen=True):
+class JudgedTicks(Struct, frozen=True):
     """The ticks that fire, oldest first, those that do not, up to where all are settled, and the next tick."""
 
     fires: tuple[Millis, ...]
-    skipped: Skipped | None
+    skipped: SkippedTicks | None
     settled_until: Millis
     next: Millis | None
 
 
-def judge(cron: Cron, misfire: Misfire, settled_until: Millis, now: Millis) -> Judged:
-    """What becomes of the ticks behind `settled_until` that have come by now.
+def judge(cron: Cron, misfire: Misfire, settled_until: Millis, now: Millis) -> JudgedTicks:
+    """Judge the due ticks after `settled_until`.
 
-    The work is bounded however long nobody looked: only the newest ticks are looked at, and all of them are counted.
+    The work is bounded, however long ago the last look was: only the newest ticks are read, and all are counted.
     """
     due = _newest_first(cron, settled_until, now)
     if not due:
-        return Judged((), None, settled_until, cron.next_after(max(settled_until, now)))
+        return JudgedTicks((), None, settled_until, cron.next_after(max(settled_until, now)))
     fires = _fires(misfire, due, now)
     rest = due[fires:]
     reason = SkipReason.TOO_MANY if misfire is Misfire.ALL else SkipReason.MISSED
     fired = due[:fires]
-    skipped = Skipped(reason, cron.count(settled_until, now) - len(fired), rest[0]) if rest else None
-    return Judged(tuple(reversed(fired)), skipped, due[0], cron.next_after(now))
+    skipped = SkippedTicks(reason, cron.count(settled_until, now) - len(fired), rest[0]) if rest else None
+    return JudgedTicks(tuple(reversed(fired)), skipped, due[0], cron.next_after(now))
 
 
 def is_far_ahead(settled_until: Millis, now: Millis) -> bool:
-    """Whether a schedule can only have come so far because the clock was wrong."""
+    """Whether a schedule is settled so far ahead that the clock must have been wrong."""
     return settled_until > now + FAR_AHEAD
 
 
 def jitter(schedule_id: str, tick: Millis, most: Millis) -> Millis:
-    """How much later than its tick a job is due: from 0 to `most`, the same wherever it is computed."""
+    """How much later than its tick a job is due: from 0 to `most`, the same on every machine."""
     digest = hashlib.blake2b(f"{schedule_id}/{tick}".encode(), digest_size=8).digest()
     return int.from_bytes(digest) % (most + 1)
 
@@ -100,7 +99,7 @@ def _newest_first(cron: Cron, after: Millis, now: Millis) -> list[Millis]:
 
 
 def _fires(misfire: Misfire, due: list[Millis], now: Millis) -> int:
-    """How many of these, the newest, fire. If none of them was missed, all of them do."""
+    """How many of these ticks fire, counted from the newest. If none was missed, all do."""
     on_time = sum(now - tick <= MISFIRE_GRACE for tick in due)
     match misfire:
         case Misfire.SKIP:

@@ -1,4 +1,4 @@
-"""Subjects and generations: which of several requests about the same thing is the one to run."""
+"""Subjects and generations: which of several requests about the same thing runs."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from msgspec import Struct
 from holdfast.core.errors import InvalidInput
 from holdfast.core.filling import MARK, PREVIOUS
 from holdfast.core.limits import shown
+from holdfast.core.rule import SUBJECT
 
 DEFAULT_TENANT = "default"
 
-# `{name}`, a doubled brace, or a brace that stands alone.
+# `{name}`, a doubled brace, or a single brace.
 FIELD = re.compile(r"\{(\w+)\}|\{\{|\}\}|[{}]")
 
 
@@ -42,7 +43,7 @@ Arrival: TypeAlias = Newest | Same | Stale
 
 
 def arrive(asked: int | None, newest: int | None) -> Arrival:
-    """How a request for generation `asked` (None: the next one) meets the newest one known."""
+    """What a request for generation `asked` (None: the next one) means, given the newest known one."""
     if asked is None:
         return Newest((newest or 0) + 1)
     if newest is None or asked > newest:
@@ -62,7 +63,7 @@ def tenant_of(subject: str | None) -> str:
 
 
 def fill(pattern: str, arguments: Mapping[str, Any]) -> str:
-    """A subject like `editor::{repo}`, with each `{name}` replaced by that argument as it stands in the payload."""
+    """A subject like `editor::{repo}`, with each `{name}` replaced by the argument in the payload."""
 
     def replace(match: re.Match[str]) -> str:
         name = match.group(1)
@@ -78,7 +79,7 @@ def fill(pattern: str, arguments: Mapping[str, Any]) -> str:
 
 
 def as_json(value: Any) -> Any:
-    """A value as it stands in a payload."""
+    """A value as it is in a payload."""
     return msgspec.to_builtins(value, enc_hook=str)
 
 
@@ -88,5 +89,16 @@ def fields_of(pattern: str) -> list[str]:
 
 
 def unknown_field(pattern: str, name: str) -> InvalidInput:
-    """A subject names what is no argument."""
+    """The error that a subject names what is no argument."""
     return InvalidInput(f"subject {shown(pattern)} names {name!r}, which is not an argument of the task")
+
+
+def check_pattern_of_subject(what: str, value: object) -> str:
+    """A subject that may name arguments in braces."""
+    if not isinstance(value, str):
+        raise SUBJECT.refusal(what, value)
+    if any(match.group() in ("{", "}") for match in FIELD.finditer(value)):
+        raise InvalidInput(
+            f"{what} {shown(value)} has a brace that names no argument: write {{name}}, or {{{{ and }}}} for a brace"
+        )
+    return value

@@ -1,6 +1,6 @@
-"""What a task declares of itself: how its jobs are to be run, which arguments it takes, and where it stands.
+"""What a task declares of itself: how its jobs are run, which arguments it takes, and where its code is.
 
-A worker sends this when it begins; requests that name a task without having its code are completed from it.
+A worker sends this when it begins. Requests that only know the name of a task are completed from it.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import Struct, structs
@@ -16,42 +16,46 @@ from msgspec import Struct, structs
 from holdfast.core.arguments import is_readable
 from holdfast.core.errors import InvalidInput
 from holdfast.core.job import Millis
-from holdfast.core.limits import MAX_SUBJECT, check_label, check_payload
+from holdfast.core.limits import check_payload
+from holdfast.core.option import SaidIn
+from holdfast.core.options import option_fields
+from holdfast.core.pairs import JOB, check_pairs
 from holdfast.core.requests import NewJob
 from holdfast.core.reserved import refuse_offers, refuse_reserved
-from holdfast.core.retry import RetryPolicy
+from holdfast.core.rule import SUBJECT
 from holdfast.core.subject import fields_of, fill, tenant_of
-from holdfast.core.tokens import Tokens
 
 MAX_SCHEMA = 64 << 10
-MAX_DOC = 200
 RETIRED_MS: Millis = 30 * 86_400_000  # without an offer for so long, a version is forgotten
 
 
-class JobOptions(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How the jobs of a template are to be run; None leaves it to the task."""
+class KeptOptions(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Options that are stored to make jobs with. None: the layer below decides."""
 
-    priority: int | None = None
-    tenant: str | None = None
-    subject: str | None = None
-    stop_older: bool | None = None
-    delay_ms: Millis | None = None
-    ttl_ms: Millis | None = None
-    timeout_ms: Millis | None = None
-    policy: RetryPolicy | None = None
-    tag: str | None = None
-    wait_for_idle: bool | None = None
-    require_charging: bool | None = None
-    tokens: Tokens | None = None
-    wait_for_event: str | None = None
-    event_attributes: dict[str, str] | None = None
+    if TYPE_CHECKING:  # Its fields are the options, which are declared once, in `options`.
+
+        def __init__(self, **fields: Any) -> None: ...
+        def __getattr__(self, name: str) -> Any: ...
 
 
-class TaskOptions(JobOptions, frozen=True, kw_only=True, omit_defaults=True):
-    """How the jobs of a task are to be run; None leaves it to the queue. A subject may name arguments in braces."""
+@option_fields(SaidIn.TEMPLATE, without=("queue",), called="JobOptions")
+class TemplateOptions(KeptOptions, frozen=True, kw_only=True, omit_defaults=True):
+    """How the jobs of a template are run. None leaves it to the task. The queue is not among them."""
 
-    queue: str | None = None
-    node: str | None = None
+
+@option_fields(SaidIn.TASK, without=("trace_id",))
+class TaskOptions(KeptOptions, frozen=True, kw_only=True, omit_defaults=True):
+    """How the jobs of a task are run. None leaves it to the queue. A subject may name arguments in braces."""
+
+
+@option_fields(SaidIn.SCHEDULE)
+class ScheduleOptions(KeptOptions, frozen=True, kw_only=True, omit_defaults=True):
+    """How the jobs of a schedule are run, in place of its template. None leaves it to the template."""
+
+
+@option_fields(SaidIn.CALL)
+class Overrides(KeptOptions, frozen=True, kw_only=True, omit_defaults=True):
+    """What one job has in place of its template. None leaves it to the template."""
 
 
 class DeclaredTask(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -76,13 +80,13 @@ class DeclaredTask(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def digest(self) -> str:
-        """What tells one version of a task from another."""
+        """The hash of a version of a task."""
         encoded = msgspec.json.encode([self.options, self.arguments], order="deterministic")
         return hashlib.sha256(encoded).hexdigest()[:16]
 
 
 def check_declared(declared: tuple[DeclaredTask, ...], offered: tuple[str, ...]) -> None:
-    """Each is declared once, is offered, and says of its arguments what can be read. No name is reserved."""
+    """Refuse a task that is declared twice, is not offered, has a reserved name, or arguments that cannot be read."""
     refuse_offers(offered)
     names = set(offered)
     twice = next((name for name, count in Counter(one.name for one in declared).items() if count > 1), None)
@@ -97,10 +101,11 @@ def check_declared(declared: tuple[DeclaredTask, ...], offered: tuple[str, ...])
 
 
 def with_options(job: NewJob, options: TaskOptions, schema: Mapping[str, Any], *, any_subject: bool = False) -> NewJob:
-    """The job complete: what it leaves open is as its task declares. A subject is filled from the job's arguments.
+    """The complete job, with its open options as its task declares them. A subject is filled from its arguments.
 
-    What belongs together comes together: a moment of its own leaves out the delay of the task, and what an event must
-    have comes with the event. `any_subject`: there is none where the arguments make none that could be stored.
+    Options that belong together come from one place: if the job has a time, the delay of the task does not count, and
+    the attributes of an event come with the event. `any_subject`: there is no subject if the arguments make none that
+    can be stored.
     """
     open_fields = [name for name in options.__struct_fields__ if getattr(job, name) is None]
     values = {name: value for name in open_fields if (value := getattr(options, name)) is not None}
@@ -113,19 +118,18 @@ def with_options(job: NewJob, options: TaskOptions, schema: Mapping[str, Any], *
     subject = values.get("subject", job.subject)
     if job.tenant is None and "tenant" not in values:
         values["tenant"] = tenant_of(subject)
-    if job.generation is not None and subject is None:
-        raise InvalidInput(f"generation {job.generation} has no subject; give the subject as well")
+    check_pairs(JOB, {"generation": job.generation, "subject": subject}.get)
     return structs.replace(job, complete=True, **values)
 
 
 def _subject(pattern: str, payload: str, schema: Mapping[str, Any], any_subject: bool) -> str | None:
-    """None where an argument is missing that it names: the job cannot run, and says so itself."""
+    """The subject. None if an argument is missing that it names: the job cannot run, and says so itself."""
     defaults = {name: one["default"] for name, one in schema.get("properties", {}).items() if "default" in one}
     arguments = defaults | msgspec.json.decode(payload)
     if not arguments.keys() >= set(fields_of(pattern)):
         return None
     try:
-        return check_label("subject", fill(pattern, arguments), MAX_SUBJECT)
+        return SUBJECT.check("subject", fill(pattern, arguments))
     except InvalidInput:
         if any_subject:
             return None

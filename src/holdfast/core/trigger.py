@@ -1,4 +1,4 @@
-"""What a job, a run or an event was triggered by: a small JSON object with a kind, and the same in words."""
+"""What triggered a job, a run or an event: a small JSON object with a kind, and the same in words."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def called(**about: str) -> str:
 
 
 def with_user(trigger: str, user: str, origin: str | None) -> str:
-    """The same, said by a user of the daemon from this address. What is no trigger is told as a call."""
+    """The trigger with the user of the daemon and its address. What is no trigger becomes that of a call."""
     known = {"user": user} if origin is None else {"user": user, "origin": origin}
     about = _decoded(trigger)
     return called(**known) if about is None else msgspec.json.encode(about | known).decode()
@@ -42,7 +42,7 @@ def by_parent(job_id: JobId, run_id: RunId) -> str:
 
 
 def by_run(job_id: JobId, run_id: RunId) -> str:
-    """A run said so."""
+    """A run did it."""
     return _encoded(RUN, {"job_id": job_id, "run_id": run_id})
 
 
@@ -52,7 +52,7 @@ def by_retry(run_id: RunId, after: RunStatus | None) -> str:
 
 
 def again(job_id: JobId, asked: str | None) -> str:
-    """A job is made anew by hand. `asked` is the trigger of the call that asks for it; who called is taken from it."""
+    """A job is retried by hand. `asked` is the trigger of the call, which says who called."""
     return _encoded(RETRY, {"job_id": job_id} | _who(asked))
 
 
@@ -62,17 +62,17 @@ def by_schedule(schedule_id: str, name: str, fire_time: Millis) -> str:
 
 
 def by_hand(schedule_id: str, name: str, asked: str | None) -> str:
-    """Somebody asked for a job of a schedule, which is no tick."""
+    """A job of a schedule was asked for by hand. It is no tick."""
     return _encoded(SCHEDULE, {"schedule_id": schedule_id, "schedule": name, "manual": True} | _who(asked))
 
 
 def by_webhook(webhook_id: str, event_id: str, asked: str | None = None) -> str:
-    """A webhook is told about an event; `asked`: it is a test that somebody asked for."""
+    """A webhook is told about an event. `asked`: it is a test that was asked for."""
     return _encoded(WEBHOOK, {"webhook_id": webhook_id, "event_id": event_id} | _who(asked))
 
 
 def words(trigger: str | None, moment: Callable[[Millis], str] | None = None) -> str:
-    """The trigger as people say it; jobs stand in it by their ids. What is not known is told as it is."""
+    """The trigger in words, with jobs by their ids. An unknown one stays as it is."""
     if trigger is None:
         return ""
     about = _decoded(trigger) or {}

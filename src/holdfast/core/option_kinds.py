@@ -1,0 +1,134 @@
+"""The kinds of values that options have: how each is checked, sent and stored."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal, Protocol, TypeAlias
+
+from msgspec import structs
+
+from holdfast.core import rule, variables
+from holdfast.core.errors import InvalidInput
+from holdfast.core.event import check_attributes
+from holdfast.core.group import Dependency, Needs
+from holdfast.core.job import Millis
+from holdfast.core.limits import shown
+from holdfast.core.option import OptionKind, Typed
+from holdfast.core.retry import RetryMode, RetryPolicy
+from holdfast.core.retry_option import Retry
+from holdfast.core.subject import check_pattern_of_subject
+from holdfast.core.tokens import KINDS, NO_TOKENS, Tokens
+
+
+class HasId(Protocol):
+    """A handle: anything with the id of a job or a group."""
+
+    @property
+    def id(self) -> str: ...
+
+
+JobRef: TypeAlias = HasId | str
+
+
+def check_tokens(what: str, value: object) -> Tokens:
+    """Check a number of tokens of each kind."""
+    given = structs.asdict(value) if isinstance(value, Tokens) else value
+    if not isinstance(given, Mapping) or not set(given) <= set(KINDS):
+        raise InvalidInput(f"{what} {shown(value)} is not valid: use a number for each of {', '.join(KINDS)}")
+    return Tokens(**{kind: rule.TOKEN_COUNT.check(kind, count) for kind, count in given.items()})
+
+
+def id_of(ref: JobRef) -> str:
+    """The id in a handle, or the id itself."""
+    found = ref if isinstance(ref, str) else getattr(ref, "id", None)
+    if not isinstance(found, str):
+        raise InvalidInput(f"{shown(ref)} is not a job or group: give a handle or an id")
+    return rule.LABEL.check("id", found)
+
+
+def jobs_that(needs: Needs) -> OptionKind:
+    """Dependencies on these jobs."""
+
+    def take(what: str, value: Any) -> tuple[Dependency, ...]:
+        several = isinstance(value, Iterable) and not isinstance(value, str)
+        refs: list[Any] = list(value) if several else [value]
+        return tuple(Dependency(id_of(ref), needs) for ref in refs)
+
+    return OptionKind(wire=tuple[Dependency, ...], take=take, empty=(), typed=Typed.JOBS)
+
+
+def _policy_columns(policy: RetryPolicy | None) -> tuple[Any, ...]:
+    if policy is None:
+        return (None,) * 6
+    return (policy.mode, policy.retries, policy.infra, policy.initial_ms, policy.factor, policy.cap_ms)
+
+
+def _policy(columns: tuple[Any, ...]) -> RetryPolicy:
+    mode, retries, infra, initial_ms, factor, cap_ms = columns
+    return RetryPolicy(retries, initial_ms, factor, cap_ms, RetryMode(mode), infra)
+
+
+def _token_columns(tokens: Tokens | None) -> tuple[int, int, int]:
+    tokens = tokens or NO_TOKENS
+    return tokens.cpu, tokens.gpu, tokens.io
+
+
+Execution: TypeAlias = Literal["in_process", "subprocess"]
+
+NAME = OptionKind(wire=str, rule=rule.NAME)
+EXECUTION = OptionKind(
+    wire=str,
+    rule=rule.one_of(Execution),
+    store=lambda value: (value or "in_process").upper(),
+    load=str.lower,
+)
+LABEL = OptionKind(wire=str, rule=rule.LABEL)
+NODE = OptionKind(wire=str, rule=rule.LABEL, stored=int)  # Its number is stored.
+SUBJECT = OptionKind(wire=str, rule=rule.SUBJECT, take=check_pattern_of_subject, typed=Typed.SUBJECT)
+PRIORITY = OptionKind(wire=int, rule=rule.PRIORITY, typed=Typed.NUMBER)
+GENERATION = OptionKind(wire=int, rule=rule.GENERATION, typed=Typed.NUMBER)
+DURATION = OptionKind(wire=Millis, rule=rule.DURATION, take=rule.DURATION.millis, typed=Typed.DURATION)
+TIMEOUT = OptionKind(wire=Millis, rule=rule.SPAN, take=rule.SPAN.millis, typed=Typed.DURATION)
+MOMENT = OptionKind(wire=Millis, rule=rule.MOMENT, take=rule.MOMENT.millis, typed=Typed.MOMENT)
+FLAG = OptionKind(
+    wire=bool, take=rule.FLAG.check, stored=int, store=lambda value: int(value or 0), load=bool, typed=Typed.FLAG
+)
+EVENT = OptionKind(wire=str, rule=rule.PATTERN)
+ATTRIBUTES = OptionKind(
+    wire=dict[str, str],
+    rule=rule.ATTRIBUTES,
+    take=lambda what, value: check_attributes(value),
+    empty={},
+    typed=Typed.PAIRS,
+)
+VARIABLES = OptionKind(
+    wire=dict[str, str],
+    rule=rule.VARIABLES,
+    take=variables.check_variables,
+    stored=str,
+    store=variables.to_column,
+    load=variables.from_column,
+    typed=Typed.VARIABLES,
+)
+GROUP = OptionKind(wire=str, rule=rule.LABEL, take=lambda what, value: id_of(value), typed=Typed.GROUP)
+RETRY = OptionKind(
+    wire=RetryPolicy,
+    take=lambda what, value: Retry.of(value).policy,
+    columns={
+        "retry_mode": str,
+        "max_retries": int,
+        "max_infra": int,
+        "backoff_initial_ms": int,
+        "backoff_factor": float,
+        "backoff_cap_ms": int,
+    },
+    store=_policy_columns,
+    load=_policy,
+    typed=Typed.NUMBER,
+)
+TOKENS = OptionKind(
+    wire=Tokens,
+    take=check_tokens,
+    columns=dict.fromkeys(KINDS, int),
+    store=_token_columns,
+    load=lambda found: Tokens(*found),
+    typed=Typed.COUNTS,
+)
