@@ -1,4 +1,4 @@
-"""What can be set for a queue, and who makes room when it is full."""
+"""The kinds of queues, and which jobs make room when one is full. The settings are in `queue_settings`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from holdfast.core.job import JobId, Millis
+from holdfast.core.job import JobId
 from holdfast.core.maintenance import MAINTENANCE
 from holdfast.core.retry import RetryPolicy
 
@@ -45,46 +45,11 @@ PRESETS: dict[QueuePreset, RetryPolicy] = {
 
 
 def usual_policy(queue: str) -> RetryPolicy:
-    """How jobs are tried again that do not say, in a queue for which nobody has said anything."""
+    """The retry policy of jobs without one, in a queue without one."""
     return PRESETS[QueuePreset.CLEANUP] if queue == MAINTENANCE else NO_RETRIES
 
 
-class QueueSetting(StrEnum):
-    """What can be set back to its default."""
-
-    CONCURRENCY = "concurrency"
-    RATE = "rate"
-    MAX_LENGTH = "max_length"
-    OVERFLOW = "overflow"
-    QUEUE_CLASS = "queue_class"
-    RETRY = "retry"
-    TIMEOUT = "timeout"
-    BREAKER = "breaker"
-
-
-class QueueChanges(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What is to be different about a queue; None leaves it as it is, and `clear` names what gets its default back.
-
-    `retry` and `timeout_ms` are for jobs that say nothing themselves. A rate has both a limit and a window.
-    Without a `retry`, `preset` stands for one: `cleanup` for one try more, `indexing` for 5, 1 s to 5 min apart.
-    After `breaker` infra failures in a row nothing of the queue starts for `breaker_for_ms`; 0: never mind them.
-    """
-
-    concurrency: int | None = None
-    rate_limit: int | None = None
-    rate_window_ms: Millis | None = None
-    max_length: int | None = None
-    overflow: Overflow | None = None
-    queue_class: QueueClass | None = None
-    retry: RetryPolicy | None = None
-    preset: QueuePreset | None = None
-    timeout_ms: Millis | None = None
-    breaker: int | None = None
-    breaker_for_ms: Millis | None = None
-    clear: tuple[QueueSetting, ...] = ()
-
-
-class Waiting(Struct, frozen=True, gc=False):
+class WaitingJob(Struct, frozen=True, gc=False):
     """A waiting job that might make room."""
 
     id: JobId
@@ -92,10 +57,11 @@ class Waiting(Struct, frozen=True, gc=False):
     number: int
 
 
-def make_room(newcomers: Sequence[int], waiting: Sequence[Waiting], needed: int) -> list[Waiting] | None:
-    """Who has to go so that `needed` of the newcomers, known by their priorities, fit in; None: they do not.
+def make_room(newcomers: Sequence[int], waiting: Sequence[WaitingJob], needed: int) -> list[WaitingJob] | None:
+    """The waiting jobs that end so that `needed` of the newcomers fit in. None: they do not fit.
 
-    Those of the lowest priority go, the newest first, each for a newcomer of a higher priority than its own.
+    `newcomers` are priorities. Jobs of the lowest priority end first, the newest of them first, each for a newcomer of
+    higher priority.
     """
     if needed > len(newcomers):
         return None
