@@ -13,45 +13,73 @@ from holdfast.core.fairness import (
     FADING_MS,
     RECENT_MS,
     RECENT_WEIGHT,
-    Tenant,
+    FairLine,
+    WaitingTenant,
     take_turns,
     weight_now,
 )
 
 WEIGHTS = st.integers(1, 1_000)
 TENANTS = st.dictionaries(st.sampled_from("abcdefgh"), WEIGHTS, min_size=1, max_size=8).map(
-    lambda weights: [Tenant(name, 0.0, float(weight)) for name, weight in sorted(weights.items())]
+    lambda weights: [WaitingTenant(name, 0.0, float(weight)) for name, weight in sorted(weights.items())]
 )
 
 
-def play(tenants: list[Tenant], turns: int, clock: float = 0.0, step: int = 7) -> list[str]:
+def play(tenants: list[WaitingTenant], turns: int, clock: float = 0.0, step: int = 7) -> list[str]:
     """Many small dispatches, each from what the one before has stored."""
     order: list[str] = []
     while len(order) < turns:
-        taken = take_turns(tenants, clock, min(step, turns - len(order)))
-        order += taken.order
+        line = take_turns(tenants, clock, min(step, turns - len(order)))
+        order += line.order
+        taken = line.after(step)
         clock = taken.clock
         tenants = [
-            Tenant(tenant.name, taken.virtual_times.get(tenant.name, tenant.virtual_time), tenant.weight)
+            WaitingTenant(tenant.name, taken.virtual_times.get(tenant.name, tenant.virtual_time), tenant.weight)
             for tenant in tenants
         ]
     return order
 
 
 def test_shares_are_as_the_weights_over_any_thousand_starts() -> None:
-    order = play([Tenant("much", 0.0, 100.0), Tenant("little", 0.0, 10.0)], 5_000)
+    order = play([WaitingTenant("much", 0.0, 100.0), WaitingTenant("little", 0.0, 10.0)], 5_000)
     for start in range(0, 4_000, 37):
         counts = Counter(order[start : start + 1_000])
         assert abs(counts["much"] / counts["little"] - 10) <= 0.5
 
 
 @given(TENANTS, st.integers(1, 200), st.integers(1, 20))
-def test_many_small_dispatches_are_one_big_one(tenants: list[Tenant], turns: int, step: int) -> None:
-    assert play(tenants, turns, step=step) == list(take_turns(tenants, 0.0, turns).order)
+def test_many_small_dispatches_are_one_big_one(tenants: list[WaitingTenant], turns: int, step: int) -> None:
+    assert play(tenants, turns, step=step) == take_turns(tenants, 0.0, turns).order
+
+
+@given(TENANTS, st.integers(0, 50), st.integers(0, 50))
+def test_the_first_of_many_turns_are_what_fewer_turns_would_be(
+    tenants: list[WaitingTenant], turns: int, more: int
+) -> None:
+    many, few = take_turns(tenants, 1.0, turns + more), take_turns(tenants, 1.0, turns)
+    assert many.order[:turns] == few.order
+    assert many.after(turns) == few.after(turns)
+
+
+@given(TENANTS, st.integers(0, 20), st.integers(0, 50))
+def test_a_job_that_starts_early_costs_its_tenant_a_turn(tenants: list[WaitingTenant], early: int, turns: int) -> None:
+    first, clock = tenants[0], 1.0
+    line = FairLine(clock)
+    for _ in range(early):
+        line.take_early(first)
+    assert line.after(early).clock == clock
+    paid = line.after(early).virtual_times.get(first.name, first.virtual_time)
+    for tenant in tenants:
+        line.join(tenant)
+    for _ in range(turns):
+        line.take()
+    later = take_turns([WaitingTenant(first.name, paid, first.weight), *tenants[1:]], clock, turns)
+    assert line.order == [first.name] * early + later.order
+    assert line.after(early + turns).clock == later.after(turns).clock
 
 
 @given(TENANTS, st.integers(1, 300))
-def test_nobody_is_ahead_of_anybody_by_more_than_one_turn(tenants: list[Tenant], turns: int) -> None:
+def test_nobody_is_ahead_of_anybody_by_more_than_one_turn(tenants: list[WaitingTenant], turns: int) -> None:
     counts = Counter(take_turns(tenants, 0.0, turns).order)
     for one in tenants:
         for other in tenants:
@@ -59,10 +87,10 @@ def test_nobody_is_ahead_of_anybody_by_more_than_one_turn(tenants: list[Tenant],
 
 
 @given(TENANTS, st.integers(0, 500))
-def test_a_newcomer_banks_nothing_and_waits_no_longer_than_its_turn(tenants: list[Tenant], before: int) -> None:
-    past = take_turns(tenants, 0.0, before)
-    others = [Tenant(t.name, past.virtual_times.get(t.name, 0.0), t.weight) for t in tenants]
-    order = take_turns([*others, Tenant("new", 0.0, 10.0)], past.clock, 200).order
+def test_a_newcomer_banks_nothing_and_waits_no_longer_than_its_turn(tenants: list[WaitingTenant], before: int) -> None:
+    past = take_turns(tenants, 0.0, before).after(before)
+    others = [WaitingTenant(t.name, past.virtual_times.get(t.name, 0.0), t.weight) for t in tenants]
+    order = take_turns([*others, WaitingTenant("new", 0.0, 10.0)], past.clock, 200).order
     heaviest = max(tenant.weight for tenant in tenants)
     turns_of_all = sum(tenant.weight for tenant in tenants) / 10 + len(tenants) + 1
     assert "new" in order[: int(turns_of_all) + 1] or turns_of_all > 200
@@ -71,7 +99,7 @@ def test_a_newcomer_banks_nothing_and_waits_no_longer_than_its_turn(tenants: lis
 
 
 @given(TENANTS, st.integers(0, 100), st.data())
-def test_who_has_few_jobs_lends_his_turns(tenants: list[Tenant], turns: int, data: st.DataObject) -> None:
+def test_who_has_few_jobs_lends_his_turns(tenants: list[WaitingTenant], turns: int, data: st.DataObject) -> None:
     most = {tenant.name: data.draw(st.integers(0, 5)) for tenant in tenants}
     counts = Counter(take_turns(tenants, 0.0, turns, most).order)
     assert sum(counts.values()) == min(turns, sum(most.values()))

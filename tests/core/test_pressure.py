@@ -10,9 +10,9 @@ from holdfast.core.measures import Level, Thresholds
 from holdfast.core.pressure import (
     Effects,
     Holds,
+    PendingLevels,
     Pressure,
     Refuses,
-    Waiting,
     changed,
     effects_of,
     is_held,
@@ -30,7 +30,7 @@ from holdfast.core.readings import (
     HeatSeen,
     MemorySeen,
     PowerSeen,
-    Seen,
+    SeenReadings,
     Simulation,
     WalSeen,
 )
@@ -45,17 +45,17 @@ class Watch:
     def __init__(self, **thresholds: Any) -> None:
         self.at = 0.0
         self.pressing: tuple[Pressure, ...] = ()
-        self.waiting = Waiting({})
+        self.pending = PendingLevels({})
         self.was_on_mains = True
         self.thresholds = Thresholds(**thresholds)
 
     def look(self, after: float = 10.0, **parts: Any) -> dict[str, str]:
         self.at += after
-        seen = Seen(**parts)
-        self.pressing, self.waiting = press(
+        seen = SeenReadings(**parts)
+        self.pressing, self.pending = press(
             seen,
             self.pressing,
-            self.waiting,
+            self.pending,
             self.thresholds,
             was_on_mains=self.was_on_mains,
             at=self.at,
@@ -70,7 +70,7 @@ def on_battery(percent: float) -> PowerSeen:
 
 
 def first_look(**parts: Any) -> tuple[Pressure, ...]:
-    return press(Seen(**parts), (), Waiting(), USUAL, was_on_mains=False, at=0.0, now=0)[0]
+    return press(SeenReadings(**parts), (), PendingLevels(), USUAL, was_on_mains=False, at=0.0, now=0)[0]
 
 
 @pytest.mark.parametrize(
@@ -211,18 +211,18 @@ def test_who_plugs_it_in_again_need_not_wait() -> None:
 )
 def test_a_threshold_of_nothing_is_off(off: dict[str, Any]) -> None:
     everything = Simulation(cpu=100, gpu=100, memory=0, heat=150, throttling=True, battery=0, wal=1 << 40, disk=0)
-    pressed = press(everything.seen, (), Waiting(), Thresholds(**off), was_on_mains=True, at=0.0, now=0)[0]
+    pressed = press(everything.seen, (), PendingLevels(), Thresholds(**off), was_on_mains=True, at=0.0, now=0)[0]
     assert pressed == ()
 
 
 def test_a_simulation_acts_at_once_and_what_is_really_so_stays() -> None:
     real = Pressure("memory", Level.HIGH, "little memory", 5)
     begun = simulate_pressure(
-        Seen(), Simulation(battery=15, charging=False).seen, [real], USUAL, was_on_mains=True, now=9
+        SeenReadings(), Simulation(battery=15, charging=False).seen, [real], USUAL, was_on_mains=True, now=9
     )
     assert [(one.reading, one.is_simulated) for one in begun] == [("memory", False), ("battery", True), ("power", True)]
     ended = simulate_pressure(
-        Simulation(battery=15, charging=False).seen, Seen(), begun, USUAL, was_on_mains=False, now=10
+        Simulation(battery=15, charging=False).seen, SeenReadings(), begun, USUAL, was_on_mains=False, now=10
     )
     assert ended == (real,)
 

@@ -1,4 +1,4 @@
-"""When somebody was there to run jobs, and for how much of a time."""
+"""When sessions were there to run jobs, and for how much of a time span."""
 
 from __future__ import annotations
 
@@ -22,5 +22,5 @@ def merged(spans: Iterable[Span]) -> list[Span]:
 
 
 def attended(spans: Sequence[Span], since: Millis, until: Millis) -> Millis:
-    """How much of a time lies within spans that do not overlap."""
+    """How much of a time span lies within these spans, which do not overlap."""
     return sum(max(0, min(until, end) - max(since, begin)) for begin, end in spans)

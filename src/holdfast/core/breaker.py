@@ -1,7 +1,7 @@
-"""A queue whose runs fail one after the other because of the machine stops for a while; then one job tries.
+"""The breaker of a queue. It stops the queue for a while when run after run fails by the fault of the machine.
 
-A breaker is closed, and counts; or open, and nothing starts; or half-open, and one job probes. What it knows is one
-row, so that every process decides alike.
+A closed breaker counts failures. While it is open, nothing starts. While it is half-open, one job probes the machine.
+It is stored as one row, so that every process decides alike.
 """
 
 from __future__ import annotations
@@ -12,18 +12,16 @@ from msgspec import Struct
 
 from holdfast.core.job import JobId, Millis
 from holdfast.core.retry import FailureKind
-from holdfast.core.settle import Broke, Cancelled, Outcome, Outdated, Yielded
+from holdfast.core.settle import Broke, Outcome, Outdated, StoppedByCancel, Yielded
 
 USUAL_FAILURES = 5
 USUAL_OPEN_MS: Millis = 30_000
-MOST_FAILURES = 1_000
-LONGEST_OPEN_MS: Millis = 366 * 86_400_000
-FORGOTTEN_MS: Millis = 86_400_000  # failures that are further apart are not in a row
+FORGOTTEN_MS: Millis = 86_400_000  # failures that are further apart do not count as in a row
 CLOCKS_DIFFER: Millis = 60_000  # a breaker that opens further ahead than this was opened by a wrong clock
 
 
 class Sign(StrEnum):
-    """What the end of a run says about the machine. Nothing: it was stopped, or nobody is to blame."""
+    """What the end of a run says about the machine. It says nothing if the run was stopped."""
 
     FINE = "fine"
     INFRA = "infra"
@@ -31,7 +29,7 @@ class Sign(StrEnum):
 
 
 class BreakerState(StrEnum):
-    """Whether a queue may start jobs: as many as it likes, none, or one that probes."""
+    """Whether a queue may start jobs: any number, none, or one that probes."""
 
     CLOSED = "closed"
     OPEN = "open"
@@ -39,16 +37,16 @@ class BreakerState(StrEnum):
 
 
 class BreakerPolicy(Struct, frozen=True):
-    """After so many infra failures in a row it opens, for so long. 0: never."""
+    """After so many infra failures in a row it opens, for so long. With 0 failures it never opens."""
 
     failures: int = USUAL_FAILURES
     open_ms: Millis = USUAL_OPEN_MS
 
 
 class Breaker(Struct, frozen=True):
-    """How many infra failures came in a row and what the last one was; if it has opened, since when and until when.
+    """How many infra failures came in a row, and the last one. If it has opened, since when and until when.
 
-    `probe` is the job that tries, or tried last; `is_half_open`: everybody was told that one may.
+    `probe` is the job that probes, or did last. `is_half_open`: it was announced that one may.
     """
 
     failures: int
@@ -61,35 +59,30 @@ class Breaker(Struct, frozen=True):
 
 
 def sign_of(outcome: Outcome) -> Sign:
-    """What the reported end of a run says about the machine: whoever ran into anything else has run."""
+    """What the reported end of a run says about the machine. A run that failed by its own fault says that it works."""
     match outcome:
         case Broke(failure=failure, charge=charge) if failure.kind is FailureKind.INFRA:
             return Sign.INFRA if charge else Sign.NOTHING
-        case Yielded() | Cancelled() | Outdated():
+        case Yielded() | StoppedByCancel() | Outdated():
             return Sign.NOTHING
         case _:
             return Sign.FINE
 
 
 def state_at(opened_at: Millis | None, half_opens_at: Millis | None, now: Millis) -> BreakerState:
-    """What a breaker is at a moment."""
+    """The state of a breaker at a moment."""
     if opened_at is None or half_opens_at is None:
         return BreakerState.CLOSED
     is_over = half_opens_at <= now or opened_at > now + CLOCKS_DIFFER
     return BreakerState.HALF_OPEN if is_over else BreakerState.OPEN
 
 
-def may_probe(opened_at: Millis | None, half_opens_at: Millis | None, is_probing: bool, now: Millis) -> bool:
-    """Whether one job of a queue whose breaker has opened may start."""
-    return not is_probing and state_at(opened_at, half_opens_at, now) is BreakerState.HALF_OPEN
-
-
 def after_end(
     policy: BreakerPolicy, breaker: Breaker | None, sign: Sign, job_id: JobId | None, reason: str, now: Millis
 ) -> Breaker | None:
-    """The breaker after a run of this job has ended; None: closed, and nothing to count.
+    """The breaker after a run of this job has ended. None: it is closed, and has nothing to count.
 
-    Once it has opened, the probe alone decides: the others began before.
+    Once it has opened, only the probe decides. The other runs began before.
     """
     if sign is Sign.NOTHING or (breaker is not None and has_opened(breaker) and not _is_probe(breaker, job_id)):
         return breaker

@@ -1,4 +1,4 @@
-"""When the jobs of a queue wait for too long, or are mostly replaced by newer ones before they run."""
+"""When a queue is crowded: its jobs wait for too long, or are mostly superseded before they run."""
 
 from __future__ import annotations
 
@@ -8,30 +8,30 @@ from msgspec import Struct
 
 from holdfast.core.job import Millis
 
-# Of so many ended jobs at least, a share says something.
+# With fewer ended jobs, their share says nothing.
 FEWEST = 20
-# How long the past is that counts.
+# Jobs that ended longer ago do not count.
 WINDOW_MS: Millis = 300_000
-# While most of its jobs are superseded, a watch waits so many times as long for quiet.
+# While most of its jobs are superseded, a watch waits so many times longer for quiet.
 PATIENCE = 4
 
 
 class Crowding(StrEnum):
-    """What a queue suffers from."""
+    """Why a queue is crowded."""
 
     WAIT = "wait"
     SUPERSEDED = "superseded"
 
 
 class CrowdingRules(Struct, frozen=True):
-    """From when on: its next job has been ready for so long; such a share of the ended was superseded. 0: never."""
+    """The thresholds: how long its next job has been ready, and the share of superseded jobs. 0: never."""
 
     wait_ms: Millis = 300_000
     superseded: float = 0.5
 
 
 class QueueSeen(Struct, frozen=True):
-    """How long the next job of a queue has been ready, how many ended of late, and how many of them as superseded."""
+    """How long the next job of a queue has been ready, how many ended lately, and how many of these were superseded."""
 
     waits_ms: Millis = 0
     ended: int = 0
@@ -39,7 +39,7 @@ class QueueSeen(Struct, frozen=True):
 
 
 def crowding(seen: QueueSeen, before: frozenset[Crowding], rules: CrowdingRules) -> dict[Crowding, str]:
-    """What the queue suffers from, and a sentence about each. It is over at a lower threshold than it began."""
+    """Why the queue is crowded, with a sentence for each reason. A reason ends at a lower threshold than it began."""
     found: dict[Crowding, str] = {}
     wait = rules.wait_ms / 2 if Crowding.WAIT in before else rules.wait_ms
     if rules.wait_ms and seen.waits_ms > wait:

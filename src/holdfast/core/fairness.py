@@ -1,13 +1,14 @@
-"""Fair turns between the tenants of a queue: weighted fair queuing, from stored rows alone.
+"""Fair turns between the tenants of a queue: weighted fair queuing.
 
-Each tenant has a virtual time, which grows by 1/weight with each job started; the least goes first. The queue has a
-clock, the virtual time at which its last job started: whoever comes back starts there, so an absence banks nothing.
+Each tenant has a virtual time. The least goes first. Each job that starts adds 1/weight to it. The queue has a clock:
+the virtual time at which its last job started. A tenant that comes back starts there, so it saves up no turns.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
@@ -17,13 +18,13 @@ ACTIVE_WEIGHT = 100
 BACKGROUND_WEIGHT = 10
 MOST_WEIGHT = 1_000_000
 ACTIVE_MS = 60_000
-FADING_MS = 540_000  # how long it takes from active to recent
+FADING_MS = 540_000  # the time from active to recent
 RECENT_WEIGHT = 30
-RECENT_MS = 86_400_000  # how long work counts as recent
+RECENT_MS = 86_400_000  # for so long work counts as recent
 
 
-class Tenant(Struct, frozen=True):
-    """Who waits for a turn in a queue."""
+class WaitingTenant(Struct, frozen=True):
+    """A tenant that waits for a turn in a queue."""
 
     name: str
     virtual_time: float
@@ -31,15 +32,77 @@ class Tenant(Struct, frozen=True):
 
 
 class Turns(Struct, frozen=True):
-    """Whose turns come next, in order, and how the virtual times stand after them."""
+    """How many turns each tenant had, its virtual time after them, and the clock of the queue."""
 
-    order: tuple[str, ...]
+    counts: Mapping[str, int]
     virtual_times: Mapping[str, float]
     clock: float
 
 
+class FairLine:
+    """The tenants of a queue in the order of their turns.
+
+    `order` names the tenants that had a turn. A caller looks at `first`, and lets it take its turn or leave the line.
+    """
+
+    def __init__(self, clock: float, tenants: Iterable[WaitingTenant] = ()) -> None:
+        self.order: list[str] = []
+        self._clock = clock
+        self._times: dict[str, float] = {}
+        # After each turn: the virtual time of the tenant that had it, and the clock.
+        self._paid: list[float] = []
+        self._clocks = [clock]
+        self._heap = [
+            (max(tenant.virtual_time, clock), tenant.virtual_time, tenant.name, tenant.weight) for tenant in tenants
+        ]
+        heapq.heapify(self._heap)
+
+    @property
+    def first(self) -> str | None:
+        """The tenant whose turn is next. None: nobody is in the line."""
+        return self._heap[0][2] if self._heap else None
+
+    @property
+    def newcomers(self) -> int:
+        """How many in the line have had no turn."""
+        return sum(name not in self._times for _, _, name, _ in self._heap)
+
+    def join(self, tenant: WaitingTenant) -> None:
+        """Let a tenant into the line."""
+        time = self._times.get(tenant.name, tenant.virtual_time)
+        heapq.heappush(self._heap, (max(time, self._clock), time, tenant.name, tenant.weight))
+
+    def take(self) -> None:
+        """Give the first tenant its turn."""
+        start, _, name, weight = self._heap[0]
+        self._clock = max(self._clock, start)
+        after = start + 1 / weight
+        heapq.heapreplace(self._heap, (after, after, name, weight))
+        self._note(name, after)
+
+    def leave(self) -> None:
+        """Take the first tenant out of the line: it starts nothing more."""
+        heapq.heappop(self._heap)
+
+    def take_early(self, tenant: WaitingTenant) -> None:
+        """Let a tenant that has not joined start a job before its turn. It pays as for a turn."""
+        time = self._times.get(tenant.name, tenant.virtual_time)
+        self._note(tenant.name, max(time, self._clock) + 1 / tenant.weight)
+
+    def after(self, turns: int) -> Turns:
+        """How the tenants stand after so many turns."""
+        order = self.order[:turns]
+        return Turns(Counter(order), dict(zip(order, self._paid, strict=False)), self._clocks[len(order)])
+
+    def _note(self, name: str, after: float) -> None:
+        self.order.append(name)
+        self._times[name] = after
+        self._paid.append(after)
+        self._clocks.append(self._clock)
+
+
 def weight_now(weight: int, active_until: Millis | None, now: Millis) -> float:
-    """What a tenant's word counts: raised while somebody works with it, and less and less for a day after that."""
+    """The weight of a tenant. It is raised while somebody works with it, and sinks back within a day."""
     if active_until is None:
         return float(weight)
     active = max(0, ACTIVE_WEIGHT - weight) * _left(active_until, FADING_MS, now)
@@ -48,30 +111,21 @@ def weight_now(weight: int, active_until: Millis | None, now: Millis) -> float:
 
 
 def _left(until: Millis, fading: Millis, now: Millis) -> float:
-    """How much is left of what sinks from a moment on: all of it until then, nothing after `fading`."""
+    """The part that is left of a raise. It is 1 until a moment, and sinks to 0 within `fading`."""
     return min(1.0, max(0.0, (until + fading - now) / fading))
 
 
-def take_turns(tenants: Sequence[Tenant], clock: float, turns: int, most: Mapping[str, int] | None = None) -> Turns:
-    """The next turns of these tenants; `most` bounds how many jobs those have that are known to have few."""
-    bound = most or {}
-    line = [
-        (max(tenant.virtual_time, clock), tenant.virtual_time, tenant.name, tenant.weight)
-        for tenant in tenants
-        if bound.get(tenant.name, 1) > 0
-    ]
-    heapq.heapify(line)
-    taken: dict[str, int] = {}
-    times: dict[str, float] = {}
-    order: list[str] = []
-    while line and len(order) < turns:
-        start, _, name, weight = line[0]
-        order.append(name)
-        clock = max(clock, start)
-        taken[name] = taken.get(name, 0) + 1
-        times[name] = after = start + 1 / weight
-        if name in bound and taken[name] >= bound[name]:
-            heapq.heappop(line)
+def take_turns(
+    tenants: Iterable[WaitingTenant], clock: float, turns: int, most: Mapping[str, int] | None = None
+) -> FairLine:
+    """Give the next turns to these tenants. `most` bounds the turns of some of them."""
+    line, left = FairLine(clock, tenants), dict(most or {})
+    while len(line.order) < turns and (name := line.first) is not None:
+        if name not in left:
+            line.take()
+        elif left[name] > 0:
+            left[name] -= 1
+            line.take()
         else:
-            heapq.heapreplace(line, (after, after, name, weight))
-    return Turns(tuple(order), times, clock)
+            line.leave()
+    return line

@@ -1,7 +1,7 @@
-"""When the machine needs relief, and what follows: what is held back, how often jobs are pulled, what is refused.
+"""When a machine needs rest, and what follows: which queues rest, how often jobs are taken, what is refused.
 
-Each reading has a level of its own. It rises at one threshold and falls at another, so that it does not flicker, and
-most take a while for either. What people read about a level is what was seen when it began.
+Each reading has a level of its own. It rises at one threshold and falls at another, so that it does not flicker. Most
+levels take a while to change. The words about a level are of the moment when it began.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from msgspec import Struct
 from holdfast.core.job import Millis
 from holdfast.core.measures import MEASURES, Level, Measured, Thresholds
 from holdfast.core.queue import QueueClass
-from holdfast.core.readings import PowerSeen, Seen, is_simulated
+from holdfast.core.readings import PowerSeen, SeenReadings, is_simulated
 from holdfast.core.requests import is_system_queue
 
-# A refusal that its probe does not renew is over after so long, which is twice the longest time between two looks:
-# nobody looks at that machine any more.
+# A refusal ends after so long if its probe does not renew it: nobody looks at that machine any more. This is twice the
+# longest time between two looks.
 REFUSAL_MS: Millis = 120_000
 
 
@@ -38,7 +38,7 @@ class Refuses(StrEnum):
 
 
 class Pressure(Struct, frozen=True, omit_defaults=True):
-    """A reading that presses: how much, in words why, and since when."""
+    """The pressure of one reading: its level, why in words, and since when."""
 
     reading: str
     level: Level
@@ -48,7 +48,7 @@ class Pressure(Struct, frozen=True, omit_defaults=True):
 
 
 class Effect(Struct, frozen=True):
-    """What follows from a level: what is held back, whether pulls are rarer, what is refused, who is asked to yield."""
+    """What follows from a level. `paces`: workers take jobs less often. `asks_to_yield`: runs are asked to stop."""
 
     holds: Holds = Holds.NOTHING
     paces: bool = False
@@ -64,17 +64,28 @@ class Effects(Struct, frozen=True, kw_only=True):
     refuses: Refuses | None = None
 
 
-class Pending(Struct, frozen=True):
-    """A level is about to change: since when, and whether it rises."""
+class MachineLimits(Struct, frozen=True):
+    """What a machine under pressure asks of a worker: which queues rest, and how seldom it takes jobs.
+
+    `pulls_at` is the moment from which on the worker takes jobs again.
+    """
+
+    holds: int = Holds.NOTHING
+    pull_interval_ms: Millis = 0
+    pulls_at: Millis | None = None
+
+
+class PendingLevel(Struct, frozen=True):
+    """A level that is about to change: since when, and whether it rises."""
 
     since: float
     rises: bool
 
 
-class Waiting(Struct, frozen=True):
-    """What has to be known of earlier looks. None: this is the first one, and nothing waits."""
+class PendingLevels(Struct, frozen=True):
+    """The levels that are about to change, by reading. None: nobody has looked yet, so each changes at once."""
 
-    pending: dict[str, Pending] | None = None
+    levels: dict[str, PendingLevel] | None = None
 
 
 READINGS = ("cpu", "gpu", "memory", "battery", "power", "heat", "wal", "disk")
@@ -98,18 +109,21 @@ SLOW_TO_FALL = frozenset({"cpu", "gpu", "memory", "battery", "heat"})
 
 
 def press(
-    seen: Seen,
+    seen: SeenReadings,
     before: Sequence[Pressure],
-    waiting: Waiting,
+    pending: PendingLevels,
     thresholds: Thresholds,
     *,
     was_on_mains: bool,
     at: float,
     now: Millis,
-) -> tuple[tuple[Pressure, ...], Waiting]:
-    """What presses after a look, and what to remember for the next one; `at` is of a clock that nobody sets."""
+) -> tuple[tuple[Pressure, ...], PendingLevels]:
+    """The pressure after a look, and the levels that are about to change.
+
+    `at` is of a clock that nobody sets.
+    """
     known = {one.reading: one for one in before}
-    pending: dict[str, Pending] = {}
+    levels: dict[str, PendingLevel] = {}
     found: list[Pressure | None] = []
     for reading, (part, measure) in MEASURES.items():
         old, told = known.get(reading), getattr(seen, part)
@@ -119,34 +133,40 @@ def press(
             found.append(old)
             continue
         rises = level.rank > _rank_of(old)
-        last = (waiting.pending or {}).get(reading)
+        last = (pending.levels or {}).get(reading)
         since = last.since if last is not None and last.rises is rises else at
         wait = _wait(reading, rises, thresholds)
-        is_at_once = waiting.pending is None or is_simulated(told) or (old is not None and old.is_simulated)
+        is_at_once = pending.levels is None or is_simulated(told) or (old is not None and old.is_simulated)
         if is_at_once or (at - since) * 1000 >= wait:
             found.append(None if level is Level.CALM else _pressure(reading, level, says, now, told))
         else:
-            pending[reading] = Pending(since, rises)
+            levels[reading] = PendingLevel(since, rises)
             found.append(old)
     found.append(_unplugged(seen.power, known.get("power"), thresholds, was_on_mains, now))
     pressing = sorted((one for one in found if one is not None), key=lambda one: READINGS.index(one.reading))
-    return tuple(pressing), Waiting(pending)
+    return tuple(pressing), PendingLevels(levels)
 
 
 def simulate_pressure(
-    old: Seen, new: Seen, before: Sequence[Pressure], thresholds: Thresholds, *, was_on_mains: bool, now: Millis
+    old: SeenReadings,
+    new: SeenReadings,
+    before: Sequence[Pressure],
+    thresholds: Thresholds,
+    *,
+    was_on_mains: bool,
+    now: Millis,
 ) -> tuple[Pressure, ...]:
-    """What presses as soon as the simulation changes. What it let go of is calm until somebody has looked."""
+    """The pressure when a simulation changes. A reading that it no longer simulates is calm until a look."""
     kept = tuple(one for one in before if getattr(new, _part_of(one.reading)) is None)
     let_go = {reading for reading in READINGS if getattr(old, _part_of(reading)) is not None}
-    judged, _ = press(new, before, Waiting(), thresholds, was_on_mains=was_on_mains, at=0.0, now=now)
+    judged, _ = press(new, before, PendingLevels(), thresholds, was_on_mains=was_on_mains, at=0.0, now=now)
     told = [one for one in judged if getattr(new, _part_of(one.reading)) is not None]
     both = [*told, *(one for one in kept if one.reading not in let_go)]
     return tuple(sorted(both, key=lambda one: READINGS.index(one.reading)))
 
 
 def effects_of(pressing: Iterable[Pressure], thresholds: Thresholds) -> Effects:
-    """What all of them together ask for."""
+    """What follows from all of them together."""
     each = [effect_of(one) for one in pressing]
     refused = {effect.refuses for effect in each}
     return Effects(
@@ -158,38 +178,42 @@ def effects_of(pressing: Iterable[Pressure], thresholds: Thresholds) -> Effects:
 
 
 def effect_of(pressure: Pressure) -> Effect:
-    """What one of them asks for."""
+    """What follows from one of them."""
     return EFFECTS.get(pressure.reading, {}).get(pressure.level, Effect())
 
 
 def is_held(holds: int, queue: str, queue_class: QueueClass) -> bool:
-    """Whether a machine that holds so much starts nothing from this queue. The system's own queues are light."""
+    """Whether a machine that holds so much back starts nothing of a queue. The system's own queues are light."""
     if queue_class is QueueClass.LIGHT or is_system_queue(queue):
         return False
     return holds >= (Holds.HEAVY if queue_class is QueueClass.HEAVY else Holds.ALL_BUT_LIGHT)
 
 
+def is_spared(queue: str, queue_class: QueueClass) -> bool:
+    """Whether no pressure concerns this queue."""
+    return not is_held(Holds.ALL_BUT_LIGHT, queue, queue_class)
+
+
 def bearing_on(pressing: Iterable[Pressure], queue: str, queue_class: QueueClass) -> list[Pressure]:
-    """Those that keep a queue from starting anything; if there are none, those that have it start jobs less often."""
+    """The pressure that keeps a queue from starting jobs. If none does, that which has it start jobs less often."""
     known = [(one, effect_of(one)) for one in pressing]
     holding = [one for one, effect in known if is_held(effect.holds, queue, queue_class)]
-    is_spared = not is_held(Holds.ALL_BUT_LIGHT, queue, queue_class)
-    return holding or [one for one, effect in known if effect.paces and not is_spared]
+    return holding or [one for one, effect in known if effect.paces and not is_spared(queue, queue_class)]
 
 
 def is_paced(pull_interval_ms: Millis, pulls_at: Millis | None, now: Millis) -> bool:
-    """Whether it is too soon to pull again; a moment further ahead than that is of a clock that was set since."""
+    """Whether it is too soon to take jobs. A moment beyond the interval is of a clock that was set since."""
     return pulls_at is not None and now < pulls_at <= now + pull_interval_ms
 
 
 def rising(before: Iterable[Pressure], after: Iterable[Pressure]) -> list[Pressure]:
-    """Those that press more than before."""
+    """The pressure that is higher than before."""
     ranks = {one.reading: one.level.rank for one in before}
     return [one for one in after if one.level.rank > ranks.get(one.reading, 0)]
 
 
 def changed(before: Iterable[Pressure], after: Iterable[Pressure]) -> list[tuple[str, Level]]:
-    """The readings whose level is another one, with that."""
+    """The readings whose level has changed, with the new one."""
     old, new = ({one.reading: one.level for one in pressing} for pressing in (before, after))
     return [(reading, new.get(reading, Level.CALM)) for reading in READINGS if new.get(reading) != old.get(reading)]
 

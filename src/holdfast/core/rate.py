@@ -1,8 +1,8 @@
-"""How many jobs a queue may start within a rolling window, as people write it and as it is decided.
+"""How many jobs a queue may start within a rolling window.
 
-No window of that length, wherever it begins, holds more starts than allowed: each start is kept until a window has
-passed since. Each row that is kept says how many were started then and how many in all by then, so that a window is the
-difference of two rows, however many starts there were.
+No window of that length holds more starts than allowed, wherever it begins. Each start is stored until a window has
+passed. A row has the starts of a moment and the total by then. So the starts in a window are the difference of two
+rows, however many there were.
 """
 
 from __future__ import annotations
@@ -11,26 +11,14 @@ import re
 
 from msgspec import Struct
 
-from holdfast.core.errors import InvalidInput
 from holdfast.core.job import Millis
-from holdfast.core.limits import shown
+from holdfast.core.rule import STARTS, WINDOW, refusal
+from holdfast.core.units import Duration, parse_window
 
-MOST_STARTS = 1_000_000
-LONGEST_WINDOW: Millis = 366 * 86_400_000
 CLOCKS_DIFFER: Millis = 60_000  # a start that is further ahead than this, and than a window, was noted by a wrong clock
 
-_TEXT = re.compile(r"\s*(\d{1,18})\s*/\s*(\d{1,12}(?:\.\d{1,3})?)?\s*([a-z]+)\s*")
-_UNITS: dict[str, Millis] = {
-    unit: millis
-    for millis, units in (
-        (1, "ms"),
-        (1_000, "s sec second seconds"),
-        (60_000, "min m minute minutes"),
-        (3_600_000, "h hour hours"),
-        (86_400_000, "d day days"),
-    )
-    for unit in units.split()
-}
+SAYS = 'a number of starts and a time, such as "10/min", "5/s" or "100/30s"'
+_TEXT = re.compile(r"\s*(\d{1,18})\s*/\s*(\S(?:.{0,40}\S)?)\s*")
 _WRITTEN = {1: "ms", 1_000: "s", 60_000: "min", 3_600_000: "h", 86_400_000: "d"}
 _ONE = {1_000: "second", 60_000: "minute", 3_600_000: "hour", 86_400_000: "day"}
 
@@ -56,27 +44,22 @@ class Rate(Struct, frozen=True):
         return f"{self.window_ms // unit} {_WRITTEN[unit]}"
 
 
-def parse_rate(value: object) -> Rate:
-    """What "10/min", "5/s" or "100/30s" means; InvalidInput says what is wrong."""
+def parse_rate(value: object, what: str = "rate") -> Rate:
+    """Read "10/min", "5/s" or "100/30s". InvalidInput says what is wrong."""
     found = _TEXT.fullmatch(value) if isinstance(value, str) else None
-    if found is None or found[3] not in _UNITS:
-        raise InvalidInput(f"rate {shown(value)} is not valid: write a number of starts and a time, such as 10/min")
-    return check_rate(Rate(int(found[1]), round(float(found[2] or 1) * _UNITS[found[3]])))
+    window = None if found is None else parse_window(found[2])
+    if found is None or window is None:
+        raise refusal(what, value, SAYS)
+    return make_rate(what, int(found[1]), window)
 
 
-def check_rate(rate: Rate) -> Rate:
-    """The rate, if it is within bounds."""
-    if not 1 <= rate.limit <= MOST_STARTS:
-        raise InvalidInput(
-            f"rate {rate.limit} is not valid: use 1 to {MOST_STARTS} starts; to start none, pause the queue"
-        )
-    if not 1 <= rate.window_ms <= LONGEST_WINDOW:
-        raise InvalidInput(f"rate window {rate.window} is not valid: use 1 ms to 366 days")
-    return rate
+def make_rate(what: str, starts: int, window: Duration) -> Rate:
+    """So many starts in such a time, if that is allowed."""
+    return Rate(STARTS.check(what, starts), WINDOW.millis(f"window of {what}", window))
 
 
 class Starts(Struct, frozen=True):
-    """What a queue has started: the last moment, how many in all, and how many of these before the window."""
+    """The starts of a queue: the last moment, how many in all, and how many of these before the window."""
 
     latest_at: Millis | None = None
     total: int = 0
@@ -89,12 +72,12 @@ class Starts(Struct, frozen=True):
 
 
 def horizon(rate: Rate, now: Millis) -> Millis:
-    """Starts beyond this moment are not believed: the clock that noted them was wrong, and was set back since."""
+    """Starts after this moment do not count. The clock that noted them was wrong."""
     return now + max(rate.window_ms, CLOCKS_DIFFER)
 
 
 def moment_of(latest_at: Millis | None, now: Millis) -> Millis:
-    """When a start counts as made: with several clocks, never before one that is known already."""
+    """The moment that is noted for a start. With several clocks, it is never before a known one."""
     return now if latest_at is None else max(now, latest_at)
 
 
@@ -104,5 +87,5 @@ def free_starts(rate: Rate, starts: Starts) -> int:
 
 
 def opened_by(rate: Rate, starts: Starts) -> int:
-    """Once all up to this one have left the window, in the order of all starts, there is room for one more."""
+    """The number of the start, in the order of all, after which one more may start once it has left the window."""
     return starts.total - rate.limit + 1

@@ -1,4 +1,4 @@
-"""What belongs to the system: queues and tasks that no caller may use. Events have their own names in `event`."""
+"""The queues and tasks of the system, which no caller may use. The reserved events are in `event`."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from holdfast.core.limits import shown
 from holdfast.core.requests import SYSTEM_QUEUE, is_system_queue
 from holdfast.core.webhook import WEBHOOK
 
-SYSTEM_TASKS = f"{SYSTEM_QUEUE}."  # with this begin the tasks of the system's own jobs
-BEHIND_SYSTEM_TASKS = SYSTEM_TASKS[:-1] + chr(ord(SYSTEM_TASKS[-1]) + 1)  # the first text behind all that do
+SYSTEM_TASKS = f"{SYSTEM_QUEUE}."  # the tasks of the system begin with this
+BEHIND_SYSTEM_TASKS = SYSTEM_TASKS[:-1] + chr(ord(SYSTEM_TASKS[-1]) + 1)  # the first text after all of them
 
 CANARY = f"{SYSTEM_TASKS}canary"
 BENCH = f"{SYSTEM_TASKS}bench"  # the queue and the task of jobs that only measure
-OFFERED_TASKS = frozenset({CANARY, BENCH, WEBHOOK})  # those of the system's own that workers run
+OFFERED_TASKS = frozenset({CANARY, BENCH, WEBHOOK})  # the tasks of the system that workers run
 
 
 def is_reserved(task: str | None, queue: str) -> bool:
-    """Whether a task or a queue is the system's own."""
+    """Whether a task or a queue belongs to the system."""
     return is_system_queue(queue) or (task is not None and task.startswith(SYSTEM_TASKS))
 
 
 def refuse_offers(tasks: Iterable[str]) -> None:
-    """Refuse a worker that offers a task with a name of the system's which the system does not have."""
+    """Refuse a worker that offers a task with a reserved name that the system does not have."""
     for task in tasks:
         if task not in OFFERED_TASKS:
             refuse_reserved(task, None)
 
 
 def refuse_reserved(task: str | None, queue: str | None) -> None:
-    """Refuse a task or a queue of the system's own. Setting and pausing such a queue is not asked here."""
+    """Refuse a task or a queue of the system in a request. Such a queue may be set and paused."""
     if queue is not None and is_system_queue(queue):
         raise Reserved(
             f"queue {shown(queue)} is reserved: {SYSTEM_QUEUE} and what begins with {SYSTEM_TASKS} are for the "

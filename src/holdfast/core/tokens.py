@@ -1,15 +1,11 @@
-"""Tokens: what a machine has of cores, of graphics cards and of heavy input and output, and what jobs take of it.
+"""Tokens: the cores, graphics cards and slots for heavy input and output of a machine.
 
-A job takes its tokens when it starts and gives them back when its run ends; those that need none are not counted.
+A job takes its tokens when it starts, and gives them back when its run ends. A job that needs none is not counted.
 """
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 from msgspec import Struct
-
-Millis: TypeAlias = int
 
 CPU = 4
 GPU = 8
@@ -25,18 +21,18 @@ USUAL_TIMEOUT_MS = 30_000
 
 
 class Tokens(Struct, frozen=True):
-    """So many of each kind: what a job needs, what a machine has, or what is free on it."""
+    """A number of each kind: what a job needs, what a machine has, or what is free on it."""
 
     cpu: int = 0
     gpu: int = 0
     io: int = 0
 
     def fit(self, room: Tokens) -> bool:
-        """Whether there is room for all of them."""
+        """Whether the room has all of them."""
         return self.cpu <= room.cpu and self.gpu <= room.gpu and self.io <= room.io
 
     def less(self, taken: Tokens) -> Tokens:
-        """What is left when others take theirs: never less than none."""
+        """What is left when these are taken. It is never less than none."""
         return Tokens(max(0, self.cpu - taken.cpu), max(0, self.gpu - taken.gpu), max(0, self.io - taken.io))
 
     def plus(self, other: Tokens) -> Tokens:
@@ -60,10 +56,5 @@ NO_TOKENS = Tokens()
 
 
 def usual_tokens(cores: int) -> Tokens:
-    """What a machine with so many cores has unless somebody decides otherwise: one core is left to the person."""
+    """What a machine with so many cores has, unless a person sets it. One core is left to that person."""
     return Tokens(cpu=max(1, cores - RESERVED_CORES), gpu=USUAL_GPU, io=USUAL_IO)
-
-
-def is_overdue(since: Millis | None, timeout_ms: Millis, now: Millis) -> bool:
-    """Whether others have passed a job for long enough."""
-    return since is not None and now - since >= timeout_ms

@@ -1,4 +1,4 @@
-"""What the machine of a session is and has: which lanes are open on it, and how many tokens are free there."""
+"""The machine of a session: its open lanes, and its free tokens."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from holdfast.store.engine import Tx
 from holdfast.store.statements import sql
 
 
-class ClaimerRow(Struct, frozen=True, gc=False):
+class SessionMachineRow(Struct, frozen=True, gc=False):
     """A row of `claimer`."""
 
     node: str
@@ -26,7 +26,7 @@ class ClaimerRow(Struct, frozen=True, gc=False):
     timeout_ms: Millis
 
 
-class InUse(Struct, frozen=True, gc=False):
+class TokensInUseRow(Struct, frozen=True, gc=False):
     """A row of `tokens_in_use`."""
 
     is_own: int
@@ -35,11 +35,11 @@ class InUse(Struct, frozen=True, gc=False):
     io: int
 
 
-class Claimer(Struct, frozen=True):
-    """The machine of a session: what jobs may wait for that it is, and its tokens.
+class SessionMachine(Struct, frozen=True):
+    """The machine of a session. `has_ties`: some ready jobs may run on this machine alone.
 
-    `own` are those that the session itself uses, `others` those of all others on the machine. Without a `node` nobody
-    asks what it is and has; `has_ties`: some of the ready jobs are tied to it.
+    `own` are the tokens that the session uses, `others` those that other sessions use. Without a `node` no ready job
+    asks for anything of a machine, so nothing was read about it.
     """
 
     node: str = ""
@@ -53,16 +53,16 @@ class Claimer(Struct, frozen=True):
 
     @property
     def in_use(self) -> Tokens:
-        """What all runs on the machine use."""
+        """The tokens that all runs on the machine use."""
         return self.own.plus(self.others)
 
     @property
     def free(self) -> Tokens:
-        """What may be taken now."""
+        """The tokens that no run uses."""
         return self.capacity.less(self.in_use)
 
     def lanes_of(self, tx: Tx, queue: str) -> tuple[int, ...]:
-        """The lanes of a queue that are worth a look, the plain one first."""
+        """The lanes of a queue that may have a job for this machine, the plain one first."""
         if not self.node:
             return (PLAIN, lane_of_node(self.number)) if self.has_ties else (PLAIN,)
         lanes = [row["lane"] for row in tx.rows(sql.lanes_of_queue, queue=queue, node=self.number)]
@@ -70,18 +70,20 @@ class Claimer(Struct, frozen=True):
         return (PLAIN, *(lane for lane in lanes if is_worth_looking(lane, open_lanes)))
 
 
-def look_around(tx: Tx, session_id: SessionId, number: int, has_ties: bool) -> Claimer:
-    """The machine of a session. Nobody asks what it is while no job waits for that: then it is not looked at."""
-    return claimer(tx, session_id) if tx.value(sql.any_gated) else Claimer(number=number, has_ties=has_ties)
+def machine_of_claim(tx: Tx, session_id: SessionId, number: int, has_ties: bool) -> SessionMachine:
+    """The machine of a session. It is read only while a ready job asks for something of a machine."""
+    if not tx.value(sql.any_gated):
+        return SessionMachine(number=number, has_ties=has_ties)
+    return machine_of_session(tx, session_id)
 
 
-def claimer(tx: Tx, session_id: SessionId) -> Claimer:
-    """The machine of a session, and what is in use there."""
-    row = tx.one(sql.claimer, ClaimerRow, session_id=session_id)
+def machine_of_session(tx: Tx, session_id: SessionId) -> SessionMachine:
+    """The machine of a session, and the tokens that are in use there."""
+    row = tx.one(sql.claimer, SessionMachineRow, session_id=session_id)
     if row is None:
-        return Claimer()
-    used = tx.all(sql.tokens_in_use, InUse, node=row.node, session_id=session_id)
-    return Claimer(
+        return SessionMachine()
+    used = tx.all(sql.tokens_in_use, TokensInUseRow, node=row.node, session_id=session_id)
+    return SessionMachine(
         node=row.node,
         number=row.number,
         machine_lanes=lanes_open(bool(row.is_idle), bool(row.is_charging)),
@@ -92,7 +94,7 @@ def claimer(tx: Tx, session_id: SessionId) -> Claimer:
     )
 
 
-def _sum(rows: Iterable[InUse]) -> Tokens:
+def _sum(rows: Iterable[TokensInUseRow]) -> Tokens:
     found = NO_TOKENS
     for row in rows:
         found = found.plus(Tokens(row.cpu, row.gpu, row.io))

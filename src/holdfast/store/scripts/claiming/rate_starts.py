@@ -1,4 +1,4 @@
-"""The starts of queues with a rate: how many more there may be, and when. Kept in rows, so that all processes agree."""
+"""The starts of queues with a rate. They are stored, so that all processes agree how many more there may be."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from holdfast.store.statements import sql
 
 
 class StartRow(Struct, frozen=True):
-    """A row of `queue_starts`: so many were started at this moment, and in all by then."""
+    """A row of `queue_starts`: how many started at this moment, and the total by then."""
 
     started_at: Millis
     starts: int
@@ -19,21 +19,16 @@ class StartRow(Struct, frozen=True):
 
 
 class Allowance(Struct, frozen=True):
-    """What a queue with a rate may start now; if that is nothing, when it may again."""
+    """The starts of a queue with a rate. `opens_at` is when it may start a job again, if it may not now."""
 
     queue: str
     rate: Rate
     starts: Starts
     opens_at: Millis | None = None
 
-    @property
-    def free(self) -> int:
-        """How many more may be started."""
-        return free_starts(self.rate, self.starts)
-
 
 def allowance(tx: Tx, queue: str, rate: Rate, now: Millis) -> Allowance:
-    """What the queue may start now."""
+    """Read the starts of a queue with a rate."""
     latest = tx.one(sql.latest_start, StartRow, queue=queue, horizon=horizon(rate, now))
     if latest is None:
         return Allowance(queue, rate, Starts())
@@ -45,7 +40,7 @@ def allowance(tx: Tx, queue: str, rate: Rate, now: Millis) -> Allowance:
 
 
 def note_starts(tx: Tx, allowed: Allowance, count: int, now: Millis) -> None:
-    """So many were started; if no more may be, whoever waits is told when there is room again."""
+    """Store that so many jobs started. If no more may, workers are woken when one may again."""
     moment = moment_of(allowed.starts.latest_at, now)
     total = allowed.starts.total + count
     since = moment - allowed.rate.window_ms
@@ -58,7 +53,7 @@ def note_starts(tx: Tx, allowed: Allowance, count: int, now: Millis) -> None:
 
 
 def tell_opening(tx: Tx, queue: str, opens_at: Millis | None) -> None:
-    """At this moment the clockwork wakes those who serve the queue."""
+    """Store when the clockwork wakes the workers of the queue."""
     tx.run(sql.set_opening, queue=queue, opens_at=opens_at)
     tx.changes.due = True
 

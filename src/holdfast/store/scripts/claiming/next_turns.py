@@ -1,37 +1,39 @@
-"""Whose turn it is: what the workers that live would take next, asked of the claim itself, without taking anything."""
+"""The place of a job in line: what the living workers would take next. The claim itself is asked, and takes nothing."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from holdfast.core.gate_facts import PlaceInLine
 from holdfast.core.gates import MOST_COUNTED, MOST_NAMED
-from holdfast.core.job import Job, JobId, Millis
-from holdfast.core.world import Turn
+from holdfast.core.job import JobId, Millis
+from holdfast.core.stored_job import Job
 from holdfast.store.engine import Tx
-from holdfast.store.scripts.claim import choose
-from holdfast.store.scripts.offers import Room
+from holdfast.store.scripts.claiming.choose import choose
+from holdfast.store.scripts.claiming.offers import WorkerSlots
 from holdfast.store.statements import sql
 
 TENANTS_LOOKED_AT = 20
 
 
-def find_turn(tx: Tx, job: Job, node: int, rooms: Sequence[Room], now: Millis) -> Turn:
-    """Where a job stands that nothing else holds: whether a worker takes it when it next asks, and who goes first."""
-    slots, free_slots = sum(room.slots for room in rooms), sum(room.free for room in rooms)
+def find_place(tx: Tx, job: Job, node: int, workers: Sequence[WorkerSlots], now: Millis) -> PlaceInLine:
+    """Where a job stands that no other gate holds."""
+    slots, free_slots = sum(worker.slots for worker in workers), sum(worker.free for worker in workers)
     first: JobId | None = None
     kept_for: JobId | None = None
     shares: list[int | None] = []
-    for room in rooms:
-        if not room.free:
+    for worker in workers:
+        if not worker.free:
             continue
-        choice = choose(tx, room.request, now)
+        choice = choose(tx, worker.request, now)
         if any(taken.number == job.number for taken in choice.jobs):
-            return Turn(is_next=True, slots=slots, free_slots=free_slots)
+            return PlaceInLine(is_next=True, slots=slots, free_slots=free_slots)
         first = first or next((taken.id for taken in choice.jobs), None)
         kept_for = kept_for or choice.kept_for
-        share = choice.free.shares.get(job.queue)
+        queue = choice.free.named.get(job.queue)
+        share = None if queue is None else queue.share
         shares.append(None if share is None or share.left(job.tenant) else share.each)
-    return Turn(
+    return PlaceInLine(
         is_next=False,
         slots=slots,
         free_slots=free_slots,
@@ -44,7 +46,7 @@ def find_turn(tx: Tx, job: Job, node: int, rooms: Sequence[Room], now: Millis) -
 
 
 def _ahead(tx: Tx, job: Job, node: int) -> int:
-    """How many of its own tenant go before it; many are not counted to the last one."""
+    """How many of its own tenant go before it. Counting stops at some number."""
     counted: int = tx.value(
         sql.ahead_in_line,
         queue=job.queue,

@@ -1,11 +1,10 @@
-"""What a machine under pressure holds back, and who is told: queues, sessions that pull, and runs that make room."""
+"""Store the pressure on a machine, and tell those that it concerns: workers, and runs that make room."""
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Sequence
 
 import msgspec
-from msgspec import Struct
 
 from holdfast.core.event import ABOUT_PRESSURE
 from holdfast.core.job import Millis, SessionId
@@ -19,49 +18,26 @@ from holdfast.core.pressure import (
     effect_of,
     effects_of,
     is_held,
-    is_paced,
     rising,
 )
 from holdfast.core.queue import QueueClass
 from holdfast.store.engine import Tx
-from holdfast.store.scripts.events import publish
-from holdfast.store.scripts.nodes import name_of
-from holdfast.store.scripts.waking import wake_held_back, wake_ready
+from holdfast.store.scripts.claiming.wake_ups import wake_held_back, wake_ready
+from holdfast.store.scripts.events.events import publish
+from holdfast.store.scripts.machines.nodes import name_of
 from holdfast.store.statements import sql
 
 MOST_NAMED = 5
 
 
-class Asked(Struct, frozen=True):
-    """What the machine of a session asks for, and from when on that session may pull again."""
-
-    holds: int
-    pull_interval_ms: Millis
-    pulls_at: Millis | None
-
-
-def relieve(tx: Tx, slots: MutableMapping[str, int], asked: Asked, now: Millis) -> dict[str, Millis]:
-    """Take out what must not start now; of the rest, the queues whose starts make the next pull wait, and how long."""
-    paced: dict[str, Millis] = {}
-    is_too_soon = is_paced(asked.pull_interval_ms, asked.pulls_at, now)
-    for queue in list(slots):
-        queue_class = class_of(tx, queue)
-        is_spared = not is_held(Holds.ALL_BUT_LIGHT, queue, queue_class)
-        if is_held(asked.holds, queue, queue_class) or (is_too_soon and not is_spared):
-            del slots[queue]
-        elif asked.pull_interval_ms and not is_spared:
-            paced[queue] = asked.pull_interval_ms
-    return paced
-
-
 def note_pull(tx: Tx, session_id: SessionId, pulls_at: Millis) -> None:
-    """The session has pulled, and does not again before that moment; then the clockwork wakes it."""
+    """Store that a session takes no jobs before a moment. Then the clockwork wakes it."""
     tx.run(sql.note_pull, session_id=session_id, pulls_at=pulls_at)
     tx.changes.due = True
 
 
 def allow_pulls(tx: Tx, now: Millis) -> None:
-    """Wake whoever waited for the moment to pull again."""
+    """Wake the sessions that may take jobs again."""
     if tx.rows(sql.allow_pulls, now=now):
         wake_ready(tx)
 
@@ -74,7 +50,7 @@ def class_of(tx: Tx, queue: str) -> QueueClass:
 def press_machine(
     tx: Tx, node: str, before: Sequence[Pressure], after: Sequence[Pressure], thresholds: Thresholds, now: Millis
 ) -> None:
-    """Store what presses now, and let everything follow from it: events, a line in the log, who yields, who wakes."""
+    """Store the pressure on a machine. Publish events, write the log, ask runs to yield, and wake workers."""
     old, new = effects_of(before, thresholds), effects_of(after, thresholds)
     tx.run(
         sql.set_pressure,
@@ -88,7 +64,7 @@ def press_machine(
     news = changed(before, after)
     if not news:
         return
-    # What it held before is held no more: its jobs start in their order.
+    # Less is held back than before, so other jobs may start.
     if new.holds < old.holds or new.pull_interval_ms < old.pull_interval_ms:
         wake_ready(tx)
     else:
@@ -118,7 +94,7 @@ def _log(tx: Tx, node: str, reading: str, level: str, says: str | None, effects:
 
 
 def held_queues(tx: Tx, holds: Holds) -> list[str]:
-    """The queues from which a machine that holds so much starts nothing: heavy ones, and those with ready jobs."""
+    """The queues that a machine holds back: of those that are heavy, or have ready jobs."""
     if holds is Holds.NOTHING:
         return []
     known = {row["name"] for row in tx.rows(sql.heavy_queues)} | {row["queue"] for row in tx.rows(sql.ready_queues)}

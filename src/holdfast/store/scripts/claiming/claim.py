@@ -1,0 +1,147 @@
+"""Hand ready jobs to a session. The state, the run and its owner change in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate
+
+from msgspec import structs
+
+from holdfast.core.errors import NotHolder
+from holdfast.core.job import Millis
+from holdfast.core.requests import Claimed, ClaimRequest
+from holdfast.core.tokens import KINDS
+from holdfast.core.variables import from_column
+from holdfast.store.engine import Tx
+from holdfast.store.scripts.access.session_holders import hash_of
+from holdfast.store.scripts.claiming.choose import ClaimChoice, choose
+from holdfast.store.scripts.claiming.fair_line import Candidate, charge, let_rest
+from holdfast.store.scripts.claiming.pressure import note_pull
+from holdfast.store.scripts.claiming.rate_starts import note_starts, tell_opening
+from holdfast.store.scripts.claiming.token_choice import note_passed
+from holdfast.store.scripts.claiming.wake_ups import wake_held_back, wake_ready
+from holdfast.store.scripts.jobs.log_lines import say_claimed
+from holdfast.store.scripts.queues.breakers import note_probe
+from holdfast.store.statements import sql
+
+MOST_BYTES = 16 << 20
+
+
+def claim(tx: Tx, request: ClaimRequest, now: Millis) -> list[Claimed]:
+    """At most `request.slots` jobs, each with a run of its own. The run id is the fencing token.
+
+    An answer has at most 16 MiB of payloads, and at least one job. A worker that has free slots then is told to ask
+    again at once. Only a caller that knows the secret of the session gets jobs.
+    """
+    return claim_held(tx, request, hash_of(request.secret), now)
+
+
+def claim_held(tx: Tx, request: ClaimRequest, secret_hash: str | None, now: Millis) -> list[Claimed]:
+    """The same, given what is stored of the secret."""
+    choice = choose(tx, request, now)
+    if choice.jobs and choice.secret_hash != secret_hash:
+        raise NotHolder(f"session {request.session_id} was opened with another secret; only its worker claims for it")
+    while (fitting := _fitting(choice.jobs)) < len(choice.jobs):
+        tx.changes.ready.update(job.queue for job in choice.jobs[fitting:])
+        # Chosen anew, because turns and tokens depend on how many start.
+        choice = choose(tx, structs.replace(request, slots=fitting), now)
+    for queue, opens_at in choice.free.openings.items():
+        tell_opening(tx, queue, opens_at)
+    claimed = _start_runs(tx, choice.jobs, request, now) if choice.jobs else []
+    if claimed:
+        _note_limits(tx, choice, request, now)
+        _wake_others(tx, choice)
+    for picked in choice.picks:
+        charge(tx, picked)
+        let_rest(tx, picked)
+    if choice.passed or choice.kept is not None:
+        note_passed(tx, choice.passed, choice.kept, now)
+    for kind in KINDS if choice.taken else ():
+        tx.tally.count_tokens(kind, getattr(choice.taken, kind))
+    return claimed
+
+
+def _fitting(jobs: Sequence[Candidate]) -> int:
+    """How many of these jobs, in this order, go into one answer; at least one if there are any."""
+    sizes = accumulate(job.size for job in jobs)
+    return max(sum(size <= MOST_BYTES for size in sizes), min(len(jobs), 1))
+
+
+def _start_runs(tx: Tx, jobs: Sequence[Candidate], request: ClaimRequest, now: Millis) -> list[Claimed]:
+    """Store that these jobs run, in the session of the request."""
+    documents = [_documents(tx, job) for job in jobs]
+    claimed = [
+        Claimed(
+            run_id=tx.new_id(),
+            job_id=job.id,
+            number=job.number,
+            task=job.job_type,
+            queue=job.queue,
+            payload=payload,
+            attempt=job.attempts + 1,
+            started_at=now,
+            subject=job.subject_key,
+            generation=job.generation,
+            timeout_ms=job.timeout_ms,
+            deadline=job.deadline,
+            checkpoint=job.checkpoint,
+            tag=job.user_tag,
+            trace_id=job.trace_id,
+            queued_at=job.queued_at,
+            env=from_column(env_vars),
+            execution=job.execution_mode.lower(),
+        )
+        for job, (payload, env_vars) in zip(jobs, documents, strict=True)
+    ]
+    owner = {"session_id": request.session_id, "worker_id": request.worker_id, "now": now}
+    tx.run_many(sql.claim_job, [owner | {"number": run.number, "run_id": run.run_id} for run in claimed])
+    tx.run_many(
+        sql.insert_run,
+        [
+            owner
+            | {
+                "run_id": run.run_id,
+                "job_id": run.job_id,
+                "attempt": run.attempt,
+                "payload": run.payload,
+                "trace_id": run.trace_id,
+                "template_id": job.template_id,
+            }
+            for run, job in zip(claimed, jobs, strict=True)
+        ],
+    )
+    say_claimed(tx, claimed, request.worker_id)
+    return claimed
+
+
+def _documents(tx: Tx, job: Candidate) -> tuple[str, str | None]:
+    """Its payload and its variables, which are read now if they are long."""
+    if job.payload is not None:
+        return job.payload, job.env_vars
+    [found] = tx.rows(sql.documents_of_job, number=job.number)
+    return found["payload"], found["env_vars"]
+
+
+def _note_limits(tx: Tx, choice: ClaimChoice, request: ClaimRequest, now: Millis) -> None:
+    """Store what the gates of the queues have to know of these starts: rates, probes, and the next pull."""
+    wait = 0
+    for picked in choice.picks:
+        if not picked.jobs:
+            continue
+        queue = choice.free.find(picked.queue)
+        if queue.allowance is not None:
+            note_starts(tx, queue.allowance, len(picked.jobs), now)
+        if queue.facts.state.opened_at is not None:
+            for job in picked.jobs:
+                note_probe(tx, picked.queue, job.id, now)
+        wait = max(wait, queue.facts.pull_wait_ms)
+    if wait:
+        note_pull(tx, request.session_id, now + wait)
+
+
+def _wake_others(tx: Tx, choice: ClaimChoice) -> None:
+    """Wake workers that were held back for a job that has started, or that may not start now."""
+    if choice.kept_for is not None or choice.had_waited:
+        wake_ready(tx)
+    elif choice.taken or any(choice.free.find(one.queue).is_limited for one in choice.picks if one.jobs):
+        wake_held_back(tx)
