@@ -7,17 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.core.errors import InvalidInput
-from holdfast.core.event import (
-    LONGEST_ATTRIBUTE,
-    LONGEST_VALUE,
-    MOST_ATTRIBUTES,
-    check_attributes,
-    check_pattern,
-    keys_for,
-    matches,
-    patterns_for,
-    shape_of,
-)
+from holdfast.core.event import check_attributes, keys_for, matches, patterns_for, shape_of
+from holdfast.core.limits import LONGEST_ATTRIBUTE, LONGEST_VALUE, MOST_ATTRIBUTES
+from holdfast.core.rule import PATTERN
 
 NAMES = st.text("ab.:", min_size=1, max_size=5).map(lambda text: f"n{text}")
 PATTERNS = st.one_of(NAMES, NAMES.map(lambda name: f"{name}*"), st.just("*"))
@@ -46,10 +38,17 @@ def test_two_wishes_have_one_key_only_if_they_are_the_same(
     assert same == ((one, wanted) == (other, too))
 
 
-@pytest.mark.parametrize("value", ["", "a**", "a*b", "*a", "a b", "-", 7, None, "a" * 300, "a?", "a\n"])
+@pytest.mark.parametrize(
+    "value", ["", "a**", "a*b", "*a", "a b", "-", 7, None, "a" * 201, "a" * 201 + "*", "a?", "a\n"]
+)
 def test_a_bad_pattern_is_refused_with_its_value(value: object) -> None:
     with pytest.raises(InvalidInput, match="event"):
-        check_pattern("event", value)
+        PATTERN.check("event", value)
+
+
+@pytest.mark.parametrize("value", ["*", "a*", "a.b:c", "a" * 200, "a" * 200 + "*"])
+def test_a_good_pattern_is_taken(value: str) -> None:
+    assert PATTERN.check("event", value) == value
 
 
 def test_numbers_and_yes_and_no_become_text() -> None:
@@ -83,5 +82,5 @@ def test_a_key_is_short_enough_for_an_index_and_still_one_wish_only() -> None:
 
 def test_the_name_of_an_attribute_is_not_long() -> None:
     assert check_attributes({"n" * LONGEST_ATTRIBUTE: "x"})
-    with pytest.raises(InvalidInput, match="use at most 60 characters"):
+    with pytest.raises(InvalidInput, match="use 1 to 60 letters"):
         check_attributes({"n" * (LONGEST_ATTRIBUTE + 1): "x"})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.core.git import Entry, GitEvent, Move, Standing, moved_without_journal, moves_of, parse_entry
+from holdfast.core.git import Entry, GitEvent, GitMove, Standing, moved_without_journal, moves_of, parse_entry
 
 A, B, C, D = (letter * 40 for letter in "abcd")
 ON_MAIN = Standing(D, "main")
@@ -12,7 +12,7 @@ def entries(*steps: tuple[str, str, str]) -> list[Entry]:
     return [Entry(old, new, message, 100 * number) for number, (old, new, message) in enumerate(steps, 1)]
 
 
-def moves(*steps: tuple[str, str, str], standing: Standing = ON_MAIN) -> list[Move]:
+def moves(*steps: tuple[str, str, str], standing: Standing = ON_MAIN) -> list[GitMove]:
     return moves_of(entries(*steps), standing, 0, is_rebasing=False).moves
 
 
@@ -25,7 +25,7 @@ def test_a_line_of_the_journal_is_read() -> None:
 def test_commits_of_all_kinds_are_commits() -> None:
     messages = ("commit: x", "commit (initial): x", "commit (amend): x", "cherry-pick: x", "revert: x", "am: x")
     for message in messages:
-        assert moves((A, B, message)) == [Move(GitEvent.COMMIT, A, B, "main")], message
+        assert moves((A, B, message)) == [GitMove(GitEvent.COMMIT, A, B, "main")], message
 
 
 def test_merges_of_all_kinds_are_merges() -> None:
@@ -35,7 +35,7 @@ def test_merges_of_all_kinds_are_merges() -> None:
         "pull: Fast-forward",
         "pull origin main: Merge made",
     ):
-        assert moves((A, B, message)) == [Move(GitEvent.MERGE, A, B, "main")], message
+        assert moves((A, B, message)) == [GitMove(GitEvent.MERGE, A, B, "main")], message
 
 
 def test_a_switch_is_one_even_if_the_commit_stays_and_tells_the_branches() -> None:
@@ -48,7 +48,7 @@ def test_a_switch_is_one_even_if_the_commit_stays_and_tells_the_branches() -> No
 
 
 def test_a_reset_that_moves_is_a_switch_and_one_that_does_not_is_nothing() -> None:
-    assert moves((A, B, "reset: moving to HEAD~1")) == [Move(GitEvent.BRANCH, A, B, "main")]
+    assert moves((A, B, "reset: moving to HEAD~1")) == [GitMove(GitEvent.BRANCH, A, B, "main")]
     assert moves((A, A, "reset: moving to HEAD")) == []
 
 
@@ -61,12 +61,12 @@ REBASE = (
 
 
 def test_a_rebase_is_one_move() -> None:
-    assert moves(*REBASE, standing=Standing(D, "topic")) == [Move(GitEvent.REBASE, A, D, "topic")]
+    assert moves(*REBASE, standing=Standing(D, "topic")) == [GitMove(GitEvent.REBASE, A, D, "topic")]
 
 
 def test_a_pull_that_rebases_is_a_rebase() -> None:
     steps = tuple((old, new, message.replace("rebase", "pull --rebase origin main")) for old, new, message in REBASE)
-    assert moves(*steps, standing=Standing(D, "topic")) == [Move(GitEvent.REBASE, A, D, "topic")]
+    assert moves(*steps, standing=Standing(D, "topic")) == [GitMove(GitEvent.REBASE, A, D, "topic")]
 
 
 def test_a_rebase_that_was_given_up_is_nothing() -> None:
@@ -81,12 +81,12 @@ def test_a_rebase_that_goes_on_is_left_for_later() -> None:
 
 def test_a_rebase_without_a_last_line_is_told_when_it_is_over() -> None:
     told = moves_of(entries(*REBASE[:3]), Standing(D, "topic"), 0, is_rebasing=False)
-    assert told.moves == [Move(GitEvent.REBASE, A, D, "topic")]
+    assert told.moves == [GitMove(GitEvent.REBASE, A, D, "topic")]
     assert told.end == 300
 
 
 def test_without_a_journal_the_difference_must_do() -> None:
     before = Standing(A, "main")
     assert moved_without_journal(before, before) == []
-    assert moved_without_journal(before, Standing(B, "main")) == [Move(GitEvent.COMMIT, A, B, "main")]
-    assert moved_without_journal(before, Standing(A, "topic")) == [Move(GitEvent.BRANCH, A, A, "topic")]
+    assert moved_without_journal(before, Standing(B, "main")) == [GitMove(GitEvent.COMMIT, A, B, "main")]
+    assert moved_without_journal(before, Standing(A, "topic")) == [GitMove(GitEvent.BRANCH, A, A, "topic")]

@@ -7,10 +7,10 @@ from itertools import combinations_with_replacement
 import pytest
 
 from holdfast.core.group import (
+    DependencyTurn,
     GroupStatus,
     Needs,
     OnFailure,
-    Turn,
     dependency_turn,
     group_progress,
     group_status,
@@ -24,18 +24,22 @@ S = StateName
 @pytest.mark.parametrize("ending", sorted(TERMINAL))
 @pytest.mark.parametrize(
     ("on_failure", "turn"),
-    [(OnFailure.STOP, Turn.CANCEL_ALL), (OnFailure.CONTINUE, Turn.START), (OnFailure.SKIP, Turn.CANCEL)],
+    [
+        (OnFailure.STOP, DependencyTurn.CANCEL_ALL),
+        (OnFailure.CONTINUE, DependencyTurn.START),
+        (OnFailure.SKIP, DependencyTurn.CANCEL),
+    ],
 )
 def test_the_next_member_starts_after_success_and_by_its_rule_after_failure(
-    on_failure: OnFailure, turn: Turn, ending: StateName
+    on_failure: OnFailure, turn: DependencyTurn, ending: StateName
 ) -> None:
-    assert next_turn(on_failure, ending) is (Turn.START if ending is S.DONE else turn)
+    assert next_turn(on_failure, ending) is (DependencyTurn.START if ending is S.DONE else turn)
 
 
 @pytest.mark.parametrize("ending", sorted(TERMINAL))
 def test_a_dependent_starts_after_success_or_if_any_end_will_do(ending: StateName) -> None:
-    assert dependency_turn(Needs.DONE, ending) is (Turn.START if ending is S.DONE else Turn.CANCEL)
-    assert dependency_turn(Needs.ENDED, ending) is Turn.START
+    assert dependency_turn(Needs.DONE, ending) is (DependencyTurn.START if ending is S.DONE else DependencyTurn.CANCEL)
+    assert dependency_turn(Needs.ENDED, ending) is DependencyTurn.START
 
 
 @pytest.mark.parametrize("size", range(1, 5))

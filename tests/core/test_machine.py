@@ -7,37 +7,39 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.core.errors import InvalidInput
-from holdfast.core.machine import NOT_LOOKED, NOT_YET, Judged, Memory, Reading, Rules, judge, simulated
-from holdfast.core.readings import Battery, BatteryStatus, InputSeen, LoadSeen, PowerSeen, Seen, Simulation
+from holdfast.core.machine import NOT_LOOKED, NOT_YET, JudgedMachine, MachineMemory, Reading, Rules, judge, simulated
+from holdfast.core.readings import Battery, BatteryStatus, InputSeen, LoadSeen, PowerSeen, SeenReadings, Simulation
 
 RULES = Rules(idle_after_ms=300_000, idle_load=0.3)
 FULL, CHARGING, DISCHARGING = BatteryStatus.FULL, BatteryStatus.CHARGING, BatteryStatus.DISCHARGING
 NOT_CHARGING, UNKNOWN = BatteryStatus.NOT_CHARGING, BatteryStatus.UNKNOWN
-LOW, HIGH = Seen(load=LoadSeen("load", 0.1)), Seen(load=LoadSeen("load", 0.9))
+LOW, HIGH = SeenReadings(load=LoadSeen("load", 0.1)), SeenReadings(load=LoadSeen("load", 0.9))
 
 statuses = st.sampled_from(list(BatteryStatus))
 batteries = st.lists(st.builds(Battery, st.none() | st.floats(0, 100), statuses), max_size=3).map(tuple)
 powers = st.none() | st.builds(PowerSeen, st.just("sysfs"), st.none() | st.booleans(), batteries)
 inputs = st.none() | st.builds(InputSeen, st.just("logind"), st.integers(0, 10**7))
 loads = st.none() | st.builds(LoadSeen, st.just("load"), st.floats(0, 1))
-seen = st.builds(Seen, input=inputs, load=loads, power=powers)
+seen = st.builds(SeenReadings, input=inputs, load=loads, power=powers)
 
 
 class Walk:
     """Readings one after another, each some seconds after the one before by both clocks."""
 
     def __init__(self) -> None:
-        self.at, self.wall, self.memory = 1_000.0, 1_700_000_000_000, Memory()
+        self.at, self.wall, self.memory = 1_000.0, 1_700_000_000_000, MachineMemory()
 
-    def look(self, seen: Seen, after: float = 10, *, wall: float | None = None, is_full: bool = True) -> Judged:
+    def look(
+        self, seen: SeenReadings, after: float = 10, *, wall: float | None = None, is_full: bool = True
+    ) -> JudgedMachine:
         self.at += after
         self.wall += round((after if wall is None else wall) * 1000)
         judged, self.memory = judge(Reading(seen, self.at, self.wall, is_full), self.memory, RULES)
         return judged
 
 
-def after_input(ms: int) -> Seen:
-    return Seen(input=InputSeen("logind", ms))
+def after_input(ms: int) -> SeenReadings:
+    return SeenReadings(input=InputSeen("logind", ms))
 
 
 @pytest.mark.parametrize(("ms", "is_idle"), [(0, False), (299_999, False), (300_000, True), (10**9, True)])
@@ -49,7 +51,7 @@ def test_a_machine_is_idle_five_minutes_after_the_last_input(ms: int, is_idle: b
 
 
 def test_input_counts_whatever_the_load_is() -> None:
-    both = Seen(input=InputSeen("X11", 400_000), load=HIGH.load)
+    both = SeenReadings(input=InputSeen("X11", 400_000), load=HIGH.load)
     assert Walk().look(both).is_idle
 
 
@@ -110,13 +112,13 @@ def test_unless_every_source_was_asked_nobody_calls_a_machine_idle() -> None:
     ],
 )
 def test_charging_is_on_ac_or_without_a_battery(power: PowerSeen | None, is_charging: bool, said: str) -> None:
-    judged = Walk().look(Seen(power=power))
+    judged = Walk().look(SeenReadings(power=power))
     assert (judged.is_charging, judged.charging) == (is_charging, said)
 
 
 @given(st.lists(st.tuples(seen, st.floats(0, 1_000), st.floats(-1_000, 1_000), st.booleans()), max_size=20))
 def test_whatever_is_seen_there_are_two_verdicts_with_words_and_idle_needs_proof(
-    looks: list[tuple[Seen, float, float, bool]],
+    looks: list[tuple[SeenReadings, float, float, bool]],
 ) -> None:
     walk = Walk()
     for what, after, drift, is_full in looks:
@@ -140,7 +142,7 @@ simulations = st.builds(
 
 @given(seen, simulations, simulations)
 def test_a_simulation_changes_what_it_names_at_once_and_as_a_look_would(
-    what: Seen, old: Simulation, new: Simulation
+    what: SeenReadings, old: Simulation, new: Simulation
 ) -> None:
     before = Walk().look(old.seen.over(what))
     at_once, looked = simulated(before, old, new), Walk().look(new.seen.over(what))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.core.limits import check_name
 from holdfast.core.maintenance import (
     DAY_MS,
     HOUR_MS,
@@ -18,6 +17,7 @@ from holdfast.core.maintenance import (
     next_due,
     task_of,
 )
+from holdfast.core.rule import NAME
 
 NOW = 1_700_000_000_000
 MIB = 1 << 20
@@ -29,7 +29,7 @@ def test_every_chore_has_a_rule() -> None:
 
 @pytest.mark.parametrize("chore", Chore)
 def test_a_task_tells_its_chore(chore: Chore) -> None:
-    task = check_name("task", task_of(chore, "node-1a2b3c"))
+    task = NAME.check("task", task_of(chore, "node-1a2b3c"))
     assert chore_of(task) is chore
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.core.queue import Waiting, make_room
+from holdfast.core.queue import WaitingJob, make_room
 
 PRIORITIES = st.lists(st.integers(-3, 3), max_size=8)
 
 
-def waiting(priorities: list[int]) -> list[Waiting]:
-    return [Waiting(f"j{number}", priority, number) for number, priority in enumerate(priorities)]
+def waiting(priorities: list[int]) -> list[WaitingJob]:
+    return [WaitingJob(f"j{number}", priority, number) for number, priority in enumerate(priorities)]
 
 
 def test_the_lowest_priority_goes_first_and_of_equals_the_newest() -> None:

@@ -11,9 +11,9 @@ from holdfast.core.schedule import (
     FAR_AHEAD,
     MISFIRE_GRACE,
     MOST_AT_ONCE,
-    Judged,
+    JudgedTicks,
     Misfire,
-    Skipped,
+    SkippedTicks,
     SkipReason,
     is_far_ahead,
     jitter,
@@ -27,13 +27,13 @@ EVERY_SECOND = parse("* * * * * *")
 
 
 def test_before_its_time_nothing_fires() -> None:
-    assert judge(EVERY_MINUTE, Misfire.LATEST, NOON, NOON + MINUTE - 1) == Judged((), None, NOON, NOON + MINUTE)
+    assert judge(EVERY_MINUTE, Misfire.LATEST, NOON, NOON + MINUTE - 1) == JudgedTicks((), None, NOON, NOON + MINUTE)
 
 
 @pytest.mark.parametrize("misfire", Misfire)
 def test_a_tick_on_time_fires_once_whatever_the_policy(misfire: Misfire) -> None:
     judged = judge(EVERY_MINUTE, misfire, NOON, NOON + MINUTE)
-    assert judged == Judged((NOON + MINUTE,), None, NOON + MINUTE, NOON + 2 * MINUTE)
+    assert judged == JudgedTicks((NOON + MINUTE,), None, NOON + MINUTE, NOON + 2 * MINUTE)
     assert judge(EVERY_MINUTE, misfire, judged.settled_until, NOON + MINUTE).fires == ()
 
 
@@ -41,30 +41,30 @@ def test_a_late_tick_is_missed_where_they_are_skipped() -> None:
     now = NOON + MINUTE + MISFIRE_GRACE
     assert judge(EVERY_MINUTE, Misfire.SKIP, NOON, now).fires == (NOON + MINUTE,)
     late = judge(EVERY_MINUTE, Misfire.SKIP, NOON, now + 1)
-    assert late == Judged((), Skipped(SkipReason.MISSED, 1, NOON + MINUTE), NOON + MINUTE, NOON + 2 * MINUTE)
+    assert late == JudgedTicks((), SkippedTicks(SkipReason.MISSED, 1, NOON + MINUTE), NOON + MINUTE, NOON + 2 * MINUTE)
 
 
 @pytest.mark.parametrize("misfire", Misfire)
 def test_ticks_that_follow_closely_are_all_on_time_for_a_loop_that_is_a_little_late(misfire: Misfire) -> None:
     judged = judge(EVERY_SECOND, misfire, NOON, NOON + 3_000)
-    assert judged == Judged((NOON + 1_000, NOON + 2_000, NOON + 3_000), None, NOON + 3_000, NOON + 4_000)
+    assert judged == JudgedTicks((NOON + 1_000, NOON + 2_000, NOON + 3_000), None, NOON + 3_000, NOON + 4_000)
 
 
 def test_of_many_the_newest_fires() -> None:
     judged = judge(EVERY_MINUTE, Misfire.LATEST, NOON, NOON + 5 * MINUTE)
     assert judged.fires == (NOON + 5 * MINUTE,)
-    assert judged.skipped == Skipped(SkipReason.MISSED, 4, NOON + 4 * MINUTE)
+    assert judged.skipped == SkippedTicks(SkipReason.MISSED, 4, NOON + 4 * MINUTE)
 
 
 def test_after_an_absence_the_newest_fires_alone_though_others_were_nearly_on_time() -> None:
     judged = judge(EVERY_SECOND, Misfire.LATEST, NOON, NOON + 60_000)
     assert judged.fires == (NOON + 60_000,)
-    assert judged.skipped == Skipped(SkipReason.MISSED, 59, NOON + 59_000)
+    assert judged.skipped == SkippedTicks(SkipReason.MISSED, 59, NOON + 59_000)
 
 
 def test_every_tick_of_three_days_is_counted() -> None:
     judged = judge(EVERY_MINUTE, Misfire.LATEST, NOON, NOON + 4_319 * MINUTE)
-    assert judged.skipped == Skipped(SkipReason.MISSED, 4_318, NOON + 4_318 * MINUTE)
+    assert judged.skipped == SkippedTicks(SkipReason.MISSED, 4_318, NOON + 4_318 * MINUTE)
 
 
 def test_all_are_made_up_for_up_to_a_bound() -> None:
@@ -72,7 +72,7 @@ def test_all_are_made_up_for_up_to_a_bound() -> None:
     assert (some.fires, some.skipped) == ((NOON + MINUTE, NOON + 2 * MINUTE, NOON + 3 * MINUTE), None)
     many = judge(EVERY_MINUTE, Misfire.ALL, NOON, NOON + (MOST_AT_ONCE + 7) * MINUTE)
     assert many.fires == tuple(NOON + n * MINUTE for n in range(8, MOST_AT_ONCE + 8))
-    assert many.skipped == Skipped(SkipReason.TOO_MANY, 7, NOON + 7 * MINUTE)
+    assert many.skipped == SkippedTicks(SkipReason.TOO_MANY, 7, NOON + 7 * MINUTE)
 
 
 @pytest.mark.parametrize("misfire", Misfire)
@@ -85,7 +85,7 @@ def test_a_year_of_seconds_is_not_walked_through(misfire: Misfire) -> None:
 
 
 def test_a_clock_that_was_set_back_fires_nothing_twice() -> None:
-    assert judge(EVERY_MINUTE, Misfire.ALL, NOON, NOON - 3 * MINUTE) == Judged((), None, NOON, NOON + MINUTE)
+    assert judge(EVERY_MINUTE, Misfire.ALL, NOON, NOON - 3 * MINUTE) == JudgedTicks((), None, NOON, NOON + MINUTE)
 
 
 def test_only_a_wrong_clock_brings_a_schedule_more_than_a_day_ahead() -> None:

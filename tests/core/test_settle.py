@@ -14,17 +14,17 @@ from holdfast.core.settle import (
     POISON_CODE,
     Again,
     Broke,
-    Cancelled,
     Completed,
     Continue,
     End,
-    Facts,
     Next,
     Outcome,
     Outdated,
     Overdue,
+    SettleFacts,
     Skipped,
     Snoozed,
+    StoppedByCancel,
     Wait,
     Yielded,
     settle,
@@ -73,7 +73,7 @@ TABLE = {
     "parked as poison": Row(
         Broke(INFRA, death=True), R.FAILED, S.FAILED, True, tries=TWO_DEATHS, error_code=POISON_CODE
     ),
-    "stopped on request": Row(Cancelled(), R.CANCELLED, S.CANCELLED, False),
+    "stopped on request": Row(StoppedByCancel(), R.CANCELLED, S.CANCELLED, False),
     "stopped, newer generation": Row(Outdated(), R.CANCELLED, S.SUPERSEDED, False),
     "stopped at its deadline": Row(Overdue(), R.FAILED, S.SKIPPED_DEADLINE, False, error_code="ERR_DEADLINE"),
 }
@@ -81,7 +81,7 @@ TABLE = {
 
 @pytest.mark.parametrize("row", TABLE.values(), ids=TABLE.keys())
 def test_the_outcome_table(row: Row) -> None:
-    settled = settle(Facts(row.policy, row.tries), row.outcome, NOW)
+    settled = settle(SettleFacts(row.policy, row.tries), row.outcome, NOW)
     assert settled.status is row.run
     assert follow(StateName.RUNNING, settled.then.move) is row.job
     assert isinstance(settled.then, Continue) is row.new_job
@@ -100,7 +100,7 @@ def used(tries: Tries) -> int:
 OUTRIGHT: dict[type, Move] = {
     Completed: Move.COMPLETE,
     Skipped: Move.COMPLETE,
-    Cancelled: Move.CANCEL,
+    StoppedByCancel: Move.CANCEL,
     Outdated: Move.SUPERSEDE,
     Overdue: Move.EXPIRE_DEADLINE,
 }
@@ -110,7 +110,7 @@ OUTCOMES: list[Outcome] = [
     Snoozed(0),
     Snoozed(5),
     Yielded("room"),
-    Cancelled(),
+    StoppedByCancel(),
     Outdated(),
     Overdue(),
     *(
@@ -150,7 +150,7 @@ def ends_for_good(outcome: Broke, policy: RetryPolicy, tries: Tries) -> bool:
 def test_whatever_else_is_true(outcome: Outcome, mode: RetryMode) -> None:
     policy = RetryPolicy(retries=1, infra=2, mode=mode)
     for cancel, outdated, deadline, tries in product((False, True), (False, True), DEADLINES, TRIES):
-        facts = Facts(policy, tries, cancel, outdated, deadline)
+        facts = SettleFacts(policy, tries, cancel, outdated, deadline)
         then = settle(facts, outcome, NOW).then
         if type(outcome) in OUTRIGHT:
             expected = OUTRIGHT[type(outcome)]
@@ -173,7 +173,7 @@ def test_whatever_else_is_true(outcome: Outcome, mode: RetryMode) -> None:
 @pytest.mark.parametrize("outcome", OUTCOMES, ids=str)
 def test_only_a_charged_failure_changes_the_tries(outcome: Outcome, mode: RetryMode) -> None:
     for tries in TRIES:
-        after = settle(Facts(RetryPolicy(mode=mode), tries), outcome, NOW).tries
+        after = settle(SettleFacts(RetryPolicy(mode=mode), tries), outcome, NOW).tries
         if isinstance(outcome, Broke) and outcome.charge:
             assert after == tries.charged(outcome.failure.kind, death=outcome.death)
         else:
@@ -183,24 +183,24 @@ def test_only_a_charged_failure_changes_the_tries(outcome: Outcome, mode: RetryM
 @pytest.mark.parametrize("outcome", OUTCOMES, ids=str)
 def test_every_settlement_is_a_transition_that_exists(outcome: Outcome) -> None:
     for tries, mode in product(TRIES, RetryMode):
-        then = settle(Facts(RetryPolicy(retries=1, mode=mode), tries), outcome, NOW).then
+        then = settle(SettleFacts(RetryPolicy(retries=1, mode=mode), tries), outcome, NOW).then
         assert follow(StateName.RUNNING, then.move) is not None
 
 
 def test_moments_are_counted_from_now() -> None:
-    assert settle(Facts(REQUEUE, Tries()), Snoozed(5), NOW).then == Wait(Move.SNOOZE, NOW + 5, "snoozed")
-    retry = settle(Facts(REQUEUE, Tries()), Broke(TRANSIENT), NOW).then
+    assert settle(SettleFacts(REQUEUE, Tries()), Snoozed(5), NOW).then == Wait(Move.SNOOZE, NOW + 5, "snoozed")
+    retry = settle(SettleFacts(REQUEUE, Tries()), Broke(TRANSIENT), NOW).then
     assert retry == Wait(Move.RETRY, NOW + 2000, "ERR_T: timed out")
-    chained = settle(Facts(CHAIN, Tries()), Broke(TRANSIENT), NOW).then
+    chained = settle(SettleFacts(CHAIN, Tries()), Broke(TRANSIENT), NOW).then
     assert chained == Continue(NOW + 2000, "timed out", "ERR_T")
 
 
 def test_the_failure_is_kept_for_the_run() -> None:
-    assert settle(Facts(REQUEUE, Tries()), Broke(TRANSIENT), NOW).failure == TRANSIENT
-    assert settle(Facts(REQUEUE, Tries(), cancel_requested=True), Broke(INFRA), NOW).failure == INFRA
-    assert settle(Facts(REQUEUE, Tries()), Completed("1"), NOW).failure is None
+    assert settle(SettleFacts(REQUEUE, Tries()), Broke(TRANSIENT), NOW).failure == TRANSIENT
+    assert settle(SettleFacts(REQUEUE, Tries(), cancel_requested=True), Broke(INFRA), NOW).failure == INFRA
+    assert settle(SettleFacts(REQUEUE, Tries()), Completed("1"), NOW).failure is None
 
 
 @pytest.mark.parametrize("then", [Again("x"), Wait(Move.RETRY, NOW, "x"), Continue(NOW, "x", "E")], ids=str)
 def test_a_job_that_is_wanted_goes_its_way(then: Next) -> None:
-    assert way_back(Facts(REQUEUE, Tries(), deadline=NOW + 1), then, NOW) is then
+    assert way_back(SettleFacts(REQUEUE, Tries(), deadline=NOW + 1), then, NOW) is then

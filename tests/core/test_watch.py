@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from holdfast.core.errors import InvalidInput
-from holdfast.core.glob import check_glob, matcher
+from holdfast.core.glob import GLOB, matcher
 from holdfast.core.limits import MAX_SUBJECT
+from holdfast.core.new_watch import NewWatch, check_watch
 from holdfast.core.planning import about_change, filled, job_of, subject_of
 from holdfast.core.watch import (
     DEBOUNCE_MS,
@@ -18,10 +19,8 @@ from holdfast.core.watch import (
     Burst,
     Change,
     FileChange,
-    NewWatch,
-    Seen,
+    SeenFile,
     Settling,
-    check_watch,
     differences,
     speakable,
 )
@@ -67,12 +66,18 @@ def test_without_globs_everything_is_meant_and_with_several_any_of_them() -> Non
 @pytest.mark.parametrize("glob", ["", "/abs", "../up", "a/../b", "folder/", "[z-a]", "a\x00b"])
 def test_a_glob_that_cannot_work_is_refused(glob: str) -> None:
     with pytest.raises(InvalidInput, match="glob"):
-        check_glob(glob)
+        GLOB.check("glob", glob)
 
 
 def test_what_differs_is_added_modified_or_deleted() -> None:
     known = {"same": "1", "changed": "1", "gone": "1"}
-    seen = [Seen("new", "1"), Seen("same", "1"), Seen("gone", None), Seen("changed", "2"), Seen("never", None)]
+    seen = [
+        SeenFile("new", "1"),
+        SeenFile("same", "1"),
+        SeenFile("gone", None),
+        SeenFile("changed", "2"),
+        SeenFile("never", None),
+    ]
     assert differences(known, seen) == [
         FileChange("changed", "2", Change.MODIFIED),
         FileChange("gone", None, Change.DELETED),
@@ -149,16 +154,20 @@ def test_a_name_that_is_not_text_can_be_said() -> None:
 @pytest.mark.parametrize(
     ("fields", "says"),
     [
-        ({"path": "src"}, "path 'src' is not valid: give an absolute path"),
-        ({"path": "/a/../b"}, "give an absolute path without"),
-        ({"path": "/a/"}, "give an absolute path without"),
-        ({"path": "/"}, "watch a folder, not the whole disk"),
-        ({"globs": ("/x",)}, "glob '/x' is not valid"),
+        ({"path": "src"}, "path 'src' is not valid: use an absolute path"),
+        ({"path": "/a/../b"}, "use an absolute path .* without"),
+        ({"path": "/a/"}, "use an absolute path"),
+        ({"path": "/a/."}, "use an absolute path"),
+        ({"path": "/a\n"}, "use an absolute path"),
+        ({"path": "/"}, "and not / itself"),
+        ({"globs": ("/x",)}, "globs '/x' is not valid: use .* as seen from the folder"),
+        ({"globs": ("[z-a]",)}, "the range z-a ends before it begins"),
         ({"kind": "git", "globs": ("*.py",)}, "a watch of a git repository has no globs"),
         ({"subject": "a::{nobody}"}, "names 'nobody'; a folder watch knows bulk, change"),
         ({"subject": "a::{"}, "has a brace that names nothing"),
         ({"kind": "git", "subject": "{relative}"}, "names 'relative'; a git watch knows"),
-        ({"payload": "[]"}, "use a JSON object"),
+        ({"payload": "[]"}, "the payload is not a JSON object"),
+        ({"payload": "{"}, "the payload is not JSON"),
         ({"payload": '{"a": {"b": ["{nobody}"]}}'}, "names 'nobody'"),
         ({"max_jobs": 0}, "max_jobs 0 is not valid"),
         ({"subject": "a::{paths}"}, "names 'paths', which is a list: it stands alone, in the payload"),
@@ -166,10 +175,10 @@ def test_a_name_that_is_not_text_can_be_said() -> None:
         ({"payload": '{"a": "{paths}", "b": "{paths}"}'}, "names 'paths' twice"),
         ({"kind": "git", "payload": '{"a": "{paths}"}'}, "names 'paths'; a git watch knows"),
         ({"kind": "git", "settle_ms": 5}, "a watch of a git repository has no settle"),
-        ({"timeout_ms": -1}, "timeout is out of range"),
-        ({"globs": ("a",) * 1_001}, "a watch of 1001 globs is not valid: use at most 1000"),
-        ({"name": "a b"}, "watch 'a b' is not a valid name"),
-        ({"kind": "tree"}, "use 'folder' or 'git'"),
+        ({"timeout_ms": -1}, "timeout_ms -1 is not valid"),
+        ({"globs": ("a",) * 1_001}, "globs .* is not valid: use at most 1000 of them"),
+        ({"name": "a b"}, "name 'a b' is not valid"),
+        ({"kind": "tree"}, "use one of 'folder', 'git'"),
     ],
 )
 def test_a_watch_that_cannot_work_is_refused(fields: dict[str, Any], says: str) -> None:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from holdfast.core.addresses import AddressPolicy
 from holdfast.core.errors import InvalidInput
 from holdfast.core.event import Event
 from holdfast.core.retry import Failure, FailureKind, RetryAt, Tries, after_failure
+from holdfast.core.rules import check
 from holdfast.core.webhook import (
     SCHEDULE,
     Target,
-    check_secret,
     check_target,
     is_signed,
     key_of,
@@ -55,9 +57,31 @@ def test_a_url_says_where_it_leads(url: str, target: Target, authority: str) -> 
         7,
     ],
 )
-def test_a_url_that_cannot_be_delivered_to_is_refused(url: object) -> None:
+def test_a_url_that_cannot_be_delivered_to_is_refused(url: Any) -> None:
     with pytest.raises(InvalidInput, match="url"):
         read_url(url)
+
+
+@pytest.mark.parametrize(
+    ("url", "flaw"),
+    [
+        ("ftp://hooks.example", "it begins otherwise"),
+        ("https://hooks.example:0/", "it names no host, or port 0"),
+        ("https://127.1/", "host '127.1' is no address: write it like 192.0.2.1 or [2001:db8::1]"),
+    ],
+)
+def test_the_flaw_of_a_url_is_named(url: str, flaw: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        read_url(url)
+    assert str(refused.value).startswith(f"url {url!r} is not valid: use an http:// or https:// address")
+    assert str(refused.value).endswith(flaw)
+
+
+@pytest.mark.parametrize("url", ["https://ann:hush@hooks.example", "https://ann:hush@hooks.example/ b", "//ann:hush@x"])
+def test_a_password_in_a_url_is_not_repeated(url: str) -> None:
+    with pytest.raises(InvalidInput, match=r"url .*//\*\*\*@.* is not valid") as refused:
+        read_url(url)
+    assert "hush" not in str(refused.value)
 
 
 def test_a_url_with_an_address_that_is_not_allowed_is_refused_with_what_to_do() -> None:
@@ -68,8 +92,8 @@ def test_a_url_with_an_address_that_is_not_allowed_is_refused_with_what_to_do() 
 
 @pytest.mark.parametrize("secret", ["", "short", "with a space in between", "x" * 201, None])
 def test_a_secret_that_is_refused_is_not_repeated(secret: object) -> None:
-    with pytest.raises(InvalidInput, match="the secret is not valid") as refused:
-        check_secret(secret)
+    with pytest.raises(InvalidInput, match="secret is not valid") as refused:
+        check("NewWebhook.secret", secret, "secret")
     assert not secret or str(secret) not in str(refused.value)
 
 

@@ -1,4 +1,4 @@
-"""Who may do what: the roles of callers, and the tokens by which users are known."""
+"""The roles of callers, and the tokens of users."""
 
 from __future__ import annotations
 
@@ -34,5 +34,5 @@ ANYBODY = None
 
 
 def hash_secret(secret: str) -> str:
-    """What is stored of a secret. It is random and long, so that a hash without salt and without delay is enough."""
+    """The hash of a secret, which is stored. Secrets are random and long, so no salt and no slow hash is needed."""
     return hashlib.sha256(secret.encode()).hexdigest()

@@ -1,10 +1,9 @@
 """Cron expressions: when they fire next, when they fired last, and what they say in words.
 
-Five fields, six with the seconds last, or a name such as `@daily`. `cronsim` reads the fields and walks the calendar;
-what a change of the clocks means is decided here, for both kinds, as Debian's cron does it: a time that is skipped
-fires once, at the moment the clocks are set forward, and a time that comes twice fires once, the first time. An
-expression whose minute or hour begins with `*` says "every so often" instead of a time, and follows the clocks as they
-are.
+Five fields, six with the seconds last, or a name such as `@daily`. `cronsim` reads the fields and walks the calendar.
+What a change of the clocks means is decided here, as Debian's cron does it. A time that is skipped fires once, at the
+moment the clocks are set forward. A time that comes twice fires once, the first time. An expression whose minute or
+hour begins with `*` names no time, but says "every so often". It follows the clocks as they are.
 """
 
 from __future__ import annotations
@@ -20,6 +19,7 @@ from holdfast.core.cron_words import in_words
 from holdfast.core.errors import InvalidInput
 from holdfast.core.job import Millis
 from holdfast.core.limits import shown
+from holdfast.core.rules import check
 from holdfast.core.timing import FAR_FUTURE
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from cronsim import CronSim
 
 UTC = "UTC"
-LONGEST_EXPRESSION = 200
 
 _EPOCH = datetime(1970, 1, 1)
 _SECOND = timedelta(seconds=1)
@@ -36,7 +35,7 @@ _DAY_S = 86_400
 # The longest that clocks were ever set forward or back, and a little more: Samoa left out a whole day.
 _LONGEST_SHIFT_S = _DAY_S + 3_600
 _ZONE = re.compile(r"[A-Za-z][A-Za-z0-9_+/-]*", re.ASCII)
-# Tables with leap seconds, copies, and what says nothing about the zone itself.
+# Tables with leap seconds, copies, and names that do not say which zone they are.
 _NO_ZONES = ("right/", "posix/", "localtime", "Factory")
 NAMED = {
     "@hourly": "0 * * * *",
@@ -74,7 +73,7 @@ class Cron:
             raise InvalidInput(f"cron expression {shown(expression)} never fires")
 
     def next_after(self, moment: Millis) -> Millis | None:
-        """The first tick after a moment; None if there is none before the year 9999 ends."""
+        """The first tick after a moment. None if there is none before the end of the year 9999."""
         try:
             second = (self._next_timed if self._is_timed else self._next_repeated)(moment // 1000)
         except OverflowError:
@@ -82,7 +81,7 @@ class Cron:
         return None if second is None or second * 1000 > FAR_FUTURE else second * 1000
 
     def previous_or_at(self, moment: Millis) -> Millis | None:
-        """The last tick up to a moment; None if there is none since 1970."""
+        """The last tick up to a moment. None if there is none since 1970."""
         try:
             second = (self._last_timed if self._is_timed else self._last_repeated)(moment // 1000)
         except OverflowError:
@@ -99,7 +98,7 @@ class Cron:
         return found
 
     def count(self, after: Millis, upto: Millis) -> int:
-        """How many ticks there are after a moment and up to another, however many that are."""
+        """How many ticks there are after a moment and up to another. They are not counted one by one."""
         start, end = after // 1000, upto // 1000
         return (self._count_timed if self._is_timed else self._count_repeated)(start, end) if end > start else 0
 
@@ -155,7 +154,7 @@ class Cron:
     def _count_repeated(self, start: int, end: int) -> int:
         found, at = 0, start
         while at < end:
-            # Up to the next change of the clocks, the calendar and the time go side by side.
+            # Up to the next change of the clocks, their difference stays the same.
             change = self._first_change(at, end)
             last, offset = (end, self._offset(end)) if change is None else (change - 1, self._offset(change - 1))
             found += times_between(self._fields, at + offset, last + offset)
@@ -170,7 +169,7 @@ class Cron:
         found = times_between(self._fields, self._shown_by(start), self._shown_by(end))
         at = start
         while (change := self._first_change(at, end)) is not None:
-            # Times that were left out come at once when the clocks are set forward, as one tick.
+            # Times that the clocks skip are one tick, at the moment of the change.
             left_out = times_between(self._fields, self._shown_by(change - 1), self._shown_by(change))
             found -= max(0, left_out - 1)
             at = change
@@ -183,7 +182,7 @@ class Cron:
         return wall if change is None else max(wall, change - 1 + self._offset(change - 1))
 
     def _moment_of(self, wall: int) -> int:
-        """When the wall clock first shows this time; if it never does, when it is set past it."""
+        """When the wall clock first shows this time. If it never does: when it is set past it."""
         moment = round((_EPOCH + wall * _SECOND).replace(tzinfo=self._zone).timestamp())
         if moment + self._offset(moment) == wall:
             return moment
@@ -236,7 +235,7 @@ class Cron:
 
 @lru_cache(maxsize=1024)
 def parse_stored(expression: str, timezone: str = UTC) -> Cron:
-    """A cron expression that was taken in before, perhaps when less was refused."""
+    """A cron expression that was stored before, perhaps when less was refused."""
     return Cron(expression, timezone)
 
 
@@ -250,7 +249,7 @@ def parse(expression: str, timezone: str = UTC) -> Cron:
 def zone_of(name: str) -> ZoneInfo:
     """The time zone of this name, such as `Europe/Berlin`."""
     if isinstance(name, str) and _ZONE.fullmatch(name) and len(name) <= 100 and not name.startswith(_NO_ZONES):
-        # Imported by those who read expressions; a short command of the command line reads none.
+        # Imported late: most commands of the command line read no expression.
         from zoneinfo import ZoneInfo
 
         try:
@@ -263,12 +262,11 @@ def zone_of(name: str) -> ZoneInfo:
 
 
 def _parsed(expression: str) -> tuple[CronSim, bool]:
-    """What walks the calendar, and whether the expression names a time of day."""
+    """The parsed expression, and whether it names a time of day."""
     from cronsim import CronSim, CronSimError
 
     said = f"cron expression {shown(expression)}"
-    if not isinstance(expression, str) or len(expression) > LONGEST_EXPRESSION:
-        raise InvalidInput(f"{said} is not valid: use a text of at most {LONGEST_EXPRESSION} characters")
+    check("cron", expression, "cron expression")
     fields = NAMED.get(expression, expression).split()
     if len(fields) not in (5, 6):
         count = "one field" if len(fields) == 1 else f"{len(fields)} fields"
@@ -286,7 +284,7 @@ def _parsed(expression: str) -> tuple[CronSim, bool]:
 
 
 def _check_steps(expression: str) -> None:
-    """A step beyond the end of its field names one value alone: whoever writes it means something else."""
+    """Refuse a step beyond the end of its field. It would name one value alone, which cannot be meant."""
     for (name, values), field in zip(_VALUES.items(), NAMED.get(expression, expression).split(), strict=False):
         for step in _STEP.findall(field):
             if int(step) >= values:

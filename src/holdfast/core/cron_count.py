@@ -1,4 +1,4 @@
-"""How many times of the calendar an expression names, day by day instead of one by one."""
+"""Count the times of the calendar that an expression names, day by day instead of one by one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _EPOCH_DAY = date(1970, 1, 1).toordinal()
 
 
 def times_between(fields: CronSim, after: int, upto: int) -> int:
-    """How many times fit after one second of the calendar and up to another; both are counted since 1970."""
+    """How many times fit after one second of the calendar and up to another. Both count from 1970."""
     if upto <= after:
         return 0
     first, last = after // _DAY_S, upto // _DAY_S

@@ -1,6 +1,6 @@
-"""What time a database server has, as a process on another machine can know it, and when that cannot be relied on.
+"""The time of a database server, as far as a process on another machine can know it.
 
-All moments here are milliseconds since the boot of this machine, sleep included; nobody can set those.
+All moments here are milliseconds since the boot of this machine, sleep included. That clock cannot be set.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ JUMP_MS: Millis = 60_000
 
 
 class Measurement(Struct, frozen=True):
-    """The server's clock, read at the moment `at`, was ahead of that by `ahead`, give or take `error`."""
+    """The clock of the server was read at `at`. It was ahead of that by `ahead`, give or take `error`."""
 
     at: Millis
     ahead: Millis
@@ -27,12 +27,12 @@ class Measurement(Struct, frozen=True):
 
     @classmethod
     def of(cls, asked: Millis, server: Millis, answered: Millis) -> Measurement:
-        """From one round trip: nobody knows when in it the server looked, so half of it is the error."""
+        """A measurement of one round trip. When the server looked is not known, so half of the trip is the error."""
         middle = (asked + answered) // 2
         return cls(middle, server - middle, (answered - asked + 1) // 2)
 
     def agrees_with(self, other: Measurement) -> bool:
-        """Whether both can be of a clock that nobody has set in between."""
+        """Whether both can be of a clock that was not set in between."""
         return abs(self.ahead - other.ahead) <= STEP_MS + self.error + other.error
 
 
@@ -47,7 +47,7 @@ HELD = "nothing is fired, promoted or expired until two measurements agree"
 
 
 class Belief(Struct, frozen=True):
-    """What a process goes by. `doubted` is the newest measurement that is not believed yet, and `doubt` is why."""
+    """The measurement that a process uses. `doubted` is the newest one that is not used yet, and `doubt` is why."""
 
     measured: Measurement
     doubted: Measurement | None = None
@@ -55,11 +55,11 @@ class Belief(Struct, frozen=True):
 
 
 def weigh(belief: Belief | None, found: Measurement) -> Belief:
-    """What to go by after another measurement. Once in doubt, it takes two in a row that agree."""
+    """What to use after another measurement. After a doubt, two in a row have to agree."""
     if belief is None:
         return Belief(found)
     if found.error > STEP_MS:
-        return belief  # Whoever was stopped in the midst of the round trip has learned nothing.
+        return belief  # The process was stopped during the round trip, so it tells nothing.
     if belief.doubted is not None:
         return Belief(found) if found.agrees_with(belief.doubted) else _doubting(belief, found)
     if doubt_at(belief, found.at) is not None or _has_jumped(belief.measured, found):
@@ -76,7 +76,7 @@ def _has_jumped(before: Measurement, after: Measurement) -> bool:
 
 
 def doubt_at(belief: Belief, moment: Millis) -> Doubt | None:
-    """Why the belief cannot be relied on at a moment; None: it can."""
+    """Why the belief cannot be used at a moment. None: it can."""
     if belief.doubt is None and moment - belief.measured.at > SILENCE_MS:
         return Doubt.SILENT
     return belief.doubt
@@ -88,5 +88,5 @@ def next_in(belief: Belief) -> Millis:
 
 
 def is_jump(before: Belief | None, after: Belief) -> bool:
-    """Whether what is believed now is so far from before that nothing can lead from one to the other."""
+    """Whether the clock of the server was set: the two beliefs are too far apart."""
     return before is not None and _has_jumped(before.measured, after.measured)

@@ -1,7 +1,7 @@
-"""Events: how they are named, what waits for them, and how the two are brought together without a search.
+"""Events: their names, and how an event finds what waits for it without a search.
 
-Whoever waits gives a pattern (a name, or the beginning of one and `*`) and may ask for attributes. Both together are
-one text, the *key*, so that an event finds what waits for it by looking up a few keys.
+What waits has a pattern (a name, or the beginning of one and `*`) and may ask for attributes. Both together are one
+text, the *key*. So an event finds what waits for it by a few keys.
 """
 
 from __future__ import annotations
@@ -14,19 +14,17 @@ from msgspec import Struct
 
 from holdfast.core.errors import InvalidInput, Reserved
 from holdfast.core.job import Millis
-from holdfast.core.limits import MAX_NAME, check_label, check_name, shown
+from holdfast.core.limits import MOST_ATTRIBUTES, shown
+from holdfast.core.rule import ATTRIBUTE, ATTRIBUTES
 
-# What begins with these is told by the system alone; its own names are built from them.
+# Only the system emits events that begin with these.
 RESERVED_EVENTS = ("job.", "group.", "schedule.", "machine.", "pressure.", "alert.", "webhook.")
 ABOUT_JOB, ABOUT_GROUP, ABOUT_SCHEDULE, ABOUT_MACHINE, ABOUT_PRESSURE, ALERT, ABOUT_WEBHOOK = RESERVED_EVENTS
 ABOUT_RUN = f"{ABOUT_JOB}run."
 
 ANY = "*"
-EVENT = "event"  # the condition "an event came"; each attribute that it must have is a condition beside it
-MOST_ATTRIBUTES = 32
-LONGEST_ATTRIBUTE = 60
-LONGEST_VALUE = 1_000
-# What is looked up stands in an index, and no database takes entries of any length.
+EVENT = "event"  # the condition "an event came"; each attribute is a condition of its own
+# Keys are in an index, where their length is limited.
 LONGEST_KEY_BYTES = 1_000
 LONGEST_SHOWN = 400
 
@@ -49,13 +47,13 @@ class Event(Struct, frozen=True, kw_only=True):
 
 
 class Shape(Struct, frozen=True):
-    """What is waited for, without the values: a pattern, and the attributes that matter."""
+    """A pattern, and the names of the attributes that matter, without their values."""
 
     pattern: str
     attributes: tuple[str, ...]
 
     def key(self, values: Mapping[str, str]) -> str | None:
-        """The key of whoever waits in this shape for an event with these values; None if one of them is missing."""
+        """The key of this shape with these values. None if a value is missing."""
         if not self.attributes:
             return self.pattern
         if any(name not in values for name in self.attributes):
@@ -67,17 +65,17 @@ class Shape(Struct, frozen=True):
 
 
 def shape_of(pattern: str, wanted: Iterable[str]) -> Shape:
-    """The shape of a wish."""
+    """The shape of a pattern and the attributes that are wanted."""
     return Shape(pattern, tuple(sorted(wanted)))
 
 
 def attribute_key(name: str) -> str:
-    """The condition "the event has this attribute"."""
+    """The key of the condition "the event has this attribute"."""
     return f"{EVENT}.{name}"
 
 
 def attribute_value(value: str) -> str:
-    """The text that such a condition shows to people; what is matched is the key of the whole wish."""
+    """The text of such a condition for people. It is not used to find the event."""
     return value if len(value) <= LONGEST_SHOWN else f"{value[:LONGEST_SHOWN]}…"
 
 
@@ -92,7 +90,7 @@ def matches(pattern: str, name: str) -> bool:
 
 
 def keys_for(shapes: Collection[Shape], values: Mapping[str, str]) -> list[str]:
-    """The keys of all who wait for an event with these values, given the shapes of those that match its name."""
+    """The keys that an event with these values has, for these shapes, which match its name."""
     found = (shape.key(values) for shape in shapes)
     return sorted({key for key in found if key is not None})
 
@@ -107,32 +105,17 @@ def refuse_reserved_event(name: str) -> str:
     return name
 
 
-def check_pattern(what: str, value: object) -> str:
-    """A name, or the beginning of one followed by `*`, which stands for any ending."""
-    if value == ANY:
-        return ANY
-    try:
-        check_name(what, value[:-1] if isinstance(value, str) and value.endswith(ANY) else value)
-    except InvalidInput:
-        raise InvalidInput(
-            f"{what} {shown(value)} is not valid: use a name of 1 to {MAX_NAME} letters, digits and _ . : / -, "
-            "or the beginning of one followed by *"
-        ) from None
-    assert isinstance(value, str)
-    return value
-
-
 def check_attributes(values: Mapping[str, object]) -> dict[str, str]:
-    """What is known about an event: names and texts. Numbers and yes or no are written as text."""
+    """The attributes of an event as texts by name. Numbers, True and False are written as text."""
     if not isinstance(values, Mapping) or len(values) > MOST_ATTRIBUTES:
         raise InvalidInput(
             f"the attributes {shown(values)} are not valid: use at most {MOST_ATTRIBUTES} names, each with a text"
         )
-    return {_name(name): _text(name, value) for name, value in values.items()}
+    return {ATTRIBUTE.check("attribute", name): _text(name, value) for name, value in values.items()}
 
 
 def joined_attributes(attributes: Mapping[str, object] | None, more: Mapping[str, object]) -> dict[str, str]:
-    """What is known about an event, given as a mapping, by name, or both."""
+    """The attributes of an event, given as a mapping, by name, or both."""
     if attributes is None:
         return check_attributes(more)
     if not isinstance(attributes, Mapping):
@@ -140,16 +123,9 @@ def joined_attributes(attributes: Mapping[str, object] | None, more: Mapping[str
     return check_attributes({**attributes, **more})
 
 
-def _name(name: object) -> str:
-    found = check_name("attribute", name)
-    if len(found) > LONGEST_ATTRIBUTE:
-        raise InvalidInput(f"attribute {shown(name)} is too long: use at most {LONGEST_ATTRIBUTE} characters")
-    return found
-
-
 def _text(name: str, value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float):
         return str(value)
-    return "" if value == "" else check_label(f"attribute {name}", value, LONGEST_VALUE)
+    return ATTRIBUTES.check(f"attribute {name}", value)

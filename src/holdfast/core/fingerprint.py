@@ -1,6 +1,6 @@
-"""What failures have in common: their messages without what differs from one to the next, and a short name for that.
+"""The pattern of failures: their message without what differs, and its short name, the fingerprint.
 
-Two failures are of one kind if who is to blame, their code and what is left of their message are the same.
+Two failures have one fingerprint if their kind, their code and the pattern of their message are the same.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ MOST_READ = 1_000
 
 _COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _QUOTED = r"(?:[^{q}]|{q}(?=\w))*(?:{q}|$)"
-# Each alternative takes a bounded look or consumes what it has seen, so that no message takes long to read.
+# Each alternative looks ahead a little, or consumes what it has seen, so that no message takes long.
 _DIFFERS = re.compile(
     "|".join(
         [
@@ -48,12 +48,12 @@ _ROW = re.compile(r"<\*>(?:[\s,;:=]+<\*>)+")
 
 
 def pattern_of(message: str) -> str:
-    """The message without numbers, ids, names of files and machines, moments, and whatever stands in quotes."""
+    """The message without numbers, ids, names of files and machines, moments, and what is in quotes."""
     plain = " ".join(_COLOURS.sub("", message[:MOST_READ]).split())
     return _ROW.sub(GAP, _DIFFERS.sub(GAP, plain))[:LONGEST_PATTERN].rstrip()
 
 
 def fingerprint_of(kind: str, code: str, message: str) -> str:
-    """A short name for all failures of this kind, the same wherever it is computed; never mistaken for a number."""
+    """The short name of such failures. It is the same on every machine, and cannot be mistaken for a number."""
     said = "\0".join((kind, code, pattern_of(message)))
     return "f" + hashlib.blake2b(said.encode("utf-8", "replace"), digest_size=6).hexdigest()

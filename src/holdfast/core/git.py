@@ -1,6 +1,6 @@
-"""What happened to a git repository, read from the journal that git keeps of its HEAD.
+"""What happened to a git repository, read from the journal (reflog) that git keeps of its HEAD.
 
-A rebase makes many entries and is one move, told when it has ended.
+A rebase makes many entries, but is one move. It is told when it has ended.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class GitEvent(StrEnum):
 
 
 class Entry(Struct, frozen=True):
-    """A line of the journal; `end` is where it ends in the file."""
+    """A line of the journal. `end` is where it ends in the file."""
 
     old: str
     new: str
@@ -39,13 +39,13 @@ class Entry(Struct, frozen=True):
 
 
 class Standing(Struct, frozen=True):
-    """Where HEAD is: on a branch or, with an empty name, on none; `head` is empty before the first commit."""
+    """Where HEAD is: on a branch or, with an empty name, on none. `head` is empty before the first commit."""
 
     head: str
     branch: str
 
 
-class Move(Struct, frozen=True):
+class GitMove(Struct, frozen=True):
     """One thing that happened: from which commit to which, on which branch."""
 
     event: GitEvent
@@ -54,15 +54,15 @@ class Move(Struct, frozen=True):
     branch: str
 
 
-class Told(Struct, frozen=True):
-    """The moves, oldest first, and up to where the journal has been read by that."""
+class ToldMoves(Struct, frozen=True):
+    """The moves, oldest first, and up to where the journal was read."""
 
-    moves: list[Move]
+    moves: list[GitMove]
     end: int
 
 
 def parse_entry(line: str, end: int) -> Entry | None:
-    """A line of the journal, or None if it is none: `old new who <mail> seconds zone<TAB>message`."""
+    """A line of the journal: `old new who <mail> seconds zone<TAB>message`. None if it is none."""
     head, _, message = line.partition("\t")
     old, _, rest = head.partition(" ")
     new = rest.partition(" ")[0]
@@ -72,19 +72,19 @@ def parse_entry(line: str, end: int) -> Entry | None:
 
 
 def is_branch(name: str) -> bool:
-    """Whether this can be the name of a branch, and so a path below `refs/heads` that does not lead out of it."""
+    """Whether this can be the name of a branch: a path below `refs/heads` that does not lead out of it."""
     parts = name.split("/")
     return len(name) <= LONGEST_BRANCH and not _NOT_IN_BRANCH.search(name) and not {"", ".", ".."} & set(parts)
 
 
 def commit_of(text: str) -> str:
-    """A commit as it stands in a file of git's; nothing for none, which is all zeros, or for what is none."""
+    """The commit in a file of git. Empty for all zeros, which mean none, and for what is no commit."""
     return text if _BARE.fullmatch(text) and text.strip("0") else ""
 
 
-def moves_of(entries: Sequence[Entry], standing: Standing, begin: int, *, is_rebasing: bool) -> Told:
-    """What the entries behind `begin` mean. Those of a rebase that goes on are left for later."""
-    moves: list[Move] = []
+def moves_of(entries: Sequence[Entry], standing: Standing, begin: int, *, is_rebasing: bool) -> ToldMoves:
+    """The moves of the entries after `begin`. Those of an unfinished rebase are left for later."""
+    moves: list[GitMove] = []
     rebase: list[Entry] = []
     branches = _branches(entries, standing)
     place = begin
@@ -98,28 +98,28 @@ def moves_of(entries: Sequence[Entry], standing: Standing, begin: int, *, is_reb
                 rebase, place = [], entry.end
             continue
         if step in ("finish", "finished"):
-            moves.append(Move(GitEvent.REBASE, entry.old, entry.new, branch))
+            moves.append(GitMove(GitEvent.REBASE, entry.old, entry.new, branch))
         else:
             moves += _move(entry, branch)
         place = entry.end
     if rebase and not is_rebasing:
-        # It was given up in a way that git does not write down.
+        # It was aborted in a way that git does not write down.
         moves += _ended_rebase(rebase, standing.branch, was_aborted=False)
         place = rebase[-1].end
-    return Told(moves, place)
+    return ToldMoves(moves, place)
 
 
-def moved_without_journal(before: Standing, now: Standing) -> list[Move]:
-    """What can be said where git keeps no journal, or threw away the part that mattered."""
+def moved_without_journal(before: Standing, now: Standing) -> list[GitMove]:
+    """The move between two looks, if git keeps no journal, or has removed the part in question."""
     if before.branch != now.branch:
-        return [Move(GitEvent.BRANCH, before.head, now.head, now.branch)]
+        return [GitMove(GitEvent.BRANCH, before.head, now.head, now.branch)]
     if before.head != now.head:
-        return [Move(GitEvent.COMMIT, before.head, now.head, now.branch)]
+        return [GitMove(GitEvent.COMMIT, before.head, now.head, now.branch)]
     return []
 
 
 def _branches(entries: Sequence[Entry], standing: Standing) -> list[str]:
-    """The branch that each entry was made on, found from the end by the switches in between."""
+    """The branch of each entry, found from the end by the switches between them."""
     branch, found = standing.branch, []
     for entry in reversed(entries):
         switch = _CHECKOUT.match(entry.message)
@@ -133,22 +133,22 @@ def _branches(entries: Sequence[Entry], standing: Standing) -> list[str]:
 
 
 def _name(text: str) -> str:
-    """A branch; a bare commit is none."""
+    """The name of a branch. Empty for a commit."""
     return "" if _BARE.fullmatch(text) or not is_branch(text) else text
 
 
-def _ended_rebase(entries: Sequence[Entry], branch: str, *, was_aborted: bool) -> list[Move]:
+def _ended_rebase(entries: Sequence[Entry], branch: str, *, was_aborted: bool) -> list[GitMove]:
     old, new = entries[0].old, entries[-1].new
-    return [] if was_aborted or old == new else [Move(GitEvent.REBASE, old, new, branch)]
+    return [] if was_aborted or old == new else [GitMove(GitEvent.REBASE, old, new, branch)]
 
 
-def _move(entry: Entry, branch: str) -> list[Move]:
+def _move(entry: Entry, branch: str) -> list[GitMove]:
     message = entry.message
     if message.startswith("commit (merge)") or message.split(":")[0].split(" ")[0] in ("merge", "pull"):
-        return [] if entry.old == entry.new else [Move(GitEvent.MERGE, entry.old, entry.new, branch)]
+        return [] if entry.old == entry.new else [GitMove(GitEvent.MERGE, entry.old, entry.new, branch)]
     if message.split(":")[0].split(" ")[0] in _COMMIT:
-        return [Move(GitEvent.COMMIT, entry.old, entry.new, branch)]
+        return [GitMove(GitEvent.COMMIT, entry.old, entry.new, branch)]
     switch = _CHECKOUT.match(message)
     if entry.old == entry.new and (switch is None or switch[1] == switch[2]):
         return []
-    return [Move(GitEvent.BRANCH, entry.old, entry.new, branch)]
+    return [GitMove(GitEvent.BRANCH, entry.old, entry.new, branch)]

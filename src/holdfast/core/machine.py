@@ -1,7 +1,7 @@
-"""What a machine is like at a moment, and what follows from it: whether it is idle, and whether it is charging.
+"""Whether a machine is idle, and whether it is charging, by what was seen of it.
 
-Sources tell parts of a reading; the first that tells a part counts. What people read about a verdict stays true for as
-long as the verdict does, because it is stored only when that changes.
+Sources tell parts of a reading, and the first that tells a part counts. The words about a verdict are stored only when
+the verdict changes, so they must stay true for as long as the verdict does.
 """
 
 from __future__ import annotations
@@ -10,35 +10,35 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from holdfast.core.job import Millis
-from holdfast.core.readings import EVER, SIMULATED, InputSeen, PowerSeen, Seen, Simulation
+from holdfast.core.readings import EVER, SIMULATED, InputSeen, PowerSeen, SeenReadings, Simulation
 
 NOBODY = "none"
 NOT_LOOKED = "no job waits for it, so nobody looks"
 NOT_YET = "nobody has looked yet"
-# Between two looks, the wall clock and the time that passed may differ by so much; more is a sleep, or a clock set.
+# If the wall clock and the time that passed differ by more between two looks, the machine slept or its clock was set.
 JUMP_MS = 5_000
-# After so long without a look, nobody knows what the load was meanwhile.
+# After so long without a look, the load meanwhile is not known.
 GAP_S = 180.0
 
 
 class Reading(Struct, frozen=True):
     """What was seen at one moment, by both clocks. Unless `is_full`, only the cheap sources were asked."""
 
-    seen: Seen
+    seen: SeenReadings
     at: float
     wall: Millis
     is_full: bool = True
 
 
 class Rules(Struct, frozen=True):
-    """From when on a machine is idle: so long without input, or so long below this share of its processors."""
+    """When a machine is idle: after so long without input, or so long below this share of its processors."""
 
     idle_after_ms: Millis = 300_000
     idle_load: float = 0.3
 
 
-class Memory(Struct, frozen=True):
-    """What has to be known of earlier readings."""
+class MachineMemory(Struct, frozen=True):
+    """What is remembered of earlier readings."""
 
     at: float | None = None
     wall: Millis = 0
@@ -46,8 +46,8 @@ class Memory(Struct, frozen=True):
     awake_since: float | None = None
 
 
-class Judged(Struct, frozen=True, kw_only=True):
-    """The two verdicts, a sentence about each, and who told."""
+class JudgedMachine(Struct, frozen=True, kw_only=True):
+    """The two verdicts, a sentence about each, and the source."""
 
     is_idle: bool
     idle: str
@@ -56,20 +56,20 @@ class Judged(Struct, frozen=True, kw_only=True):
     source: str
 
 
-def judge(reading: Reading, memory: Memory, rules: Rules) -> tuple[Judged, Memory]:
-    """What a reading means after what was seen before, and what to remember for the next one."""
+def judge(reading: Reading, memory: MachineMemory, rules: Rules) -> tuple[JudgedMachine, MachineMemory]:
+    """Judge a reading, given what was seen before. Return also what to remember for the next one."""
     kept = _remember(reading, memory, rules)
     is_idle, idle, told_idle = _idle(reading, kept, rules)
     is_charging, charging, told_charging = _charging(reading.seen.power)
     sources = dict.fromkeys(source for source in (told_idle, told_charging) if source)
-    judged = Judged(
+    judged = JudgedMachine(
         is_idle=is_idle, idle=idle, is_charging=is_charging, charging=charging, source=", ".join(sources) or NOBODY
     )
     return judged, kept
 
 
-def simulated(before: Judged, old: Simulation, new: Simulation) -> Judged:
-    """The verdicts as soon as the simulation changes. What it let go of is closed until somebody has looked."""
+def simulated(before: JudgedMachine, old: Simulation, new: Simulation) -> JudgedMachine:
+    """The verdicts right after a change of the simulation. What is no longer simulated is False until the next look."""
     judged, seen, seen_before = before, new.seen, old.seen
     if seen.input is not None:
         judged = replace(judged, is_idle=seen.input.idle_ms > 0, idle=_said_of_simulated(seen.input))
@@ -85,8 +85,8 @@ def simulated(before: Judged, old: Simulation, new: Simulation) -> Judged:
     return replace(judged, source=", ".join([SIMULATED, *others] if new else others) or NOBODY)
 
 
-def _remember(reading: Reading, memory: Memory, rules: Rules) -> Memory:
-    """A sleep, a clock that was set and a long silence are no proof of anything: whatever was counted begins anew."""
+def _remember(reading: Reading, memory: MachineMemory, rules: Rules) -> MachineMemory:
+    """What to remember after a reading. After a sleep, a step of the clock or a long pause, counting begins anew."""
     slept = lost = False
     if memory.at is not None:
         passed = reading.at - memory.at
@@ -96,15 +96,15 @@ def _remember(reading: Reading, memory: Memory, rules: Rules) -> Memory:
     low_since = None
     if load is not None and load.share < rules.idle_load:
         low_since = reading.at if lost or memory.low_since is None else memory.low_since
-    return Memory(reading.at, reading.wall, low_since, reading.at if slept else memory.awake_since)
+    return MachineMemory(reading.at, reading.wall, low_since, reading.at if slept else memory.awake_since)
 
 
-def _idle(reading: Reading, memory: Memory, rules: Rules) -> tuple[bool, str, str | None]:
+def _idle(reading: Reading, memory: MachineMemory, rules: Rules) -> tuple[bool, str, str | None]:
     told, load, after = reading.seen.input, reading.seen.load, _length(rules.idle_after_ms)
     if told is not None and told.source == SIMULATED:
         return told.idle_ms > 0, _said_of_simulated(told), told.source
     if told is not None:
-        # Who wakes a machine uses it, even if nothing was typed yet; and some count the sleep as time without input.
+        # To wake a machine is to use it, even without input. And some sources count the sleep as time without input.
         awake = EVER if memory.awake_since is None else (reading.at - memory.awake_since) * 1000
         if min(told.idle_ms, awake) >= rules.idle_after_ms:
             return True, f"no input for {after} or more ({told.source})", told.source

@@ -1,4 +1,4 @@
-"""What a database needs now and then: which chores there are, how often, and when one is worth its trouble."""
+"""The chores of a database: which there are, how often each is done, and when it is worth it."""
 
 from __future__ import annotations
 
@@ -9,22 +9,23 @@ from msgspec import Struct
 from holdfast.core.job import Millis
 
 MAINTENANCE = "holdfast.maintenance"  # the queue of the chores
-KEEP_MS: Millis = 2 * 86_400_000  # how long a chore that is done can be looked at
+EVERY_CHORE = "all"  # but the vacuum
+KEEP_MS: Millis = 2 * 86_400_000  # how long the job of a chore is kept
 HOUR_MS: Millis = 3_600_000
 DAY_MS: Millis = 24 * HOUR_MS
 
-SLACK_BYTES = 4 << 20  # new rows take it again; to give it back would only be work
+SLACK_BYTES = 4 << 20  # new rows will need it again
 WORTH_BYTES = 64 << 20
 WORTH_SHARE = 0.25
-GAP_LEFT = 2  # between two places that are closer nothing can be put
-HIGHEST_PLACE = 2**52  # every language can still count beyond it
+GAP_LEFT = 2  # no job fits between two positions that are closer
+HIGHEST_PLACE = 2**52  # all languages can count exactly beyond it
 
 _TASK = "holdfast."
 _PLACE = "/"
 
 
 class Chore(StrEnum):
-    """What can be done for a database, by the name that people give it."""
+    """A chore, by its name for people."""
 
     RETENTION = "retention"
     EVENTS = "events"
@@ -40,7 +41,7 @@ class Chore(StrEnum):
     VACUUM = "vacuum"
 
 
-class Rule(Struct, frozen=True):
+class ChoreRule(Struct, frozen=True):
     """What a chore does, and how often. `of_file`: SQLite alone needs it. `of_place`: each folder of files has its own.
 
     `asks_first`: it becomes a job only if there is something to do.
@@ -54,21 +55,21 @@ class Rule(Struct, frozen=True):
     when_idle: bool = False
 
 
-RULES: dict[Chore, Rule] = {
-    Chore.RETENTION: Rule("removes jobs that ended long ago, with their runs", HOUR_MS, asks_first=True),
-    Chore.EVENTS: Rule("removes events that nobody needs any more", HOUR_MS, asks_first=True),
-    Chore.LETTERS: Rule("names what jobs failed of before failures had names", HOUR_MS, asks_first=True),
-    Chore.MACHINES: Rule("forgets machines on which nobody works any more", DAY_MS),
-    Chore.TENANTS: Rule("forgets tenants that have no jobs, where there are very many", DAY_MS),
-    Chore.TASKS: Rule("forgets versions of tasks that no worker has offered for 30 days", DAY_MS, asks_first=True),
-    Chore.FILES: Rule("removes logs and artifacts whose jobs are gone", HOUR_MS, of_place=True),
-    Chore.POSITIONS: Rule("makes room between jobs that stand too close to be moved between", DAY_MS),
-    Chore.CHECKPOINT: Rule("brings the write-ahead log into the database file", HOUR_MS, of_file=True),
-    Chore.ANALYZE: Rule("counts anew what the database chooses its ways by", DAY_MS),
-    Chore.INCREMENTAL_VACUUM: Rule(
+RULES: dict[Chore, ChoreRule] = {
+    Chore.RETENTION: ChoreRule("removes jobs that ended long ago, with their runs", HOUR_MS, asks_first=True),
+    Chore.EVENTS: ChoreRule("removes events that nobody needs any more", HOUR_MS, asks_first=True),
+    Chore.LETTERS: ChoreRule("names what jobs failed of before failures had names", HOUR_MS, asks_first=True),
+    Chore.MACHINES: ChoreRule("forgets machines on which nobody works any more", DAY_MS),
+    Chore.TENANTS: ChoreRule("forgets tenants that have no jobs, where there are very many", DAY_MS),
+    Chore.TASKS: ChoreRule("forgets versions of tasks that no worker has offered for 30 days", DAY_MS, asks_first=True),
+    Chore.FILES: ChoreRule("removes logs and artifacts whose jobs are gone", HOUR_MS, of_place=True),
+    Chore.POSITIONS: ChoreRule("makes room between jobs that stand too close to be moved between", DAY_MS),
+    Chore.CHECKPOINT: ChoreRule("brings the write-ahead log into the database file", HOUR_MS, of_file=True),
+    Chore.ANALYZE: ChoreRule("counts anew what the database chooses its ways by", DAY_MS),
+    Chore.INCREMENTAL_VACUUM: ChoreRule(
         "gives free pages at the end of the file back, some at a time", HOUR_MS, of_file=True, asks_first=True
     ),
-    Chore.VACUUM: Rule(
+    Chore.VACUUM: ChoreRule(
         "writes the whole file anew, without gaps", DAY_MS, of_file=True, asks_first=True, when_idle=True
     ),
 }
@@ -94,28 +95,28 @@ def can_release(space: Space) -> bool:
 
 
 def is_worth_vacuuming(space: Space) -> bool:
-    """Whether writing the whole file anew pays."""
+    """Whether it is worth it to write the whole file anew."""
     return space.free_bytes > WORTH_BYTES and space.free > WORTH_SHARE * space.pages
 
 
 def task_of(chore: Chore, place: str) -> str:
-    """The task of a chore: its own for each place, where the chore is about one."""
+    """The task of a chore. A chore about a folder has one for each folder."""
     return f"{_TASK}{chore}" + (f"{_PLACE}{place}" if RULES[chore].of_place else "")
 
 
 def chore_of(task: str) -> Chore | None:
-    """The chore that a task is; None if it is none."""
+    """The chore of a task. None if it is none."""
     name = task.removeprefix(_TASK).partition(_PLACE)[0]
     return Chore(name) if task.startswith(_TASK) and name in tuple(Chore) else None
 
 
 def chores_of(*, is_file: bool) -> tuple[Chore, ...]:
-    """The chores that a database has, in the order in which they are best done."""
+    """The chores of a database, in the best order to do them."""
     return tuple(chore for chore in Chore if is_file or not RULES[chore].of_file)
 
 
 def next_due(due_at: Millis | None, chore: Chore, now: Millis) -> Millis:
-    """When a chore is due, by what is stored of it. A clock that was set back puts none off for long."""
+    """When a chore is due, given what is stored. A clock that was set back does not put it off for long."""
     rule = RULES[chore]
     if due_at is None:
         return now if rule.asks_first else now + rule.every_ms

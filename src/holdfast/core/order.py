@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol, TypeAlias
 
 from msgspec import Struct
 
-from holdfast.core.job import Job, JobId, Millis
+from holdfast.core.job import JobId, Millis
 from holdfast.core.tokens import TOKEN_LANES
 
 GAP = 100
 
-# The lanes of a queue, as bits: what a job waits for the machine to be. What it takes of it are bits as well, and from
-# NODE on stands the number of the machine that it is tied to.
+# The lanes of a queue, as bits: the state of the machine that a job waits for, and the kinds of tokens that it takes.
+# From NODE on they hold the number of the machine that the job is tied to.
 PLAIN = 0
 IDLE = 1
 CHARGING = 2
@@ -20,7 +21,7 @@ NODE = 32
 
 
 def lanes_open(is_idle: bool, is_charging: bool) -> int:
-    """The bits that are open on a machine; a lane is open if all its bits are."""
+    """The bits that are open on a machine. A lane is open if all its bits are."""
     return PLAIN | IDLE * is_idle | CHARGING * is_charging
 
 
@@ -32,10 +33,41 @@ def lane_of_node(number: int) -> int:
 def is_worth_looking(lane: int, open_lanes: int) -> bool:
     """Whether a lane may hold a job that starts now, or one that others are about to pass.
 
-    What it wants the machine to be is there, and of what it takes not every kind is used up.
+    The machine has the state that the lane waits for, and not every kind of token that it takes is used up.
     """
     wanted, kinds = lane & (IDLE | CHARGING), lane & TOKEN_LANES
     return wanted & open_lanes == wanted and (not kinds or kinds & open_lanes != 0)
+
+
+Rank: TypeAlias = tuple[int, int, Millis, JobId]
+
+
+class InQueue(Protocol):
+    """What the place of a job in its queue depends on."""
+
+    @property
+    def id(self) -> JobId:
+        """Decides last."""
+
+    @property
+    def priority(self) -> int:
+        """The higher one goes first."""
+
+    @property
+    def position(self) -> int:
+        """The lower one goes first."""
+
+    @property
+    def created_at(self) -> Millis:
+        """The older one goes first."""
+
+
+class Numbered(InQueue, Protocol):
+    """The same, with the number of the job."""
+
+    @property
+    def number(self) -> int:
+        """Jobs that came first have lower ones."""
 
 
 class Ranked(Struct, frozen=True, gc=False):
@@ -49,13 +81,18 @@ class Ranked(Struct, frozen=True, gc=False):
     group_seq: int | None
 
 
-def rank(job: Job | Ranked) -> tuple[int, int, int, str]:
+def rank(job: InQueue) -> Rank:
     """The sort key of the queue: least first. The SQL of the claim orders by the same columns."""
     return (-job.priority, job.position, job.created_at, job.id)
 
 
+def rank_among_heads(job: Numbered) -> tuple[int, Millis, int]:
+    """The sort key between the first jobs of several queues: least first."""
+    return (-job.priority, job.created_at, job.number)
+
+
 def in_turn(jobs: Sequence[Ranked]) -> list[Ranked]:
-    """The same jobs, but those of a sequential group by their turns, in the places that they have together."""
+    """The same jobs, with those of a sequential group in the order of their turns. They share their places."""
     turns: dict[str | None, list[Ranked]] = {}
     for job in sorted(jobs, key=lambda job: job.group_seq or 0):
         turns.setdefault(job.group_id, []).append(job)
@@ -69,7 +106,7 @@ def next_position(highest: int | None) -> int:
 
 
 def between(before: int | None, after: int | None) -> int | None:
-    """A free place after `before` and ahead of `after`, or None where the gap has run out.
+    """A free place after `before` and ahead of `after`. None if there is no gap left.
 
     None for a neighbour means that there is none on that side.
     """

@@ -1,4 +1,4 @@
-"""Whether somebody else could change a file or folder that decides what runs here."""
+"""Whether another user could change a file or folder that decides what runs here."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ BY_GROUP, BY_ALL, STICKY = 0o020, 0o002, 0o1000
 class Ownership(Struct, frozen=True):
     """Who a file or folder belongs to, and who may write to it.
 
-    `shared_group` names its group if somebody besides the user and root is in it. The mode of a link means nothing.
+    `shared_group` names its group, if the group has other members than the user and root. The mode of a link means
+    nothing.
     """
 
     path: str
@@ -26,7 +27,7 @@ class Ownership(Struct, frozen=True):
 
 
 class Exposure(Struct, frozen=True):
-    """What somebody else could change, how, and the command that ends it."""
+    """What another user could change, how, and the command that prevents it."""
 
     path: str
     how: str
@@ -37,7 +38,7 @@ class Exposure(Struct, frozen=True):
 
 
 def exposure(thing: Ownership | None, above: Iterable[Ownership], user: int) -> Exposure | None:
-    """How somebody else could change a thing: itself, or a folder above it, up to the first that others cannot write.
+    """How another user could change a thing: itself, or a folder above it, up to the first that others cannot write.
 
     `above` has the nearest folder first. A thing that is None is not there yet.
     """
@@ -55,7 +56,7 @@ def _exposure(found: Ownership, user: int, *, may_be_sticky: bool) -> Exposure |
     name = shlex.quote(found.path)
     if found.uid not in (user, ROOT_UID):
         return Exposure(found.path, f"belongs to {found.owner}", f"chown -h {user} {name} && chmod go-w {name}")
-    # In a sticky folder, nobody can replace what belongs to somebody else.
+    # In a sticky folder, a user can only replace their own files.
     if found.is_link or (may_be_sticky and found.mode & STICKY):
         return None
     if found.mode & BY_ALL:

@@ -1,4 +1,4 @@
-"""The jobs that changes become: their payload and subject, filled in from what is known about the change."""
+"""The jobs of changes: their payload and subject, filled in from what is known about the change."""
 
 from __future__ import annotations
 
@@ -10,14 +10,12 @@ from typing import Any, Protocol
 import msgspec
 
 from holdfast.core.filling import MARK
-from holdfast.core.git import Move
-from holdfast.core.job import Millis
+from holdfast.core.git import GitMove
 from holdfast.core.limits import MAX_NAME, MAX_SUBJECT
 from holdfast.core.requests import NewJob
-from holdfast.core.retry import RetryPolicy
 from holdfast.core.subject import FIELD, tenant_of
-from holdfast.core.tokens import Tokens
 from holdfast.core.watch import MOST_PATHS_BYTES, PATHS, Change, FileChange, WatchKind, below, speakable
+from holdfast.core.watch_settings import options_of_jobs
 
 USUAL = "{}"
 FOLDER_SUBJECT = "watch::{watch}::{relative}"
@@ -28,8 +26,8 @@ GIT_PAYLOAD = {name: f"{{{name}}}" for name in ("path", "repo", "event", "branch
 GIT_BULK = {"bulk": "{bulk}", "moves": "{moves}"}
 
 
-class Rule(Protocol):
-    """What has to be known of a watch to make jobs of what it sees."""
+class WatchRule(Protocol):
+    """What is needed of a watch to make jobs of changes, besides the options of the jobs."""
 
     @property
     def name(self) -> str: ...
@@ -40,34 +38,22 @@ class Rule(Protocol):
     @property
     def task(self) -> str | None: ...
     @property
-    def queue(self) -> str | None: ...
-    @property
     def payload(self) -> str: ...
     @property
     def subject(self) -> str | None: ...
     @property
     def tenant(self) -> str | None: ...
-    @property
-    def priority(self) -> int | None: ...
-    @property
-    def max_jobs(self) -> int: ...
-    @property
-    def timeout_ms(self) -> Millis | None: ...
-    @property
-    def policy(self) -> RetryPolicy | None: ...
-    @property
-    def tokens(self) -> Tokens: ...
 
 
-def about_change(rule: Rule, change: FileChange) -> dict[str, Any]:
-    """What a template may name about the change of one file."""
+def about_change(rule: WatchRule, change: FileChange) -> dict[str, Any]:
+    """The fields of a template for the change of one file."""
     path = below(rule.path, change.path)
     more = {"path": path, "relative": change.path, "change": change.change.value, "paths_changed": 1, PATHS: [path]}
     return {**_about(rule), **more}
 
 
-def about_many(rule: Rule, count: int, paths: Sequence[str]) -> dict[str, Any]:
-    """The same about more changes than there should be jobs. Of the paths there are as many as a payload may hold."""
+def about_many(rule: WatchRule, count: int, paths: Sequence[str]) -> dict[str, Any]:
+    """The fields for many changes in one job. The paths are those that fit into a payload."""
     fitting = [below(rule.path, path) for path in paths]
     sizes = accumulate(len(msgspec.json.encode(path)) + 1 for path in fitting)
     fitting = [path for path, size in zip(fitting, sizes, strict=True) if size < MOST_PATHS_BYTES]
@@ -75,8 +61,8 @@ def about_many(rule: Rule, count: int, paths: Sequence[str]) -> dict[str, Any]:
     return {**_about(rule), **more, PATHS: fitting, "truncated": len(fitting) < count}
 
 
-def about_moves(rule: Rule, moves: Sequence[Move], most: int) -> list[dict[str, Any]]:
-    """The same about what happened to a repository; more than there should be at most are told as one."""
+def about_moves(rule: WatchRule, moves: Sequence[GitMove], most: int) -> list[dict[str, Any]]:
+    """The fields for moves of a repository. More than `most` are told as one."""
     told = [
         {
             **_about(rule),
@@ -93,55 +79,50 @@ def about_moves(rule: Rule, moves: Sequence[Move], most: int) -> list[dict[str, 
     return [{**told[-1], "old_head": moves[0].old, "bulk": True, "moves": len(moves)}]
 
 
-def job_of(rule: Rule, fields: Mapping[str, Any], job_id: str, *, task_has_subject: bool = False) -> NewJob:
-    """The job for a change, of a rule with a task. It is about the file, unless the rule or the task says otherwise."""
+def job_of(rule: WatchRule, fields: Mapping[str, Any], job_id: str, *, task_has_subject: bool = False) -> NewJob:
+    """The job for a change, of a rule with a task. Its subject is the file, unless the rule or the task has one."""
     assert rule.task is not None
     usual = GIT_SUBJECT if rule.kind == WatchKind.GIT else FOLDER_SUBJECT
     pattern = rule.subject or (None if task_has_subject else usual)
     subject = None if pattern is None else subject_of(pattern, fields)
+    tenant = rule.tenant or (None if subject is None else tenant_of(subject)[:MAX_NAME])
     return NewJob(
         id=job_id,
         task=rule.task,
-        queue=rule.queue,
         payload=msgspec.json.encode(filled(_template(rule, fields), fields)).decode(),
-        priority=rule.priority,
-        subject=subject,
-        tenant=rule.tenant or (None if subject is None else tenant_of(subject)[:MAX_NAME]),
         trigger=trigger_of(rule, fields),
-        timeout_ms=rule.timeout_ms,
-        policy=rule.policy,
-        tokens=rule.tokens or None,
+        **options_of_jobs(rule) | {"subject": subject, "tenant": tenant},
     )
 
 
-def sample_arguments(rule: Rule) -> dict[str, Any]:
-    """The arguments that the jobs of a rule have; what a change has to tell stands there as a gap."""
+def sample_arguments(rule: WatchRule) -> dict[str, Any]:
+    """The arguments of the jobs of a rule. What only a change can tell is a gap."""
     given: dict[str, Any] = _template(rule, {"bulk": False})
     return {name: MARK if isinstance(value, str) and FIELD.search(value) else value for name, value in given.items()}
 
 
-def trigger_of(rule: Rule, fields: Mapping[str, Any]) -> str:
-    """What stands on a job or an event as its cause."""
+def trigger_of(rule: WatchRule, fields: Mapping[str, Any]) -> str:
+    """The trigger of a job or an event."""
     about = {name: fields[name] for name in ("path", "change", "event") if name in fields}
     if fields.get("bulk"):
         about["bulk"] = True
     return msgspec.json.encode({"kind": "watch", "watch": rule.name, **about}).decode()
 
 
-def _template(rule: Rule, fields: Mapping[str, Any]) -> Any:
+def _template(rule: WatchRule, fields: Mapping[str, Any]) -> Any:
     if rule.payload != USUAL:
         return msgspec.json.decode(rule.payload)
     usual, bulk = (GIT_PAYLOAD, GIT_BULK) if rule.kind == WatchKind.GIT else (FOLDER_PAYLOAD, FOLDER_BULK)
     return {**usual, **bulk} if fields["bulk"] else usual
 
 
-def _about(rule: Rule) -> dict[str, Any]:
+def _about(rule: WatchRule) -> dict[str, Any]:
     repo = rule.path.rpartition("/")[2] or rule.name
     return {"watch": rule.name, "repo": repo, "root": rule.path, "path": rule.path, "bulk": False, "truncated": False}
 
 
 def filled(template: Any, fields: Mapping[str, Any]) -> Any:
-    """A template with every `{name}` replaced; a text that is one name alone becomes the value as it is."""
+    """A template with every `{name}` replaced. A text of one name alone becomes the value itself."""
     if isinstance(template, dict):
         return {key: filled(value, fields) for key, value in template.items()}
     if isinstance(template, list):

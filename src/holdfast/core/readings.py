@@ -1,4 +1,4 @@
-"""What sources tell about a machine at one moment, part by part, and what somebody wants it to look like instead."""
+"""What sources tell about a machine at one moment, part by part, and how it can be simulated."""
 
 from __future__ import annotations
 
@@ -7,16 +7,14 @@ from typing import Any, TypedDict
 
 from msgspec import Struct
 
-from holdfast.core.errors import InvalidInput
 from holdfast.core.job import Millis
-from holdfast.core.limits import check_int, shown
+from holdfast.core.rule import FLAG, Size, Whole
 
 SIMULATED = "simulated"
 EVER: Millis = 100 * 365 * 86_400_000
 HOTTEST = 150
-# A smaller one is a number of MiB whose unit was forgotten: the file has that size at once.
-LEAST_WAL = 1 << 20
-LARGEST_WAL = 1 << 40
+# A smaller one is a number of MiB without its unit: the file has that size at once.
+WAL = Size(1 << 20, 1 << 40, may_be_none=True)
 
 
 class BatteryStatus(StrEnum):
@@ -37,7 +35,7 @@ class Battery(Struct, frozen=True):
 
 
 class InputSeen(Struct, frozen=True):
-    """How long nobody has used the keyboard, the mouse or a terminal."""
+    """How long the keyboard, the mouse and the terminals were not used."""
 
     source: str
     idle_ms: Millis
@@ -59,13 +57,13 @@ class PowerSeen(Struct, frozen=True):
 
     @property
     def percent(self) -> float | None:
-        """How full the batteries are on average; None if none of them tells."""
+        """How full the batteries are on average. None if none of them tells."""
         told = [battery.percent for battery in self.batteries if battery.percent is not None]
         return sum(told) / len(told) if told else None
 
     @property
     def supply(self) -> tuple[bool, str]:
-        """Whether the machine has mains power, and in words what it has."""
+        """Whether the machine has mains power, and its power in words."""
         states = {battery.status for battery in self.batteries}
         if self.on_ac:
             return True, "on AC"
@@ -83,7 +81,7 @@ class PowerSeen(Struct, frozen=True):
 class CpuSeen(Struct, frozen=True):
     """How much of all processors was in use over the last seconds, from 0 to 1.
 
-    `share` is of everything on the machine, `others` of programs that Holdfast did not start; None if nobody knows.
+    `share` is of everything on the machine, `others` of programs that Holdfast did not start. None: not known.
     """
 
     source: str
@@ -128,8 +126,8 @@ class WalSeen(Struct, frozen=True):
     size: int
 
 
-class Seen(Struct, frozen=True, kw_only=True):
-    """What sources told, part by part; what none of them tells is None."""
+class SeenReadings(Struct, frozen=True, kw_only=True):
+    """What sources told, part by part. None: no source tells it."""
 
     input: InputSeen | None = None
     load: LoadSeen | None = None
@@ -141,16 +139,16 @@ class Seen(Struct, frozen=True, kw_only=True):
     disk: DiskSeen | None = None
     wal: WalSeen | None = None
 
-    def over(self, other: Seen) -> Seen:
-        """This, and what only the other one tells."""
-        return Seen(**{part: getattr(self, part) or getattr(other, part) for part in PARTS})
+    def over(self, other: SeenReadings) -> SeenReadings:
+        """These readings, and those that only the other one has."""
+        return SeenReadings(**{part: getattr(self, part) or getattr(other, part) for part in PARTS})
 
 
-PARTS = Seen.__struct_fields__
+PARTS = SeenReadings.__struct_fields__
 
 
 class Looks(TypedDict, total=False):
-    """What a machine can be made to look like, by name; None: as it really is."""
+    """What a machine can be made to look like, by name. None: as it really is."""
 
     idle: bool | None
     charging: bool | None
@@ -165,7 +163,7 @@ class Looks(TypedDict, total=False):
 
 
 class Simulation(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What somebody wants the machine to look like; what is None stays as it really is.
+    """What the machine is made to look like. None: as it really is.
 
     `cpu` and `gpu` are how busy these are, `memory` and `disk` what is free of them, `battery` its charge, all in
     percent; `heat` is in °C, and `wal` is the size of the write-ahead log in bytes.
@@ -184,25 +182,22 @@ class Simulation(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     def __post_init__(self) -> None:
         for name in SWITCHES:
-            if not isinstance(value := getattr(self, name), bool | None):
-                raise InvalidInput(f"{name} {shown(value)} is not valid: use True, False or None")
-        for name, most in NUMBERS.items():
+            if (flag := getattr(self, name)) is not None:
+                FLAG.check(name, flag)
+        for name, rule in NUMBERS.items():
             if (number := getattr(self, name)) is not None:
-                check_int(name, number, 0, most)
-        if self.wal and self.wal < LEAST_WAL:
-            raise InvalidInput(
-                f"wal {self.wal} is not valid: use 0 or at least {LEAST_WAL} bytes, which is 1 MiB; "
-                f"{self.wal} MiB are {self.wal << 20} bytes"
-            )
+                rule.check(name, number)
+        if self.wal is not None:
+            WAL.bytes("wal", self.wal)
 
     def __bool__(self) -> bool:
         return any(getattr(self, name) is not None for name in self.__struct_fields__)
 
     @property
-    def seen(self) -> Seen:
-        """What a source would tell on such a machine. A battery alone is one that is being used up."""
+    def seen(self) -> SeenReadings:
+        """What the sources of such a machine would tell. A `battery` alone means a machine on battery."""
         has_heat = self.heat is not None or self.throttling is not None
-        return Seen(
+        return SeenReadings(
             input=None if self.idle is None else InputSeen(SIMULATED, EVER if self.idle else 0),
             power=self._power if self.charging is not None or self.battery is not None else None,
             cpu=None if self.cpu is None else CpuSeen(SIMULATED, self.cpu / 100),
@@ -221,14 +216,15 @@ class Simulation(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 SWITCHES = ("idle", "charging", "throttling")
-NUMBERS: dict[str, int] = {
-    "battery": 100,
-    "cpu": 100,
-    "memory": 100,
-    "heat": HOTTEST,
-    "gpu": 100,
-    "disk": 100,
-    "wal": LARGEST_WAL,
+_PERCENT = Whole(0, 100)
+NUMBERS: dict[str, Whole] = {
+    "battery": _PERCENT,
+    "cpu": _PERCENT,
+    "memory": _PERCENT,
+    "heat": Whole(0, HOTTEST),
+    "gpu": _PERCENT,
+    "disk": _PERCENT,
+    "wal": Whole(0, WAL.high),
 }
 
 

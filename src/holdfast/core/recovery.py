@@ -1,4 +1,4 @@
-"""Who pays when a process dies with runs in it. Nobody is charged for what he did not do."""
+"""Which retries are charged when a process dies with runs in it. A job is charged only if it may be to blame."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ CRASH_CODE = "ERR_CRASH_RECOVERY"
 
 
 class Death(StrEnum):
-    """How a session ended, as far as the judge can know."""
+    """How a session ended, as far as that can be known."""
 
     CRASH = "crash"
     REBOOT = "reboot"
@@ -19,9 +19,9 @@ class Death(StrEnum):
 
 
 def after_death(policy: RetryPolicy, death: Death, company: int, *, has_own_process: bool = False) -> Outcome:
-    """The outcome of a run whose session is gone; `company` is how many runs died together, this one included.
+    """The outcome of a run whose session is gone. `company` is how many runs died together, this one included.
 
-    With `infra=0` a job must never run twice, whoever is to blame. A run with a process of its own did not die itself:
+    With `infra=0` a job must never run twice, whatever is to blame. A run with a process of its own did not die itself:
     its worker did.
     """
     said = "its worker died" if has_own_process and death is Death.CRASH else _said(death, company)
@@ -36,9 +36,9 @@ def after_death(policy: RetryPolicy, death: Death, company: int, *, has_own_proc
 
 
 def is_suspect(death: Death, *, has_own_process: bool = False) -> bool:
-    """Whether a job that was in a dead process must next run with nothing beside it, so that guilt shows.
+    """Whether a job that was in a dead process must next run with nothing beside it, to see whether it is to blame.
 
-    In a process of its own there is never anything beside it.
+    A job with a process of its own runs alone anyway.
     """
     return death is Death.CRASH and not has_own_process
 

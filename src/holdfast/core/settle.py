@@ -1,4 +1,4 @@
-"""What a run's outcome means for the run and for its job: the outcome table, in one place.
+"""What the outcome of a run means for the run and for its job: the outcome table.
 
 Every way back to waiting goes through `way_back`, which asks first whether the job is still wanted.
 """
@@ -59,8 +59,8 @@ class Broke(Struct, frozen=True, tag=True):
     death: bool = False
 
 
-class Cancelled(Struct, frozen=True, tag=True):
-    """The run was stopped because somebody asked for it."""
+class StoppedByCancel(Struct, frozen=True, tag="Cancelled"):
+    """The run was stopped because its job was cancelled."""
 
 
 class Outdated(Struct, frozen=True, tag=True):
@@ -71,11 +71,11 @@ class Overdue(Struct, frozen=True, tag=True):
     """The run was stopped at its job's deadline."""
 
 
-Outcome: TypeAlias = Completed | Skipped | Snoozed | Yielded | Broke | Cancelled | Outdated | Overdue
+Outcome: TypeAlias = Completed | Skipped | Snoozed | Yielded | Broke | StoppedByCancel | Outdated | Overdue
 
 
-class Facts(Struct, frozen=True):
-    """What the settlement depends on, read together with the job. `replaced`: by a newer tick of its schedule."""
+class SettleFacts(Struct, frozen=True):
+    """What the settlement depends on, besides the outcome. `replaced`: by a newer tick of its schedule."""
 
     policy: RetryPolicy
     tries: Tries
@@ -131,8 +131,8 @@ class Settlement(Struct, frozen=True):
     failure: Failure | None = None
 
 
-def settle(job: Facts, outcome: Outcome, now: Millis) -> Settlement:
-    """The row of the outcome table that fits."""
+def settle(job: SettleFacts, outcome: Outcome, now: Millis) -> Settlement:
+    """The row of the outcome table for this outcome."""
     match outcome:
         case Completed(result=result):
             return Settlement(RunStatus.COMPLETED, End(Move.COMPLETE, result=result), job.tries)
@@ -149,7 +149,7 @@ def settle(job: Facts, outcome: Outcome, now: Millis) -> Settlement:
         case Broke(failure=failure, death=death):
             tries = job.tries.charged(failure.kind, death=death)
             return Settlement(RunStatus.FAILED, _after(job, tries, failure, now), tries, failure)
-        case Cancelled():
+        case StoppedByCancel():
             return Settlement(RunStatus.CANCELLED, End(Move.CANCEL, "cancelled while running"), job.tries)
         case Outdated():
             end = End(Move.SUPERSEDE, NEWER_TICK if job.replaced else "a newer generation came while it ran")
@@ -160,7 +160,7 @@ def settle(job: Facts, outcome: Outcome, now: Millis) -> Settlement:
             return Settlement(RunStatus.FAILED, end, job.tries, failure)
 
 
-def _after(job: Facts, tries: Tries, failure: Failure, now: Millis) -> Next:
+def _after(job: SettleFacts, tries: Tries, failure: Failure, now: Millis) -> Next:
     said = f"{failure.code}: {failure.message}"
     match after_failure(job.policy, tries, failure, now, job.jitter):
         case RetryAt(at=at) if job.policy.mode is RetryMode.CHAIN:
@@ -173,7 +173,7 @@ def _after(job: Facts, tries: Tries, failure: Failure, now: Millis) -> Next:
             return End(Move.FAIL, failure.message, failure.code)
 
 
-def way_back(job: Facts, then: Next, now: Millis) -> Next:
+def way_back(job: SettleFacts, then: Next, now: Millis) -> Next:
     """`then`, unless the job is not wanted any more: cancelled, outdated, replaced or past its deadline."""
     if job.cancel_requested:
         return End(Move.CANCEL, "cancelled on request")

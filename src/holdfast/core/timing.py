@@ -9,7 +9,7 @@ LONGEST: Millis = 100 * 365 * 86_400_000
 
 
 def first_state(now: Millis, due: Millis | None, deadline: Millis | None, *, blocked: bool) -> StateName:
-    """Where a new job starts; `blocked` means that it waits for other jobs."""
+    """The first state of a new job. `blocked`: it waits for other jobs."""
     if is_overdue(deadline, now):
         return StateName.SKIPPED_DEADLINE
     if blocked or (due is not None and due > now):
@@ -18,12 +18,12 @@ def first_state(now: Millis, due: Millis | None, deadline: Millis | None, *, blo
 
 
 def is_overdue(deadline: Millis | None, now: Millis) -> bool:
-    """Whether the deadline has passed; the very moment counts as passed."""
+    """Whether the deadline has passed. At the very moment it has."""
     return deadline is not None and now >= deadline
 
 
 def run_budget(now: Millis, timeout_ms: Millis | None, deadline: Millis | None) -> tuple[Millis | None, bool]:
-    """How long a run that starts now may take, and whether the deadline (True) or the time-out bounds it."""
+    """How long a run that starts now may take, and whether the deadline (True) or the time-out limits it."""
     left = None if deadline is None else max(0, deadline - now)
     if left is not None and (timeout_ms is None or left <= timeout_ms):
         return left, True

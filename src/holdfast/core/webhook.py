@@ -1,4 +1,4 @@
-"""Webhooks: what one may be, how its deliveries are tried again, and how they are signed."""
+"""Webhooks: their URLs, how their deliveries are retried, and how they are signed."""
 
 from __future__ import annotations
 
@@ -16,20 +16,18 @@ from holdfast.core.addresses import AddressPolicy, check_host
 from holdfast.core.errors import InvalidInput, InvalidPayload
 from holdfast.core.event import ABOUT_RUN, ABOUT_WEBHOOK, Event
 from holdfast.core.job import Millis
-from holdfast.core.limits import MAX_NAME, check_label, shown
+from holdfast.core.limits import MAX_NAME, shown
 from holdfast.core.retry import RetryPolicy
+from holdfast.core.rule import LABEL
+from holdfast.core.rules import check
 
 WEBHOOK = "holdfast.webhook"  # the task that delivers
 WEBHOOK_QUEUE = "holdfast.webhooks"
 TEST_EVENT = f"{ABOUT_WEBHOOK}test"
 SCHEDULE = RetryPolicy(retries=3, initial_ms=5_000, factor=3.0)  # 5, 15 and 45 s after a failure
-ROTATION_MS: Millis = 86_400_000  # how long the secret before a new one signs beside it
+ROTATION_MS: Millis = 86_400_000  # how long the old secret signs too after a new one
 TIMEOUT_MS: Millis = 10_000
-LONGEST_TIMEOUT_MS: Millis = 300_000
-LONGEST_URL = 2_000
-SHORTEST_SECRET, LONGEST_SECRET = 16, 200
-MOST_PATTERNS = 100
-RECEIVERS = 8  # each may have this part of the slots: so many must hang before the others have none
+RECEIVERS = 8  # each may have this part of the slots, so that so many must hang before others have none
 TIMESTAMP, SIGNATURE = "Holdfast-Timestamp", "Holdfast-Signature"
 
 _UNFIT = re.compile(r"[^\x21-\x7e]")
@@ -37,7 +35,7 @@ _NAMES = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 
 
 class Target(Struct, frozen=True):
-    """Where a URL leads."""
+    """The parts of a URL."""
 
     is_secure: bool
     host: str
@@ -46,7 +44,7 @@ class Target(Struct, frozen=True):
 
     @property
     def authority(self) -> str:
-        """The host as a request names it."""
+        """The host and port as a request names them."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == (443 if self.is_secure else 80) else f"{host}:{self.port}"
 
@@ -63,30 +61,36 @@ class Delivery(Struct, frozen=True):
     key: str
 
 
-def read_url(url: object) -> Target:
-    """Where a webhook's URL leads; InvalidInput says what is wrong with it."""
-    if not isinstance(url, str) or len(url) > LONGEST_URL:
-        raise InvalidInput(f"url {shown(url)} is not valid: use a text of at most {LONGEST_URL} characters")
-    if _UNFIT.search(url):
-        raise InvalidInput(f"url {shown(url)} holds a space, a control character or a letter beyond ASCII: encode it")
+def read_url(url: str) -> Target:
+    """The parts of the URL of a webhook. InvalidInput says what is wrong with it."""
+    return _target(check("NewWebhook.url", url, "url"))
+
+
+def flaw_of_url(url: str) -> str | None:
+    """Why webhooks cannot be sent to a URL. None if they can."""
     try:
-        parts = urlsplit(url)
-        port = parts.port
+        _target(url)
     except ValueError as error:
-        raise InvalidInput(f"url {shown(url)} is not valid: {error}") from None
+        return str(error)
+    return None
+
+
+def _target(url: str) -> Target:
+    parts = urlsplit(url)
+    port = parts.port
     if parts.scheme not in ("http", "https"):
-        raise InvalidInput(f"url {shown(url)} is not valid: it must begin with http:// or https://")
+        raise ValueError("it begins otherwise")
     if parts.username is not None or parts.password is not None:
-        raise InvalidInput("a url with a user name or a password is not valid: whoever lists webhooks would read it")
+        raise ValueError("all who list webhooks could read the user name and the password in it")
     if not parts.hostname or port == 0:
-        raise InvalidInput(f"url {shown(url)} is not valid: it names no host, or port 0")
+        raise ValueError("it names no host, or port 0")
     is_secure = parts.scheme == "https"
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     return Target(is_secure, check_host(parts.hostname), port or (443 if is_secure else 80), path)
 
 
-def check_target(url: object, policy: AddressPolicy) -> None:
-    """Refuse a URL that can never be delivered to; what a name leads to shows only when it is resolved."""
+def check_target(url: str, policy: AddressPolicy) -> None:
+    """Refuse a URL that can never be delivered to. The addresses of a name are checked when it is resolved."""
     host = read_url(url).host
     refusal = policy.refusal_of_host(host)
     if refusal is not None:
@@ -96,23 +100,14 @@ def check_target(url: object, policy: AddressPolicy) -> None:
         )
 
 
-def check_secret(value: object) -> str:
-    """A secret to sign with. What was given is not repeated in the message."""
-    if not isinstance(value, str) or not SHORTEST_SECRET <= len(value) <= LONGEST_SECRET or _UNFIT.search(value):
-        raise InvalidInput(
-            f"the secret is not valid: use {SHORTEST_SECRET} to {LONGEST_SECRET} letters, digits and signs, no spaces"
-        )
-    return value
-
-
 def name_for(url: str) -> str:
-    """What a webhook is called if nobody says: like its host."""
+    """The name of a webhook that was given none: its host."""
     host = read_url(url).host
     return host[:100] if _NAMES.fullmatch(host) else "webhook"
 
 
 def receiver_of(url: str) -> str:
-    """The tenant of all that is delivered to one receiver: one host, one port."""
+    """The tenant of the deliveries to one receiver, which is one host and port."""
     target = read_url(url)
     name = f"webhook::{target.host}:{target.port}"
     return name if len(name) <= MAX_NAME else f"webhook::{hashlib.sha256(name.encode()).hexdigest()}"
@@ -124,16 +119,16 @@ def share_of_receiver(slots: int) -> int:
 
 
 def key_of(event: Event) -> str:
-    """By what a receiver knows that it has seen this already: the run that it is about, or the event itself."""
+    """The idempotency key for a receiver: the run that the event is about, or the event itself."""
     if event.name.startswith(ABOUT_RUN):
         run_id = event.attributes.get("run_id", "")
         if run_id and len(run_id) <= MAX_NAME and not _UNFIT.search(run_id):
             return run_id
-    return check_label("event", event.id)
+    return LABEL.check("event", event.id)
 
 
 def body_of(delivery: Delivery, attempt: int) -> bytes:
-    """What is sent at a try."""
+    """The body of a delivery, at this try."""
     at = datetime.fromtimestamp(delivery.emitted_at / 1000, UTC)
     return msgspec.json.encode(
         {
@@ -148,7 +143,7 @@ def body_of(delivery: Delivery, attempt: int) -> bytes:
 
 
 def headers_of(delivery: Delivery, secrets: Iterable[str], body: bytes, now: Millis) -> dict[str, str]:
-    """What is said about it; the moment of sending is signed with it, so that nobody can send it again later."""
+    """The headers of a delivery. The moment of sending is signed too, so that it cannot be sent again later."""
     timestamp = str(now // 1000)
     for value in (delivery.event_name, delivery.delivery_id, delivery.key):
         if not (value.isascii() and value.isprintable()):
@@ -171,6 +166,6 @@ def sign(secret: str, timestamp: str, body: bytes) -> str:
 def is_signed(secret: str, timestamp: str, body: bytes, signatures: str) -> bool:
     """Whether one of the signatures, which commas separate, is that of the secret."""
     wanted = sign(secret, timestamp, body).encode()
-    # What is no text at all in a header is no signature either.
+    # Bytes of a header that are no text are no signature.
     given = (one.strip().encode("utf-8", "replace") for one in signatures.split(","))
     return any(hmac.compare_digest(wanted, one) for one in given)
