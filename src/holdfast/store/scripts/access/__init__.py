@@ -1,0 +1,1 @@
+"""Who may call: users with tokens, and sessions with secrets."""

@@ -1,0 +1,1 @@
+"""Events: stored, and told to the jobs and webhooks that wait for them."""

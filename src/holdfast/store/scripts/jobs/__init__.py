@@ -1,0 +1,1 @@
+"""Jobs before and after their runs: stored, read, changed, cancelled, retried."""

@@ -1,0 +1,63 @@
+"""The same action on every job that a filter names. `dry_run` only counts them."""
+
+from __future__ import annotations
+
+import msgspec
+
+from holdfast.core.errors import InvalidInput
+from holdfast.core.job import TERMINAL, WAITING, Millis, StateName
+from holdfast.core.messages.jobs import BulkAction, BulkResult
+from holdfast.core.order import Ranked, in_turn, rank
+from holdfast.core.requests import JobFilter
+from holdfast.store.engine import Tx
+from holdfast.store.scripts.jobs.cancel import cancel_job
+from holdfast.store.scripts.jobs.pages import as_list
+from holdfast.store.scripts.jobs.read_jobs import is_last_link, newest_numbers
+from holdfast.store.scripts.jobs.reorder import set_priority
+from holdfast.store.scripts.jobs.retry import retry_job
+from holdfast.store.statements import sql
+
+_CONCERNS: dict[BulkAction, frozenset[StateName]] = {
+    BulkAction.CANCEL: WAITING | {StateName.RUNNING},
+    BulkAction.RETRY: TERMINAL,
+    BulkAction.PRIORITY: WAITING,
+}
+
+
+def bulk(
+    tx: Tx,
+    action: BulkAction,
+    wanted: JobFilter,
+    now: Millis,
+    *,
+    limit: int = 1_000,
+    dry_run: bool = False,
+    priority: int | None = None,
+    trigger: str | None = None,
+) -> BulkResult:
+    """Apply `action` to the newest jobs that fit, at most `limit` of them.
+
+    Priorities change in the order of the queue. Other actions follow the order of the enqueue, so that of several
+    generations of a subject the newest is retried last, and stands. Of a retry chain only the last link is meant. In a
+    sequential group it has the turn of the first.
+    """
+    if action is BulkAction.PRIORITY and priority is None:
+        raise InvalidInput("the bulk action 'priority' needs a priority")
+    concerned = _CONCERNS[action]
+    states = tuple(state for state in (wanted.states or tuple(StateName)) if state in concerned)
+    if not states:
+        return BulkResult(0, more=False, dry_run=dry_run)
+    numbers = newest_numbers(tx, msgspec.structs.replace(wanted, states=states), limit + 1)
+    jobs = tx.all(sql.ranked_jobs, Ranked, numbers=as_list(numbers[:limit]))
+    if action is BulkAction.RETRY:
+        jobs = [job for job in jobs if is_last_link(tx, job.id)]
+    ordered = sorted(jobs, key=rank) if action is BulkAction.PRIORITY else in_turn(jobs[::-1])
+    for job in () if dry_run else ordered:
+        match action:
+            case BulkAction.CANCEL:
+                cancel_job(tx, job.id, now)
+            case BulkAction.RETRY:
+                retry_job(tx, job.id, now, priority, trigger=trigger)
+            case BulkAction.PRIORITY:
+                set_priority(tx, job.id, priority or 0)
+    return BulkResult(len(jobs), more=len(numbers) > limit, dry_run=dry_run)

@@ -1,0 +1,1 @@
+"""Machines, the sessions and workers on them, and their tokens."""

@@ -1,0 +1,93 @@
+"""Sessions: one life of a process that claims jobs."""
+
+from __future__ import annotations
+
+import msgspec
+
+from holdfast.core.attendance import Span, merged
+from holdfast.core.job import Millis, SessionId
+from holdfast.core.messages.sessions import NewSession, Offer, SessionRow
+from holdfast.store.engine import Tx, urgent
+from holdfast.store.scripts.access.session_holders import check_holder, hash_of
+from holdfast.store.scripts.claiming.wake_ups import wake_held_back
+from holdfast.store.scripts.jobs.declared_tasks import declare_tasks, withdraw_tasks
+from holdfast.store.scripts.machines.nodes import note_node
+from holdfast.store.scripts.machines.tokens import note_tokens
+from holdfast.store.scripts.queues.reservations import expire_of_session
+from holdfast.store.statements import sql
+
+
+def open_session(tx: Tx, session: NewSession, offer: Offer | None, now: Millis) -> None:
+    """Store a session that begins to claim. Its process holds its lock already."""
+    row = msgspec.structs.asdict(session)
+    del row["tokens"], row["secret"]
+    row["host"] = host = session.host or session.node
+    # A worker may be in a container with a name of its own, on the machine of its daemon.
+    note_node(tx, session.node, host, now, may_rename=session.kind != "worker")
+    if session.tokens is not None:
+        note_tokens(tx, session.node, session.tokens, session.kind == "daemon", now)
+    if not tx.run(sql.insert_session, now=now, secret_hash=hash_of(session.secret), **row):
+        check_holder(tx, session.id, session.secret)
+    if offer is not None:
+        tx.run(
+            sql.insert_worker,
+            id=offer.worker_id,
+            session_id=session.id,
+            name=offer.name,
+            tasks=msgspec.json.encode(_tasks(offer)).decode(),
+            queues=msgspec.json.encode(_queues(offer)).decode(),
+            slots=offer.slots,
+            now=now,
+        )
+        declare_tasks(tx, offer.worker_id, offer.declared, offer.tasks, now)
+
+
+def _tasks(offer: Offer) -> tuple[str, ...] | dict[str, bool]:
+    """The names of the tasks. If the worker says it, also whether each is taken from queues that are not named."""
+    if offer.wild_tasks is None:
+        return offer.tasks
+    return {task: task in offer.wild_tasks for task in offer.tasks}
+
+
+def _queues(offer: Offer) -> tuple[str, ...] | dict[str, int]:
+    """The names of the queues. If the worker says it, also the slots of each."""
+    if not offer.queue_slots:
+        return offer.queues
+    return dict.fromkeys(offer.queues, offer.slots) | {item.queue: item.slots for item in offer.queue_slots}
+
+
+def attendance(tx: Tx, limit: int = 1000) -> list[Span]:
+    """The times in which a session was there to start jobs, as far back as so many sessions go."""
+    return merged((row["started_at"], row["until"]) for row in tx.rows(sql.attendance, limit=limit))
+
+
+@urgent
+def beat(tx: Tx, session_id: SessionId, now: Millis, secret: str | None = None) -> bool:
+    """Note that a session lives. False: it was settled as dead, and must not go on."""
+    if tx.run(sql.beat, id=session_id, now=now, secret_hash=hash_of(secret)):
+        return True
+    check_holder(tx, session_id, secret)
+    return False
+
+
+def note_stop_request(tx: Tx, session_id: SessionId, now: Millis) -> None:
+    """Note that a session stops in order. What it still runs at its end is no crash."""
+    tx.run(sql.note_stop_request, id=session_id, now=now)
+    wake_held_back(tx)
+
+
+def close_session(tx: Tx, session_id: SessionId, status: str, now: Millis, secret: str | None = None) -> bool:
+    """End a session in order. Refused (False) while it still owns a run."""
+    check_holder(tx, session_id, secret)
+    if not tx.run(sql.close_session, id=session_id, status=status, stopped_at=now):
+        return False
+    withdraw_tasks(tx, session_id, now)
+    tx.run(sql.delete_workers_of_session, session_id=session_id)
+    expire_of_session(tx, session_id, now)
+    wake_held_back(tx)
+    return True
+
+
+def running_sessions(tx: Tx) -> list[SessionRow]:
+    """Every session that has not ended."""
+    return tx.all(sql.running_sessions, SessionRow)

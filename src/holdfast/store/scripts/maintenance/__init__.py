@@ -1,0 +1,1 @@
+"""The maintenance of a database, and its state."""

@@ -1,0 +1,1 @@
+"""Queues: their settings, breakers, tenants and reservations."""

@@ -1,0 +1,1 @@
+"""Runs: what workers report of them, and what becomes of their jobs."""

@@ -1,0 +1,1 @@
+"""Schedules and templates: kept by name, and made into jobs by the clock."""

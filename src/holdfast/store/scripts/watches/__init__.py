@@ -1,0 +1,1 @@
+"""Watches: changes on the disk that become jobs."""
