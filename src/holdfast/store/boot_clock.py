@@ -1,4 +1,4 @@
-"""The clock of this machine that nobody can set."""
+"""The clock of this machine that cannot be set: the time since its boot."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import time
 
 from holdfast.core.job import Millis
 
-# Elsewhere the monotonic clock is the nearest; that of macOS goes on while the machine sleeps.
+# Elsewhere the monotonic clock is the nearest. That of macOS goes on while the machine sleeps.
 _SINCE_BOOT = getattr(time, "CLOCK_BOOTTIME", getattr(time, "CLOCK_MONOTONIC", None))
 
 

@@ -1,4 +1,4 @@
-"""Reads a file of a run on another machine that shares the database, and answers for the files of this one."""
+"""Read a file of a run on another machine that shares the database, and answer such requests for this machine."""
 
 from __future__ import annotations
 
@@ -13,10 +13,12 @@ from msgspec import Struct
 
 from holdfast.core.errors import Elsewhere, HoldfastError, NotFound
 from holdfast.core.job import Millis
+from holdfast.core.messages.runs import Artifact
 from holdfast.core.run import Run
 from holdfast.store.engine import Changes, Engine, new_uuid
-from holdfast.store.files import Artifact, JobFiles
-from holdfast.store.scripts.file_requests import (
+from holdfast.store.files import JobFiles
+from holdfast.store.scripts.jobs.read_jobs import find_run
+from holdfast.store.scripts.runs.file_requests import (
     PIECE_BYTES,
     FileAnswer,
     FileKind,
@@ -27,17 +29,15 @@ from holdfast.store.scripts.file_requests import (
     is_answered,
     take_answer,
 )
-from holdfast.store.scripts.look import find_run
-from holdfast.store.statements import Dialect
 
 ANSWER_S = 10.0
 LOOK_S = 1.0
-# What is larger is too much for a database.
+# A larger one is too much for a database.
 LARGEST_ARTIFACT = 64 << 20
 
 
 class RunPlace(Struct, frozen=True):
-    """The machine that a run was on, how many programs there answer for it, and when it was last heard of."""
+    """The machine that a run was on, how many programs there answer requests, and when it was last seen."""
 
     id: str
     name: str
@@ -46,7 +46,7 @@ class RunPlace(Struct, frozen=True):
 
     @property
     def last_seen(self) -> str:
-        """When, in words."""
+        """`seen_at`, in words."""
         return datetime.fromtimestamp(self.seen_at / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
@@ -70,7 +70,7 @@ def fetch(
 ) -> FarPiece:
     """Ask the machine of a run for a piece of its files, and wait for the answer. Blocks the calling thread."""
     said = f"{_named(what, name)} of run {run.id} is on node {place.name!r}"
-    if engine.dialect is not Dialect.POSTGRES:
+    if not engine.is_shared:
         raise Elsewhere(f"{said}: look there")
     if not place.answering:
         raise Elsewhere(f"{said}, which is away; it was last seen at {place.last_seen}")
@@ -111,7 +111,7 @@ def _exchange(engine: Engine, request: FileRequest) -> FileAnswer | None:
 
 
 def answer_for(engine: Engine, request: FileRequestRow) -> FileAnswer:
-    """What this machine has of what is asked for. Never fails."""
+    """Read what is asked for on this machine. A failure is an answer too."""
     try:
         run = engine.query(find_run, request.run_id)
         return _answer(JobFiles(engine.files), run, request)
@@ -122,7 +122,7 @@ def answer_for(engine: Engine, request: FileRequestRow) -> FileAnswer:
 
 
 def has_files(engine: Engine, request: FileRequestRow) -> bool:
-    """Whether this process writes its files where those of the run are; another one on this machine may do so."""
+    """Whether the files of the run are in the folder of this process. Another process here may have another folder."""
     with suppress(HoldfastError, OSError):
         run = engine.query(find_run, request.run_id)
         return JobFiles(engine.files).of_job(run.job_id).is_dir()

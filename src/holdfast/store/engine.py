@@ -1,5 +1,7 @@
-"""What an engine is: it runs transaction scripts. A script is a plain function `(tx, *args)` that reads, asks
-core and writes; it changes rows and nothing else, so that a transaction can always be thrown away.
+"""What an engine is: it runs transaction scripts.
+
+A script is a plain function `(tx, *args)` that reads, asks core and writes. It changes rows and nothing else, so that a
+transaction can always be thrown away.
 """
 
 from __future__ import annotations
@@ -8,18 +10,22 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
-from functools import cached_property
 from itertools import starmap
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar
 
 import uuid_utils
 from msgspec import Struct
 
+from holdfast.core.computed_once import computed_once
+from holdfast.store.script_names import function_of
 from holdfast.store.statements import Dialect, Statement
 from holdfast.store.tally import Tally, Watcher
 from holdfast.store.trouble import Troubles
+
+if TYPE_CHECKING:
+    from holdfast.store.maintenance import DatabaseMaintenance
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -31,10 +37,10 @@ log = logging.getLogger("holdfast.store")
 
 
 class Changes(Struct):
-    """What a commit changed, told to whoever waits for it.
+    """What a commit changed, for the listeners.
 
-    `foreign`: another process did it. `unknown`: another process did something; look for yourself. `watches`: rules for
-    the planner of this very process. `files`: somebody asks for a file of another machine, or has answered.
+    `foreign`: another process did it. `unknown`: another process changed something, and anything may be different.
+    `watches`: the watches for the planner of this process. `files`: a file of another machine was asked for, or sent.
     """
 
     ready: set[str] = set()
@@ -62,7 +68,7 @@ class Changes(Struct):
 
     @property
     def concerns_jobs(self) -> bool:
-        """Whether it may matter to anybody who runs jobs or waits for some."""
+        """Whether it may matter to a caller that runs jobs or waits for some."""
         return bool(self.ready or self.ended or self.due or self.stops or self.unknown)
 
 
@@ -70,7 +76,7 @@ Listener: TypeAlias = Callable[[Changes], None]
 
 
 def announce(changes: Changes, listeners: Iterable[Listener]) -> None:
-    """Tell every listener. What one of them raises is its own affair: the commit stands, and the others are told."""
+    """Tell every listener. If one raises, the others are told all the same, as the commit stands."""
     for listener in list(listeners):
         try:
             listener(changes)
@@ -86,13 +92,13 @@ class Tx(Protocol):
     dialect: Dialect
 
     def run(self, statement: Statement, /, **params: object) -> int:
-        """Execute; how many rows changed."""
+        """Execute, and return how many rows changed."""
 
     def run_many(self, statement: Statement, rows: Iterable[Mapping[str, object]], /) -> None:
         """Execute once for each set of parameters."""
 
     def rows_many(self, statement: Statement, rows: Iterable[Mapping[str, object]], /) -> list[tuple[Any, ...]]:
-        """Execute once for each set of parameters; every row that comes back."""
+        """Execute once for each set of parameters, and return all rows."""
 
     def all(self, statement: Statement, into: Callable[..., T], /, **params: object) -> list[T]:
         """Every row, as `into` (a struct; columns are matched by name)."""
@@ -113,10 +119,55 @@ class Tx(Protocol):
         """The id of the machine that this process is on."""
 
 
+class DaemonLink(Protocol):
+    """What an engine knows of the daemon that runs its scripts."""
+
+    @property
+    def lease(self) -> float:
+        """How many seconds a worker of this daemon may be silent."""
+
+    @property
+    def stuck(self) -> float:
+        """How many seconds a run may take no notice of being asked to stop."""
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether it is certain that no daemon runs there now."""
+
+    def give_up(self) -> None:
+        """Wait for the daemon no longer. Calls that do not reach it fail at once, until `open` finds it."""
+
+    def open_line(self, listener: Listener) -> Callable[[], None]:
+        """Send the calls of this event loop on the loop itself from now on, and tell `listener` of changes there."""
+
+
 class Engine(Protocol):
     """A database that scripts run on. `write` is durable when it returns."""
 
     dialect: Dialect
+
+    @property
+    def daemon(self) -> DaemonLink | None:
+        """The daemon that runs the scripts; None where this process does."""
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether a daemon runs the scripts."""
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether other machines may share the database."""
+
+    @property
+    def title(self) -> str:
+        """The name of the database for a log, without the password of its URL."""
+
+    @property
+    def identity(self) -> str:
+        """The same text for all who use this database, whatever user and password they have."""
+
+    def maintenance(self) -> DatabaseMaintenance:
+        """The maintenance of the database as a whole. InvalidInput: another process does that."""
 
     @property
     def troubles(self) -> Troubles:
@@ -156,43 +207,51 @@ class Engine(Protocol):
         """Run a function of an engine where the database is, in the calling thread."""
 
     def listen(self, listener: Listener) -> Callable[[], None]:
-        """Call `listener` after every commit that changed something, here or elsewhere; returns the way out."""
+        """Call `listener` after every commit that changed something, here or elsewhere. Call the result to end that."""
 
     def watch(self, watcher: Watcher) -> None:
-        """Call `watcher` after every commit of this process; there is one at most."""
+        """Call `watcher` after every commit of this process. There is one at most."""
 
     def check(self) -> list[str]:
-        """What the database itself says about its integrity; empty if all is well."""
+        """What the database itself finds wrong with its integrity. Empty: nothing."""
 
     def close(self) -> None:
-        """Finish what is under way and let go of the database."""
+        """Finish what is under way, and close the database."""
 
 
 _urgent: set[Callable[..., Any]] = set()
 
 
 def urgent(script: Callable[P, T]) -> Callable[P, T]:
-    """Mark a script that must not wait behind the calls of users: others take a session for dead that is silent."""
+    """Mark a script that must not wait behind the calls of users: a silent session is taken for dead."""
     _urgent.add(script)
     return script
 
 
 def is_urgent(script: Callable[..., Any]) -> bool:
     """Whether the script is marked as urgent."""
-    return script in _urgent
+    return function_of(script) in _urgent
 
 
 class AwaitableCalls(ABC):
-    """`run`, `ask`, `write` and `read` on top of `submit` and `query`, and who watches, for every engine."""
+    """What engines share: `run`, `ask`, `write` and `read` by `submit` and `query`, and the watcher."""
 
     _watcher: Watcher | None = None
 
-    @cached_property
+    @property
+    def daemon(self) -> DaemonLink | None:
+        return None
+
+    @property
+    def is_remote(self) -> bool:
+        return self.daemon is not None
+
+    @computed_once
     def troubles(self) -> Troubles:
         return Troubles()
 
     def _forget_troubles(self) -> None:
-        """In a forked child: those were the parent's."""
+        """In a forked child: forget the troubles of the parent."""
         self.__dict__.pop("troubles", None)
 
     def watch(self, watcher: Watcher) -> None:
@@ -211,7 +270,7 @@ class AwaitableCalls(ABC):
     @property
     @abstractmethod
     def is_open(self) -> bool:
-        """Whether a call can go ahead at once."""
+        """Whether a call need not open the database first."""
 
     @abstractmethod
     def open(self) -> None:
@@ -224,11 +283,11 @@ class AwaitableCalls(ABC):
         return procedure(self, *args, **kw)
 
     async def write(self, script: Callable[..., T], *args: Any, **kw: Any) -> T:
-        # Imported where it is needed: programs without an event loop, such as the command line, need not wait for it.
+        # Imported late: programs without an event loop, such as the command line, need not load it.
         import asyncio
 
         if not self.is_open:
-            # Opening can take long, and must not stop the caller's event loop.
+            # Opening can take long, and must not block the event loop of the caller.
             await asyncio.to_thread(self.open)
         return await asyncio.wrap_future(self.submit(script, *args, **kw))  # type: ignore[attr-defined]
 
@@ -244,13 +303,13 @@ def new_uuid() -> str:
 
 
 class RowShapes:
-    """Turns rows into structs by column name; the mapping of a statement is worked out once."""
+    """Turns rows into structs by the names of columns. Each statement is mapped once."""
 
     def __init__(self) -> None:
         self._getters: dict[tuple[str, Callable[..., Any]], Callable[[Row], Row]] = {}
 
     def knows(self, statement: Statement, into: Callable[..., Any]) -> bool:
-        """Whether the columns need not be named again."""
+        """Whether the statement is mapped, so that its columns need not be given."""
         return (statement.name, into) in self._getters
 
     def build(self, statement: Statement, into: Callable[..., T], columns: Sequence[str], rows: list[Row]) -> list[T]:

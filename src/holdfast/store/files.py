@@ -1,7 +1,7 @@
 """What runs leave behind as files: `<folder>/<job>/runs/<run>/…` for logs, `<folder>/<job>/artifacts/…`.
 
-A log is one stream of bytes in segments, each named by the offset of its first byte. The oldest ones may be gone; an
-offset means the same byte for ever.
+A log is one stream of bytes in segments, each named by the offset of its first byte. The oldest ones may be gone. An
+offset always means the same byte.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ from msgspec import Struct
 
 from holdfast.core.errors import InvalidInput, NotFound, StoreUnavailable
 from holdfast.core.job import JobId, Millis, RunId
-from holdfast.core.limits import check_label, shown
-from holdfast.private_files import OWNER_ONLY, make_private_folder
+from holdfast.core.limits import shown
+from holdfast.core.messages.runs import Artifact
+from holdfast.core.rules import check
+from holdfast.private_files import make_private_folder, open_file
 
 LONGEST_NAME = 250
-LONGEST_PATH = 1_000
 MOST_LISTED = 1_000
 LONGEST_TAIL = 1 << 20
 
@@ -32,7 +33,7 @@ _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", re.ASCII)
 _SEGMENT = re.compile(r"(\d{20})\.log", re.ASCII)
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _MOST_LOOKS = 100
-# What it means to open something that is not there, a link, or what is no file.
+# The errors when what is opened is not there, is a link, or is no file.
 _NOT_THERE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.EINVAL)
 
 
@@ -42,13 +43,6 @@ class Excerpt(Struct, frozen=True):
     offset: int
     data: bytes
     end: int
-
-
-class Artifact(Struct, frozen=True):
-    """A file that a job made."""
-
-    name: str
-    size: int
 
 
 class Segment(Struct, frozen=True, order=True):
@@ -77,7 +71,7 @@ class JobFiles:
         return self.of_job(job_id) / "artifacts"
 
     def make(self, path: Path) -> Path:
-        """Make a folder below ours, for nobody else to read."""
+        """Make a folder below ours that no other user can read."""
         make_private_folder(self.folder)
         if self.folder.lstat().st_uid != os.geteuid():
             raise StoreUnavailable(f"{self.folder} belongs to another user; remove it, or choose another folder")
@@ -92,7 +86,7 @@ class JobFiles:
     def read(self, job_id: JobId, run_id: RunId, offset: int = 0, limit: int = 1 << 16) -> Excerpt:
         """At most `limit` bytes of a log from `offset` on, or from the oldest byte that is kept."""
         for _ in range(_MOST_LOOKS):
-            # Even the newest segment may be gone by the time it is read, if the writer is that much faster: look again.
+            # If the writer is much faster, even the newest segment may be gone when it is read. Then look again.
             with suppress(FileNotFoundError):
                 return self._read(self.log_of(job_id, run_id), offset, limit)
         return Excerpt(offset, b"", offset)
@@ -110,7 +104,7 @@ class JobFiles:
             os.close(folder)
 
     def tail(self, job_id: JobId, run_id: RunId, lines: int) -> Excerpt:
-        """The last lines of a log, as far as they stand in its last megabyte."""
+        """The last lines of a log, but no more than its last megabyte."""
         end = self.read(job_id, run_id, limit=0).end
         last = self.read(job_id, run_id, max(0, end - LONGEST_TAIL), 2 * LONGEST_TAIL)
         at = len(last.data) - last.data.endswith(b"\n")
@@ -145,12 +139,12 @@ class JobFiles:
                         made for file, name in zip(files, names, strict=True) if (made := _made(file, name, handle))
                     ]
         except OSError:
-            # There is none, or it is being changed under our eyes.
+            # There is none, or it is being changed.
             pass
         return sorted(found, key=lambda artifact: artifact.name)[:MOST_LISTED]
 
     def open_artifact(self, job_id: JobId, name: str) -> BinaryIO:
-        """An artifact to read. Never one that a link leads to, whoever made the link."""
+        """An artifact to read. Links are never followed."""
         *folders, last = check_artifact(name)
         try:
             with _opened(self.folder, [folder_name(job_id), "artifacts", *folders]) as folder:
@@ -167,7 +161,7 @@ class JobFiles:
         return [job_id for name in names if (job_id := job_of(name)) is not None]
 
     def changed_at(self, job_id: JobId) -> Millis:
-        """When the folder of a job was last added to, which no job does after its end; 0 if there is none."""
+        """When the folder of a job last got a new entry, which no ended job gets. 0: there is no folder."""
         try:
             return self.of_job(job_id).lstat().st_mtime_ns // 1_000_000
         except OSError:
@@ -182,7 +176,7 @@ class JobFiles:
 
 
 def folder_name(id_: str) -> str:
-    """The name of the folder of a job or a run: its id, or a way to write it down that no path can misread."""
+    """The name of the folder of a job or a run: its id, encoded if it has characters that a path may misread."""
     name = id_ if _PLAIN.fullmatch(id_) else "%" + id_.encode("utf-8", "surrogatepass").hex()
     if len(name) > LONGEST_NAME:
         raise InvalidInput(f"id {shown(id_)} is too long to name a folder")
@@ -200,7 +194,7 @@ def job_of(name: str) -> JobId | None:
 
 
 def segments_of(folder: int | Path) -> list[Segment]:
-    """The segments of a log that are there, in order. What is no file is none of them, whatever its name."""
+    """The segments of a log that are there, in order. Only files count."""
     try:
         with os.scandir(folder) as entries:
             return sorted(
@@ -212,23 +206,14 @@ def segments_of(folder: int | Path) -> list[Segment]:
         return []
 
 
-def open_file(path: str | Path, flags: int, folder: int | None = None) -> int:
-    """Open a file, and nothing else: OSError for a link, a folder, or a pipe, which could keep us waiting for ever."""
-    file = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, OWNER_ONLY, dir_fd=folder)
-    if not stat.S_ISREG(os.fstat(file).st_mode):
-        os.close(file)
-        raise OSError(errno.EINVAL, "it is not a file", str(path))
-    return file
-
-
 def segment_name(start: int) -> str:
     """The file name of the segment that begins at this offset."""
     return f"{start:020}.log"
 
 
-def check_artifact(name: object) -> list[str]:
+def check_artifact(name: str) -> list[str]:
     """The parts of an artifact's name: a path with `/`, relative, without `.` and `..`."""
-    parts = check_label("artifact", name, LONGEST_PATH).split("/")
+    parts = check("artifact.name", name, "artifact").split("/")
     for part in parts:
         if part in ("", ".", "..") or len(os.fsencode(part)) > LONGEST_NAME:
             raise InvalidInput(
@@ -239,7 +224,7 @@ def check_artifact(name: object) -> list[str]:
 
 
 def _made(file: str, name: str, folder: int) -> Artifact | None:
-    """The artifact of this name, if it is a file that can be asked for by it."""
+    """The artifact of this name, if it is a file and the name is valid."""
     try:
         check_artifact(name)
         status = os.stat(file, dir_fd=folder, follow_symlinks=False)
@@ -268,8 +253,8 @@ def _read(folder: int, segments: list[Segment], offset: int, limit: int) -> Exce
         data += piece
         at += len(piece)
         if len(piece) < wanted:
-            # Bytes that are gone, removed as the oldest or lost when the machine went down: what comes behind them is
-            # for the next call.
+            # There is a gap: its bytes were removed as the oldest, or lost when the machine went down. What comes
+            # after it is for the next call.
             if data:
                 break
             start = at = behind
@@ -277,7 +262,7 @@ def _read(folder: int, segments: list[Segment], offset: int, limit: int) -> Exce
 
 
 def _piece(folder: int, segment: Segment, at: int, wanted: int) -> bytes:
-    """Bytes of a segment, none if it was removed, or is no file any more."""
+    """Bytes of a segment. None if it was removed, or is no file any more."""
     try:
         with os.fdopen(open_file(segment.name, os.O_RDONLY, folder), "rb") as file:
             file.seek(at)

@@ -1,7 +1,7 @@
 """What happens to open databases when a process forks: the child forgets them and opens its own.
 
-A copy of a connection must not be used, and what a thread was doing in the middle of a fork never ends in the child.
-So a fork waits until no thread is inside a database, and the child then lets go of its copies before anything else.
+A copy of a connection must not be used, and what a thread was doing during the fork never ends in the child. So a fork
+waits until no thread uses a database, and the child drops its copies before anything else.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from typing import Protocol
 PATIENCE_S = 10.0
 
 
-class Forgetful(Protocol):
-    """Something that starts anew in a forked child."""
+class ForgetsAtFork(Protocol):
+    """An object that starts anew in a forked child."""
 
     def forget(self) -> object:
         """Drop all inherited state, and return what must be neither used nor closed in this process."""
 
 
 class Occupancy:
-    """Counts the threads that are inside a database. A fork waits until there is none, and keeps new ones out."""
+    """Counts the threads that use a database. A fork waits until there is none, and lets no other one begin."""
 
     def __init__(self) -> None:
         self.start_anew()
 
     def start_anew(self) -> None:
-        """Nobody is inside. What a child inherits may be locked by a thread that it does not have."""
+        """No thread uses a database. In a child, the old lock may be held by a thread that the child does not have."""
         self._changed = threading.Condition(threading.Lock())
         self._inside = 0
         self._forks = 0
@@ -51,16 +51,16 @@ class Occupancy:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nobody is inside; in a child, whether nobody was when it was forked."""
+        """Whether no thread uses a database; in a child, whether none did when it was forked."""
         return not self._inside
 
     @property
     def is_wanted(self) -> bool:
-        """Whether a fork waits for those inside."""
+        """Whether a fork waits for threads that use a database."""
         return bool(self._forks)
 
     def keep_out(self) -> None:
-        """Let nobody in, and wait until those inside are out: for a while, in case one of them never will be."""
+        """Let no thread begin, and wait until the others are done. Wait only for a while, as one may never be."""
         until = time.monotonic() + PATIENCE_S
         with self._changed:
             self._forks += 1
@@ -75,11 +75,11 @@ class Occupancy:
 
 
 occupancy = Occupancy()
-_alive: weakref.WeakSet[Forgetful] = weakref.WeakSet()
+_alive: weakref.WeakSet[ForgetsAtFork] = weakref.WeakSet()
 _inherited: list[object] = []
 
 
-def forget_after_fork(thing: Forgetful) -> None:
+def forget_after_fork(thing: ForgetsAtFork) -> None:
     """Have `thing.forget()` called in every child that is forked from now on."""
     _alive.add(thing)
 

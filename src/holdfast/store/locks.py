@@ -1,4 +1,4 @@
-"""The lock that says "this process lives": held by the kernel for as long as the process does, in any pid namespace."""
+"""The lock that says "this process lives". The kernel holds it while the process lives, in any pid namespace."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _held: set[LifeLock] = set()
 
 
 class LifeLock:
-    """An exclusive lock on a file of its own, released by the kernel at death, however the process dies.
+    """An exclusive lock on a file of its own. The kernel releases it however the process dies.
 
-    It is held until it is released, even if nobody refers to it any more, and is not passed on to forked children.
-    BlockingIOError if another process holds it; a file that many look at needs some `patience`, because a look is a
-    short lock too.
+    It is held until it is released, even if no code refers to it any more. Forked children do not have it.
+    BlockingIOError: another process holds it. A file that many test needs some `patience`, because each test locks it
+    for a moment.
     """
 
     def __init__(self, path: Path, patience: float = 0.0) -> None:
@@ -32,7 +32,7 @@ class LifeLock:
         _held.add(self)
 
     def release(self) -> None:
-        """Say goodbye: the file goes first, so that nobody can find it unlocked and call it a death."""
+        """Release it. The file is removed first, so that no process finds it unlocked and takes this one for dead."""
         if self._file is not None:
             clear(str(self.path))
             os.close(self._file)
@@ -40,7 +40,7 @@ class LifeLock:
             _held.discard(self)
 
     def forget(self) -> object:
-        # Closing the child's copy leaves the parent's lock alone; unlocking it would not.
+        # To close the copy of the child leaves the lock to the parent. To unlock it would not.
         if self._file is not None:
             os.close(self._file)
             self._file = None
@@ -52,7 +52,7 @@ def _locked(path: Path, until: float) -> int:
         file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # Whoever held it may have taken the file away in between; the lock of that file says nothing any more.
+            # The last holder may have removed the file meanwhile. Then this lock means nothing.
             if _is_file_at(path, file):
                 return file
         except BlockingIOError:
@@ -74,13 +74,13 @@ def _is_file_at(path: Path, file: int) -> bool:
 
 
 def clear(path: str) -> None:
-    """Take away the file of a process that is gone, or that others have settled."""
+    """Remove the lock file of a process that is gone, or was settled as dead."""
     with suppress(OSError):
         os.unlink(path)
 
 
 def is_locked(path: str) -> bool | None:
-    """Whether the process that made the file lives: True, False, or None where the file says nothing."""
+    """Whether the process that made the file lives. None: the file cannot be opened, so it is not known."""
     try:
         file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
     except OSError:
@@ -95,15 +95,15 @@ def is_locked(path: str) -> bool | None:
 
 
 def is_held_by(path: str, pid: int) -> bool:
-    """Whether this process, as our own pid namespace numbers it, is the one that has the lock's file open.
+    """Whether the process with this pid in our own namespace has the lock file open.
 
-    A number that was written down may be another's by now, or may have been a number of another namespace.
+    A stored pid may belong to another process by now, or may be of another namespace.
     """
     try:
         wanted = os.stat(path)
         return any(_is_open(name, wanted) for name in _open_files(pid))
     except OSError:
-        return False  # It is gone, or not ours to look at.
+        return False  # It is gone, or of another user.
 
 
 def _open_files(pid: int) -> list[str]:

@@ -23,7 +23,7 @@ def node_name() -> str:
 
 @cache
 def boot_id() -> str:
-    """One life of the kernel: the same in every container on the machine, another one after a reboot."""
+    """The id of this boot of the kernel: the same in every container on the machine, and new after a reboot."""
     if _BOOT_ID.exists():
         return _BOOT_ID.read_text("ascii").strip()
     import psutil
@@ -32,7 +32,7 @@ def boot_id() -> str:
 
 
 def node_id(home: Path) -> str:
-    """Which machine this home is on: made with the first question, and kept for as long as the home."""
+    """The id of the machine of this home. It is made when it is first asked for, and kept in the home."""
     path = home / ID_FILE
     try:
         return _read(path) or _make(path)
@@ -49,7 +49,7 @@ def _read(path: Path) -> str | None:
 
 
 def _make(path: Path) -> str:
-    """Complete before it has its name. Of several who make one at the same time, the first is right."""
+    """Make the id. The file is complete before it gets its name. If several processes make one, the first counts."""
     import secrets
 
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -59,11 +59,11 @@ def _make(path: Path) -> str:
         file.flush()
         os.fsync(file.fileno())
     try:
-        with suppress(OSError):  # It is there by now, or this file system has no such links.
+        with suppress(OSError):  # The file is there by now, or the file system has no hard links.
             os.link(fresh, path)
         found = _read(path)
         if found is None:
-            # A machine that went down at a bad moment has left one that says nothing.
+            # The machine went down at a bad moment, and has left an empty file.
             os.replace(fresh, path)
             found = _read(path)
     finally:

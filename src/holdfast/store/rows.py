@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from holdfast.core.job import (
     Cancelled,
-    Cut,
     Done,
     Failed,
-    Job,
     Queued,
     Running,
     Scheduled,
+    ScheduleType,
     SkippedDeadline,
     SkippedTtl,
     State,
@@ -24,22 +24,21 @@ from holdfast.core.job import (
 )
 from holdfast.core.retry import RetryMode, RetryPolicy, Tries
 from holdfast.core.run import Run, RunStatus
+from holdfast.core.stored_job import Cut, Job
 from holdfast.core.tokens import Tokens
 from holdfast.observe.redact import redacted_head
+from holdfast.store.option_columns import ANSWERED, from_columns, with_columns
 
 HEAD_CHARS = 256
 
 
+@with_columns
 class JobRow(Struct, frozen=True, gc=False):
     """A row of `jobs`, flat."""
 
     id: str
     number: int
-    queue: str
     job_type: str
-    subject_key: str | None
-    generation: int | None
-    priority: int
     position: int
     state: str
     created_at: int
@@ -52,46 +51,30 @@ class JobRow(Struct, frozen=True, gc=False):
     payload: str
     error_code: str | None
     reason: str | None
-    trace_id: str | None
     attempts: int
     transient_tries: int
     infra_tries: int
     deaths: int
-    retry_mode: str
-    max_retries: int
-    max_infra: int
-    backoff_initial_ms: int
-    backoff_factor: float
-    backoff_cap_ms: int
     retry_of: str | None
-    deadline: int | None
-    ttl_ms: int | None
-    timeout_ms: int | None
     cancel_requested_at: int | None
-    scheduled_at: int | None
     parent_job_id: str | None
-    group_id: str | None
     group_seq: int | None
-    user_tag: str | None
-    tenant: str
-    idempotency_key: str | None
     trigger: str | None
     result_summary: str | None
     checkpoint: str | None
     progress: float | None
     progress_text: str | None
-    wait_for_idle: int
-    require_charging: int
-    wait_for_event: str | None
     template_id: str | None
     schedule_id: str | None
     fire_time: int | None
-    cpu: int
-    gpu: int
-    io: int
-    stop_older: int
     retried_from: str | None
-    node: int
+    schedule_type: str
+    log_path: str | None
+    artifact_path: str | None
+
+    if TYPE_CHECKING:  # Its other columns are those of the options, which are declared once, in `core.options`.
+
+        def __getattr__(self, name: str) -> Any: ...
 
     def to_job(self, node: str | None) -> Job:
         """The job that this row describes; `node` is the name of the machine that it is tied to."""
@@ -99,42 +82,27 @@ class JobRow(Struct, frozen=True, gc=False):
             id=self.id,
             number=self.number,
             task=self.job_type,
-            queue=self.queue,
             state=self._state(),
             payload=self.payload,
-            priority=self.priority,
             position=self.position,
-            tenant=self.tenant,
             created_at=self.created_at,
-            subject=self.subject_key,
-            generation=self.generation,
-            policy=policy_of(self),
             tries=tries_of(self),
             attempts=self.attempts,
-            ttl_ms=self.ttl_ms,
-            deadline=self.deadline,
-            timeout_ms=self.timeout_ms,
-            tag=self.user_tag,
-            group_id=self.group_id,
             group_seq=self.group_seq,
             retry_of=self.retry_of,
             parent_job_id=self.parent_job_id,
             trigger=self.trigger,
-            trace_id=self.trace_id,
-            idempotency_key=self.idempotency_key,
             checkpoint=self.checkpoint,
             progress=self.progress,
             progress_text=self.progress_text,
-            wait_for_idle=bool(self.wait_for_idle),
-            require_charging=bool(self.require_charging),
-            wait_for_event=self.wait_for_event,
             template_id=self.template_id,
             schedule_id=self.schedule_id,
             fire_time=self.fire_time,
-            tokens=self.tokens,
-            stop_older=bool(self.stop_older),
             retried_from=self.retried_from,
-            node=node,
+            schedule_type=ScheduleType(self.schedule_type),
+            log_path=self.log_path,
+            artifact_path=self.artifact_path,
+            **(from_columns(self, ANSWERED) | {"node": node}),
         )
 
     @property
@@ -172,7 +140,7 @@ class JobRow(Struct, frozen=True, gc=False):
 
 
 class ListedRow(JobRow, frozen=True, gc=False):
-    """A job as lists read it: its long documents are NULL, with their sizes and their beginnings."""
+    """A job as lists read it. Long documents are NULL, with their sizes and their beginnings instead."""
 
     payload: str | None  # type: ignore[assignment]  # whoever reads a JobRow has it whole
     payload_bytes: int
@@ -181,6 +149,8 @@ class ListedRow(JobRow, frozen=True, gc=False):
     result_summary_head: str | None
     checkpoint_bytes: int | None
     checkpoint_head: str | None
+    env_vars_bytes: int | None
+    env_vars_head: str | None
 
     def to_job(self, node: str | None) -> Job:
         """The job, and what was left out of it."""
@@ -189,6 +159,7 @@ class ListedRow(JobRow, frozen=True, gc=False):
                 "payload": (self.payload_bytes, self.payload_head),
                 "result": (self.result_summary_bytes, self.result_summary_head),
                 "checkpoint": (self.checkpoint_bytes, self.checkpoint_head),
+                "env": (self.env_vars_bytes, self.env_vars_head),
             }
         )
         return replace(super().to_job(node), cut=cut)
@@ -218,6 +189,7 @@ class RunRow(Struct, frozen=True, gc=False):
     log_path: str | None
     artifacts: str | None
     node: str | None
+    template_id: str | None
 
     def to_run(self) -> Run:
         """The run that this row describes."""
@@ -283,7 +255,7 @@ class HeldRow(OwnedRow, frozen=True, gc=False):
 
 
 def _cut(documents: Mapping[str, tuple[int | None, str | None]]) -> dict[str, Cut]:
-    """Those of the documents that have a head, because they were left out."""
+    """The documents that were left out: those that have a beginning."""
     return {
         name: Cut(size or 0, redacted_head(head, HEAD_CHARS))
         for name, (size, head) in documents.items()

@@ -1,7 +1,7 @@
-"""How many jobs a transaction stored and ended, for whoever counts, and what it says in the log once it is committed.
+"""How many jobs a transaction stored and ended, and its lines for the log.
 
-Kept apart from what listeners are told. A script reports here what happened; the engine writes it to the log after the
-commit, so that nothing is told that did not come to pass.
+A script reports here what happened. The engine counts and logs it after the commit, so that only what has really
+happened is told. Listeners are not told of it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from holdfast.core.job import StateName
 _jobs_log = logging.getLogger("holdfast.jobs")
 
 
-class Line(Struct, frozen=True):
+class LogLine(Struct, frozen=True):
     """A line for the log of a part. `event` is a stable word for what happened, `about` what it happened to."""
 
     part: str
@@ -42,7 +42,7 @@ class Tally(Struct):
     infra: dict[str, int] = {}
     parked: dict[str, int] = {}
     tokens: dict[str, int] = {}
-    lines: list[Line] = []
+    lines: list[LogLine] = []
 
     def count_enqueued(self, queue: str, jobs: int = 1) -> None:
         """Jobs were stored."""
@@ -69,12 +69,12 @@ class Tally(Struct):
         self.tokens[kind] = self.tokens.get(kind, 0) + tokens
 
     def warn(self, event: str, message: str, **about: str) -> None:
-        """Say this in the log, once it is committed."""
-        self.lines.append(Line("store", logging.WARNING, event, message, dict(about)))
+        """Log a warning after the commit."""
+        self.lines.append(LogLine("store", logging.WARNING, event, message, dict(about)))
 
     @property
     def warns(self) -> bool:
-        """Whether there is something to warn of."""
+        """Whether there is a warning."""
         return any(line.level >= logging.WARNING for line in self.lines)
 
     def hears(self, level: int) -> bool:
@@ -82,9 +82,9 @@ class Tally(Struct):
         return level >= self.level
 
     def say(self, level: int, event: str, message: str, **about: str | int | None) -> None:
-        """The same, if the log takes such lines. Whoever has much to put together asks `hears` first."""
+        """Log a line after the commit, if the log takes this level. If the line is costly, ask `hears` first."""
         if self.hears(level):
-            self.lines.append(Line("jobs", level, event, message, about))
+            self.lines.append(LogLine("jobs", level, event, message, about))
 
     def merge(self, other: Tally) -> None:
         """Add what another script of the same transaction counted."""

@@ -1,4 +1,4 @@
-"""A folder of this user among those of everybody, in the system's place for temporary files."""
+"""A folder of this user in the system's folder for temporary files, which all users share."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _INSTEAD = "set TMPDIR to a folder of your own"
 def own_folder(name: str) -> Path:
     """The folder of this user with this name, made if it is missing.
 
-    Everybody may make one there, with any name: StoreUnavailable if it is not ours, or others can write to it.
+    Any user may make a folder of any name there. StoreUnavailable: it is not ours, or others can write to it.
     """
     folder = Path(tempfile.gettempdir()) / f"{name}-{os.getuid()}"
     try:

@@ -1,7 +1,7 @@
-"""The troubles of a store: what kinds there are, which of them keep an engine from writing, and who is told.
+"""The troubles of a store: their kinds, which of them keep an engine from writing, and what is told of them.
 
-An engine that cannot write refuses at once, with the reason, while it reads on, and finds out by itself when writing
-works again. How an engine tells one kind from another, and how it tries, is its own affair.
+An engine that cannot write refuses writes at once, with the reason. It goes on reading, and finds out by itself when
+writing works again. Each engine has its own way to find the kind of a trouble, and to try again.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ CALM_S = 60.0  # a trouble that comes back sooner is the same one
 log = logging.getLogger("holdfast.store")
 
 
-class Kind(StrEnum):
+class TroubleKind(StrEnum):
     """What can be wrong with a store."""
 
     BUSY = "busy"
@@ -36,42 +36,41 @@ class Kind(StrEnum):
     LOST = "lost"
 
 
-# A lack of memory passes, and each write finds out for itself. Another program's lock lasts if it is still there when
-# somebody has waited for it.
-LASTING = frozenset({Kind.FULL, Kind.IO, Kind.READ_ONLY, Kind.CORRUPT, Kind.LOST})
-MAY_LAST = LASTING | {Kind.BUSY}
+# A lack of memory passes, so each write is tried. The lock of another program lasts if it was waited for in vain.
+LASTING = frozenset({TroubleKind.FULL, TroubleKind.IO, TroubleKind.READ_ONLY, TroubleKind.CORRUPT, TroubleKind.LOST})
+MAY_LAST = LASTING | {TroubleKind.BUSY}
 
 ADVICE = {
-    Kind.BUSY: "Close that program, or wait for it: writing goes on by itself then",
-    Kind.FULL: "Free some space: writing goes on by itself then",
-    Kind.IO: "Look after the disk: writing goes on by itself when it works again",
-    Kind.READ_ONLY: "Make it writable: writing goes on by itself then",
-    Kind.CORRUPT: "Restore it from a backup: holdfast db restore",
-    Kind.LOST: "Writing goes on by itself when it is back",
+    TroubleKind.BUSY: "Close that program, or wait for it: writing goes on by itself then",
+    TroubleKind.FULL: "Free some space: writing goes on by itself then",
+    TroubleKind.IO: "Look after the disk: writing goes on by itself when it works again",
+    TroubleKind.READ_ONLY: "Make it writable: writing goes on by itself then",
+    TroubleKind.CORRUPT: "Restore it from a backup: holdfast db restore",
+    TroubleKind.LOST: "Writing goes on by itself when it is back",
 }
 
 
 class Trouble(Struct, frozen=True):
-    """What keeps an engine from writing, in words too, and since when."""
+    """What keeps an engine from writing, and since when. `says` tells it to people."""
 
-    kind: Kind
+    kind: TroubleKind
     says: str
     since: Millis
 
     @property
     def sentence(self) -> str:
-        """All that a person should know."""
+        """The trouble and what to do about it, for people."""
         return f"{self.says}; nothing can be written. {ADVICE[self.kind]}"
 
     def refusal(self, retry_after: float) -> HoldfastError:
-        """The error for whoever wants to write meanwhile; nothing was written."""
+        """The error for a write during the trouble."""
         said = f"{self.says}; nothing was written. {ADVICE[self.kind]}"
         match self.kind:
-            case Kind.CORRUPT:
+            case TroubleKind.CORRUPT:
                 return StoreCorrupt(said)
-            case Kind.FULL:
+            case TroubleKind.FULL:
                 error: HoldfastError = StoreFull(said)
-            case Kind.BUSY:
+            case TroubleKind.BUSY:
                 error = StoreBusy(said)
             case _:
                 error = StoreUnavailable(said)
@@ -80,9 +79,9 @@ class Trouble(Struct, frozen=True):
 
 
 class Alert(Struct, frozen=True):
-    """A trouble that people are to be told of; `ended_at` is None where each write found out for itself."""
+    """A trouble that people are told of. `ended_at` is None if it kept no other writes from being tried."""
 
-    kind: Kind
+    kind: TroubleKind
     says: str
     since: Millis
     ended_at: Millis | None = None
@@ -92,12 +91,12 @@ class Troubles:
     """What an engine of this process has met. Safe to use from any thread."""
 
     def __init__(self) -> None:
-        self.failures: Counter[Kind] = Counter()
+        self.failures: Counter[TroubleKind] = Counter()
         self.on_alert: Callable[[], None] = lambda: None
         self._lock = threading.Lock()
         self._current: Trouble | None = None
         self._alerts: list[Alert] = []
-        self._alerted_at: dict[Kind, float] = {}
+        self._alerted_at: dict[TroubleKind, float] = {}
         self._try_at = 0.0
         self._pause = FIRST_TRY_S
         self._calm_since = 0.0
@@ -109,43 +108,43 @@ class Troubles:
 
     @property
     def try_in(self) -> float | None:
-        """In how many seconds the engine should try again whether it can write; None: nothing keeps it."""
+        """In how many seconds the engine should try to write again. None: there is no trouble."""
         return None if self._current is None else max(0.0, self._try_at - time.monotonic())
 
     def refusal(self) -> HoldfastError | None:
-        """The error for whoever wants to write now, if that is of no use."""
+        """The error for a write now, if there is a trouble."""
         trouble = self._current
         return None if trouble is None else trouble.refusal(max(1.0, round(self._try_at - time.monotonic(), 1)))
 
-    def count(self, kind: Kind, says: str, now: Millis, *, lasts: bool) -> None:
-        """A transaction failed. Unless that lasts, it is told of now; otherwise when it is over."""
+    def count(self, kind: TroubleKind, says: str, now: Millis, *, lasts: bool) -> None:
+        """Count a failed transaction. If the trouble `lasts`, people are told when it is over, otherwise now."""
         with self._lock:
             self.failures[kind] += 1
         if not lasts:
             log.error("%s", says, extra={"event": "store_failed", "kind": kind.value})
             self._alert(Alert(kind, says, now))
 
-    def begin(self, kind: Kind, says: str, now: Millis) -> None:
+    def begin(self, kind: TroubleKind, says: str, now: Millis) -> None:
         """From now on the engine cannot write."""
         with self._lock:
             if self._current is not None:
                 return
             if time.monotonic() - self._calm_since > CALM_S:
                 self._pause = FIRST_TRY_S
-            # What the caller can do about his own write is not for those who come later.
+            # What the caller can do about its own write is left out for later callers.
             trouble = self._current = Trouble(kind, says.partition("; ")[0], now)
             self._try_at = time.monotonic() + self._pause
         extra = {"event": "store_trouble", "kind": kind.value}
         log.error("%s", trouble.sentence, extra=extra)
 
     def tried_in_vain(self) -> None:
-        """It still cannot."""
+        """Another try has failed."""
         with self._lock:
             self._pause = min(self._pause * 2, LONGEST_TRY_S)
             self._try_at = time.monotonic() + self._pause
 
     def end(self, now: Millis) -> None:
-        """It can write again."""
+        """The engine can write again."""
         with self._lock:
             trouble, self._current = self._current, None
             self._calm_since = time.monotonic()
@@ -157,13 +156,13 @@ class Troubles:
         self._alert(Alert(trouble.kind, trouble.says, trouble.since, now))
 
     def take_alerts(self) -> list[Alert]:
-        """What nobody was told of yet."""
+        """Take the alerts that have not been told yet."""
         with self._lock:
             alerts, self._alerts = self._alerts, []
         return alerts
 
     def give_back(self, alerts: list[Alert]) -> None:
-        """They could not be told."""
+        """Keep alerts that could not be told."""
         with self._lock:
             self._alerts[:0] = alerts
 
@@ -177,5 +176,5 @@ class Troubles:
         try:
             self.on_alert()
         except Exception:
-            # Whoever met the trouble has others to answer.
+            # The thread that met the trouble has callers to answer.
             log.exception("an alert was not heard")

@@ -1,4 +1,4 @@
-"""Reads the clock of a server now and then, in a thread of its own, for whoever goes by it."""
+"""Reads the clock of a server now and then, in a thread of its own."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from holdfast.core.job import Millis
 from holdfast.store.boot_clock import boot_time
 
 CLOSE_S = 1.0
-SLICE_S = 5.0  # Timers do not count while the machine sleeps; after that the clock should be read soon.
+SLICE_S = 5.0  # Timers do not count while the machine sleeps. After a sleep the clock should be read soon.
 
-# Told of a measurement, says after how long it wants the next.
+# Takes a measurement, and says after how long it wants the next.
 Heed: TypeAlias = Callable[[Measurement], Millis]
 
 log = logging.getLogger("holdfast.store")
 
 
 class ClockReader:
-    """From its start until it is closed."""
+    """Reads the clock from its making until `close`."""
 
     def __init__(self, read: Callable[[], Measurement], heed: Heed) -> None:
         self._read = read
@@ -36,7 +36,7 @@ class ClockReader:
     def close(self) -> None:
         """Read no more."""
         self._stopping.set()
-        # It may wait for a server that does not answer; it reads nothing more after that.
+        # The thread may wait for a server that does not answer. After that it reads nothing more.
         self._thread.join(CLOSE_S)
 
     def _work(self) -> None:
@@ -49,13 +49,13 @@ class ClockReader:
         try:
             return self._heed(self._read())
         except HoldfastError as error:
-            # Whoever goes by it notices the silence; the store has its own way to tell of its troubles.
+            # The user of the clock notices that no measurement comes. The store tells of its troubles in its own way.
             log.debug("the clock of the database could not be read: %s", error)
             return AGAIN_MS
 
 
 def read_clock(connection: psycopg.Connection[Any]) -> Measurement:
-    """What time the server has. The connection should be in a transaction, or need none."""
+    """Read the clock of the server. The connection is in a transaction, or needs none."""
     asked = boot_time()
     row = connection.execute("SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint").fetchone()
     assert row is not None

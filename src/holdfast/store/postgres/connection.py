@@ -19,7 +19,7 @@ LARGEST_DOCUMENT = 32 << 20  # PostgreSQL refuses a JSON document of 256 MiB
 
 
 class PostgresTx:
-    """A transaction on one connection; it ends with the call of the script.
+    """A transaction on one connection. It ends with the call of the script.
 
     A statement that takes `:rows` gets the parameters of all its rows as one JSON document: one round trip, and one
     call of the triggers, for many. `:count` is how many there are.

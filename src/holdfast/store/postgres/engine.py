@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import threading
 import time
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager, suppress
-from functools import cached_property
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
-from typing import Any, TypeVar
-from weakref import WeakSet
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import psycopg
-from psycopg import errors as pg
 from psycopg import sql as compose
-from psycopg_pool import ConnectionPool
 
+from holdfast.core.computed_once import computed_once
 from holdfast.core.database_time import Measurement
 from holdfast.core.errors import StoreUnavailable
-from holdfast.core.limits import check_name
+from holdfast.core.rule import NAME
 from holdfast.store import migrate
 from holdfast.store.engine import AwaitableCalls, Changes, Ids, Listener, announce, is_urgent, new_uuid
 from holdfast.store.forks import forget_after_fork
@@ -31,37 +27,20 @@ from holdfast.store.postgres.clock_reader import ClockReader, Heed, read_clock
 from holdfast.store.postgres.connection import PostgresTx
 from holdfast.store.postgres.faults import kind_of, may_pass, translate
 from holdfast.store.postgres.listener import ListenerThread, pack
+from holdfast.store.postgres.pool import Connector, PgConnection, PgPool, begin_read, begun, send
 from holdfast.store.postgres.recovering import Recovering
+from holdfast.store.script_names import function_of, load_all
 from holdfast.store.statements import Dialect
 from holdfast.store.temporary import own_folder
-from holdfast.store.trouble import LASTING, MAY_LAST, Kind
+from holdfast.store.trouble import LASTING, MAY_LAST, TroubleKind
+
+if TYPE_CHECKING:
+    from holdfast.store.maintenance import DatabaseMaintenance
 
 T = TypeVar("T")
 
 TRIES = 5
-CONNECT_S = 10.0
-RECONNECT_S = 5.0  # A server that is back is found soon, well within a lease.
-SILENCE_S = 10.0
-# A network that swallows everything is noticed within a lease too.
-KEEPALIVE: dict[str, Any] = {
-    "keepalives_idle": 5,
-    "keepalives_interval": 5,
-    "keepalives_count": 2,
-    "tcp_user_timeout": 15_000,
-}
 LOCK_SPACE = 0x486F6C64  # "Hold": apart from advisory locks of the user's own
-
-_SETTINGS = (
-    # Each statement sees what was committed before the lock was granted, whatever the server's default.
-    "SET default_transaction_isolation TO 'read committed'",
-    # A machine that falls silent in a transaction, frozen or cut off, must not keep the lock from all others.
-    f"SET idle_in_transaction_session_timeout TO {round(SILENCE_S * 1000)}",
-    # Plans are kept: one that was made while a table was empty would read all of it when it has grown.
-    "SET enable_seqscan TO off",
-    # Older servers give what is turned off a price at which they would compile it.
-    "SET jit TO off",
-)
-_BEGIN_READ = b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _BEGIN_WRITE = compose.SQL("BEGIN; SELECT pg_advisory_xact_lock({}, CAST({} AS INT))")
 _TELL_AND_COMMIT = compose.SQL("SELECT pg_notify({}, {}); COMMIT")
 
@@ -71,7 +50,7 @@ class PostgresEngine(AwaitableCalls):
 
     dialect = Dialect.POSTGRES
 
-    _pool: ConnectionPool[psycopg.Connection[Any]] | None
+    _pool: PgPool | None
     _threads: ThreadPoolExecutor | None
     _urgent_thread: ThreadPoolExecutor | None
     _listening: ListenerThread | None
@@ -94,7 +73,7 @@ class PostgresEngine(AwaitableCalls):
         heed_clock: Heed | None = None,
     ) -> None:
         self.url = url
-        self.schema = check_name("schema", schema)
+        self.schema = NAME.check("schema", schema)
         self._durability = durability
         self._pool_size = pool_size
         self._now = now
@@ -106,6 +85,7 @@ class PostgresEngine(AwaitableCalls):
         self._listeners: list[Listener] = []
         self._channel = f"holdfast_{schema}"
         self._begin = _BEGIN_WRITE.format(LOCK_SPACE, zlib.crc32(schema.encode()) - 2**31).as_bytes()
+        load_all()
         self._start_fresh()
         forget_after_fork(self)
 
@@ -117,22 +97,35 @@ class PostgresEngine(AwaitableCalls):
             return f"PostgreSQL {parts.get('host') or 'localhost'}/{parts.get('dbname') or ''} schema {self.schema}"
         return "PostgreSQL"
 
-    @cached_property
+    @property
+    def is_shared(self) -> bool:
+        return True
+
+    @property
+    def title(self) -> str:
+        return f"PostgreSQL schema {self.schema}"
+
+    def maintenance(self) -> DatabaseMaintenance:
+        from holdfast.store.postgres.maintenance import ServerMaintenance
+
+        return ServerMaintenance(self)
+
+    @computed_once
     def node(self) -> str:
-        """By the id in the home of this program, if it has one; otherwise beside its locks."""
+        """The id in the home of this program, if it has one; otherwise the one beside its locks."""
         if self._home is not None:
-            with suppress(StoreUnavailable):  # A program may run where nobody has a home that can be written.
+            with suppress(StoreUnavailable):  # A program may run where no home can be written.
                 return node_id(self._home)
         return node_id(self.locks)
 
     @property
     def locks(self) -> Path:
-        """A folder of this machine; what it says matters to this machine only."""
+        """A folder of this machine. Its locks matter to this machine only."""
         return own_folder("holdfast")
 
     @property
     def files(self) -> Path:
-        """A folder of this machine for this schema of this database, by whatever user and password it is reached."""
+        """A folder of this machine for this schema of this database, whatever the user and password."""
         if self._files is not None:
             return self._files
         name = hashlib.blake2b(self.identity.encode(), digest_size=8).hexdigest()
@@ -140,7 +133,7 @@ class PostgresEngine(AwaitableCalls):
 
     @property
     def identity(self) -> str:
-        """The same for everybody who reaches this schema of this database, by whatever user and password."""
+        """The same for all who use this schema of this database, whatever user and password they have."""
         parts: dict[str, Any] = {}
         with suppress(psycopg.Error):
             parts = psycopg.conninfo.conninfo_to_dict(self.url)
@@ -155,18 +148,20 @@ class PostgresEngine(AwaitableCalls):
         self._opened()
 
     def submit(self, script: Callable[..., T], *args: Any, **kw: Any) -> Future[T]:
+        function = function_of(script)
         for _ in range(TRIES):
             self._opened()
-            threads = self._urgent_thread if is_urgent(script) else self._threads
+            threads = self._urgent_thread if is_urgent(function) else self._threads
             if threads is not None:
                 with suppress(RuntimeError):  # Closed in between; the next round opens it again.
-                    return threads.submit(self._write, script, args, kw)
+                    return threads.submit(self._write, function, args, kw)
         raise StoreUnavailable(f"{self.where} was closed while it was called")
 
     def query(self, script: Callable[..., T], *args: Any, **kw: Any) -> T:
+        function = function_of(script)
         try:
-            with self._connection(_begin_read) as connection:
-                return script(PostgresTx(connection, self._ids, self._here), *args, **kw)
+            with self._connection(begin_read) as connection:
+                return function(PostgresTx(connection, self._ids, self._here), *args, **kw)
         except psycopg.Error as error:
             raise translate(error, self.where) from error
 
@@ -175,7 +170,7 @@ class PostgresEngine(AwaitableCalls):
         self._listeners.append(listener)
         with self._opening:
             if self._listening is None:
-                self._listening = ListenerThread(self._connect, self._channel, self._me, self._announce)
+                self._listening = ListenerThread(self._connector.connect, self._channel, self._me, self._announce)
 
         def leave() -> None:
             with suppress(ValueError):
@@ -199,7 +194,7 @@ class PostgresEngine(AwaitableCalls):
             if self._clock_reader is not None:
                 self._clock_reader.close()
                 self._clock_reader = None
-            # Nobody writes any more, so that nobody begins another one.
+            # After the threads, which could begin another one.
             if self._recovering is not None:
                 self._recovering.close()
                 self._recovering = None
@@ -216,10 +211,7 @@ class PostgresEngine(AwaitableCalls):
             self._recovering,
             self._clock_reader,
         )
-        for connection in list(self._connections):
-            # The copy of the socket alone: as long as one is open, the server takes a dead parent for alive.
-            with suppress(psycopg.Error, OSError):
-                os.close(connection.fileno())
+        self._connector.close_copies()
         self._listeners = []
         self._forget_troubles()
         self._start_fresh()
@@ -227,7 +219,7 @@ class PostgresEngine(AwaitableCalls):
 
     def _start_fresh(self) -> None:
         self._opening = threading.Lock()
-        # Not the one above: a close has that while it waits for those who need this one.
+        # Not the lock above: `close` holds that while it waits for threads that need this one.
         self._mending = threading.Lock()
         self._pool = None
         self._threads = None
@@ -235,10 +227,10 @@ class PostgresEngine(AwaitableCalls):
         self._listening = None
         self._recovering = None
         self._clock_reader = None
-        self._connections: WeakSet[psycopg.Connection[Any]] = WeakSet()
+        self._connector = Connector(self.url, self.schema, self._durability)
         self._me = self._ids()
 
-    def _opened(self) -> ConnectionPool[psycopg.Connection[Any]]:
+    def _opened(self) -> PgPool:
         pool = self._pool
         if pool is not None:
             return pool
@@ -247,95 +239,53 @@ class PostgresEngine(AwaitableCalls):
                 self._prepare()
                 self._threads = ThreadPoolExecutor(self._pool_size, "holdfast-writer")
                 self._urgent_thread = ThreadPoolExecutor(1, "holdfast-urgent")
-                self._pool = ConnectionPool(
-                    self.url,
-                    min_size=1,
-                    max_size=self._pool_size * 2 + 1,
-                    timeout=CONNECT_S,
-                    reconnect_timeout=RECONNECT_S,
-                    kwargs={"autocommit": True, **KEEPALIVE},
-                    configure=self._configure,
-                    open=True,
-                )
+                self._pool = self._connector.make_pool(self._pool_size * 2 + 1)
                 if self._heed_clock is not None:
                     self._clock_reader = ClockReader(self.read_clock, self._heed_clock)
             return self._pool
 
     def _prepare(self) -> None:
-        """The newest schema, while nobody else migrates."""
+        """Bring the schema up to date, while no other process does."""
         try:
-            with self._connect() as connection:
+            with self._connector.connect() as connection:
                 if self._heed_clock is not None:
-                    # Before anybody asks what time it is.
+                    # Before any caller asks for the time.
                     self._heed_clock(read_clock(connection))
                 self._migrate(connection)
         except psycopg.Error as error:
             raise translate(error, self.where) from error
 
-    def _migrate(self, connection: psycopg.Connection[Any]) -> None:
+    def _migrate(self, connection: PgConnection) -> None:
         self._begin_write(connection)
         migrate.postgres(connection.execute, self.schema, self._now(), self._migrate_to)
         connection.commit()
 
     def read_clock(self) -> Measurement:
-        """What time the server has, by an idle connection."""
+        """Read the clock of the server."""
         try:
-            with self._connection(_begin_read) as connection:
+            with self._connection(begin_read) as connection:
                 return read_clock(connection)
         except psycopg.Error as error:
             raise translate(error, self.where) from error
 
-    def connect(self) -> psycopg.Connection[Any]:
-        """A connection of the caller's own, outside of the pool; each statement is a transaction."""
-        return self._connect()
+    def connect(self) -> PgConnection:
+        """A connection for the caller alone, outside of the pool. Each statement is a transaction."""
+        return self._connector.connect()
 
-    def _connect(self) -> psycopg.Connection[Any]:
-        connection = psycopg.connect(self.url, autocommit=True, connect_timeout=int(CONNECT_S), **KEEPALIVE)
-        self._configure(connection)
-        return connection
+    def _begin_write(self, connection: PgConnection) -> None:
+        """Begin, and take the lock of writers, in one round trip. What a script reads stays true until it commits."""
+        send(connection, self._begin)
 
-    def _configure(self, connection: psycopg.Connection[Any]) -> None:
-        self._connections.add(connection)
-        path = compose.Identifier(self.schema)
-        connection.execute(compose.SQL("SET search_path TO {}").format(path))
-        connection.execute(f"SET synchronous_commit TO {'on' if self._durability == 'full' else 'off'}")
-        for setting in _SETTINGS:
-            connection.execute(setting)
-
-    def _begin_write(self, connection: psycopg.Connection[Any]) -> None:
-        """PostgreSQL's BEGIN IMMEDIATE, in one round trip: what a script reads stays true until it commits."""
-        _send(connection, self._begin)
-
-    def _commit(self, connection: psycopg.Connection[Any], changes: Changes) -> None:
-        """And tell other processes, in the same round trip."""
+    def _commit(self, connection: PgConnection, changes: Changes) -> None:
+        """Commit, and tell other processes in the same round trip."""
         if changes:
-            _send(connection, _TELL_AND_COMMIT.format(self._channel, pack(changes, self._me)).as_bytes(connection))
+            send(connection, _TELL_AND_COMMIT.format(self._channel, pack(changes, self._me)).as_bytes(connection))
         else:
             connection.commit()
 
-    @contextmanager
-    def _connection(self, begin: Callable[[psycopg.Connection[Any]], Any]) -> Iterator[psycopg.Connection[Any]]:
-        """A connection in a transaction that `begin` has opened.
-
-        The pool may still hold connections from before the server was restarted. As long as nothing was done on one, it
-        is safe to take another.
-        """
-        pool = self._opened()
-        for left in reversed(range(pool.max_size + 1)):
-            with pool.connection() as connection:
-                try:
-                    begin(connection)
-                except psycopg.OperationalError:
-                    if not (left and connection.broken):
-                        raise
-                    continue
-                try:
-                    yield connection
-                except pg.ReadOnlySqlTransaction:
-                    # It may be another server that takes writes by now.
-                    connection.close()
-                    raise
-                return
+    def _connection(self, begin: Callable[[PgConnection], None]) -> AbstractContextManager[PgConnection]:
+        """A connection in a transaction that `begin` has opened."""
+        return begun(self._opened(), begin)
 
     def _write(self, script: Callable[..., T], args: tuple[Any, ...], kw: dict[str, Any]) -> T:
         refusal = self.troubles.refusal()
@@ -352,12 +302,12 @@ class PostgresEngine(AwaitableCalls):
                     raise failure from error
         raise AssertionError
 
-    def _find_out(self, kind: Kind | None, says: str) -> None:
-        """A transaction has failed: was it the server, and can that be written at all?"""
+    def _find_out(self, kind: TroubleKind | None, says: str) -> None:
+        """After a failure: find out whether the server is to blame, and whether it can be written at all."""
         if kind is None:
             return
-        # What a damaged server still stores, only it can tell.
-        cannot_write = kind in MAY_LAST and kind is not Kind.CORRUPT and not self._can_write()
+        # Only a damaged server itself can tell what it still stores.
+        cannot_write = kind in MAY_LAST and kind is not TroubleKind.CORRUPT and not self._can_write()
         self.troubles.count(kind, says, self._now(), lasts=cannot_write or kind in LASTING)
         if cannot_write:
             self.troubles.begin(kind, says, self._now())
@@ -371,7 +321,7 @@ class PostgresEngine(AwaitableCalls):
     def _can_write(self) -> bool:
         """Whether a commit goes well on a fresh connection."""
         try:
-            with self._connect() as connection:
+            with self._connector.connect() as connection:
                 connection.execute("UPDATE schema_version SET name = name WHERE version = 1")
         except psycopg.Error:
             return False
@@ -387,8 +337,8 @@ class PostgresEngine(AwaitableCalls):
                 committing = True
                 self._commit(connection, tx.changes)
         except (psycopg.OperationalError, psycopg.InterfaceError) as error:
-            if committing and kind_of(error) is Kind.LOST:
-                self.troubles.count(Kind.LOST, str(error), self._now(), lasts=True)
+            if committing and kind_of(error) is TroubleKind.LOST:
+                self.troubles.count(TroubleKind.LOST, str(error), self._now(), lasts=True)
                 raise translate(error, self.where, committing=True) from error
             raise
         if tx.changes:
@@ -401,12 +351,3 @@ class PostgresEngine(AwaitableCalls):
 
     def _announce(self, changes: Changes) -> None:
         announce(changes, self._listeners)
-
-
-def _begin_read(connection: psycopg.Connection[Any]) -> None:
-    _send(connection, _BEGIN_READ)
-
-
-def _send(connection: psycopg.Connection[Any], statements: bytes) -> None:
-    """As one text, since several statements at once cannot be prepared."""
-    connection.execute(statements, prepare=False)

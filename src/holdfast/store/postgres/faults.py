@@ -16,12 +16,12 @@ from holdfast.core.errors import (
     StoreFull,
     StoreUnavailable,
 )
-from holdfast.store.trouble import Kind
+from holdfast.store.trouble import TroubleKind
 
 
 def translate(error: psycopg.Error, where: str, *, committing: bool = False) -> HoldfastError:
-    """The error of ours that says what happened and what to do."""
-    said = " ".join(str(error).split())  # PostgreSQL speaks in several lines.
+    """Our error for an error of PostgreSQL. It says what happened and what to do."""
+    said = " ".join(str(error).split())  # PostgreSQL's messages have several lines.
     match error:
         case pg.DiskFull() | pg.OutOfMemory():
             return StoreFull(f"{where} is out of room ({said}); nothing was written")
@@ -48,33 +48,33 @@ def translate(error: psycopg.Error, where: str, *, committing: bool = False) -> 
             return StoreError(f"{where} refused: {said}")
 
 
-def kind_of(error: BaseException) -> Kind | None:
-    """What is wrong with the store, if that is why something failed, and not what was asked of it."""
+def kind_of(error: BaseException) -> TroubleKind | None:
+    """What is wrong with the store. None: the store is well, and the request was wrong."""
     match error:
         case pg.DiskFull():
-            return Kind.FULL
+            return TroubleKind.FULL
         case pg.OutOfMemory():
-            return Kind.MEMORY
+            return TroubleKind.MEMORY
         case pg.DataCorrupted() | pg.IndexCorrupted():
-            return Kind.CORRUPT
+            return TroubleKind.CORRUPT
         case pg.ReadOnlySqlTransaction():
-            return Kind.READ_ONLY
+            return TroubleKind.READ_ONLY
         case pg.IoError():
-            return Kind.IO
+            return TroubleKind.IO
         case pg.LockNotAvailable() | pg.QueryCanceled() | pg.SerializationFailure() | pg.DeadlockDetected():
-            return Kind.BUSY
+            return TroubleKind.BUSY
         case pg.ProgramLimitExceeded() | pg.InvalidPassword() | pg.InvalidAuthorizationSpecification():
             return None
         case PoolTimeout() | psycopg.OperationalError() | psycopg.InterfaceError():
-            return Kind.LOST
+            return TroubleKind.LOST
         case _:
             return None
 
 
 def may_pass(error: psycopg.Error) -> bool:
-    """Whether the same may go well at once on another connection. Nothing of it is there."""
+    """Whether the same may go well at once on another connection. Nothing of it was stored."""
     if isinstance(error, PoolTimeout):
-        return False  # It was tried for long.
+        return False  # The pool has tried for long.
     if isinstance(error, pg.SerializationFailure | pg.DeadlockDetected):
         return True
-    return kind_of(error) in (Kind.LOST, Kind.READ_ONLY, Kind.MEMORY)
+    return kind_of(error) in (TroubleKind.LOST, TroubleKind.READ_ONLY, TroubleKind.MEMORY)

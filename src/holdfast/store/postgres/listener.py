@@ -1,4 +1,4 @@
-"""Hears what other processes committed: LISTEN on a connection of its own, in a thread of its own."""
+"""Hears what other processes have committed: LISTEN on a connection of its own, in a thread of its own."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RECONNECT_S = (0.1, 0.5, 1.0, 2.0, 5.0)
 
 
 class Notice(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Changes as they travel; `sender` lets a process leave out what it knows from itself."""
+    """Changes as they are sent. By `sender`, a process leaves out its own."""
 
     sender: str
     ready: list[str] = []
@@ -31,7 +31,7 @@ class Notice(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def pack(changes: Changes, sender: str) -> str:
-    """The payload of a NOTIFY; what does not fit is told as "look for yourself"."""
+    """The payload of a NOTIFY. Changes that do not fit are sent as `unknown`."""
     notice = Notice(
         sender,
         sorted(changes.ready),
@@ -48,7 +48,7 @@ def pack(changes: Changes, sender: str) -> str:
 
 
 def unpack(payload: str) -> Notice:
-    """What a NOTIFY says; anybody may send one, so what cannot be read means "look for yourself"."""
+    """The contents of a NOTIFY. Any program may send one, so what cannot be read counts as `unknown`."""
     try:
         return msgspec.json.decode(payload, type=Notice)
     except msgspec.MsgspecError:
@@ -56,7 +56,7 @@ def unpack(payload: str) -> Notice:
 
 
 class ListenerThread:
-    """Reconnects for as long as it lives; whoever was away is told to look for himself."""
+    """Listens and reconnects until `close`. After each connect, listeners are told that anything may have changed."""
 
     def __init__(
         self,
@@ -100,6 +100,6 @@ class ListenerThread:
                 if notice.sender != self._me:
                     ready, ended = set(notice.ready), set(notice.ended)
                     changes = Changes(ready, ended, notice.due, notice.stops, notice.unknown, files=notice.files)
-                    # Nobody who runs jobs has to look because of a file.
+                    # A request for a file is no reason to look for jobs.
                     changes.foreign = changes.concerns_jobs
                     self._heard(changes)

@@ -9,7 +9,7 @@ from holdfast.store.trouble import Troubles
 
 
 class Recovering:
-    """Tries for as long as there is a trouble, less and less often, and ends it when a try goes well."""
+    """Tries to write, less and less often, for as long as there is a trouble. A try that goes well ends the trouble."""
 
     def __init__(self, troubles: Troubles, can_write: Callable[[], bool], now: Callable[[], int]) -> None:
         self._troubles = troubles

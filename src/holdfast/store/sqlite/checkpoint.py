@@ -1,6 +1,6 @@
 """When and how the writer moves the write-ahead log into the database, so that it cannot grow without bound.
 
-The log is one for all processes: its length is counted by whoever commits, whoever filled it.
+All processes share one log. A process counts its length when it commits, whichever process filled it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ AGAIN_S = 5.0
 
 
 class Checkpoints:
-    """Follows the length of the log on one connection after the other. Lives on the writer's thread."""
+    """Follows the length of the log. Lives on the writer's thread."""
 
     def __init__(self) -> None:
         self._pages = 0
@@ -31,21 +31,20 @@ class Checkpoints:
 
     @property
     def is_due(self) -> bool:
-        """Whether the log has grown enough; or is so long that the reader who was in the way should be gone by now."""
+        """Whether the log has grown enough, or is very long and the last try was a while ago."""
         is_overdue = self._pages >= PATIENT_PAGES and time.monotonic() - self._tried_at > AGAIN_S
         return self._pages >= self._at or is_overdue
 
     def run(self, connection: apsw.Connection) -> None:
-        """Move the log into the database while nobody else can write. BusyError: a reader still needs old pages."""
+        """Move the log into the database. The caller holds the write lock. BusyError: a reader needs old pages."""
         pages, has_grown = self._pages, self._pages >= self._at
-        # Where it comes to nothing, it is tried again when the log has grown by some more.
+        # If it fails, it is tried again when the log has grown some more.
         self._at = pages + max(CHECKPOINT_PAGES, pages // 4)
         self._tried_at = time.monotonic()
         if pages < TRUNCATE_PAGES:
             connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
             return
-        # Many short tries: one long one waits for a place among the readers that the next reader has already taken
-        # with a newer snapshot, and would not notice.
+        # Many short tries: a long one would go on waiting for the slot of a reader that a newer reader has taken since.
         for tries_left in reversed(range(PATIENT_TRIES if has_grown and pages >= PATIENT_PAGES else 1)):
             try:
                 connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)

@@ -21,13 +21,13 @@ PAGES_IN_MEMORY = -16_000  # negative: in KiB
 
 
 def connect(path: str, *, writable: bool, durability: str, vfs: str | None = None) -> apsw.Connection:
-    """Open the file with Holdfast's settings. One that is not there is an error."""
+    """Open the file with Holdfast's settings. A file that is not there is an error."""
     connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE, vfs=vfs)
     try:
         connection.set_busy_timeout(WRITER_BUSY_MS if writable else READER_BUSY_MS)
         connection.pragma("cache_size", PAGES_IN_MEMORY)
         connection.pragma("temp_store", "memory")
-        # Plans that may look at the values would be made anew at every call, which costs more than the call itself.
+        # A plan that depends on the values would be made anew at every call, which costs more than the call itself.
         connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         if writable:
             connection.pragma("foreign_keys", True)
@@ -44,7 +44,7 @@ def connect(path: str, *, writable: bool, durability: str, vfs: str | None = Non
 
 
 def identity(path: str) -> tuple[int, int] | None:
-    """Which file it is that has this name."""
+    """Which file has this name: its device and inode."""
     try:
         found = os.stat(path)
     except OSError:
@@ -60,7 +60,7 @@ def let_go(connection: apsw.Connection) -> None:
 
 
 class SqliteTx:
-    """A transaction on one connection; it ends with the call of the script."""
+    """A transaction on one connection. It ends with the call of the script."""
 
     dialect = Dialect.SQLITE
 

@@ -8,30 +8,34 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, nullcontext, suppress
-from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import apsw
 
+from holdfast.core.computed_once import computed_once
 from holdfast.core.errors import StoreUnavailable
 from holdfast.private_files import make_private
 from holdfast.store import migrate
 from holdfast.store.engine import AwaitableCalls, Changes, Ids, Listener, announce, new_uuid
 from holdfast.store.forks import forget_after_fork, occupancy
 from holdfast.store.machine import node_id
+from holdfast.store.script_names import function_of, load_all
 from holdfast.store.sqlite.connection import SqliteTx, connect, identity, let_go
 from holdfast.store.sqlite.faults import DATABASE_ERRORS, lacks_room, translate
-from holdfast.store.sqlite.turnstile import Turnstile, locks_of
-from holdfast.store.sqlite.writer import Letter, Writer
+from holdfast.store.sqlite.write_lock import WriteLock, locks_of
+from holdfast.store.sqlite.writer import QueuedWrite, Writer
 from holdfast.store.statements import Dialect
-from holdfast.store.trouble import Kind
+from holdfast.store.trouble import TroubleKind
+
+if TYPE_CHECKING:
+    from holdfast.store.maintenance import DatabaseMaintenance
 
 T = TypeVar("T")
 
 READ_LIMIT_S = 5.0
 PROGRESS_STEPS = 50_000
-# This one keeps the index of the write-ahead log in memory, and other processes out while it does.
+# This VFS keeps the index of the write-ahead log in memory, and keeps other processes out.
 WITHOUT_INDEX_FILE = "unix-excl"
 ALL_TOGETHER = nullcontext()
 
@@ -42,7 +46,7 @@ class SqliteEngine(AwaitableCalls):
     dialect = Dialect.SQLITE
 
     _writer: Writer | None
-    _turnstile: Turnstile | None
+    _write_lock: WriteLock | None
     _idle_readers: list[apsw.Connection]
 
     def __init__(
@@ -56,7 +60,7 @@ class SqliteEngine(AwaitableCalls):
         migrate_to: int | None = None,
         files: Path | None = None,
     ) -> None:
-        # Whoever comes by another name must find the same locks.
+        # A program that uses another name of the file must find the same locks.
         self.path = os.path.realpath(path)
         self._durability = durability
         self._now = now
@@ -67,12 +71,31 @@ class SqliteEngine(AwaitableCalls):
         self._listeners: list[Listener] = []
         self._is_stranded = False
         self._file: tuple[int, int] | None = None
+        load_all()
         self._start_fresh()
         forget_after_fork(self)
 
-    @cached_property
+    @property
+    def is_shared(self) -> bool:
+        return False
+
+    @property
+    def title(self) -> str:
+        return self.path
+
+    @property
+    def identity(self) -> str:
+        return self.path
+
+    def maintenance(self) -> DatabaseMaintenance:
+        # Imported late: most programs do no maintenance.
+        from holdfast.store.sqlite.maintenance import FileMaintenance
+
+        return FileMaintenance(self.path)
+
+    @computed_once
     def node(self) -> str:
-        """The same for everybody who has the file open: its locks and logs are on one file system."""
+        """The same for all programs that have the file open: its locks and logs are on one file system."""
         self._check_place()
         return node_id(self.locks)
 
@@ -94,16 +117,17 @@ class SqliteEngine(AwaitableCalls):
         self._opened()
 
     def submit(self, script: Callable[..., T], *args: Any, **kw: Any) -> Future[T]:
-        letter = Letter(script, args, kw)
-        while not self._opened().post(letter):
+        write = QueuedWrite(function_of(script), args, kw)
+        while not self._opened().post(write):
             pass  # Closed in between; the next round opens it again.
-        return letter.future
+        return write.future
 
     def query(self, script: Callable[..., T], *args: Any, **kw: Any) -> T:
         self._opened()
+        function = function_of(script)
         try:
             with self._reader() as connection:
-                return script(SqliteTx(connection, self._ids, self._here), *args, **kw)
+                return function(SqliteTx(connection, self._ids, self._here), *args, **kw)
         except DATABASE_ERRORS as error:
             raise translate(error, self.path) from error
 
@@ -136,9 +160,9 @@ class SqliteEngine(AwaitableCalls):
                 writer.close()
             with occupancy:
                 self._close_readers()
-            if self._turnstile is not None:
-                self._turnstile.close()
-                self._turnstile = None
+            if self._write_lock is not None:
+                self._write_lock.close()
+                self._write_lock = None
 
     def forget(self) -> object:
         inherited = self._idle_readers
@@ -155,9 +179,9 @@ class SqliteEngine(AwaitableCalls):
     def _start_fresh(self) -> None:
         self._opening = threading.Lock()
         self._writer = None
-        self._turnstile = None
+        self._write_lock = None
         self._idle_readers = []
-        # While the index has no file, nobody may open another connection beside one that has it in memory.
+        # While the index is in the memory of a connection, no other connection may be opened beside it.
         self._has_index_file = True
         self._without_index = threading.Lock()
 
@@ -178,13 +202,13 @@ class SqliteEngine(AwaitableCalls):
             )
         self._check_place()
         try:
-            turnstile = Turnstile(self.locks)
+            write_lock = WriteLock(self.locks)
         except OSError as error:
             raise StoreUnavailable(
                 f"{self.locks} cannot be used ({error.strerror}); make the folder writable"
             ) from error
         try:
-            with turnstile, occupancy:
+            with write_lock, occupancy:
                 try:
                     self._prepare()
                     self._has_index_file = True
@@ -192,11 +216,11 @@ class SqliteEngine(AwaitableCalls):
                     if not lacks_room(error) or not self._is_readable():
                         raise
                     self._has_index_file = False
-                    self.troubles.begin(Kind.FULL, str(translate(error, self.path)), self._now())
+                    self.troubles.begin(TroubleKind.FULL, str(translate(error, self.path)), self._now())
                 writer = Writer(
                     self.path,
                     self._connect_writer,
-                    turnstile,
+                    write_lock,
                     self._ids,
                     self._here,
                     self._announce,
@@ -207,16 +231,16 @@ class SqliteEngine(AwaitableCalls):
                     is_hopeless=not self._has_index_file,
                 )
         except apsw.Error as error:
-            turnstile.close()
+            write_lock.close()
             raise translate(error, self.path) from error
         except BaseException:
-            turnstile.close()
+            write_lock.close()
             raise
-        self._turnstile = turnstile
+        self._write_lock = write_lock
         return writer
 
     def _check_place(self) -> None:
-        """Refuse a place where there can be no database, before anything is laid beside it."""
+        """Refuse a path where there can be no database, before a folder of locks is made beside it."""
         path = Path(self.path)
         if path.is_dir():
             raise StoreUnavailable(f"{path} is a folder; give the path of a database file in it")
@@ -224,14 +248,14 @@ class SqliteEngine(AwaitableCalls):
             raise StoreUnavailable(f"the folder {path.parent} does not exist; create it first")
 
     def _prepare(self) -> None:
-        """WAL and the newest schema, while nobody else writes."""
+        """Turn the write-ahead log on, and bring the schema up to date. The caller holds the write lock."""
         with suppress(OSError):
-            # By us, because SQLite would let others read it. Where it cannot be made, SQLite says why.
+            # SQLite would let other users read it. If it cannot be made, SQLite says why.
             make_private(self.path)
         connection = self._connect()
         try:
             if not connection.pragma("page_count"):
-                # While there is nothing in it yet: later it takes a VACUUM.
+                # While the file is empty: later it takes a VACUUM.
                 connection.pragma("auto_vacuum", "INCREMENTAL")
             if connection.pragma("journal_mode") != "wal" and connection.pragma("journal_mode", "wal") != "wal":
                 raise StoreUnavailable(f"{self.path} cannot use a write-ahead log; put it on a local disk")
@@ -254,7 +278,7 @@ class SqliteEngine(AwaitableCalls):
         return connect(self.path, writable=True, durability=self._durability, vfs=self._vfs)
 
     def _connect_writer(self) -> apsw.Connection:
-        # Where the writer needs a fresh connection, the file may have been replaced.
+        # The writer needs a fresh connection, so the file may have been replaced.
         found = identity(self.path)
         if found != self._file:
             self._close_readers()
@@ -266,7 +290,7 @@ class SqliteEngine(AwaitableCalls):
         with self._without_index:
             connection = self._connect()
             try:
-                # It makes the file of the index, if there is room for that now, and keeps it.
+                # This makes the file of the index, if there is room for it now.
                 connection.execute("SELECT 1 FROM sqlite_master").fetchall()
             except BaseException:
                 connection.close(True)
@@ -275,7 +299,7 @@ class SqliteEngine(AwaitableCalls):
             return connection
 
     def _take_over(self) -> None:
-        """Another file has the name now. It may still be on its way there: nothing is written into half of one."""
+        """Another file has the name now. Check that it is complete before it is written to."""
         connection = connect(self.path, writable=False, durability=self._durability, vfs=self._vfs)
         try:
             if connection.execute("PRAGMA quick_check(1)").fetchall() != [("ok",)]:
@@ -290,7 +314,7 @@ class SqliteEngine(AwaitableCalls):
         idle, self._idle_readers = self._idle_readers, []
         with suppress(IndexError):
             while True:
-                # Taken out first: another thread may be about to take the same one.
+                # Taken out first: another thread may take the same one.
                 connection = idle.pop()
                 with suppress(apsw.Error):
                     connection.close(True)
@@ -323,5 +347,5 @@ class SqliteEngine(AwaitableCalls):
             if idle is self._idle_readers and vfs is self._vfs:
                 idle.append(connection)
             else:
-                # The engine was closed meanwhile, or other processes are kept out by it.
+                # The engine was closed meanwhile, or this connection keeps other processes out.
                 connection.close(True)

@@ -14,20 +14,20 @@ from holdfast.core.errors import (
     StoreFull,
     StoreUnavailable,
 )
-from holdfast.store.trouble import Kind
+from holdfast.store.trouble import TroubleKind
 
-# Text that was damaged on the disk comes out of apsw as the second.
+# For damaged text on the disk, apsw raises the second.
 DatabaseError: TypeAlias = apsw.Error | UnicodeDecodeError
 DATABASE_ERRORS = (apsw.Error, UnicodeDecodeError)
 
 
 def lacks_room(error: BaseException) -> bool:
-    """Whether the disk is full. The index of the write-ahead log has a file too, which every reader needs."""
+    """Whether the disk is full. Every reader needs the file of the log's index too, which may not fit."""
     return isinstance(error, apsw.FullError) or getattr(error, "extendedresult", 0) == apsw.SQLITE_IOERR_SHMSIZE
 
 
 def translate(error: DatabaseError, path: str) -> HoldfastError:
-    """The error of ours that says what happened and what to do."""
+    """Our error for an error of SQLite. It says what happened and what to do."""
     match error:
         case UnicodeDecodeError():
             return StoreCorrupt(f"{path} is damaged: it holds text that is none ({error}); restore it from a backup")
@@ -53,20 +53,20 @@ def translate(error: DatabaseError, path: str) -> HoldfastError:
             return StoreError(f"the database {path} refused: {error}")
 
 
-def kind_of(error: BaseException) -> Kind | None:
-    """What is wrong with the store, if that is why something failed, and not what was asked of it."""
+def kind_of(error: BaseException) -> TroubleKind | None:
+    """What is wrong with the store. None: the store is well, and the request was wrong."""
     match error:
         case apsw.Error() if lacks_room(error):
-            return Kind.FULL
+            return TroubleKind.FULL
         case apsw.BusyError() | apsw.LockedError() | StoreBusy():
-            return Kind.BUSY
+            return TroubleKind.BUSY
         case apsw.CorruptError() | apsw.NotADBError():
-            return Kind.CORRUPT
+            return TroubleKind.CORRUPT
         case apsw.ReadOnlyError() | apsw.CantOpenError() | apsw.PermissionsError():
-            return Kind.READ_ONLY
+            return TroubleKind.READ_ONLY
         case apsw.NoMemError() | MemoryError():
-            return Kind.MEMORY
+            return TroubleKind.MEMORY
         case apsw.IOError():
-            return Kind.IO
+            return TroubleKind.IO
         case _:
             return None

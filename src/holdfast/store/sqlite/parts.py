@@ -1,7 +1,7 @@
-"""Copies that are not complete yet, so that those of somebody who was killed can be told from those in the making.
+"""Copies that are not complete yet, and how those that a killed process left are found.
 
-Whoever makes a copy first writes down where, in a file that it locks for as long as it lives. A file with no lock on it
-names a copy that nobody will complete.
+A process that makes a copy first writes its path into a file, and locks this file for as long as it lives. If there is
+no lock on the file, no process will complete the copy.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from holdfast.store.engine import new_uuid
 from holdfast.store.locks import LifeLock, clear, is_locked
 
 NOTE, ENDING = "copy-", ".part"
-LOOKS_S = 0.5  # Others look at a lock for a moment at most.
+LOOKS_S = 0.5  # Another process that tests a lock holds it for a moment.
 
 
 @contextmanager
 def part_of(target: Path, locks: Path) -> Iterator[Path]:
-    """An empty file beside the target, to become the target. It is removed at the end, unless it was renamed."""
+    """An empty file beside the target. It is removed at the end, unless it was renamed to the target."""
     remove_dead_parts(locks, target)
     name = new_uuid()
     part = target.with_name(f".{target.name}.{name}{ENDING}")
@@ -36,7 +36,7 @@ def part_of(target: Path, locks: Path) -> Iterator[Path]:
 
 
 def remove_dead_parts(locks: Path, target: Path | None = None) -> None:
-    """Remove what nobody will complete: what was written down, and what earlier versions left beside the target."""
+    """Remove copies that no process will complete, and those that earlier versions left beside the target."""
     living: set[bytes] = set()
     for note in _listed(locks, NOTE):
         part = _read(note)

@@ -1,9 +1,9 @@
-"""Writes a file anew, without gaps, while others may come at any moment.
+"""Write a file anew, without gaps, while other programs use it.
 
 SQLite's own VACUUM keeps all others from writing from its beginning to its end, and can no longer be stopped in its
-second half. So it is done in two parts. A copy without gaps is made beside the file, which keeps nobody from anything;
-if somebody writes meanwhile, it is outdated and thrown away. Then the copy goes back into the file as one transaction,
-some pages at a time, and after each of them it gives way to whoever wants to write.
+second half. So it is done in two parts. First a copy without gaps is made beside the file, which keeps no one waiting.
+If a program writes meanwhile, the copy is outdated and thrown away. Then the copy is written back in one transaction,
+some pages at a time. If another program wants to write, the transaction is given up.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ import apsw
 from holdfast.core.errors import StoreFull
 from holdfast.private_files import for_owner_alone
 from holdfast.store.forks import occupancy
+from holdfast.store.maintenance import Disturbed, Vacuumed
 from holdfast.store.sqlite.connection import connect
-from holdfast.store.sqlite.turnstile import Turnstile
-from holdfast.store.tending import Disturbed, Vacuumed
+from holdfast.store.sqlite.write_lock import WriteLock
 
-LEFTOVER = ".vacuum"  # behind the name of the file: the copy, as long as there is one
+LEFTOVER = ".vacuum"  # the copy has the name of the file, and this at its end
 STEPS_BETWEEN_LOOKS = 2_000
 PAGES_AT_ONCE = 64
 PAGES_TO_SYNC = 512
@@ -31,8 +31,8 @@ BYTES_TO_SYNC = 1 << 20
 MARGIN_BYTES = 64 << 20
 
 
-def vacuumed(path: str, turnstile: Turnstile, should_stop: Callable[[], bool]) -> Vacuumed:
-    """The sizes before and after. Disturbed: somebody wrote or wanted to; all is as it was."""
+def vacuumed(path: str, write_lock: WriteLock, should_stop: Callable[[], bool]) -> Vacuumed:
+    """Write the file anew, and return its sizes. Disturbed: another program wrote or wanted to; nothing has changed."""
     copy = Path(f"{path}{LEFTOVER}")
     remove_leftover(path)
     try:
@@ -45,20 +45,20 @@ def vacuumed(path: str, turnstile: Turnstile, should_stop: Callable[[], bool]) -
                 return should_stop() or occupancy.is_wanted or watch.pragma("data_version") != version
 
             _make_copy(path, copy, must_stop)
-            _put_back(path, copy, turnstile, must_stop)
+            _put_back(path, copy, write_lock, must_stop)
             return Vacuumed(before, _bytes(watch))
     finally:
         remove_leftover(path)
 
 
 def remove_leftover(path: str) -> None:
-    """Remove the copy, and what SQLite keeps beside it. Somebody who was killed may have left it."""
+    """Remove the copy, and what SQLite keeps beside it. A killed process may have left it."""
     for tail in ("", "-journal"):
         Path(f"{path}{LEFTOVER}{tail}").unlink(missing_ok=True)
 
 
 def _make_copy(path: str, copy: Path, must_stop: Callable[[], bool]) -> None:
-    # Made by us, so that nobody else can read what is in it.
+    # Made by us, so that no other user can read it.
     with (
         open(copy, "xb", opener=for_owner_alone) as file,
         closing(connect(path, writable=True, durability="full")) as connection,
@@ -69,7 +69,7 @@ def _make_copy(path: str, copy: Path, must_stop: Callable[[], bool]) -> None:
             nonlocal synced
             size = os.fstat(file.fileno()).st_size
             if size - synced > BYTES_TO_SYNC:
-                # The commits of others must not have to wait until the disk has taken all of it.
+                # Otherwise the commits of other programs would wait until the disk has written all of it.
                 os.fsync(file.fileno())
                 synced = size
             return must_stop()
@@ -77,7 +77,7 @@ def _make_copy(path: str, copy: Path, must_stop: Callable[[], bool]) -> None:
         if not connection.pragma("auto_vacuum"):
             # From now on, free pages can be given back without writing all of it anew.
             connection.pragma("auto_vacuum", "INCREMENTAL")
-        # For the copy alone: after a crash nobody looks at it.
+        # For the copy alone: after a crash it is not used.
         connection.pragma("synchronous", "OFF")
         connection.set_progress_handler(is_over, STEPS_BETWEEN_LOOKS)
         try:
@@ -86,46 +86,46 @@ def _make_copy(path: str, copy: Path, must_stop: Callable[[], bool]) -> None:
             raise _disturbed(path) from None
 
 
-def _put_back(path: str, copy: Path, turnstile: Turnstile, must_stop: Callable[[], bool]) -> None:
+def _put_back(path: str, copy: Path, write_lock: WriteLock, must_stop: Callable[[], bool]) -> None:
     with (
         closing(connect(str(copy), writable=False, durability="full")) as source,
         closing(connect(path, writable=True, durability="full")) as target,
     ):
-        # Not waited for: whoever has the turn writes, and may have to wait for a fork, which waits for us.
-        with turnstile.at_once() as is_ours:
+        # Without waiting: the holder of the lock may wait for a fork, which waits for us.
+        with write_lock.at_once() as is_ours:
             if not is_ours:
                 raise _disturbed(path)
             try:
-                _copy_back(path, source, target, turnstile, must_stop)
+                _copy_back(path, source, target, write_lock, must_stop)
             except apsw.BusyError:
-                # A program that knows nothing of turns.
+                # A program that does not use the lock.
                 raise _disturbed(path) from None
-        # Without the turn, so that others can write meanwhile; at once, so that they need not do it themselves.
+        # Without the lock, so that others can write meanwhile. Now, so that they need not do it themselves.
         target.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
 
 
 def _copy_back(
-    path: str, source: apsw.Connection, target: apsw.Connection, turnstile: Turnstile, must_stop: Callable[[], bool]
+    path: str, source: apsw.Connection, target: apsw.Connection, write_lock: WriteLock, must_stop: Callable[[], bool]
 ) -> None:
     with _written_log(path) as log, target.backup("main", source, "main") as backup:
-        # One page takes the lock: from there on nobody can write, and who wrote since the copy was made shows.
-        # The rest must not come before that look, however little it is.
+        # The first page takes the lock of SQLite. Then no one can write, and a write since the copy was made shows.
+        # The other pages come after the check for that, however few they are.
         backup.step(1)
         unsynced = 0
         while not backup.done:
-            if turnstile.is_wanted or must_stop():
+            if write_lock.is_wanted or must_stop():
                 raise _disturbed(path)
             backup.step(PAGES_AT_ONCE)
             unsynced += PAGES_AT_ONCE
             if unsynced >= PAGES_TO_SYNC or backup.remaining <= PAGES_AT_ONCE:
-                # Little by little, so that the commit does not have to wait for all of it.
+                # Little by little, so that the commit is short.
                 os.fsync(log)
                 unsynced = 0
 
 
 @contextmanager
 def _written_log(path: str) -> Iterator[int]:
-    """The write-ahead log, to have it written to the disk."""
+    """The file of the write-ahead log, for `fsync`."""
     handle = os.open(f"{path}-wal", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         yield handle
@@ -138,7 +138,7 @@ def _bytes(connection: apsw.Connection) -> int:
 
 
 def _check_room(path: str, live: int) -> None:
-    """The copy needs room, and so does the way back."""
+    """Refuse if there is no room for the copy and for the log of its way back."""
     needed, free = 2 * live + MARGIN_BYTES, shutil.disk_usage(os.path.dirname(path)).free
     if free < needed:
         raise StoreFull(

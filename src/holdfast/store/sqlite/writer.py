@@ -1,7 +1,7 @@
 """The writer: one thread that owns the only writing connection of this process.
 
 It takes the scripts that wait in its mailbox, runs each in a savepoint, commits once, and only then answers. While the
-store cannot be written, it refuses them at once, and tries from time to time whether that is over.
+store cannot be written, it refuses them at once, and tries again from time to time.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from holdfast.store.engine import Changes, Ids
 from holdfast.store.forks import forget_after_fork, occupancy
 from holdfast.store.sqlite.connection import SqliteTx, let_go
 from holdfast.store.sqlite.faults import DATABASE_ERRORS, kind_of, translate
-from holdfast.store.sqlite.turnstile import Turnstile
-from holdfast.store.sqlite.writing import WritingConnection
+from holdfast.store.sqlite.write_connection import WritingConnection
+from holdfast.store.sqlite.write_lock import WriteLock
 from holdfast.store.tally import Tally, Watcher
-from holdfast.store.trouble import LASTING, MAY_LAST, Kind, Troubles
+from holdfast.store.trouble import LASTING, MAY_LAST, TroubleKind, Troubles
 
 SLICE_S = 0.005
 FOREIGN_POLL_S = 0.025
 
 
-class Letter:
+class QueuedWrite:
     """A script in the mailbox, and where its answer goes."""
 
     __slots__ = ("args", "changes", "error", "future", "kw", "result", "script")
@@ -45,13 +45,13 @@ class Letter:
 
 
 class Writer:
-    """Runs letters until it is closed. Everything but `post` and `close` happens on its own thread."""
+    """Runs the scripts of its mailbox until it is closed, in a thread of its own. Other threads `post` and `close`."""
 
     def __init__(
         self,
         path: str,
         connect: Callable[[], apsw.Connection],
-        turnstile: Turnstile,
+        write_lock: WriteLock,
         ids: Ids,
         here: Callable[[], str],
         announce: Callable[[Changes], None],
@@ -63,7 +63,7 @@ class Writer:
         is_hopeless: bool = False,
     ) -> None:
         self._path = path
-        self._turnstile = turnstile
+        self._write_lock = write_lock
         self._ids = ids
         self._here = here
         self._announce = announce
@@ -71,29 +71,29 @@ class Writer:
         self._is_heard = is_heard
         self._troubles = troubles
         self._now = now
-        self._mailbox: queue.SimpleQueue[Letter | None] = queue.SimpleQueue()
-        self._door = threading.Lock()
+        self._mailbox: queue.SimpleQueue[QueuedWrite | None] = queue.SimpleQueue()
+        self._closing_lock = threading.Lock()
         self._is_closed = False
         self._has_work = True
-        self._writing = WritingConnection(path, connect, turnstile, is_hopeless=is_hopeless)
+        self._writing = WritingConnection(path, connect, write_lock, is_hopeless=is_hopeless)
         forget_after_fork(self)
         self._thread = threading.Thread(target=self._work, name="holdfast-writer", daemon=True)
         self._thread.start()
 
-    def post(self, letter: Letter) -> bool:
+    def post(self, write: QueuedWrite) -> bool:
         """Put a script in the mailbox. False: the writer is closed, and will not run it."""
-        with self._door:
+        with self._closing_lock:
             if not self._is_closed:
-                self._mailbox.put(letter)
+                self._mailbox.put(write)
             return not self._is_closed
 
     def wake(self) -> None:
-        """Look again whether somebody listens, which decides whether foreign commits are watched for."""
-        self.post(Letter(lambda tx: None, (), {}))
+        """Have it look for listeners again. Only with listeners it watches for the commits of other processes."""
+        self.post(QueuedWrite(lambda tx: None, (), {}))
 
     def close(self) -> None:
         """Run what is in the mailbox, then stop."""
-        with self._door:
+        with self._closing_lock:
             self._is_closed = True
             self._mailbox.put(None)
         self._thread.join()
@@ -127,11 +127,11 @@ class Writer:
             self._writing.close()
 
     def _patience(self) -> float | None:
-        """How many seconds to wait for a letter before looking around."""
+        """How many seconds to wait for a script, before it looks for foreign commits or tries to write again."""
         waits = (FOREIGN_POLL_S if self._is_heard() else None, self._troubles.try_in)
         return min((wait for wait in waits if wait is not None), default=None)
 
-    def _serve(self, first: Letter) -> None:
+    def _serve(self, first: QueuedWrite) -> None:
         self._try_if_due()
         first.error = self._troubles.refusal()
         if first.error is None:
@@ -139,79 +139,79 @@ class Writer:
         else:
             _answer(first)
 
-    def _run_batch(self, first: Letter) -> None:
-        """One transaction for all that waits, within a slice of time."""
-        letters = [first]
+    def _run_batch(self, first: QueuedWrite) -> None:
+        """Run all that waits in one transaction, within a slice of time."""
+        writes = [first]
         changes = Changes()
         tally = Tally()
         took: float | None = None
         try:
             try:
-                changes, took = self._attempt(letters, tally)
+                changes, took = self._attempt(writes, tally)
             except apsw.Error as error:
                 if not self._may_pass(error):
                     raise
-                # Nothing of it is there, and what failed once may go well on a fresh connection.
+                # Nothing of it was stored, and it may go well on a fresh connection.
                 tally = Tally()
-                changes, took = self._attempt(letters, tally)
+                changes, took = self._attempt(writes, tally)
         except BaseException as error:
             failure = self._failure_of_all(error)
-            for letter in letters:
-                letter.error = letter.error or failure
+            for write in writes:
+                write.error = write.error or failure
             self._find_out(error, failure)
-        for letter in letters:
-            _answer(letter)
+        for write in writes:
+            _answer(write)
         if changes:
             self._announce(changes)
         if took is not None:
-            # Nobody waits for what is counted and logged.
+            # After the answers, because no caller waits for what is counted and logged.
             self._committed(took, tally)
         self._writing.checkpoint_if_long()
         if self._is_heard() and time.monotonic() - self._writing.looked_at > FOREIGN_POLL_S:
             self._notice_foreign_commits()
 
-    def _attempt(self, letters: list[Letter], tally: Tally) -> tuple[Changes, float]:
-        """Run these letters and what else waits; what changed, and how many seconds it took."""
-        with self._turnstile, occupancy:
+    def _attempt(self, writes: list[QueuedWrite], tally: Tally) -> tuple[Changes, float]:
+        """Run these and what else waits. Return what changed, and how many seconds it took."""
+        with self._write_lock, occupancy:
             began = time.monotonic()
             try:
-                return self._transact(letters, tally), time.monotonic() - began
+                return self._transact(writes, tally), time.monotonic() - began
             except BaseException:
                 self._writing.abort()
                 raise
 
-    def _transact(self, letters: list[Letter], tally: Tally) -> Changes:
+    def _transact(self, writes: list[QueuedWrite], tally: Tally) -> Changes:
         connection = self._writing.begin()
         tx = SqliteTx(connection, self._ids, self._here)
         until = time.monotonic() + SLICE_S
         changes = Changes()
-        for letter in letters:  # It grows on the way.
+        for write in writes:  # The list grows on the way.
             tx.changes, tx.tally = Changes(), Tally()
-            self._run_one(connection, tx, letter)
-            if letter.error is None:
+            self._run_one(connection, tx, write)
+            if write.error is None:
                 changes.merge(tx.changes)
                 tally.merge(tx.tally)
-            if letter is letters[-1] and time.monotonic() < until:
-                self._take_one_more(letters)
+            if write is writes[-1] and time.monotonic() < until:
+                self._take_one_more(writes)
         self._writing.commit()
         return changes
 
-    def _take_one_more(self, letters: list[Letter]) -> None:
+    def _take_one_more(self, writes: list[QueuedWrite]) -> None:
         with suppress(queue.Empty):
-            letter = self._mailbox.get_nowait()
-            if letter is None:
+            write = self._mailbox.get_nowait()
+            if write is None:
                 self._has_work = False
             else:
-                letters.append(letter)
+                writes.append(write)
 
-    def _run_one(self, connection: apsw.Connection, tx: SqliteTx, letter: Letter) -> None:
+    def _run_one(self, connection: apsw.Connection, tx: SqliteTx, write: QueuedWrite) -> None:
         connection.execute("SAVEPOINT script")
-        letter.error = None
+        write.error = None
         try:
-            letter.result = letter.script(tx, *letter.args, **letter.kw)
+            write.result = write.script(tx, *write.args, **write.kw)
             connection.execute("RELEASE script")
         except BaseException as error:
-            letter.error = self._translated(error)
+            write.error = self._translated(error)
             if not connection.in_transaction or (isinstance(error, apsw.Error) and kind_of(error) in LASTING):
                 # SQLite has thrown away the work of the others too, or is in no state to go on with it.
                 raise
@@ -219,26 +219,26 @@ class Writer:
             connection.execute("RELEASE script")
 
     def _may_pass(self, error: apsw.Error) -> bool:
-        """Whether the same may go well at once on a fresh connection, which is then the next one."""
+        """Whether another try on a fresh connection may go well. If so, the next use makes one."""
         kind = kind_of(error)
-        if kind is None or kind in (Kind.BUSY, Kind.CORRUPT):
+        if kind is None or kind in (TroubleKind.BUSY, TroubleKind.CORRUPT):
             return False
         with occupancy:
             self._writing.give_up()
         return True
 
     def _find_out(self, error: BaseException, failure: BaseException) -> None:
-        """A batch has failed: was it the store, and can that be written at all?"""
+        """After a failed batch: find out whether the store is to blame, and whether it can be written at all."""
         if isinstance(error, OutcomeUnknown) and isinstance(error.__cause__, apsw.Error):
-            # What became of that commit is for its callers; what comes after it is not.
+            # That its outcome is unknown is for the callers of this commit alone.
             error = error.__cause__
             failure = translate(error, self._path)
         kind = kind_of(error)
         if kind is None:
             return
-        if kind is Kind.CORRUPT:
+        if kind is TroubleKind.CORRUPT:
             self._writing.note_damage()
-        cannot_write = kind in MAY_LAST and (kind is Kind.CORRUPT or not self._writing.can_write(kind))
+        cannot_write = kind in MAY_LAST and (kind is TroubleKind.CORRUPT or not self._writing.can_write(kind))
         self._troubles.count(kind, str(failure), self._now(), lasts=cannot_write or kind in LASTING)
         if cannot_write:
             self._troubles.begin(kind, str(failure), self._now())
@@ -264,7 +264,7 @@ class Writer:
         return translated
 
     def _failure_of_all(self, error: BaseException) -> BaseException:
-        """What everybody in a batch hears; the error itself may be the business of one of them."""
+        """The error for the callers of a batch that have none of their own."""
         if isinstance(error, OSError):
             return StoreUnavailable(f"the locks of {self._path} cannot be used ({error.strerror}); nothing was written")
         if isinstance(error, (*DATABASE_ERRORS, StoreError)):
@@ -272,10 +272,10 @@ class Writer:
         return StoreError(f"the transaction on {self._path} was undone because of another call; nothing was written")
 
 
-def _answer(letter: Letter) -> None:
-    if not letter.future.set_running_or_notify_cancel():
+def _answer(write: QueuedWrite) -> None:
+    if not write.future.set_running_or_notify_cancel():
         return
-    if letter.error is not None:
-        letter.future.set_exception(letter.error)
+    if write.error is not None:
+        write.future.set_exception(write.error)
     else:
-        letter.future.set_result(letter.result)
+        write.future.set_result(write.result)

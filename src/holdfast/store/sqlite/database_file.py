@@ -1,6 +1,6 @@
-"""Care for a database file as a whole: copy it while it is used, check it, put a copy in its place, make it small.
+"""Copy a database file while it is used, check it, replace it by a copy, and make it small.
 
-Nothing here needs an engine, and nothing but `restored` and `compacted` changes the file.
+Nothing here needs an engine. Only `restored` and `compacted` change the file.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from holdfast.store.migrate import applied_to, migrations, pending
 from holdfast.store.sqlite.connection import connect
 from holdfast.store.sqlite.faults import DATABASE_ERRORS, translate
 from holdfast.store.sqlite.parts import part_of
-from holdfast.store.sqlite.turnstile import Turnstile, locks_of
+from holdfast.store.sqlite.write_lock import WriteLock, locks_of
 from holdfast.store.statements import Dialect
 
 PAGES_AT_ONCE = 1_000
@@ -30,8 +30,8 @@ TAIL = ("-wal", "-shm")
 Tell: TypeAlias = Callable[[int, int], None]
 
 
-class Size(Struct, frozen=True):
-    """How big a file is, how much of that is free inside, and how much waits in the write-ahead log. In bytes."""
+class FileSize(Struct, frozen=True):
+    """The size of a file, how much of it is free inside, and the size of its write-ahead log. In bytes."""
 
     file: int
     free: int
@@ -39,16 +39,16 @@ class Size(Struct, frozen=True):
 
 
 class Versions(Struct, frozen=True):
-    """The schema of a file, and the newest one that this program knows; 0: the file has none yet."""
+    """The version of the schema of a file, and the newest that this program knows. 0: the file has none yet."""
 
     has: int
     newest: int
 
 
 def copied(source: str, target: Path, tell: Tell = lambda done, total: None, locks: Path | None = None) -> int:
-    """Make a checked copy of a file that may be in use; its size in bytes. It has its name only once it is complete.
+    """Make a checked copy of a file that may be in use, and return its size. It gets its name when it is complete.
 
-    `locks` is the folder of the locks beside the database that the copy is made for; by default the source's.
+    `locks` is the folder of the locks beside the database that the copy is made for. By default that is the source.
     """
     with _errors(source):
         try:
@@ -74,12 +74,12 @@ def _copy_pages(source: str, target: Path, tell: Tell) -> None:
             while not backup.done:
                 backup.step(PAGES_AT_ONCE)
                 tell(backup.page_count - backup.remaining, backup.page_count)
-        # A copy is one file: it has no write-ahead log until somebody works with it.
+        # A copy is one file, without a write-ahead log, until a program works with it.
         to.pragma("journal_mode", "delete")
 
 
 def problems(path: str) -> list[str]:
-    """What SQLite finds wrong with a file; empty if all is well."""
+    """What SQLite finds wrong with a file. Empty: nothing."""
     with _errors(path), closing(_reader(path)) as connection:
         try:
             said = [row[0] for row in connection.execute("PRAGMA integrity_check") if row[0] != "ok"]
@@ -90,7 +90,7 @@ def problems(path: str) -> list[str]:
 
 
 def versions(path: str) -> Versions:
-    """Which schema a file has. Refuses one that is newer than this program, or no database of ours."""
+    """The versions of the schema of a file. Refuse a newer one than this program knows, and a foreign database."""
     newest = migrations(Dialect.SQLITE)[-1].version
     with _errors(path), closing(_reader(path)) as connection:
         applied = applied_to(connection)
@@ -100,12 +100,12 @@ def versions(path: str) -> Versions:
     return Versions(max((row.version for row in applied), default=0), newest)
 
 
-def size(path: str) -> Size:
-    """How big a file is, and how much of it could be given back."""
+def size(path: str) -> FileSize:
+    """The size of a file, and how much of it could be given back."""
     with _errors(path), closing(_reader(path)) as connection:
         page = connection.pragma("page_size")
         wal = Path(f"{path}-wal")
-        return Size(
+        return FileSize(
             file=connection.pragma("page_count") * page,
             free=connection.pragma("freelist_count") * page,
             wal=wal.stat().st_size if wal.exists() else 0,
@@ -120,7 +120,7 @@ def users(path: str) -> list[str]:
 
 
 def restored(path: str, copy: Path, aside: Path, tell: Tell = lambda done, total: None) -> None:
-    """Put a checked copy of `copy` in the place of a file that nobody uses; what was there goes to `aside`."""
+    """Replace a file that no program uses by a checked copy of `copy`. What was there goes to `aside`."""
     real = os.path.realpath(path)
     fresh = Path(f"{real}.restoring")
     copied(str(copy), fresh, tell, locks_of(real))
@@ -138,24 +138,24 @@ def restored(path: str, copy: Path, aside: Path, tell: Tell = lambda done, total
 
 
 def _set_aside(real: str, aside: Path) -> None:
-    """Give a file another name; it keeps its own until a copy takes that, so that whoever is killed leaves a file."""
+    """Give a file another name. It keeps the old one until a copy takes that, so that a kill leaves a file there."""
     try:
         with closing(connect(real, writable=True, durability="full")) as connection:
             connection.set_busy_timeout(TOOL_BUSY_MS)
             connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
         os.link(real, aside)
     except (*DATABASE_ERRORS, OSError):
-        # It is damaged, or the disk knows no second names: all of its parts move, one after the other.
+        # The file is damaged, or the disk has no hard links: so its parts are renamed one after the other.
         for tail in ("", *TAIL):
             if os.path.exists(real + tail):
                 os.replace(real + tail, f"{aside}{tail}")
-    # What was in the log is in the file by now; beside a copy it would do harm.
+    # What was in the log is in the file by now. Beside a copy it would do harm.
     for tail in TAIL:
         Path(real + tail).unlink(missing_ok=True)
 
 
 def compacted(path: str) -> None:
-    """Give back what is free inside a file that nobody uses."""
+    """Give back what is free inside a file that no program uses."""
     real = os.path.realpath(path)
     with _turn(real), _errors(path):
         living = users(real)
@@ -168,7 +168,7 @@ def compacted(path: str) -> None:
 
 
 def emptied_wal(path: str) -> bool:
-    """Bring the write-ahead log of a file that may be in use into the file; False if a reader is in the way."""
+    """Move the write-ahead log of a file that may be in use into the file. False: a reader still needs it."""
     real = os.path.realpath(path)
     with _turn(real), _errors(path), closing(connect(real, writable=True, durability="full")) as connection:
         connection.set_busy_timeout(TOOL_BUSY_MS)
@@ -187,13 +187,13 @@ def _reader(path: str) -> apsw.Connection:
 
 @contextmanager
 def _turn(path: str) -> Iterator[None]:
-    """The turn to write, among all processes that share the file."""
-    turnstile = Turnstile(locks_of(path))
+    """The lock of all processes that write to the file."""
+    write_lock = WriteLock(locks_of(path))
     try:
-        with turnstile:
+        with write_lock:
             yield
     finally:
-        turnstile.close()
+        write_lock.close()
 
 
 @contextmanager

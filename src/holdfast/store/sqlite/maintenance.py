@@ -1,4 +1,4 @@
-"""Looks after a file that others work with: statistics, the write-ahead log, free space."""
+"""Maintain a file that other programs work with: statistics, the write-ahead log, free space."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from contextlib import closing, contextmanager, suppress
 import apsw
 
 from holdfast.store.forks import occupancy
+from holdfast.store.maintenance import Disturbed, Vacuumed
 from holdfast.store.sqlite.connection import connect
 from holdfast.store.sqlite.faults import DATABASE_ERRORS, translate
 from holdfast.store.sqlite.parts import remove_dead_parts
-from holdfast.store.sqlite.turnstile import Turnstile, locks_of
 from holdfast.store.sqlite.vacuum import remove_leftover, vacuumed
-from holdfast.store.tending import Disturbed, Vacuumed
+from holdfast.store.sqlite.write_lock import WriteLock, locks_of
 
 ROWS_COUNTED = 400
 LONG_LOG = 4 << 20
 STAND_ASIDE_S = 0.2
 
-# Which rows of these there are changes by the minute, so what was counted would soon lead astray: their statements are
-# written so that one index fits, and are held to it by a test.
+# The rows of these tables change by the minute, so statistics would soon be wrong. Their statements are written so that
+# one index fits, and a test checks that it is used.
 UNCOUNTED = frozenset({"jobs", "job_runs", "sessions", "workers"})
 
 
-class FileCare:
-    """For one file; each call has a connection of its own."""
+class FileMaintenance:
+    """The maintenance of one file. Each call has a connection of its own."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -39,35 +39,35 @@ class FileCare:
         return [name for name in names if name not in UNCOUNTED and not name.startswith("sqlite_")]
 
     def analyse(self, table: str) -> None:
-        with self._turnstile(), self._connection() as connection:
+        with self._write_lock(), self._connection() as connection:
             connection.pragma("analysis_limit", ROWS_COUNTED)
             connection.execute(f'ANALYZE "{table}"')
 
     def empty_log(self) -> int:
-        # Chores are done one at a time: whoever left this did not come to its end.
+        # Chores are done one at a time, so a leftover is of one that was killed.
         remove_leftover(self._path)
         remove_dead_parts(locks_of(self._path))
         before = self._log_size()
         with self._connection() as connection:
-            # This hinders nobody; what is left to do when the others have to wait is little.
+            # This keeps no one waiting, and leaves little for the checkpoint that does.
             connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
-        # A reader may still need it; next time, then.
-        with self._turnstile(), self._connection() as connection, suppress(apsw.BusyError):
+        # If a reader still needs the log, it is emptied next time.
+        with self._write_lock(), self._connection() as connection, suppress(apsw.BusyError):
             connection.set_busy_timeout(0)
             connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
         return max(0, before - self._log_size())
 
     def vacuum(self, should_stop: Callable[[], bool]) -> Vacuumed:
-        with self._errors(), self._turns() as turnstile:
+        with self._errors(), self._lock() as write_lock:
             try:
-                return vacuumed(self._path, turnstile, should_stop)
+                return vacuumed(self._path, write_lock, should_stop)
             except Disturbed:
-                # Not in the way of whoever came.
+                # The program that wants to write goes first.
                 time.sleep(STAND_ASIDE_S)
                 raise
             finally:
                 if self._log_size() > LONG_LOG:
-                    # What was written and not used, or is in the file by now, need not take up the disk.
+                    # Pages that were thrown away, or are in the file by now, need not take up the disk.
                     self.empty_log()
 
     def _log_size(self) -> int:
@@ -82,18 +82,18 @@ class FileCare:
             yield connection
 
     @contextmanager
-    def _turnstile(self) -> Iterator[None]:
-        """The turn; never asked for with a connection open, for whoever has it may have to wait for a fork to end."""
-        with self._turns() as turnstile, turnstile:
+    def _write_lock(self) -> Iterator[None]:
+        """Hold the write lock. It is taken before a connection: its holder may wait for a fork, which waits for us."""
+        with self._lock() as write_lock, write_lock:
             yield
 
     @contextmanager
-    def _turns(self) -> Iterator[Turnstile]:
-        turnstile = Turnstile(locks_of(self._path))
+    def _lock(self) -> Iterator[WriteLock]:
+        write_lock = WriteLock(locks_of(self._path))
         try:
-            yield turnstile
+            yield write_lock
         finally:
-            turnstile.close()
+            write_lock.close()
 
     @contextmanager
     def _errors(self) -> Iterator[None]:

@@ -1,7 +1,7 @@
-"""Who may write next among the processes that share a file.
+"""Which process may write next to a file that several share.
 
-SQLite lets waiting writers poll, so a busy one can starve the rest. Here the waiting is ordered by two file locks:
-whoever waits holds the gate, so the process that just wrote cannot slip in again before the one at the gate.
+SQLite lets waiting writers poll, so a busy one can starve the rest. Two file locks order the waiting: the gate and the
+turn. A process that waits for the turn holds the gate, so the one that just wrote cannot be next again before it.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from holdfast.store.forks import forget_after_fork
 
 
 def locks_of(path: str) -> Path:
-    """The folder of the locks beside a file, by whatever name it is reached."""
+    """The folder of the locks beside a file, the same for all names of the file."""
     return Path(f"{os.path.realpath(path)}-locks")
 
 
-class Turnstile:
-    """A fair, blocking lock between processes. One per writer thread."""
+class WriteLock:
+    """A fair lock between processes. Each writer thread has one."""
 
     def __init__(self, folder: Path) -> None:
         make_private_folder(folder)
@@ -50,7 +50,7 @@ class Turnstile:
 
     @contextmanager
     def at_once(self) -> Iterator[bool]:
-        """The turn without waiting; False: somebody else has it or waits for it."""
+        """Take the turn without waiting; False if another process has it or waits for it."""
         is_ours = self._take_if_free()
         try:
             yield is_ours
@@ -69,7 +69,7 @@ class Turnstile:
 
     @property
     def is_wanted(self) -> bool:
-        """Whether somebody else waits for the turn."""
+        """Whether another process waits for the turn."""
         try:
             fcntl.flock(self._gate, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -78,14 +78,14 @@ class Turnstile:
         return False
 
     def close(self) -> None:
-        """Let go."""
+        """Close both files."""
         if self._is_open:
             self._is_open = False
             os.close(self._gate)
             os.close(self._turn)
 
     def forget(self) -> object:
-        # A copy that stayed open would keep the parent's locks when the parent is killed.
+        # An open copy would keep the locks of the parent after the parent is killed.
         self.close()
         return None
 

@@ -1,4 +1,4 @@
-"""Looks after a schema of a PostgreSQL server, which does most of that itself."""
+"""Maintain a schema of a PostgreSQL server. The server does most of it itself."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ import psycopg
 from psycopg import sql as compose
 
 from holdfast.core.errors import InvalidInput
+from holdfast.store.maintenance import Vacuumed
 from holdfast.store.postgres.engine import PostgresEngine
 from holdfast.store.postgres.faults import translate
-from holdfast.store.tending import Vacuumed
 
 _TABLES = "SELECT tablename FROM pg_tables WHERE schemaname = %s ORDER BY tablename"
 
 
-class ServerCare:
-    """For one schema; each call has a connection of its own, outside of any transaction that others wait for."""
+class ServerMaintenance:
+    """The maintenance of one schema. Each call has a connection of its own, and no transaction that others wait for."""
 
     def __init__(self, engine: PostgresEngine) -> None:
         self._engine = engine

@@ -1,4 +1,4 @@
-"""The only writing connection of a process: opened when it is needed, given up and opened anew when it failed."""
+"""The only writing connection of a process. It is opened when it is needed, and anew after a failure."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from holdfast.store.forks import occupancy
 from holdfast.store.sqlite.checkpoint import Checkpoints
 from holdfast.store.sqlite.connection import identity
 from holdfast.store.sqlite.faults import DATABASE_ERRORS, kind_of
-from holdfast.store.sqlite.turnstile import Turnstile
-from holdfast.store.trouble import Kind
+from holdfast.store.sqlite.write_lock import WriteLock
+from holdfast.store.trouble import TroubleKind
 
 SURE_POLL_S = 0.5
 BUSY_TRIES = 25
@@ -25,19 +25,19 @@ log = logging.getLogger("holdfast.store")
 
 
 class WritingConnection:
-    """Lives on the writer's thread; the first connection is made by whoever makes it.
+    """Lives on the writer's thread. Only the first connection is made where this object is made.
 
-    A second one, the anchor, does nothing: as long as it is open, giving up the other leaves the write-ahead log and
-    its index where they are. A disk that is full has no room to make them anew, and without them nobody can read.
-    `is_hopeless`: it is known that nothing can be written now, so that none is opened yet.
+    A second connection, the anchor, does nothing. As long as it is open, the write-ahead log and its index stay when
+    the other is closed. A full disk has no room to make them anew, and without them no one can read. `is_hopeless`:
+    nothing can be written now, so no connection is opened yet.
     """
 
     def __init__(
-        self, path: str, connect: Callable[[], apsw.Connection], turnstile: Turnstile, *, is_hopeless: bool = False
+        self, path: str, connect: Callable[[], apsw.Connection], write_lock: WriteLock, *, is_hopeless: bool = False
     ) -> None:
         self._path = path
         self._connect = connect
-        self._turnstile = turnstile
+        self._write_lock = write_lock
         self._checkpoints = Checkpoints()
         self._looked_at = 0.0
         self._wal_path = f"{path}-wal"
@@ -68,14 +68,14 @@ class WritingConnection:
     def give_up(self) -> None:
         """Close it; the next use opens another one."""
         connection, self.connection = self.connection, None
-        # Each connection counts for itself: what others commit until there is another one is taken for granted.
+        # Each connection counts foreign commits for itself. None: the next look takes it that there was one.
         self._data_version = None
         if connection is not None:
             with suppress(apsw.Error):
                 connection.close(True)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close both connections."""
         self.give_up()
         anchor, self.anchor = self.anchor, None
         if anchor is not None:
@@ -95,7 +95,7 @@ class WritingConnection:
         """Begin a transaction that can write; StoreBusy if another program keeps the file locked."""
         tries = BUSY_TRIES if tries is None else tries
         if identity(self._path) != self._file:
-            # Another file has the name, or none: nobody would ever find what is written into the old one.
+            # Another file has the name, or none does: what is written into the old file would be lost.
             self.close()
         connection = self.opened()
         for _ in range(tries):
@@ -107,12 +107,12 @@ class WritingConnection:
         raise StoreBusy(f"another program has kept {self._path} locked for {tries * 0.2:.0f} s; close it or try again")
 
     def commit(self) -> None:
-        """Make it last. After a failure the connection is given up."""
+        """Commit. After a failure the connection is given up."""
         assert self.connection is not None
         try:
             self.connection.execute("COMMIT")
         except apsw.FullError:
-            # The mark that makes it count is written last, so it is certain that nothing will ever be seen of it.
+            # The mark of a commit is written last, so this one will never be seen.
             self.give_up()
             raise
         except apsw.Error as error:
@@ -126,7 +126,7 @@ class WritingConnection:
             raise
 
     def abort(self) -> None:
-        """After a failure: no transaction stays open, whatever it takes."""
+        """After a failure: roll back. If that fails, give the connection up."""
         if self.connection is not None and self.connection.in_transaction:
             try:
                 self.connection.execute("ROLLBACK")
@@ -134,38 +134,38 @@ class WritingConnection:
                 self.give_up()
 
     def note_damage(self) -> None:
-        """The file that has the name now is damaged, as it is now."""
+        """Remember that the file is damaged as it is now."""
         self._damaged = _stamp(self._path)
 
-    def can_write(self, kind: Kind) -> bool:
-        """Whether a commit goes well on a fresh connection. A damaged file has to be another one first."""
+    def can_write(self, kind: TroubleKind) -> bool:
+        """Whether a commit goes well on a fresh connection. A damaged file has to be replaced first."""
         found = _stamp(self._path)
-        if kind is Kind.CORRUPT and found in (None, self._damaged):
+        if kind is TroubleKind.CORRUPT and found in (None, self._damaged):
             return False
         try:
-            with self._turnstile, occupancy:
-                if kind is Kind.CORRUPT:
+            with self._write_lock, occupancy:
+                if kind is TroubleKind.CORRUPT:
                     self.close()
                 self.give_up()
                 self._write_something(kind)
         except (*DATABASE_ERRORS, OSError, StoreError) as error:
             with occupancy:
                 self.give_up()
-            if kind_of(error) is Kind.CORRUPT:
-                # As it was before the look: it may be on its way.
+            if kind_of(error) is TroubleKind.CORRUPT:
+                # As it was before the look: another file may just be coming.
                 self._damaged = found
             return False
         return True
 
-    def _write_something(self, kind: Kind) -> None:
+    def _write_something(self, kind: TroubleKind) -> None:
         connection = self.opened()
-        if kind is Kind.CORRUPT and connection.execute("PRAGMA quick_check(1)").fetchall() != [("ok",)]:
+        if kind is TroubleKind.CORRUPT and connection.execute("PRAGMA quick_check(1)").fetchall() != [("ok",)]:
             raise apsw.CorruptError(self._path)
-        if kind is Kind.FULL:
-            # What the log takes up may be all that is missing.
+        if kind is TroubleKind.FULL:
+            # Emptying the log may make enough room.
             with suppress(apsw.Error):
                 connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
-        # Others wait to be refused meanwhile.
+        # One try, because callers wait meanwhile, only to be refused.
         self.begin(tries=1)
         connection.pragma("user_version", connection.pragma("user_version"))
         self.commit()
@@ -175,7 +175,7 @@ class WritingConnection:
         if self.connection is None or not self._checkpoints.is_due:
             return
         try:
-            with self._turnstile, occupancy:
+            with self._write_lock, occupancy:
                 self._checkpoints.run(self.connection)
         except apsw.BusyError:
             pass  # A reader still needs the old pages.
@@ -184,11 +184,11 @@ class WritingConnection:
 
     @property
     def looked_at(self) -> float:
-        """When it was last looked whether another process has committed, by the monotonic clock."""
+        """When `others_have_committed` was last asked, by the monotonic clock."""
         return self._looked_at
 
     def log_has_moved(self) -> bool:
-        """Whether it is worth asking the database. Two writes in one tick of the file's clock look like one."""
+        """Whether the log has changed, or the last look was long ago: two writes in one tick look like one."""
         try:
             found = os.stat(self._wal_path)
         except OSError:
@@ -197,7 +197,7 @@ class WritingConnection:
         return seen != self._wal_seen or time.monotonic() - self._looked_at > SURE_POLL_S
 
     def others_have_committed(self) -> bool:
-        """Whether another process has, since this was last asked."""
+        """Whether another process has committed since this was last asked."""
         self._looked_at = time.monotonic()
         if self.connection is None:
             return False
@@ -211,7 +211,7 @@ class WritingConnection:
 
 
 def _stamp(path: str) -> tuple[int, ...] | None:
-    """Which file has this name, and when it was written; None if there is none."""
+    """Which file has this name, its size, and when it was written. None: there is none."""
     try:
         found = os.stat(path)
     except OSError:
