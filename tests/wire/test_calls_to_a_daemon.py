@@ -12,7 +12,7 @@ import pytest
 
 from holdfast.core.errors import HoldfastError, NoDaemon, NotFound, OutcomeUnknown, QueueFull, StoreFull
 from holdfast.wire import peer
-from holdfast.wire.courier import Courier
+from holdfast.wire.async_transport import AsyncTransport
 from holdfast.wire.home import Address
 from holdfast.wire.peer import Peer
 from holdfast.wire.problem import NO_ROOM
@@ -38,11 +38,11 @@ def by_event_loop(address: Address, *calls: dict[str, Any]) -> list[bytes]:
     """The same on an event loop."""
 
     async def run() -> list[bytes]:
-        courier = Courier(Peer(address))
+        transport = AsyncTransport(Peer(address))
         try:
-            return [await courier.call("POST", "/v1/x", b"first", **call) for call in calls]
+            return [await transport.call("POST", "/v1/x", b"first", **call) for call in calls]
         finally:
-            courier.close()
+            transport.close()
 
     return asyncio.run(run())
 
@@ -159,7 +159,7 @@ def test_a_long_answer_comes_in_pieces() -> None:
         return False
 
     async def read(address: Address) -> list[bytes]:
-        return [line async for line in Courier(Peer(address)).lines("/v1/changes")]
+        return [line async for line in AsyncTransport(Peer(address)).lines("/v1/changes")]
 
     with scripted(drips) as server:
         assert b"".join(Transport(Peer(server.address)).chunks("/v1/log")) == b"one\ntwo\nthree"

@@ -8,7 +8,7 @@ import sys
 
 PROGRAM = """
 from holdfast.wire.calls import CALLS
-from holdfast.wire.extras import EXTRAS
+from holdfast.wire.special_calls import EXTRAS
 for call in (*CALLS, *EXTRAS):
     call.body_decoder, call.path_part, call.query_part
 for call in CALLS:

@@ -1,1 +1,1 @@
-"""What travels between a program and the daemon: one table of calls for the server, the SDK and the reference."""
+"""The calls between a program and the daemon: one table for the server, the SDK and the reference."""

@@ -1,4 +1,4 @@
-"""The folder that a daemon lives in, and where a program finds the daemon."""
+"""The home folder of a daemon, and how a program finds the daemon."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from holdfast.store.locks import is_held_by, is_locked
 HOME = "HOLDFAST_HOME"
 TOKEN = "HOLDFAST_TOKEN"
 CA = "HOLDFAST_CA"
-LOOKS_S = 0.5  # Others look at a lock for a moment at most; who holds it for longer lives there.
+LOOKS_S = 0.5  # Another process that tests a lock holds it for a moment. A daemon holds it for longer.
 LONGEST_SOCKET = 103 if sys.platform == "darwin" else 107
 
 
 class Home:
-    """Where everything of one daemon is."""
+    """The folder with the files of one daemon."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -49,17 +49,22 @@ class Home:
 
     @property
     def lock(self) -> Path:
-        """Held for as long as a daemon lives here."""
+        """The lock that a daemon holds for as long as it runs."""
         return self.folder / "daemon.lock"
 
     @property
+    def hello(self) -> Path:
+        """The file with the `Hello` of the daemon, so that programs need not ask for it."""
+        return self.folder / "hello.json"
+
+    @property
     def log(self) -> Path:
-        """What a daemon in the background says."""
+        """The log of a daemon in the background."""
         return self.folder / "logs" / "daemon.log"
 
     @property
     def printed(self) -> Path:
-        """What is not logged but printed in the background: the last words of a process that breaks, say."""
+        """What is printed and not logged in the background, such as the traceback of a process that crashes."""
         return self.log.with_suffix(".err")
 
     @property
@@ -67,19 +72,24 @@ class Home:
         """The logs and artifacts of the jobs."""
         return self.folder / "jobs"
 
+    @property
+    def is_lived_in(self) -> bool:
+        """Whether a daemon runs here, or another program holds its lock."""
+        return bool(is_locked(str(self.lock)))
+
     def daemon_pid(self) -> int | None:
-        """The process of the daemon that lives here; None if there is none, or if it has only just begun."""
-        if not is_locked(str(self.lock)):
+        """The pid of the daemon that runs here. None if there is none, or if it has only just begun."""
+        if not self.is_lived_in:
             return None
         try:
             pid = int(self.lock.read_text())
         except (OSError, ValueError):
             pid = self._listening_pid()
-        # What stands there may be a dead daemon's, and the number some stranger's by now.
+        # The pid may be of a dead daemon, and belong to another process by now.
         return pid if is_held_by(str(self.lock), pid) else None
 
     def _listening_pid(self) -> int:
-        """Who listens on the socket, which tells it even where a full disk had no room for a number; 0: nobody."""
+        """The pid of the process that listens on the socket, for when a full disk had no room for the file. 0: none."""
         import socket
         import struct
 
@@ -93,7 +103,7 @@ class Home:
         return 0
 
     def create(self) -> None:
-        """Make what is missing, readable by nobody else."""
+        """Make what is missing. No other user can read it."""
         length = len(os.fsencode(self.socket))
         if length > LONGEST_SOCKET:
             raise InvalidInput(
@@ -103,7 +113,7 @@ class Home:
         try:
             for folder in (self.folder, self.log.parent, self.jobs):
                 make_private_folder(folder)
-            # A machine that went down at a bad moment may have left an empty one, which would open the door to all.
+            # A machine that went down at a bad moment may have left an empty file, which would let everyone in.
             if not self.token.exists() or not self.token.read_bytes().strip():
                 self._make_token()
         except OSError as error:
@@ -112,7 +122,7 @@ class Home:
             ) from error
 
     def _make_token(self) -> None:
-        """Complete before it has its name: whoever finds it can read all of it."""
+        """Make the token. The file is complete before it gets its name, so that no reader finds a part of it."""
         import secrets
 
         fresh = self.token.with_suffix(f".{os.getpid()}")
@@ -122,7 +132,7 @@ class Home:
 
 
 class Address(Struct, frozen=True):
-    """Where a daemon answers: its unix socket, or a host and port with the token that opens them.
+    """Where a daemon answers: its unix socket, or a host and port with a token.
 
     `ca` is a file with the certificates to trust there instead of the system's.
     """
@@ -142,7 +152,7 @@ class Address(Struct, frozen=True):
 
 
 def find_home(chosen: str | Path | None = None) -> Home:
-    """The home that was chosen, that the environment names, or the platform's default."""
+    """The home that was chosen, that the environment names, or the default of the platform."""
     folder = chosen or os.environ.get(HOME)
     path = Path(folder).expanduser() if folder else _default()
     if path.exists() and not path.is_dir():
@@ -186,7 +196,7 @@ def _refuse_in_the_clear(url: str, host: str) -> None:
 
 
 def _trusted(ca: str | Path | None) -> str | None:
-    """The file with the certificates to trust, if one is named; it must be there when the program starts."""
+    """The file with the certificates to trust, if one is named. It must be there when the program starts."""
     chosen = ca if ca is not None else os.environ.get(CA)
     if not chosen:
         return None

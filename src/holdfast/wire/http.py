@@ -1,4 +1,4 @@
-"""HTTP/1.1 as far as a client of the daemon needs it, apart from how the bytes travel."""
+"""HTTP/1.1 as far as a client of the daemon needs it, without sending or receiving."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ ProtocolError = httptools.HttpParserError
 
 
 def request_bytes(method: str, path: str, headers: Mapping[str, str], body: bytes | None) -> bytes:
-    """A whole request as it travels."""
+    """A whole request as bytes."""
     head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
     length = "" if body is None else f"Content-Length: {len(body)}\r\n"
     return f"{method} {path} HTTP/1.1\r\n{head}{length}\r\n".encode("latin-1") + (body or b"")
 
 
-class Answer:
-    """A response while it comes in: feed it what arrives, take the pieces of its body."""
+class HttpAnswer:
+    """A response while it comes in: `feed` takes what arrives, `take` gives the pieces of its body."""
 
     def __init__(self) -> None:
         self._parser = httptools.HttpResponseParser(self)
@@ -63,7 +63,7 @@ class Answer:
         self._pieces.append(data)
 
     def on_message_complete(self) -> None:
-        """Called by the parser, which knows only now whether the connection can be used again."""
+        """Called by the parser. Only now it is known whether the connection can be used again."""
         self.keeps_open = bool(self._parser.should_keep_alive())
         self.is_complete = True
 
@@ -81,7 +81,7 @@ class Lines:
 
 
 def read_problem(status: int, content: bytes) -> Problem:
-    """The problem that an answer holds; whoever stands between us and the daemon may answer otherwise."""
+    """The problem in an answer. A proxy before the daemon may answer with something else."""
     try:
         return msgspec.json.decode(content, type=Problem)
     except msgspec.DecodeError:
@@ -90,5 +90,5 @@ def read_problem(status: int, content: bytes) -> Problem:
 
 
 def quoted(value: Any) -> str:
-    """A value as it stands in a path or a query."""
+    """A value as it is written in a path or a query."""
     return quote(value if isinstance(value, str) else msgspec.json.encode(value).decode().strip('"'), safe="")

@@ -1,4 +1,4 @@
-"""What this program knows of its daemon, and how long it goes on trying to reach it."""
+"""What this program knows of its daemon, and how long it tries to reach it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PATIENCE_S = 10.0
 FIRST_PAUSE_S = 0.02
 LONGEST_PAUSE_S = 1.0
 NOT_READY = "ERR_NOT_READY"
-# A call with this header comes from a worker or from a job, which may end its work while the daemon stops.
+# A call with this header comes from a worker or a job. Such calls are allowed while the daemon stops.
 INSIDE = "Holdfast-Inside"
 INSIDE_VARIABLES = ("HOLDFAST_INSIDE", "HOLDFAST_RUN_ID")
 
@@ -35,25 +35,25 @@ class Peer:
             self.come_inside()
 
     def come_inside(self) -> None:
-        """From now on the calls of this program are those of a worker."""
+        """Mark the calls of this program as those of a worker from now on."""
         self._headers = {**self._headers, INSIDE: "1"}
 
     def headers(self) -> dict[str, str]:
-        """What every request carries: who we are, and the trace that it belongs to."""
+        """The headers of every request: the caller, and the trace that it belongs to."""
         here = trace.current()
         return self._headers if here is None else {**self._headers, "traceparent": here.header}
 
     def is_coming_back(self) -> bool:
-        """Whether it is worth waiting: the daemon is starting, or this program has spoken with it before."""
+        """Whether it is worth waiting: the daemon is starting, or this program has reached it before."""
         return not self.is_given_up and (self.has_met_it or self.is_there() is True)
 
     def is_there(self) -> bool | None:
-        """Whether a daemon lives at the address, as the kernel knows it; None where that cannot be told from here."""
+        """Whether a daemon runs at the address, as the kernel knows it. None: that cannot be known from here."""
         lock = self.address.lock
         return None if lock is None else is_locked(lock) is True
 
     def unreachable(self, error: BaseException) -> NoDaemon:
-        """The error that says so."""
+        """The error that the daemon cannot be reached."""
         untrusted = getattr(error, "verify_message", None)
         if untrusted:
             return NoDaemon(
@@ -76,21 +76,21 @@ class Persistence:
         self.may_have_come_through = False
 
     def broke_off(self, error: Exception, *, is_fresh: bool, is_sent: bool) -> float:
-        """The connection failed: how many seconds to wait before the next try. Raises when there is none."""
+        """After a failed connection: how many seconds to wait before the next try. Raise if there is none."""
         if is_sent and not self._is_repeatable:
             raise OutcomeUnknown(f"the daemon went away during {self._what}; look before you repeat") from error
         self.may_have_come_through |= is_sent
         failure = self._peer.unreachable(error)
         if not is_fresh:
-            return 0.0  # A kept connection may have been closed long ago, which says nothing about the daemon.
-        # One who takes a connection and resets it is there, and has too many of them: the next one may be luckier.
+            return 0.0  # A kept connection may have been closed long ago. That says nothing about the daemon.
+        # A daemon that resets a new connection is there, but has too many of them. The next try may go well.
         was_taken = getattr(error, "errno", None) == errno.ECONNRESET
         if not was_taken and not self._peer.is_coming_back():
             raise failure from error
         return self._patiently(failure)
 
     def answered(self, problem: Problem, retry_after: float | None = None) -> float:
-        """The daemon refused: how many seconds to wait, if that passes soon. Raises otherwise."""
+        """After a refusal: how many seconds to wait, if it may pass soon. Raise otherwise."""
         if problem.code == NOT_READY:
             return self._patiently(NoDaemon(problem.detail))
         failure = problem.error(retry_after)

@@ -1,4 +1,4 @@
-"""The places for workers that a daemon keeps filled: whoever is in one holds its lock for life."""
+"""The places for workers that a daemon keeps filled. The worker in a place holds its lock."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from holdfast.store.locks import LifeLock, is_held_by, is_locked
 from holdfast.version import VERSION
 from holdfast.wire.home import LOOKS_S, Home
 
-# The exit code of a worker that wants another one in its place.
+# The exit code of a worker that wants to be replaced.
 REPLACE_ME = 75
 MOST_WORDS = 1_000
 
 log = logging.getLogger("holdfast.worker")
 
 
-class Place(Struct, frozen=True):
+class WorkerPlace(Struct, frozen=True):
     """A worker that should always be there: its name, and the words after `holdfast worker`."""
 
     name: str
@@ -32,7 +32,7 @@ class Place(Struct, frozen=True):
 
 
 class Occupant(Struct, frozen=True):
-    """Who is in a place, as the file of its lock says."""
+    """The worker in a place, as the lock file says."""
 
     pid: int
     words: tuple[str, ...]
@@ -44,8 +44,8 @@ def lock_of(home: Home, name: str) -> Path:
     return home.folder / "workers" / f"{name}.lock"
 
 
-def take(home: Home, place: Place) -> LifeLock:
-    """Be the worker in a place, with a note of who that is."""
+def take(home: Home, place: WorkerPlace) -> LifeLock:
+    """Take the lock of a place, and write into it who has it."""
     path = lock_of(home, place.name)
     try:
         lock = LifeLock(path, LOOKS_S)
@@ -54,40 +54,40 @@ def take(home: Home, place: Place) -> LifeLock:
     try:
         _note(path, msgspec.json.encode(Occupant(os.getpid(), place.words, VERSION)))
     except OSError as error:
-        # The daemon that starts a worker knows it without the note, and jobs can run while nothing can be written.
+        # The daemon that starts a worker knows it anyway, and jobs can run while nothing can be written.
         log.warning("it cannot be noted who is in place %s: %s", place.name, error)
     return lock
 
 
 def _note(path: Path, text: bytes) -> None:
-    """Write over what a predecessor left: on a disk that is full, that room is there."""
+    """Write over the text of a predecessor: on a full disk, there is room for that."""
     with path.open("r+b", buffering=0) as file:
         file.write(text)
         file.truncate(len(text))
 
 
 def occupant(home: Home, name: str) -> Occupant | None:
-    """Who is in a place, if somebody is and has written down who that is."""
+    """The worker in a place, if there is one and it has written who it is."""
     path = lock_of(home, name)
     if not is_locked(str(path)):
         return None
     try:
         found = msgspec.json.decode(path.read_bytes(), type=Occupant)
     except (OSError, msgspec.DecodeError):
-        return None  # It has just begun.
-    # What stands there may be its predecessor's, and the number some stranger's by now.
+        return None  # It has only just begun.
+    # The text may be of its predecessor, and the pid may belong to another process by now.
     return found if is_held_by(str(path), found.pid) else None
 
 
 def occupied(home: Home) -> set[str]:
-    """The names of the places that somebody is in."""
+    """The names of the places that have a worker."""
     locks = lock_of(home, "any").parent.glob("*.lock")
     return {path.stem for path in locks if is_locked(str(path))}
 
 
 def leave_words(home: Home, name: str, said: str) -> None:
-    """Write down why the worker in a place ends, in one line, for the daemon that keeps it."""
-    # A folder that is gone, or a disk that is full, must not hide what went wrong.
+    """Write why the worker in a place ends, in one line, for the daemon."""
+    # A missing folder or a full disk must not hide what went wrong.
     line = redacted_text(" ".join(said.split()))[:MOST_WORDS]
     with suppress(OSError):
         make_private_folder(_words(home, name).parent)
@@ -96,7 +96,7 @@ def leave_words(home: Home, name: str, said: str) -> None:
 
 
 def last_words(home: Home, name: str) -> str | None:
-    """Why the last worker in a place ended, if it could say so."""
+    """Why the last worker in a place ended, if it could write that."""
     try:
         return _words(home, name).read_text(encoding="utf-8", errors="replace") or None
     except OSError:
@@ -104,7 +104,7 @@ def last_words(home: Home, name: str) -> str | None:
 
 
 def forget_words(home: Home, name: str) -> None:
-    """What the last worker in a place said does not hold for the next one."""
+    """Remove the last words in a place, before the next worker starts."""
     with suppress(OSError):
         _words(home, name).unlink(missing_ok=True)
 
@@ -114,5 +114,5 @@ def _words(home: Home, name: str) -> Path:
 
 
 def app_words(apps: tuple[str, ...]) -> tuple[str, ...]:
-    """The words that give a worker its code."""
+    """The words of the command line that give a worker its code."""
     return tuple(word for app in apps for word in ("--app", app))

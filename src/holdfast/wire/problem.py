@@ -1,4 +1,4 @@
-"""An error as it travels (RFC 9457), and back."""
+"""An error as it is sent (RFC 9457), and back."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ _BY_CODE: dict[str, type[HoldfastError]] = {
     for kind in vars(errors).values()
     if isinstance(kind, type) and issubclass(kind, HoldfastError) and not issubclass(kind, JobError)
 }
-# The daemon has no room for one more caller or one more request; that passes.
+# The daemon has no room for one more caller or request. That passes.
 NO_ROOM = frozenset({"ERR_TOO_MANY_CONNECTIONS", "ERR_TOO_MUCH_AT_ONCE"})
-# Nothing was stored when these came, so that the same call may be made again.
+# With these nothing was stored, so the same call may be made again.
 _REPEATABLE = NO_ROOM | {
     errors.QueueFull.code,
     errors.StoreFull.code,
     errors.StoreBusy.code,
     errors.StoreUnavailable.code,
 }
-_BY_CODE["ERR_TOO_LARGE"] = errors.InvalidInput  # only the API can tell, and no repeat would help
+_BY_CODE["ERR_TOO_LARGE"] = errors.InvalidInput  # only the API knows it, and no repeat would help
 _BY_CODE["ERR_TOO_MANY_TRIES"] = errors.InvalidToken
 
 
 def error_of(code: str, detail: str) -> HoldfastError:
-    """The error of ours with this code."""
+    """Our error with this code."""
     return _BY_CODE.get(code, HoldfastError)(detail)
 
 
@@ -41,7 +41,7 @@ class Problem(msgspec.Struct, omit_defaults=True):
     trace_id: str | None = None
 
     def error(self, retry_after: float | None = None) -> HoldfastError:
-        """The error of ours that it stands for; `retry_after` is what the answer says about another try."""
+        """Our error for this problem. `retry_after` is what the answer says about another try."""
         made = error_of(self.code, self.detail)
         if retry_after is not None and self.code in _REPEATABLE:
             made.retry_after = retry_after

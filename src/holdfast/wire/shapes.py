@@ -1,4 +1,4 @@
-"""The shapes of core as they may come from outside: the rules of the table laid over their fields.
+"""The types of core as requests may have them: every field with its rule.
 
 msgspec checks them while it reads a request, and the description of the API shows them.
 """
@@ -13,11 +13,12 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 import msgspec
 from msgspec import Meta, Struct
 
-from holdfast.wire.rules import MOST_ITEMS, TEXT, WHOLE, Rule, rule_of
+from holdfast.core.rule import MOST_ITEMS, WHOLE, Rule
+from holdfast.core.rules import TEXT, rule_of
 
 
 def may_be_left_out(hint: Any) -> bool:
-    """Whether a field that has no default may be left out all the same, because None is one of its values."""
+    """Whether a field without a default may be left out all the same, because it may be None."""
     return _is_union(hint) and type(None) in get_args(hint)
 
 
@@ -40,12 +41,12 @@ def _constrained(hint: Any, rule: Rule | None) -> Any:
         inner = [_constrained(arg, rule) for arg in args]
         return Union[tuple(dict.fromkeys(_flat(inner)))]  # noqa: UP007  # built, not written
     if origin is dict and rule is not None and rule.keys is not None:
-        named: Any = Annotated[args[0], rule.keys]
+        named: Any = Annotated[args[0], rule.keys.meta]
         return Annotated[origin[named, _constrained(args[1], rule)], Meta(max_length=rule.most)]
     if origin is not None and args and not (isinstance(hint, type) and issubclass(hint, Enum)):
         items = tuple(arg if arg is Ellipsis else _constrained(arg, rule) for arg in args)
-        most = MOST_ITEMS if rule is None else rule.most
-        return Annotated[origin[items if len(items) > 1 else items[0]], Meta(max_length=most)]
+        least, most = (None, MOST_ITEMS) if rule is None else (rule.least or None, rule.most)
+        return Annotated[origin[items if len(items) > 1 else items[0]], Meta(min_length=least, max_length=most)]
     return hint
 
 
@@ -67,7 +68,7 @@ def _with(hint: Any, rule: Rule | None, otherwise: Rule | None) -> Any:
 
 @cache
 def checked(kind: type[Struct]) -> type[Struct]:
-    """The same shape, as it may come from outside: every field has its rule, and there are no others."""
+    """The same type as a request may have it: every field has its rule, and there are no other fields."""
     hints = get_type_hints(kind)
     config = kind.__struct_config__
     fields: list[Any] = []

@@ -1,4 +1,4 @@
-"""How a daemon is, as it says itself."""
+"""The status of a daemon, as it tells it itself."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class PlaceStatus(Struct, frozen=True):
 
 
 class DaemonStatus(Struct, frozen=True, kw_only=True):
-    """Who the daemon is, where it keeps what, and how its workers are. `store` is a path, or where the server is.
+    """What the daemon is, where its files are, and how its workers are. `store` is a path, or where the server is.
 
-    `trouble` is what keeps it from writing there, in words. `is_pressure_off`: its machine never needs rest.
-    `clock_off_ms` is how far the clock of its machine is ahead of that of a server that it works on; `clock_doubt` is
-    why it does nothing by that for now.
+    `trouble` is what keeps it from writing there, in words. `is_pressure_off`: its machine is never under pressure.
+    `clock_off_ms` is how far the clock of its machine is ahead of that of its server; `clock_doubt` is why it does
+    nothing by that clock for now.
     """
 
     version: str

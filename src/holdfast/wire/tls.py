@@ -1,4 +1,4 @@
-"""Whom a client of a daemon trusts. Imported late: most clients use the socket, and ssl is slow to load."""
+"""The certificates that a client of a daemon trusts. Imported late: most clients use the socket."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import ssl
 
 
 def client_context(ca: str | None) -> ssl.SSLContext:
-    """TLS that trusts the certificates of a file, or the system's. Made for each connection: the file may be renewed.
+    """TLS that trusts the certificates of a file, or of the system. Made for each connection, as the file may change.
 
     An OSError names the file if it cannot be used.
     """

@@ -12,7 +12,7 @@ from collections.abc import Generator
 from contextlib import closing
 
 from holdfast.wire.home import Address
-from holdfast.wire.http import PIECE, Answer, Lines, ProtocolError, read_problem, request_bytes
+from holdfast.wire.http import PIECE, HttpAnswer, Lines, ProtocolError, read_problem, request_bytes
 from holdfast.wire.peer import Peer, Persistence
 
 CALL_S = 60.0
@@ -32,7 +32,7 @@ class Connection:
 
     @property
     def is_usable(self) -> bool:
-        """Whether nothing came on it that nobody asked for: its end, if the daemon closed it."""
+        """Whether it can take a request. If anything came on it without one, the daemon has closed it."""
         if self._socket is None:
             return True
         if not hasattr(select, "poll"):
@@ -48,7 +48,7 @@ class Connection:
         self._socket.settimeout(timeout)
         self._socket.sendall(request)
 
-    def receive(self, answer: Answer) -> None:
+    def receive(self, answer: HttpAnswer) -> None:
         """Wait for more of the answer."""
         assert self._socket is not None
         data = self._socket.recv(PIECE)
@@ -57,7 +57,7 @@ class Connection:
         answer.feed(data)
 
     def close(self) -> None:
-        """Let it go."""
+        """Close it."""
         if self._socket is not None:
             self._socket.close()
             self._socket = None
@@ -100,14 +100,14 @@ class Transport:
         is_repeatable: bool = True,
         timeout: float = CALL_S,
     ) -> bytes:
-        """The body of the answer; raises the error that the daemon reports. `again` is the body of a repeat."""
+        """The body of the answer. Raise the error that the daemon reports. `again` is the body of a repeat."""
         trying = Persistence(self._peer, f"{method} {path}", is_repeatable=is_repeatable)
         while True:
             if again is not None and trying.may_have_come_through:
                 body = again
             connection = self._take()
             is_fresh, is_sent = connection.is_fresh, False
-            answer = Answer()
+            answer = HttpAnswer()
             try:
                 connection.send(self._request(method, path, body), timeout)
                 is_sent = True
@@ -126,7 +126,7 @@ class Transport:
 
     def chunks(self, path: str, timeout: float = CALL_S) -> Generator[bytes, None, None]:
         """A long answer in pieces, as they come, on a connection of its own."""
-        answer = Answer()
+        answer = HttpAnswer()
         with closing(Connection(self._peer.address)) as connection:
             try:
                 connection.send(self._request("GET", path, None), timeout)
@@ -148,7 +148,7 @@ class Transport:
                 yield from lines.feed(piece)
 
     def close(self) -> None:
-        """Let the idle connections go."""
+        """Close the idle connections."""
         while self._idle:
             self._idle.pop().close()
 
@@ -165,7 +165,7 @@ class Transport:
                 return connection
             connection.close()
 
-    def _give_back(self, connection: Connection, answer: Answer) -> None:
+    def _give_back(self, connection: Connection, answer: HttpAnswer) -> None:
         self._peer.has_met_it = True
         if answer.keeps_open:
             self._idle.append(connection)

@@ -1,4 +1,4 @@
-"""Calls to the daemon from an event loop, without a thread in between: the line that a worker's control loop uses."""
+"""Calls to the daemon from an event loop, without a thread in between. The control loop of a worker uses them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator
 
 from holdfast.wire.home import Address
-from holdfast.wire.http import Answer, Lines, ProtocolError, read_problem, request_bytes
+from holdfast.wire.http import HttpAnswer, Lines, ProtocolError, read_problem, request_bytes
 from holdfast.wire.peer import Peer, Persistence
 from holdfast.wire.tls import client_context
 
@@ -14,12 +14,12 @@ CONNECT_S = 10.0
 CALL_S = 60.0
 
 
-class Line(asyncio.Protocol):
+class AsyncConnection(asyncio.Protocol):
     """One connection; one answer at a time."""
 
     def __init__(self) -> None:
         self._transport: asyncio.Transport | None = None
-        self._answer = Answer()
+        self._answer = HttpAnswer()
         self._moved = asyncio.Event()
         self._error: Exception | None = None
 
@@ -43,14 +43,14 @@ class Line(asyncio.Protocol):
 
     @property
     def is_usable(self) -> bool:
-        """Whether another request can go this way."""
+        """Whether it can take another request."""
         return self._error is None
 
-    def send(self, request: bytes) -> Answer:
-        """Write a request; its answer comes in by and by."""
+    def send(self, request: bytes) -> HttpAnswer:
+        """Write a request. Its answer comes in pieces; see `more`."""
         if self._error is not None or self._transport is None:
             raise ConnectionResetError("the connection was closed")
-        self._answer = Answer()
+        self._answer = HttpAnswer()
         self._transport.write(request)
         return self._answer
 
@@ -62,18 +62,18 @@ class Line(asyncio.Protocol):
             raise self._error
 
     def close(self) -> None:
-        """Let it go."""
+        """Close it."""
         self._error = self._error or ConnectionResetError("the connection is closed")
         if self._transport is not None:
             self._transport.abort()
 
 
-class Courier:
+class AsyncTransport:
     """Calls to one daemon, from one event loop."""
 
     def __init__(self, peer: Peer) -> None:
         self._peer = peer
-        self._idle: list[Line] = []
+        self._idle: list[AsyncConnection] = []
         self._is_closed = False
         self.loop = asyncio.get_running_loop()
 
@@ -133,12 +133,12 @@ class Courier:
             line.close()
 
     def close(self) -> None:
-        """Let the connections go, each when its call has ended."""
+        """Close the connections, each when its call has ended."""
         self._is_closed = True
         while self._idle:
             self._idle.pop().close()
 
-    async def _exchange(self, line: Line, method: str, path: str, body: bytes | None) -> Answer:
+    async def _exchange(self, line: AsyncConnection, method: str, path: str, body: bytes | None) -> HttpAnswer:
         answer = line.send(self._request(method, path, body))
         while not answer.is_complete:
             await line.more()
@@ -147,7 +147,7 @@ class Courier:
     def _request(self, method: str, path: str, body: bytes | None) -> bytes:
         return request_bytes(method, self._peer.address.prefix + path, self._peer.headers(), body)
 
-    def _take(self) -> Line | None:
+    def _take(self) -> AsyncConnection | None:
         while self._idle:
             line = self._idle.pop()
             if line.is_usable:
@@ -155,7 +155,7 @@ class Courier:
             line.close()
         return None
 
-    def _give_back(self, line: Line, answer: Answer) -> None:
+    def _give_back(self, line: AsyncConnection, answer: HttpAnswer) -> None:
         self._peer.has_met_it = True
         if answer.keeps_open and line.is_usable and not self._is_closed:
             self._idle.append(line)
@@ -163,12 +163,12 @@ class Courier:
             line.close()
 
 
-async def _connect(address: Address) -> Line:
+async def _connect(address: Address) -> AsyncConnection:
     loop = asyncio.get_running_loop()
     async with asyncio.timeout(CONNECT_S):
         if address.socket is not None:
-            _, line = await loop.create_unix_connection(Line, address.socket)
+            _, line = await loop.create_unix_connection(AsyncConnection, address.socket)
         else:
             tls = client_context(address.ca) if address.is_tls else None
-            _, line = await loop.create_connection(Line, address.host, address.port, ssl=tls)
+            _, line = await loop.create_connection(AsyncConnection, address.host, address.port, ssl=tls)
     return line

@@ -1,4 +1,4 @@
-"""What may stand at a place of a request: the fields of an object, the words of a choice, for whoever gave another."""
+"""What may be at a place of a request, for error messages: the fields of an object, or the words of a choice."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _STEP = re.compile(r"\.(\w+)|\[[^\[\]]*\]")
 
 
 def fields_at(kind: Any, where: str) -> list[str]:
-    """The fields of the object at a place such as `.jobs[0]`; nothing if more than one shape could stand there."""
+    """The fields of the object at a place such as `.jobs[0]`. Empty if there may be several shapes."""
     shapes = [found for found in _at(kind, where) if isinstance(found, inspect.StructType)]
     return [field.encode_name for field in shapes[0].fields] if len(shapes) == 1 else []
 
 
 def words_at(kind: Any, where: str) -> list[str]:
-    """The words that may stand at a place; nothing if there is no choice of words."""
+    """The words that may be at a place. Empty if it is no choice of words."""
     words: dict[str, None] = {}
     for found in _at(kind, where):
         if isinstance(found, inspect.EnumType):
@@ -30,7 +30,7 @@ def words_at(kind: Any, where: str) -> list[str]:
 
 
 def _at(kind: Any, where: str) -> list[inspect.Type]:
-    """Everything that could stand there."""
+    """All types that may be there."""
     here = list(_each(_described(kind)))
     for name in _STEP.findall(where):
         here = [inner for found in here for inner in _inside(found, name)]
@@ -55,7 +55,7 @@ def _each(found: inspect.Type) -> Iterator[inspect.Type]:
 
 
 def _inside(found: inspect.Type, name: str) -> Iterator[inspect.Type]:
-    """What stands in a field of an object, or, without a name, in a list or beside any key."""
+    """The types in a field of an object or, without a name, in a list or a mapping."""
     match found:
         case inspect.StructType(fields=fields) if name:
             for field in fields:
