@@ -8,7 +8,6 @@ if TYPE_CHECKING:
     from holdfast.client.handle import JobHandle
     from holdfast.client.holdfast import Holdfast
     from holdfast.client.receiving import verify_webhook
-    from holdfast.client.retry import Retry
     from holdfast.client.schedule_handle import ScheduleHandle
     from holdfast.client.task import Task
     from holdfast.core.errors import (
@@ -40,9 +39,11 @@ if TYPE_CHECKING:
     )
     from holdfast.core.event import Event
     from holdfast.core.filling import PREVIOUS
-    from holdfast.core.job import Job, StateName
+    from holdfast.core.job import StateName
+    from holdfast.core.messages.watches import Watch
+    from holdfast.core.retry_option import Retry
     from holdfast.core.run import Run, RunStatus
-    from holdfast.store.scripts.watches import Watch
+    from holdfast.core.stored_job import Job
     from holdfast.workers.context import Context
     from holdfast.workers.raising import Infra, Permanent, Skip, Snooze, Transient
 
@@ -103,7 +104,7 @@ _MODULES = {
     "holdfast.client.handle": ("JobHandle",),
     "holdfast.client.holdfast": ("Holdfast",),
     "holdfast.client.receiving": ("verify_webhook",),
-    "holdfast.client.retry": ("Retry",),
+    "holdfast.core.retry_option": ("Retry",),
     "holdfast.client.schedule_handle": ("ScheduleHandle",),
     "holdfast.client.task": ("Task",),
     "holdfast.core.errors": (
@@ -135,15 +136,13 @@ _MODULES = {
     ),
     "holdfast.core.event": ("Event",),
     "holdfast.core.filling": ("PREVIOUS",),
-    "holdfast.core.job": (
-        "Job",
-        "StateName",
-    ),
+    "holdfast.core.job": ("StateName",),
+    "holdfast.core.messages.watches": ("Watch",),
     "holdfast.core.run": (
         "Run",
         "RunStatus",
     ),
-    "holdfast.store.scripts.watches": ("Watch",),
+    "holdfast.core.stored_job": ("Job",),
     "holdfast.workers.context": ("Context",),
     "holdfast.workers.raising": (
         "Infra",
@@ -162,7 +161,7 @@ def __getattr__(name: str) -> Any:
 
         value = globals()[name] = getattr(import_module(_WHERE[name]), name)
         return value
-    # Looked up only if somebody asks: reading it costs more than all other imports of this file.
+    # Read only if it is asked for: that costs more than all other imports of this file.
     if name == "__version__":
         from importlib.metadata import version
 

@@ -1,8 +1,10 @@
-"""Files and folders that nobody but their owner can read, from the first moment on. What is there keeps its mode."""
+"""Files and folders that only their owner can read, from the first moment on. What exists keeps its mode."""
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from pathlib import Path
 
 OWNER_ONLY = 0o600
@@ -10,14 +12,14 @@ OWNER_ONLY_FOLDER = 0o700
 
 
 def for_owner_alone(path: str, flags: int) -> int:
-    """Open a file as `open(…, opener=for_owner_alone)` asks for."""
+    """The opener for `open(…, opener=for_owner_alone)`."""
     return os.open(path, flags | os.O_CLOEXEC, OWNER_ONLY)
 
 
 def make_private(path: str | Path) -> None:
-    """Make an empty file for somebody else to fill, such as SQLite, which would let others read it.
+    """Make an empty file for other code to fill, such as SQLite, which would let other users read it.
 
-    FileExistsError if there is one already. It is not opened: that would cost this process the locks it has on it.
+    FileExistsError if there is one already. That one is not opened: this process would lose its locks on it.
     """
     os.close(for_owner_alone(str(path), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW))
 
@@ -31,3 +33,12 @@ def make_private_folder(path: Path) -> None:
             raise
         make_private_folder(path.parent)
         path.mkdir(OWNER_ONLY_FOLDER, exist_ok=True)
+
+
+def open_file(path: str | Path, flags: int, folder: int | None = None) -> int:
+    """Open a regular file. OSError for a link, a folder, or a pipe, which could block for ever."""
+    file = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, OWNER_ONLY, dir_fd=folder)
+    if not stat.S_ISREG(os.fstat(file).st_mode):
+        os.close(file)
+        raise OSError(errno.EINVAL, "it is not a file", str(path))
+    return file

@@ -38,8 +38,8 @@ from holdfast.client.holdfast import Holdfast
 from holdfast.client.task import Enqueuing
 from holdfast.core.errors import InvalidInput
 from holdfast.core.event import Event, check_attributes
-from holdfast.core.job import Job
 from holdfast.core.limits import shown
+from holdfast.core.stored_job import Job
 from holdfast.runtime.clock import ManualClock
 from holdfast.runtime.simulated import SimulatedMachine
 
@@ -56,10 +56,10 @@ __all__ = [
 
 @contextmanager
 def inline(hf: Holdfast) -> Iterator[Holdfast]:
-    """Inside, every enqueue runs what is ready before it returns: real jobs, real store, no background.
+    """In the block, every enqueue runs what is ready before it returns: real jobs, real store, no background.
 
     A job that a task enqueues runs in the same drain, after or beside that task. A job whose time has not come by the
-    clock, a retry among them, waits for it and for the next enqueue or `drain(hf)`.
+    clock, such as a retry, waits for that time, and then for the next enqueue or `drain(hf)`.
     """
     before, hf._access.after_enqueue = hf._access.after_enqueue, _Inline(hf).run_ready
     try:
@@ -69,7 +69,7 @@ def inline(hf: Holdfast) -> Iterator[Holdfast]:
 
 
 class _Inline:
-    """One drain at a time; whoever enqueues during it, from a task or another thread, has it go on."""
+    """One drain at a time. An enqueue during it, from a task or another thread, makes it go on."""
 
     def __init__(self, hf: Holdfast) -> None:
         self._hf = hf
@@ -78,7 +78,7 @@ class _Inline:
 
     def run_ready(self) -> None:
         self._wanted = True
-        # Looking again after the lock is free: nobody who found it taken is forgotten.
+        # Checked again after the lock is free, so that an enqueue that found it taken is not forgotten.
         while self._wanted and not self._hf.is_running and self._draining.acquire(blocking=False):
             try:
                 self._wanted = False
@@ -88,14 +88,14 @@ class _Inline:
 
 
 def drain(hf: Holdfast) -> int:
-    """Run everything that is ready by the clock; how many runs there were."""
+    """Run everything that is ready by the clock. Return how many runs there were."""
     return hf.drain()
 
 
 def assert_enqueued(
     hf: Holdfast, task: Enqueuing[Any, Any] | str, /, *, count: int | None = None, **arguments: Any
 ) -> list[Job]:
-    """Fail unless a job of `task` is there whose payload holds these arguments; returns the ones that fit.
+    """Fail unless a job of `task` is there whose payload holds these arguments. Return the jobs that fit.
 
     `count` asks for exactly so many. Jobs that ran already count as well.
     """
@@ -111,9 +111,9 @@ def assert_not_enqueued(hf: Holdfast, task: Enqueuing[Any, Any] | str, /, **argu
 
 
 def assert_emitted(hf: Holdfast, name: str, /, *, count: int | None = None, **attributes: Any) -> list[Event]:
-    """Fail unless such an event was emitted; returns those that were. The name may end in `*`.
+    """Fail unless such an event was emitted. Return those that were. The name may end in `*`.
 
-    `count` asks for exactly so many; what else they have than these attributes does not matter.
+    `count` asks for exactly so many. Other attributes of the events do not matter.
     """
     wanted = check_attributes(attributes)
     there: list[Event] = []

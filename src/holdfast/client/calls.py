@@ -1,4 +1,4 @@
-"""Calls: a task with its arguments that is not enqueued yet, to be put together to groups and chains."""
+"""Calls: tasks with their arguments that are not enqueued yet, for groups and chains."""
 
 from __future__ import annotations
 
@@ -10,14 +10,13 @@ from msgspec import structs
 
 from holdfast.core.errors import InvalidInput
 from holdfast.core.filling import gaps
-from holdfast.core.group import GroupMode, Needs, OnFailure
+from holdfast.core.group import Dependency, GroupMode, Needs, OnFailure, check_count
 from holdfast.core.limits import shown
-from holdfast.core.requests import Dependency, NewJob
+from holdfast.core.requests import NewJob
 from holdfast.store.engine import Engine, Ids
 
 R = TypeVar("R")
 
-MOST_MEMBERS = 10_000
 MOST_DEPENDENCIES = 10_000  # in all: each job of a step waits for each of the step before
 
 
@@ -45,7 +44,7 @@ Step: TypeAlias = Call[Any] | Sequence[Call[Any]]
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """The jobs of a group, in their order, and how the group holds them together."""
+    """The jobs of a group, in their order, and the rules of the group."""
 
     mode: GroupMode
     jobs: list[NewJob]
@@ -61,7 +60,7 @@ def plan_group(engine: Engine, new_id: Ids, calls: Sequence[Call[Any]], mode: Gr
 
 
 def plan_chain(engine: Engine, new_id: Ids, steps: Sequence[Step], on_failure: OnFailure, group_id: str) -> Plan:
-    """A chain of calls. With lists in it, which run side by side, its members wait for each other by themselves."""
+    """A chain of calls. A list in it runs side by side. Then the jobs depend on each other without the group."""
     if all(isinstance(step, Call) for step in steps):
         return plan_group(engine, new_id, [step for step in steps if isinstance(step, Call)], _SEQUENCE, group_id)
     if on_failure is OnFailure.SKIP:
@@ -82,7 +81,8 @@ def plan_chain(engine: Engine, new_id: Ids, steps: Sequence[Step], on_failure: O
         _check(side_by_side, is_chain=False)
         jobs += side_by_side
         before = tuple(Dependency(job.id, needs) for job in side_by_side)
-    return Plan(GroupMode.PARALLEL, _bounded(jobs))
+    check_count(jobs)
+    return Plan(GroupMode.PARALLEL, jobs)
 
 
 _SEQUENCE = GroupMode.SEQUENTIAL
@@ -107,22 +107,16 @@ def _job(
 
 
 def _check(jobs: list[NewJob], is_chain: bool) -> None:
-    _bounded(jobs)
+    check_count(jobs)
     for number, job in enumerate(jobs):
         if not job.after and not (is_chain and number):
             check_gaps(job)
 
 
 def check_gaps(job: NewJob) -> None:
-    """A job that comes after nothing has no result to be filled with."""
+    """Refuse `PREVIOUS` in a job that comes after no other."""
     for name in gaps(job.payload):
         raise InvalidInput(
             f"argument {name!r} of task {job.task!r} is PREVIOUS, but no job comes before it; use it in a chain, or "
             "with options(after=…)"
         )
-
-
-def _bounded(jobs: list[NewJob]) -> list[NewJob]:
-    if len(jobs) > MOST_MEMBERS:
-        raise InvalidInput(f"{len(jobs)} jobs at once are too many; make a group of at most {MOST_MEMBERS} in one call")
-    return jobs

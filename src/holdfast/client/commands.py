@@ -5,17 +5,19 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from holdfast.client.calls import Call
-from holdfast.client.durations import Duration, to_millis
 from holdfast.client.handle import JobHandle
-from holdfast.client.options import make_options
+from holdfast.client.options import given
 from holdfast.client.store_access import StoreAccess
 from holdfast.client.task import Enqueuing
 from holdfast.core.errors import InvalidInput
-from holdfast.core.limits import check_int, shown
-from holdfast.workers.command import MOST_CPU_S, MOST_MEMORY_MB, SPEC, check_command
+from holdfast.core.limits import shown
+from holdfast.core.options import JobOptions
+from holdfast.core.rules import check, millis
+from holdfast.core.units import Duration
+from holdfast.workers.command import SPEC, check_command
 
 
 class Commands:
@@ -27,11 +29,10 @@ class Commands:
         self,
         *argv: str | Path,
         cwd: str | Path | None = None,
-        env: Mapping[str, str] | None = None,
         grace: Duration | None = None,
         memory_mb: int | None = None,
         cpu: int | None = None,
-        **options: Any,
+        **options: Unpack[JobOptions],
     ) -> JobHandle[dict[str, int]]:
         """Queue a command: `hf.command("make", "world", cwd="src", retry=3)`. Its result is `{"exit_code": 0}`.
 
@@ -40,54 +41,42 @@ class Commands:
         of the worker. Asked to stop, it has `grace` seconds after SIGTERM. `memory_mb` bounds the address space of each
         process and `cpu` the seconds of CPU time. The other options are those of `Task.options`.
         """
-        arguments = command_arguments(argv, cwd, env, grace, memory_mb, cpu)
+        arguments = command_arguments(argv, cwd, grace, memory_mb, cpu)
         return self._commands(options).enqueue(**arguments)
 
     async def acommand(
         self,
         *argv: str | Path,
         cwd: str | Path | None = None,
-        env: Mapping[str, str] | None = None,
         grace: Duration | None = None,
         memory_mb: int | None = None,
         cpu: int | None = None,
-        **options: Any,
+        **options: Unpack[JobOptions],
     ) -> JobHandle[dict[str, int]]:
         """The awaitable twin of `command`."""
-        arguments = command_arguments(argv, cwd, env, grace, memory_mb, cpu)
+        arguments = command_arguments(argv, cwd, grace, memory_mb, cpu)
         return await self._commands(options).aenqueue(**arguments)
 
     def command_call(
         self,
         *argv: str | Path,
         cwd: str | Path | None = None,
-        env: Mapping[str, str] | None = None,
         grace: Duration | None = None,
         memory_mb: int | None = None,
         cpu: int | None = None,
-        **options: Any,
+        **options: Unpack[JobOptions],
     ) -> Call[dict[str, int]]:
         """A command for `hf.group` and `hf.chain`, with the arguments of `command`. Nothing is stored yet."""
-        arguments = command_arguments(argv, cwd, env, grace, memory_mb, cpu)
+        arguments = command_arguments(argv, cwd, grace, memory_mb, cpu)
         return self._commands(options).call(**arguments)
 
     def _commands(self, options: Mapping[str, Any]) -> Enqueuing[..., dict[str, int]]:
-        return Enqueuing(self._access, SPEC, make_options(options))
-
-
-def _check_env(env: Mapping[str, str]) -> dict[str, str]:
-    if not isinstance(env, Mapping):
-        raise InvalidInput(f"env {shown(env)} is not valid: give a dictionary of text by name")
-    for name, value in env.items():
-        if not isinstance(name, str) or not isinstance(value, str):
-            raise InvalidInput(f"environment variable {shown(name)} is {shown(value)}: names and values are text")
-    return dict(env)
+        return Enqueuing(self._access, SPEC, given(options))
 
 
 def command_arguments(
     argv: tuple[str | Path, ...],
     cwd: str | Path | None,
-    env: Mapping[str, str] | None,
     grace: Duration | None,
     memory_mb: int | None,
     cpu: int | None,
@@ -100,15 +89,13 @@ def command_arguments(
     if cwd is not None:
         if not isinstance(cwd, str | os.PathLike):
             raise InvalidInput(f"cwd {shown(cwd)} is not the path of a folder")
-        # Whoever runs it may stand somewhere else.
+        # The worker may have another current folder.
         arguments["cwd"] = os.path.abspath(cwd)
-    if env is not None:
-        arguments["env"] = _check_env(env)
     if grace is not None:
-        arguments["grace_s"] = to_millis("grace", grace) / 1000
+        arguments["grace_s"] = millis("grace_ms", grace) / 1000
     if memory_mb is not None:
-        arguments["memory_mb"] = check_int("memory_mb", memory_mb, 1, MOST_MEMORY_MB)
+        arguments["memory_mb"] = check("memory_mb", memory_mb)
     if cpu is not None:
-        arguments["cpu_s"] = check_int("cpu", cpu, 1, MOST_CPU_S)
+        arguments["cpu_s"] = check("cpu_s", cpu, "cpu")
     check_command(arguments)
     return arguments

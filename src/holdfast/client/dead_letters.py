@@ -1,24 +1,16 @@
-"""Dead letters: what failed for good, by what it failed of. Every blocking call has an awaitable twin."""
+"""Dead letters: jobs that failed for good, by fingerprint. Every blocking call has an awaitable twin."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any
 
-from holdfast.client.caller import what_triggers
-from holdfast.client.options import JobRef, check_priority, id_of
 from holdfast.client.store_access import StoreAccess
-from holdfast.core.errors import InvalidInput
-from holdfast.core.limits import MAX_INT, check_int, check_label, shown
-from holdfast.store.scripts import dead_letters, letters, look
-from holdfast.store.scripts.dead_letters import AT_ONCE, Closing, DeadLetterJobs, DeadLetterPage
-from holdfast.store.scripts.letters import Letter
-
-MOST_PER_PAGE = 1_000
-LONGEST_REASON = 1_000
-
-_FINGERPRINT = re.compile("f[0-9a-f]{12}", re.ASCII)
+from holdfast.core.messages.dead_letters import AT_ONCE, Closing, DeadLetterJobs, DeadLetterPage, Letter
+from holdfast.core.option_kinds import JobRef, id_of
+from holdfast.core.rules import check
+from holdfast.runtime.caller import what_triggers
+from holdfast.store.script_names import dead_letter_rows, dead_letters, read_jobs
 
 
 class DeadLetterCalls:
@@ -27,7 +19,7 @@ class DeadLetterCalls:
     _access: StoreAccess
 
     def dead_letters(self, *, limit: int = 50, cursor: str | None = None, poison: bool = False) -> DeadLetterPage:
-        """What failed for good and nobody has dealt with: a line for each fingerprint, what was seen last first.
+        """Jobs that failed for good and are not dealt with: one entry for each fingerprint, the last seen first.
 
         With `poison`, only jobs that are parked because process after process died with them.
         """
@@ -54,20 +46,20 @@ class DeadLetterCalls:
         return await self._access.aread(dead_letters.find_dead_letters, *wanted)
 
     def dead_letter(self, job: JobRef | int) -> Letter:
-        """What one job left that failed for good, and who has dealt with it since. NotFound if it left nothing."""
-        found = self._access.read(look.find_job, _ref(job))
-        return self._access.read(letters.letter_of, found.id)
+        """The letter of one job that failed for good, and who has dealt with it. NotFound if it has none."""
+        found = self._access.read(read_jobs.find_job, _ref(job))
+        return self._access.read(dead_letter_rows.letter_of, found.id)
 
     async def adead_letter(self, job: JobRef | int) -> Letter:
         """The awaitable twin of `dead_letter`."""
-        found = await self._access.aread(look.find_job, _ref(job))
-        return await self._access.aread(letters.letter_of, found.id)
+        found = await self._access.aread(read_jobs.find_job, _ref(job))
+        return await self._access.aread(dead_letter_rows.letter_of, found.id)
 
     def retry_dead_letters(self, fingerprint: str, *, priority: int | None = None) -> Closing:
         """Run every job of a fingerprint again, as a new one, in the order in which they were enqueued.
 
-        Those whose subject has a newer generation are taken from the list without running again. What fails again is
-        a new letter; what goes well is not heard of again.
+        Jobs whose subject has a newer generation are taken from the list without running again. A job that fails again
+        is a new letter.
         """
         steps = Steps(dead_letters.retry_dead_letters, self.dead_letters_of(fingerprint, limit=1))
         while steps.more:
@@ -99,12 +91,12 @@ class DeadLetterCalls:
 
 
 class Steps:
-    """An action on all that was there when it began, a few at a time, so that nobody else has to wait long."""
+    """An action on all letters that were there at its start, a few at a time, so that other callers need not wait."""
 
     def __init__(self, action: Callable[..., Closing], found: DeadLetterJobs) -> None:
         self._action = action
         self._fingerprint = found.letters.fingerprint
-        # What fails again meanwhile has a higher number.
+        # Jobs that fail again meanwhile have higher numbers.
         self.closing = Closing(0, 0, more=True, upto=found.letters.example.number)
 
     @property
@@ -122,23 +114,21 @@ class Steps:
         self.closing = Closing(done.jobs + step.jobs, done.outdated + step.outdated, step.more, done.upto)
 
 
-def _fingerprint(value: object) -> str:
-    if not isinstance(value, str) or not _FINGERPRINT.fullmatch(value):
-        raise InvalidInput(f"{shown(value)} is not a fingerprint: use one of those that the list of dead letters shows")
-    return value
+def _fingerprint(value: str) -> str:
+    return check("fingerprint", value)
 
 
 def _page(limit: int, cursor: str | None) -> tuple[int, str | None]:
-    return check_int("limit", limit, 1, MOST_PER_PAGE), None if cursor is None else check_label("cursor", cursor)
+    return check("limit", limit), None if cursor is None else check("cursor", cursor)
 
 
 def _ref(job: JobRef | int) -> str | int:
-    return check_int("job", job, 1, MAX_INT) if isinstance(job, int) else id_of(job)
+    return check("job_id", job, "job") if isinstance(job, int) else id_of(job)
 
 
 def _priority(value: int | None) -> int | None:
-    return None if value is None else check_priority(value)
+    return None if value is None else check("priority", value)
 
 
 def _reason(value: str | None) -> str | None:
-    return None if value is None else check_label("reason", value, LONGEST_REASON)
+    return None if value is None else check("reason", value)

@@ -1,4 +1,4 @@
-"""What a program tells of its tasks, read from their functions and options."""
+"""What a program declares of its tasks, read from their functions and options."""
 
 from __future__ import annotations
 
@@ -8,23 +8,22 @@ from typing import Any
 
 from msgspec import structs
 
-from holdfast.client.options import Options, Prepared
-from holdfast.client.templates import given_fields
+from holdfast.client.options import checked
 from holdfast.core.errors import InvalidInput
-from holdfast.core.limits import MAX_NAME
+from holdfast.core.limits import MAX_DOC, MAX_NAME
+from holdfast.core.options import JobOptions
 from holdfast.core.subject import fields_of
-from holdfast.core.task import MAX_DOC, DeclaredTask, TaskOptions
+from holdfast.core.task import DeclaredTask, TaskOptions
 from holdfast.workers.schema import PayloadSchema
 
 
-def declare(name: str, function: Callable[..., Any], schema: PayloadSchema, options: Options) -> DeclaredTask:
+def declare(name: str, function: Callable[..., Any], schema: PayloadSchema, options: JobOptions) -> DeclaredTask:
     """The task as its workers declare it."""
-    prepared = Prepared(name, options)
-    fields = {**prepared.fields, "subject": prepared.subject, "tenant": prepared.tenant}
-    subject_fields = fields_of(prepared.subject or "")
+    fields = {field: value for field, value in checked(options).items() if field in TaskOptions.__struct_fields__}
+    subject_fields = fields_of(fields.get("subject", ""))
     declared = DeclaredTask(
         name=name,
-        options=TaskOptions(**given_fields(TaskOptions, options, fields)),
+        options=TaskOptions(**fields),
         arguments=schema.describe(with_defaults_of=subject_fields),
         source=_source(function),
         doc=_printable((inspect.getdoc(function) or "").partition("\n")[0], MAX_DOC),
@@ -32,7 +31,7 @@ def declare(name: str, function: Callable[..., Any], schema: PayloadSchema, opti
     try:
         declared.schema  # noqa: B018  # it is made to see whether it can be kept
     except InvalidInput:
-        # Of very big shapes it is enough to know the names.
+        # For a very big schema the names are enough.
         bare = {**declared.arguments, "properties": {name: {} for name in declared.arguments["properties"]}}
         bare.pop("$defs", None)
         return structs.replace(declared, arguments=bare)

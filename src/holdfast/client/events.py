@@ -1,4 +1,4 @@
-"""Say that something happened, and look at what did.
+"""Emit events, and look at them.
 
 Every blocking call has an awaitable twin with the prefix `a`.
 """
@@ -8,26 +8,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from holdfast.client.caller import what_triggers
 from holdfast.client.store_access import StoreAccess
-from holdfast.core.event import check_pattern, joined_attributes
+from holdfast.core.event import joined_attributes
 from holdfast.core.job import Millis
-from holdfast.core.limits import check_int, check_label, check_name
-from holdfast.store.scripts import events
-from holdfast.store.scripts.events import Emitted, EventPage, EventView
-
-MOST_PER_PAGE = 1_000
+from holdfast.core.messages.events import Emitted, EventPage, EventView
+from holdfast.core.rules import check
+from holdfast.runtime.caller import what_triggers
+from holdfast.store.script_names import events
 
 
 class Events:
-    """The part of `Holdfast` that has to do with events."""
+    """The part of `Holdfast` for events."""
 
     _access: StoreAccess
 
     def emit(self, name: str, /, *, attributes: Mapping[str, object] | None = None, **more: object) -> Emitted:
         """Say that something happened: `hf.emit("git:commit", branch="main")`. Durable when it returns.
 
-        Jobs that wait for it since before go on (`on_event=`), webhooks are told. `attributes` is for names that are no
+        Jobs that already wait for it go on (`on_event=`), and webhooks are told. `attributes` is for names that are no
         words of Python. The answer tells how many jobs were `waiting`, as far as they were counted.
         """
         told = self._access.write(events.emit, *self._new_event(self._access.now(), name, attributes, more))
@@ -52,22 +50,22 @@ class Events:
 
     def event(self, event_id: str) -> EventView:
         """An event by its id, with what it triggered."""
-        return self._access.read(events.find_event, check_label("event", event_id))
+        return self._access.read(events.find_event, check("event_id", event_id, "event"))
 
     async def aevent(self, event_id: str) -> EventView:
         """The awaitable twin of `event`."""
-        return await self._access.aread(events.find_event, check_label("event", event_id))
+        return await self._access.aread(events.find_event, check("event_id", event_id, "event"))
 
     def _new_event(
         self, now: Millis, name: str, attributes: Mapping[str, object] | None, more: Mapping[str, object]
     ) -> tuple[Any, ...]:
-        named = (check_name("event", name), joined_attributes(attributes, more))
+        named = (check("name", name, "event"), joined_attributes(attributes, more))
         return (self._access.new_id(), *named, now, what_triggers())
 
 
 def _page(name: str | None, limit: int, cursor: str | None) -> tuple[str | None, int, str | None]:
     return (
-        None if name is None else check_pattern("name", name),
-        check_int("limit", limit, 1, MOST_PER_PAGE),
-        None if cursor is None else check_label("cursor", cursor),
+        None if name is None else check("list_events.name", name, "name"),
+        check("limit", limit),
+        None if cursor is None else check("cursor", cursor),
     )

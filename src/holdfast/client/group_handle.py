@@ -1,4 +1,4 @@
-"""A group as its caller holds it."""
+"""The handle of a group."""
 
 from __future__ import annotations
 
@@ -6,23 +6,24 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from holdfast.client.durations import Duration, to_millis
 from holdfast.client.handle import JobHandle
 from holdfast.client.store_access import StoreAccess
 from holdfast.client.waiting import LOOK_AGAIN_S, Countdown, refuse_to_block
 from holdfast.core.errors import JobError, StillRunning
 from holdfast.core.group import GroupStatus
-from holdfast.core.job import Job
+from holdfast.core.messages.groups import GroupView
+from holdfast.core.messages.jobs import Cancelling
 from holdfast.core.requests import Enqueued
+from holdfast.core.rule import DURATION
+from holdfast.core.stored_job import Job
+from holdfast.core.units import Duration
 from holdfast.store.engine import Changes
-from holdfast.store.scripts import cancel, group_jobs, groups
-from holdfast.store.scripts.cancel import Cancelling
-from holdfast.store.scripts.groups import GroupView
+from holdfast.store.script_names import cancel, group_jobs, groups
 
 if TYPE_CHECKING:
     from holdfast.workers.schema import PayloadSchema
 
-AT_ONCE = 500  # a step, so that others can write in between
+AT_ONCE = 500  # in one step, so that others can write in between
 PAGE = 100
 
 
@@ -100,7 +101,7 @@ class GroupHandle:
 
         def hear(changes: Changes) -> None:
             if _matters(changes):
-                with suppress(RuntimeError):  # Nobody waits any more, and the loop is closed.
+                with suppress(RuntimeError):  # The loop is closed, and nothing waits.
                     loop.call_soon_threadsafe(told.set)
 
         leave = await asyncio.to_thread(self._access.engine.listen, hear)
@@ -119,8 +120,8 @@ class GroupHandle:
     def results(self, timeout: Duration | None = None, *, return_errors: bool = False) -> list[Any]:
         """Wait for what the members returned, in their order.
 
-        Raises the error of the first one that has no result, as `JobHandle.result` does; with `return_errors` it
-        stands in the list instead.
+        Raises the error of the first one that has no result, as `JobHandle.result` does. With `return_errors`, errors
+        are in the list instead.
         """
         self.wait(timeout)
         return [self._result(job, return_errors) for job in self.members(payloads=True)]
@@ -149,7 +150,7 @@ class GroupHandle:
                 return done
 
     def retry(self, *, rest: bool = False) -> list[JobHandle[Any]]:
-        """Make every member anew that has ended without being done; those that are done stay. The new jobs, in order.
+        """Make a new job for every member that has ended without being done. Return the new jobs, in order.
 
         They take the places of the old ones, in the same order and by the same rules. Raises Conflict for a sequential
         group that still goes on. With `rest`, only members that were cancelled because one before them failed are made
@@ -170,7 +171,7 @@ class GroupHandle:
         return [known.get(answer.id or "") or JobHandle(self._access, answer) for answer in answers]
 
     def members(self, *, payloads: bool = False) -> list[Job]:
-        """The members as they stand now, in the order in which they joined; long documents with `payloads=True`."""
+        """The members as they are now, in the order in which they joined; long documents with `payloads=True`."""
         page = self._access.read(groups.members_of_group, self.id, PAGE, None, payloads)
         jobs = page.jobs
         while page.cursor is not None:
@@ -188,7 +189,8 @@ class GroupHandle:
         return jobs
 
     def _handle(self, job: Job) -> JobHandle[Any]:
-        return JobHandle(self._access, Enqueued(job.id, job.state.name, job.generation), self._schema_of(job.task))
+        answer = Enqueued(job.id, job.state.name, job.generation, number=job.number)
+        return JobHandle(self._access, answer, self._schema_of(job.task))
 
     def _result(self, job: Job, return_errors: bool) -> Any:
         try:
@@ -208,7 +210,7 @@ def _matters(changes: Changes) -> bool:
 
 
 def _seconds(timeout: Duration | None) -> float | None:
-    return None if timeout is None else to_millis("timeout", timeout) / 1000
+    return None if timeout is None else DURATION.millis("timeout", timeout) / 1000
 
 
 def _still_running(view: GroupView, timeout: Duration | None) -> StillRunning:

@@ -1,4 +1,4 @@
-"""Groups and chains: make them, find them, and hold them as one.
+"""Groups and chains: make and find them.
 
 Every blocking call has an awaitable twin with the prefix `a`.
 """
@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.client.calls import Call, Plan, Step, plan_chain, plan_group
 from holdfast.client.group_handle import GroupHandle
-from holdfast.client.options import HasId, id_of
 from holdfast.client.store_access import StoreAccess
-from holdfast.core.errors import InvalidInput
 from holdfast.core.group import GroupMode, OnFailure
 from holdfast.core.job import Millis
-from holdfast.core.limits import check_label, shown
-from holdfast.store.scripts import group_jobs, groups
+from holdfast.core.option_kinds import HasId, id_of
+from holdfast.core.rule import ChoiceRule
+from holdfast.core.rules import check
+from holdfast.store.script_names import group_jobs, groups
 
 if TYPE_CHECKING:
     from holdfast.workers.schema import PayloadSchema
@@ -32,8 +32,8 @@ class Groups:
     ) -> GroupHandle:
         """Store a group and all its jobs in one transaction: `hf.group(resize.call(path="a.png"), …)`.
 
-        The jobs run side by side, or one after the other with `mode="sequential"`; then `on_failure` says what happens
-        behind one that fails: `"stop"`, `"continue"` or `"skip"`. At most 10 000 at once.
+        The jobs run side by side, or one after the other with `mode="sequential"`. Then `on_failure` says what happens
+        after one that fails: `"stop"`, `"continue"` or `"skip"`. At most 10 000 at once.
         """
         how, rule, group_id = _mode(mode), _rule(on_failure), self._access.new_id()
         return self._store(name, rule, group_id, plan_group(*self._origin, calls, how, group_id))
@@ -114,21 +114,17 @@ class Groups:
         return GroupHandle(self._access, group_id, self._schema_of)
 
     def _schema_of(self, task: str) -> PayloadSchema | None:
-        """How the payload and result of a task are read, where it is known."""
+        """How the payload and result of a task are read, if it is known here."""
         return None
 
 
 def _name(name: str | None) -> str | None:
-    return None if name is None else check_label("name", name)
+    return None if name is None else check("create_group.name", name, "name")
 
 
 def _mode(mode: str) -> GroupMode:
-    if mode not in tuple(GroupMode):
-        raise InvalidInput(f"mode {shown(mode)} is not valid: use 'parallel' or 'sequential'")
-    return GroupMode(mode)
+    return GroupMode(ChoiceRule(GroupMode).check("mode", mode))
 
 
 def _rule(on_failure: str) -> OnFailure:
-    if on_failure not in tuple(OnFailure):
-        raise InvalidInput(f"on_failure {shown(on_failure)} is not valid: use 'stop', 'continue' or 'skip'")
-    return OnFailure(on_failure)
+    return OnFailure(ChoiceRule(OnFailure).check("on_failure", on_failure))

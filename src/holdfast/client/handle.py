@@ -1,4 +1,4 @@
-"""A job as its caller holds it."""
+"""The handle of a job."""
 
 from __future__ import annotations
 
@@ -7,21 +7,23 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
 
 import msgspec
 
-from holdfast.client.durations import Duration, to_millis
-from holdfast.client.options import JobRef, check_priority, id_of
 from holdfast.client.outputs import Outputs
 from holdfast.client.store_access import StoreAccess
 from holdfast.core.errors import InvalidInput, JobCancelled, JobFailed, NotFound, StillRunning
-from holdfast.core.job import Done, Failed, Job, Millis, StateName
-from holdfast.core.limits import check_label, shown
+from holdfast.core.job import Done, Failed, Millis, StateName
+from holdfast.core.limits import shown
+from holdfast.core.messages.conditions import Condition
+from holdfast.core.messages.jobs import Cancelling, Retried
+from holdfast.core.messages.watches import ChangedFiles
+from holdfast.core.messages.why import Why
+from holdfast.core.option_kinds import JobRef, id_of
 from holdfast.core.requests import Enqueued
+from holdfast.core.rule import DURATION
+from holdfast.core.rules import check
 from holdfast.core.run import Run
-from holdfast.store.scripts import cancel, changed_files, conditions, look, reorder, retry, why
-from holdfast.store.scripts.cancel import Cancelling
-from holdfast.store.scripts.changed_files import ChangedFiles
-from holdfast.store.scripts.conditions import Condition
-from holdfast.store.scripts.retry import Retried
-from holdfast.store.scripts.why import Why
+from holdfast.core.stored_job import Job
+from holdfast.core.units import Duration
+from holdfast.store.script_names import cancel, changed_files, conditions, read_jobs, reorder, retry, why
 
 if TYPE_CHECKING:
     from holdfast.workers.schema import PayloadSchema
@@ -71,11 +73,13 @@ class JobHandle(Outputs, Generic[R]):
     @property
     def number(self) -> int:
         """The job's number, which is easier to say than its id; `hf.job(number)` finds it."""
-        return self._access.read(look.find_job, self.id).number
+        known = self._answer.number
+        return self._access.read(read_jobs.find_job, self.id).number if known is None else known
 
     async def anumber(self) -> int:
         """The awaitable twin of `number`."""
-        return (await self._access.aread(look.find_job, self.id)).number
+        known = self._answer.number
+        return (await self._access.aread(read_jobs.find_job, self.id)).number if known is None else known
 
     @property
     def known(self) -> bool:
@@ -94,12 +98,12 @@ class JobHandle(Outputs, Generic[R]):
 
     @property
     def job(self) -> Job:
-        """The whole job as it stands in the store now."""
-        return self._access.read(look.find_last, self.id)
+        """The whole job as it is stored now."""
+        return self._access.read(read_jobs.find_last, self.id)
 
     async def ajob(self) -> Job:
         """The awaitable twin of `job`."""
-        return await self._access.aread(look.find_last, self.id)
+        return await self._access.aread(read_jobs.find_last, self.id)
 
     @property
     def state(self) -> StateName:
@@ -113,11 +117,11 @@ class JobHandle(Outputs, Generic[R]):
     @property
     def runs(self) -> list[Run]:
         """Every run so far, oldest first."""
-        return self._access.read(look.runs_of, self.id)
+        return self._access.read(read_jobs.runs_of, self.id)
 
     async def aruns(self) -> list[Run]:
         """The awaitable twin of `runs`."""
-        return await self._access.aread(look.runs_of, self.id)
+        return await self._access.aread(read_jobs.runs_of, self.id)
 
     def why(self) -> Why:
         """Why the job does not run yet: what each gate says. `print(job.why())` says it in words."""
@@ -186,7 +190,7 @@ class JobHandle(Outputs, Generic[R]):
         return JobHandle(self._access, answer, self._schema)
 
     def _again(self, now: Millis, priority: int | None) -> tuple[Any, ...]:
-        # With an id that is made here, a repeat of the call finds what the first one stored.
+        # The id is made here, so that a repeat of the call finds what the first one stored.
         return (self.id, now, _priority(priority), self._access.new_id())
 
     async def aretry(self, priority: int | None = None) -> JobHandle[R]:
@@ -210,11 +214,11 @@ class JobHandle(Outputs, Generic[R]):
 
     def set_priority(self, priority: int) -> None:
         """Change the priority of a waiting job."""
-        self._access.write(reorder.set_priority, self.id, check_priority(priority))
+        self._access.write(reorder.set_priority, self.id, check("priority", priority))
 
     async def aset_priority(self, priority: int) -> None:
         """The awaitable twin of `set_priority`."""
-        await self._access.awrite(reorder.set_priority, self.id, check_priority(priority))
+        await self._access.awrite(reorder.set_priority, self.id, check("priority", priority))
 
     def set_node(self, node: str | None) -> None:
         """Have a waiting job run on one machine alone, by name or id; None: on any. Its place in the queue stays."""
@@ -284,12 +288,12 @@ def _move(where: Where, job_id: str) -> tuple[Any, ...]:
 
 
 def _priority(value: int | None) -> int | None:
-    return None if value is None else check_priority(value)
+    return None if value is None else check("priority", value)
 
 
 def _node(value: str | None) -> str | None:
-    return None if value is None else check_label("node", value)
+    return None if value is None else check("node", value)
 
 
 def _seconds(timeout: Duration | None) -> float | None:
-    return None if timeout is None else to_millis("timeout", timeout) / 1000
+    return None if timeout is None else DURATION.millis("timeout", timeout) / 1000

@@ -4,58 +4,52 @@ from __future__ import annotations
 
 import inspect
 import sys
-import weakref
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, TypeVar, overload
+from typing import Any, Concatenate, ParamSpec, TypeVar, Unpack, overload
 
 from msgspec import structs
 
 from holdfast.client.commands import Commands
-from holdfast.client.crons import Crons, Declarations
-from holdfast.client.database import clock_for, make_engine, name_of
+from holdfast.client.crons import Crons
 from holdfast.client.dead_letters import DeadLetterCalls
 from holdfast.client.declaring import declare
-from holdfast.client.durations import Duration, to_millis
-from holdfast.client.isolated import Isolated
-from holdfast.client.kept import Kept
+from holdfast.client.isolated import Isolated, placed
 from holdfast.client.operations import Operations
-from holdfast.client.options import Options, check_bool, make_options
+from holdfast.client.options import given
 from holdfast.client.patience import PATIENCE_S
-from holdfast.client.retry import Retry
-from holdfast.client.running import Running
 from holdfast.client.schedules import Schedules
-from holdfast.client.shift import Shift
 from holdfast.client.store_access import StoreAccess
 from holdfast.client.task import Task, TaskDecorator
 from holdfast.client.watches import Watches
 from holdfast.client.webhooks import Webhooks, make_policy
 from holdfast.core.errors import InvalidInput
-from holdfast.core.limits import check_int, check_name, shown
-from holdfast.core.requests import ANY_QUEUE, COMMAND
+from holdfast.core.limits import shown
+from holdfast.core.option import SaidIn
+from holdfast.core.options import OPTIONS, JobOptions
+from holdfast.core.requests import COMMAND, DEFAULT_QUEUE
 from holdfast.core.reserved import refuse_reserved
-from holdfast.core.webhook import WEBHOOK, WEBHOOK_QUEUE
+from holdfast.core.retry_option import Retry
+from holdfast.core.rule import DURATION, FLAG
+from holdfast.core.rules import check, check_slots
+from holdfast.core.units import Duration
+from holdfast.hosting.app import DEFAULT_SLOTS, App
+from holdfast.hosting.database import clock_for, make_engine
+from holdfast.hosting.declarations import Declarations
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.simulated import SimulatedMachine
 from holdfast.store.engine import Engine, Ids, new_uuid
-from holdfast.store.forks import forget_after_fork
-from holdfast.wire.remote import RemoteEngine
 from holdfast.workers import command
 from holdfast.workers.context import Context
-from holdfast.workers.files import USUAL
-from holdfast.workers.isolation import refuse_while_loading
 from holdfast.workers.schema import PayloadSchema
 from holdfast.workers.spec import TaskSpec, wants_context
-from holdfast.workers.webhook import Deliverer
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
-DEFAULT_SLOTS = 10
 
-
-class Holdfast(Running, Operations, Commands, DeadLetterCalls, Schedules, Crons, Webhooks, Watches):
+class Holdfast(App[StoreAccess], Operations, Commands, DeadLetterCalls, Schedules, Crons, Webhooks, Watches):
     """A durable queue in a SQLite file or a PostgreSQL database, embedded in this program.
 
     >>> from holdfast import Holdfast
@@ -84,7 +78,7 @@ class Holdfast(Running, Operations, Commands, DeadLetterCalls, Schedules, Crons,
         path_or_url: str | Path | None = None,
         *,
         durability: str = "full",
-        concurrency: int | Mapping[str, int] = 10,
+        concurrency: int | Mapping[str, int] = DEFAULT_SLOTS,
         keep: Duration = timedelta(days=7),
         schema: str = "holdfast",
         clock: Clock | None = None,
@@ -95,33 +89,26 @@ class Holdfast(Running, Operations, Commands, DeadLetterCalls, Schedules, Crons,
         wait_for_room: Duration = PATIENCE_S,
         ca: str | Path | None = None,
     ) -> None:
-        if durability not in ("full", "normal"):
-            raise InvalidInput(f"durability {shown(durability)} is not valid: use 'full' or 'normal'")
-        super().__init__()
-        self._concurrency = _check_concurrency(concurrency)
-        self._keep_ms = to_millis("keep", keep)
+        check("durability", durability)
+        slots, keep_ms = check_slots("concurrency", concurrency), DURATION.millis("keep", keep)
         clock = clock_for(path_or_url) if clock is None else _check_clock(clock)
         engine = make_engine(path_or_url, durability, schema, clock, ids, ca=ca)
-        self._name = name_of(engine, schema)
-        self._access = StoreAccess(engine, clock, ids, to_millis("wait_for_room", wait_for_room) / 1000)
-        self._specs: dict[str, TaskSpec] = {}
-        self._options: dict[str, Options] = {}
-        self._declarations = Declarations(sys._getframe(1).f_globals)
-        # Behind a daemon, commands have a worker of their own.
-        offers_commands = not isinstance(engine, RemoteEngine) if commands is None else check_bool("commands", commands)
-        self._built_in = {COMMAND: command.SPEC} if offers_commands else {}
-        if not isinstance(engine, RemoteEngine):
+        super().__init__(
+            StoreAccess(engine, clock, ids, DURATION.millis("wait_for_room", wait_for_room) / 1000),
+            slots,
+            # With a daemon, commands have a worker of their own.
+            commands=not engine.is_remote if commands is None else FLAG.check("commands", commands),
+            keep_ms=keep_ms,
+            machine=None if machine is None else _check_machine(machine, engine),
+            declarations=Declarations(sys._getframe(1).f_globals),
+        )
+        self._options: dict[str, JobOptions] = {}
+        if not engine.is_remote:
             self._targets = make_policy(webhook_allow)
-            self._built_in[WEBHOOK] = Deliverer(engine, clock, self._targets).spec
-        self._machine = None if machine is None else _check_machine(machine, engine)
-        self._kept: Kept | None = None
-        # The settings of a daemon may say otherwise for its workers.
-        self._log_limits = USUAL
-        self._close = weakref.finalize(self, engine.close)
-        forget_after_fork(self)
+            self._deliver_webhooks(self._targets)
 
     def __repr__(self) -> str:
-        return f"<Holdfast {self._name}>"
+        return f"<Holdfast {self._access.engine.title}>"
 
     @overload
     def task(self, function: Callable[Concatenate[Context, P], Awaitable[R]]) -> Task[P, R]: ...
@@ -140,7 +127,7 @@ class Holdfast(Running, Operations, Commands, DeadLetterCalls, Schedules, Crons,
         memory_mb: int | None = None,
         cpu: int | None = None,
         grace: Duration | None = None,
-        **options: Any,
+        **options: Unpack[JobOptions],
     ) -> TaskDecorator: ...
 
     def task(
@@ -152,7 +139,7 @@ class Holdfast(Running, Operations, Commands, DeadLetterCalls, Schedules, Crons,
         memory_mb: int | None = None,
         cpu: int | None = None,
         grace: Duration | None = None,
-        **options: Any,
+        **options: Unpack[JobOptions],
     ) -> Any:
         """Make a function or coroutine a task: `@hf.task`, or `@hf.task(queue="build", retry=Retry(5), …)`.
 
@@ -161,16 +148,16 @@ class Holdfast(Running, Operations, Commands, DeadLetterCalls, Schedules, Crons,
         `memory_mb` bounds its address space, `cpu` its seconds of CPU time, and `grace` is how long it has after it was
         asked to stop before it is killed.
         """
-        chosen = make_options(options)
+        chosen = given(options)
         module = sys._getframe(1).f_globals
         isolated = Isolated.of(module, subprocess, memory_mb, cpu, grace)
         self._declarations.claim(module)
-        for once in ("generation", "at", "deadline", "idempotency_key", "after", "after_ended", "group"):
-            if getattr(chosen, once) is not None:
+        for once in chosen:
+            if SaidIn.TASK not in OPTIONS[once].said:
                 raise InvalidInput(f"{once!r} belongs to one job, not to a task; use task.options({once}=…)")
 
         def decorate(function: Callable[..., Any]) -> Task[Any, Any]:
-            return self._register(function, name, chosen, isolated)
+            return self._register(function, name, chosen, module, isolated)
 
         return decorate if function is None else decorate(function)
 
@@ -178,19 +165,18 @@ class Holdfast(Running, Operations, Commands, DeadLetterCalls, Schedules, Crons,
         self,
         function: Callable[..., Any],
         name: str | None,
-        options: Options,
+        options: JobOptions,
+        module: Mapping[str, Any],
         isolated: Isolated | None = None,
-        *,
-        is_system: bool = False,
     ) -> Task[Any, Any]:
         _check_function(function)
-        if self._room is not None:
-            # What a session offers is settled when it begins; a job of this task would wait for ever.
+        if self._thread is not None:
+            # A session offers its tasks when it begins, so a job of this task would wait for ever.
             raise InvalidInput("this Holdfast runs already: define its tasks before it starts, or stop it first")
-        called = check_name("task", function.__name__.strip("<>") if name is None else name)
-        queue = check_name("queue", "default" if options.queue is None else options.queue)
-        if not is_system:
-            refuse_reserved(called, queue)
+        called = check("task", function.__name__.strip("<>") if name is None else name)
+        named = options.get("queue")
+        queue = check("queue", DEFAULT_QUEUE if named is None else named)
+        refuse_reserved(called, queue)
         if called in self._specs or called == COMMAND:
             raise InvalidInput(f"there is a task {called!r} already; give this one another name=")
         with_context = wants_context(function)
@@ -201,57 +187,26 @@ class Holdfast(Running, Operations, Commands, DeadLetterCalls, Schedules, Crons,
             function=function,
             schema=schema,
             wants_context=with_context,
-            permanent=() if options.retry is None else Retry.of(options.retry).permanent,
+            permanent=Retry.of(options.get("retry") or 0).permanent,
         )
-        if isolated is not None:
-            spec = isolated.spec(spec)
+        spec = placed(spec, module) if isolated is None else isolated.spec(spec)
         task: Task[Any, Any] = Task(self._access, spec, options)
         task.prepare()
-        if not is_system:
-            spec = structs.replace(spec, declared=declare(called, function, schema, options))
+        spec = structs.replace(spec, declared=declare(called, function, schema, options))
         self._specs[called], self._options[called] = spec, options
         return task
 
-    def _adopt(self, other: Holdfast, who: str) -> None:
-        """Run the tasks of another Holdfast here too; `who` names both where a task is in both."""
-        twice = sorted(self._specs.keys() & other._specs.keys())
-        if twice:
-            raise InvalidInput(f"{who} both have a task {twice[0]!r}; give one of them another name=")
-        self._specs |= other._specs
-        self._options |= other._options
-        self._declarations.adopt(other._declarations, who)
+    def _adopt(self, other: App[Any], who: str) -> None:
+        super()._adopt(other, who)
+        if isinstance(other, Holdfast):
+            self._options |= other._options
 
     def _schema_of(self, task: str) -> PayloadSchema | None:
         spec = command.SPEC if task == COMMAND else self._specs.get(task)
         return None if spec is None else spec.schema
 
-    def _options_of(self, task: str) -> Options | None:
-        return self._options.get(task) or super()._options_of(task)
-
-    def _make_shift(self, on_lost: Callable[[], None]) -> Shift:
-        refuse_while_loading("running jobs")
-        return Shift(
-            self._access,
-            self._specs | self._built_in,
-            self._slots(),
-            self._keep_ms,
-            on_lost,
-            self._log_limits,
-            self._kept,
-            is_guest=not self._is_for_jobs,
-            machine=self._machine,
-            declarations=self._declarations,
-        )
-
-    def _slots(self) -> dict[str, int]:
-        queues = {spec.queue for spec in self._specs.values()}
-        if isinstance(self._concurrency, int) or ANY_QUEUE not in self._concurrency:
-            queues |= {spec.queue for spec in self._built_in.values()}
-        if WEBHOOK in self._built_in:
-            queues.add(WEBHOOK_QUEUE)
-        if isinstance(self._concurrency, int):
-            return dict.fromkeys(sorted(queues), self._concurrency)
-        return {queue: self._concurrency.get(queue, DEFAULT_SLOTS) for queue in sorted(queues | set(self._concurrency))}
+    def _options_of(self, task: str) -> JobOptions | None:
+        return self._options[task] if task in self._options else super()._options_of(task)
 
 
 def _check_clock(clock: Clock) -> Clock:
@@ -263,7 +218,7 @@ def _check_clock(clock: Clock) -> Clock:
 def _check_machine(machine: SimulatedMachine, engine: Engine) -> SimulatedMachine:
     if not isinstance(machine, SimulatedMachine):
         raise InvalidInput(f"machine {shown(machine)} is not valid: give a SimulatedMachine(…) of holdfast.testing")
-    if isinstance(engine, RemoteEngine):
+    if engine.is_remote:
         raise InvalidInput("the machine of a daemon is not this program's to simulate: use `holdfast simulate`")
     return machine
 
@@ -279,12 +234,3 @@ def _check_function(function: Callable[..., Any]) -> None:
         inspect.signature(function)
     except ValueError as error:
         raise InvalidInput(f"{shown(function)} does not tell its parameters ({error}); wrap it in a function") from None
-
-
-def _check_concurrency(value: int | Mapping[str, int]) -> int | dict[str, int]:
-    if isinstance(value, Mapping):
-        return {
-            queue if queue == ANY_QUEUE else check_name("queue", queue): check_int("concurrency", slots, 0, 10_000)
-            for queue, slots in value.items()
-        }
-    return check_int("concurrency", value, 1, 10_000)

@@ -7,18 +7,17 @@ from typing import Any
 
 from msgspec import Struct, structs
 
-from holdfast.client.durations import Duration, to_millis
-from holdfast.client.options import check_bool
 from holdfast.core.errors import InvalidInput
-from holdfast.core.limits import check_int
+from holdfast.core.rule import FLAG
+from holdfast.core.rules import check, millis
+from holdfast.core.units import Duration
 from holdfast.runtime.processes import GRACE_S
-from holdfast.workers.command import MOST_CPU_S, MOST_MEMORY_MB
 from holdfast.workers.isolation import Isolation, place_of
-from holdfast.workers.spec import TaskSpec, remember
+from holdfast.workers.spec import TaskSpec, check_place, remember
 
 
 class Isolated(Struct, frozen=True):
-    """The wishes of one task, checked."""
+    """The checked options of one task."""
 
     module: Mapping[str, Any]
     memory_mb: int | None
@@ -34,23 +33,32 @@ class Isolated(Struct, frozen=True):
         cpu: int | None,
         grace: Duration | None,
     ) -> Isolated | None:
-        """None for a task that runs inside its worker; `module` is where the task is made."""
-        if not check_bool("subprocess", subprocess):
+        """The options. None for a task that runs inside its worker. `module` is where the task is made."""
+        if not FLAG.check("subprocess", subprocess):
             for name, value in (("memory_mb", memory_mb), ("cpu", cpu), ("grace", grace)):
                 if value is not None:
                     raise InvalidInput(f"{name}= is for a task in a process of its own; add subprocess=True")
             return None
         return cls(
             module,
-            None if memory_mb is None else check_int("memory_mb", memory_mb, 1, MOST_MEMORY_MB),
-            None if cpu is None else check_int("cpu", cpu, 1, MOST_CPU_S),
-            GRACE_S if grace is None else to_millis("grace", grace) / 1000,
+            None if memory_mb is None else check("memory_mb", memory_mb),
+            None if cpu is None else check("cpu_s", cpu, "cpu"),
+            GRACE_S if grace is None else millis("grace_ms", grace) / 1000,
         )
 
     def spec(self, inside: TaskSpec) -> TaskSpec:
-        """The task as it runs in processes of its own."""
-        place = place_of(inside.name, self.module, getattr(inside.function, "__globals__", self.module))
-        isolation = Isolation(place=place, grace_s=self.grace_s, memory_mb=self.memory_mb, cpu_s=self.cpu_s)
-        spec = structs.replace(inside, program=isolation.program, place=place)
+        """The task as it runs in processes of its own. InvalidInput if no other process can load it."""
+        spec = placed(inside, self.module)
+        isolation = Isolation(place=check_place(spec), grace_s=self.grace_s, memory_mb=self.memory_mb, cpu_s=self.cpu_s)
+        spec = structs.replace(spec, program=isolation.program)
         remember(spec)
         return spec
+
+
+def placed(spec: TaskSpec, module: Mapping[str, Any]) -> TaskSpec:
+    """The task, with the place where another process finds it, if one can. `module` is where it is made."""
+    place = place_of(spec.name, module, getattr(spec.function, "__globals__", module))
+    spec = structs.replace(spec, place=place)
+    if place is not None:
+        remember(spec)
+    return spec

@@ -1,25 +1,22 @@
-"""Maintenance: what the database needs now and then, and having it done. Every blocking call has an awaitable twin."""
+"""Maintenance: the chores of the database. Every blocking call has an awaitable twin."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from holdfast.client.caller import what_triggers
 from holdfast.client.handle import JobHandle
 from holdfast.client.store_access import StoreAccess
-from holdfast.core.errors import InvalidInput
 from holdfast.core.job import Millis
-from holdfast.core.limits import shown
-from holdfast.core.maintenance import Chore
+from holdfast.core.maintenance import EVERY_CHORE
+from holdfast.core.messages.maintenance import ChoreView
 from holdfast.core.requests import Enqueued
-from holdfast.store.scripts import maintenance
-from holdfast.store.scripts.maintenance import ChoreView
-
-EVERY = "all"
+from holdfast.core.rules import check
+from holdfast.runtime.caller import what_triggers
+from holdfast.store.script_names import maintenance
 
 
 class Maintaining:
-    """The part of `Holdfast` that looks after the database."""
+    """The part of `Holdfast` for the maintenance of the database."""
 
     _access: StoreAccess
 
@@ -31,15 +28,15 @@ class Maintaining:
         """The awaitable twin of `maintenance`."""
         return await self._access.aread(maintenance.list_chores)
 
-    def maintain(self, chore: str = EVERY) -> list[JobHandle[Any]]:
+    def maintain(self, chore: str = EVERY_CHORE) -> list[JobHandle[Any]]:
         """Have a chore done now: `hf.maintain("retention")`; or all of them that are not for a quiet hour.
 
-        A chore is a job like others, and is done by whoever has the database open to work: the daemon, or a program
-        that runs jobs. One that waits already is the answer.
+        A chore is a job like others. The daemon does it, or a program that runs jobs. If it waits already, that job is
+        the answer.
         """
         return self._handles(self._access.write(maintenance.maintain, *_wanted(self._access.now(), chore)))
 
-    async def amaintain(self, chore: str = EVERY) -> list[JobHandle[Any]]:
+    async def amaintain(self, chore: str = EVERY_CHORE) -> list[JobHandle[Any]]:
         """The awaitable twin of `maintain`."""
         return self._handles(
             await self._access.awrite(maintenance.maintain, *_wanted(await self._access.anow(), chore))
@@ -50,6 +47,4 @@ class Maintaining:
 
 
 def _wanted(now: Millis, chore: str) -> tuple[str, int, str]:
-    if chore != EVERY and chore not in tuple(Chore):
-        raise InvalidInput(f"there is no chore {shown(chore)}; use one of {', '.join(Chore)}, or {EVERY}")
-    return str(chore), now, what_triggers()
+    return str(check("chore", chore)), now, what_triggers()

@@ -6,15 +6,15 @@ Every blocking call has an awaitable twin with the prefix `a`.
 from __future__ import annotations
 
 from holdfast.client.store_access import StoreAccess
-from holdfast.core.limits import check_label
-from holdfast.store.scripts import nodes, reorder
-from holdfast.store.scripts.nodes import KnownNode
+from holdfast.core.messages.machines import KnownNode
+from holdfast.core.rules import check
+from holdfast.store.script_names import nodes, reorder
 
 MOST_COUNTED = 1_000
 
 
 class NodeCalls:
-    """The part of `Holdfast` that deals with machines by name."""
+    """The part of `Holdfast` for machines."""
 
     _access: StoreAccess
 
@@ -24,7 +24,7 @@ class NodeCalls:
         return self._access.engine.node
 
     async def ahere(self) -> str:
-        """The awaitable twin of `here`; a daemon may have to be asked for it."""
+        """The awaitable twin of `here`. A daemon may have to be asked for it."""
         import asyncio
 
         return await asyncio.to_thread(lambda: self.here)
@@ -38,7 +38,7 @@ class NodeCalls:
         return await self._access.aread(nodes.list_nodes)
 
     def count_tied(self, node: str) -> int:
-        """How many waiting jobs are tied to a machine; from 1 000 on, there may be more."""
+        """How many waiting jobs are tied to a machine. It counts up to 1 000."""
         return self._access.write(reorder.move_ties, *_ends(node, None), MOST_COUNTED, True).jobs
 
     async def acount_tied(self, node: str) -> int:
@@ -46,7 +46,7 @@ class NodeCalls:
         return (await self._access.awrite(reorder.move_ties, *_ends(node, None), MOST_COUNTED, True)).jobs
 
     def move_jobs(self, node: str, to: str | None = None) -> int:
-        """Have all waiting jobs that are tied to a machine run on another one, or on any; how many these were."""
+        """Have all waiting jobs that are tied to a machine run on another one, or on any. Return how many."""
         moved, more = 0, True
         while more:
             step = self._access.write(reorder.move_ties, *_ends(node, to))
@@ -63,4 +63,4 @@ class NodeCalls:
 
 
 def _ends(node: str, to: str | None) -> tuple[str, str | None]:
-    return check_label("node", node), None if to is None else check_label("to", to)
+    return check("node", node), None if to is None else check("node", to, "to")

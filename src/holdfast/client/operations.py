@@ -7,80 +7,84 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, Unpack
 
 from holdfast.client.access import AccessCalls
 from holdfast.client.calls import Call
-from holdfast.client.durations import to_moment
 from holdfast.client.events import Events
 from holdfast.client.groups import Groups
 from holdfast.client.handle import JobHandle
 from holdfast.client.known_tasks import TaskCalls
 from holdfast.client.maintenance import Maintaining
 from holdfast.client.nodes import NodeCalls
-from holdfast.client.options import (
-    NOTHING,
-    JobRef,
-    Options,
-    Prepared,
-    check_bool,
-    check_priority,
-    id_of,
-    make_options,
-)
+from holdfast.client.options import Prepared, given, laid_over
 from holdfast.client.overview import Overview
 from holdfast.client.queues import Queues
 from holdfast.client.tenants import Tenants
 from holdfast.client.tokens import TokenCalls
 from holdfast.core.errors import InvalidInput
-from holdfast.core.job import Job, StateName
-from holdfast.core.limits import MAX_INT, MAX_SUBJECT, check_int, check_label, check_name, shown
+from holdfast.core.job import StateName
+from holdfast.core.messages.jobs import BulkAction, BulkResult, Cancelling, Count, Page
+from holdfast.core.messages.maintenance import Violation
+from holdfast.core.messages.sessions import SessionRow
+from holdfast.core.option_kinds import JobRef, id_of
+from holdfast.core.options import FILTERS, JobOptions
+from holdfast.core.payload import check_arguments
 from holdfast.core.requests import COMMAND, Enqueued, JobFilter, NewJob
-from holdfast.store.scripts import bulk, cancel, doctor, look, sessions
-from holdfast.store.scripts.bulk import BulkAction, BulkResult
-from holdfast.store.scripts.cancel import Cancelling
-from holdfast.store.scripts.doctor import Violation
-from holdfast.store.scripts.look import Page
-from holdfast.store.scripts.sessions import SessionRow
+from holdfast.core.rule import FLAG, MOMENT, ChoiceRule, check_all
+from holdfast.core.rules import RULES, check
+from holdfast.core.stored_job import Job
+from holdfast.store.script_names import bulk, cancel, doctor, read_jobs, sessions
 
-MOST_PER_PAGE = 1_000
 MOST_PER_ACTION = 10_000
 
 
 class Operations(Groups, Events, Maintaining, NodeCalls, Overview, Queues, Tenants, TokenCalls, TaskCalls, AccessCalls):
-    """The part of `Holdfast` that looks at jobs and moves them, whoever runs them."""
+    """The part of `Holdfast` that looks at all jobs, and changes them."""
 
     def job(self, ref: JobRef | int) -> JobHandle[Any]:
         """The handle of a job by its id or number, or of another handle's job."""
-        return self._handle(self._access.read(look.find_job, _check_ref(ref)))
+        return self._handle(self._access.read(read_jobs.find_job, _check_ref(ref)))
 
     async def ajob(self, ref: JobRef | int) -> JobHandle[Any]:
         """The awaitable twin of `job`."""
-        return self._handle(await self._access.aread(look.find_job, _check_ref(ref)))
+        return self._handle(await self._access.aread(read_jobs.find_job, _check_ref(ref)))
 
     def enqueue(
-        self, task: str, payload: Mapping[str, Any] | None = None, /, *, must_exist: bool = False, **options: Any
+        self,
+        task: str,
+        payload: Mapping[str, Any] | None = None,
+        /,
+        *,
+        must_exist: bool = False,
+        **options: Unpack[JobOptions],
     ) -> JobHandle[Any]:
-        """Store a job of any task by its name, whoever offers it. Takes the options of `Task.options`.
+        """Store a job of any task, by its name. Takes the options of `Task.options`.
 
         What is left open is as the task declares. With `must_exist`, a task that no worker has declared raises
         UnknownTask; without it the job waits for a worker that has it, and `known` of the handle says so.
         """
         job = self._new_job(task, payload, options)
-        is_required = check_bool("must_exist", must_exist) and self._options_of(task) is None
+        is_required = FLAG.check("must_exist", must_exist) and self._options_of(task) is None
         [answer] = self._access.enqueue([job], must_exist=is_required)
         self._access.enqueued()
         return JobHandle(self._access, answer, self._schema_of(task))
 
     async def aenqueue(
-        self, task: str, payload: Mapping[str, Any] | None = None, /, *, must_exist: bool = False, **options: Any
+        self,
+        task: str,
+        payload: Mapping[str, Any] | None = None,
+        /,
+        *,
+        must_exist: bool = False,
+        **options: Unpack[JobOptions],
     ) -> JobHandle[Any]:
         """The awaitable twin of `enqueue`."""
         import asyncio
 
         return await asyncio.to_thread(partial(self.enqueue, task, payload, must_exist=must_exist, **options))
 
-    def call(self, task: str, payload: Mapping[str, Any] | None = None, **options: Any) -> Call[Any]:
+    def call(self, task: str, payload: Mapping[str, Any] | None = None, **options: Unpack[JobOptions]) -> Call[Any]:
         """A task that need not be known here, with its arguments, for `group` and `chain`. Nothing is stored yet."""
         return Call(self._access.engine, self._new_job(task, payload, options))
 
@@ -93,31 +97,29 @@ class Operations(Groups, Events, Maintaining, NodeCalls, Overview, Queues, Tenan
         Filters: `state` (one or several), `queue`, `task`, `tag`, `tenant`, `group`, `schedule`, `subject_prefix`,
         `created_after`, `error_text`, and `without_system=True` to leave out the daemon's own jobs.
         """
-        return self._access.read(look.list_jobs, *_page(filters, limit, cursor, payloads))
+        return self._access.read(read_jobs.list_jobs, *_page(filters, limit, cursor, payloads))
 
     async def ajobs(
         self, *, limit: int = 50, cursor: str | None = None, payloads: bool = False, **filters: Any
     ) -> Page:
         """The awaitable twin of `jobs`."""
-        return await self._access.aread(look.list_jobs, *_page(filters, limit, cursor, payloads))
+        return await self._access.aread(read_jobs.list_jobs, *_page(filters, limit, cursor, payloads))
 
     def counts(self) -> dict[str, dict[StateName, int]]:
         """How many jobs each queue has in each state."""
-        return _by_queue(self._access.read(look.counts))
+        return _by_queue(self._access.read(read_jobs.counts))
 
     async def acounts(self) -> dict[str, dict[StateName, int]]:
         """The awaitable twin of `counts`."""
-        return _by_queue(await self._access.aread(look.counts))
+        return _by_queue(await self._access.aread(read_jobs.counts))
 
     def cancel(self, *, tag: str) -> Cancelling:
-        """Cancel every job that carries a tag."""
-        return self._access.write(cancel.cancel_tag, check_label("tag", tag), self._access.now(), MOST_PER_ACTION)
+        """Cancel every job that has a tag."""
+        return self._access.write(cancel.cancel_tag, check("tag", tag), self._access.now(), MOST_PER_ACTION)
 
     async def acancel(self, *, tag: str) -> Cancelling:
         """The awaitable twin of `cancel`."""
-        return await self._access.awrite(
-            cancel.cancel_tag, check_label("tag", tag), self._access.now(), MOST_PER_ACTION
-        )
+        return await self._access.awrite(cancel.cancel_tag, check("tag", tag), self._access.now(), MOST_PER_ACTION)
 
     def bulk(
         self, action: str, *, dry_run: bool = False, limit: int = 1_000, priority: int | None = None, **filters: Any
@@ -146,7 +148,7 @@ class Operations(Groups, Events, Maintaining, NodeCalls, Overview, Queues, Tenan
         return await self._access.aread(sessions.running_sessions)
 
     def doctor(self) -> list[Violation]:
-        """What must never be, with the rows that show it. Empty: all is well."""
+        """The broken invariants of the database, with their rows. Empty: all is well."""
         return self._access.ask(doctor.examine)
 
     async def adoctor(self) -> list[Violation]:
@@ -155,31 +157,31 @@ class Operations(Groups, Events, Maintaining, NodeCalls, Overview, Queues, Tenan
 
         return await asyncio.to_thread(self.doctor)
 
-    def _new_job(self, task: str, payload: Mapping[str, Any] | None, options: Mapping[str, Any]) -> NewJob:
-        from holdfast.workers.schema import check_arguments, encode_payload
+    def _new_job(self, task: str, payload: Mapping[str, Any] | None, options: JobOptions) -> NewJob:
+        from holdfast.workers.schema import encode_payload
 
         arguments = {} if payload is None else check_arguments(payload)
-        schema, chosen = self._schema_of(check_name("task", task)), make_options(options)
+        schema, chosen = self._schema_of(check("task", task)), given(options)
         own = self._options_of(task)
         if schema is not None:
             text, arguments = schema.encode((), arguments)
             arguments = schema.with_defaults(arguments)
         else:
             text = encode_payload(task, arguments)
-        prepared = Prepared(task, chosen if own is None else chosen.over(own), by_name=own is None)
+        prepared = Prepared(task, chosen if own is None else laid_over(chosen, own), by_name=own is None)
         return prepared.job(self._access.new_id(), text, arguments)
 
-    def _options_of(self, task: str) -> Options | None:
+    def _options_of(self, task: str) -> JobOptions | None:
         """The options of a task of this program."""
-        return NOTHING if task == COMMAND else None
+        return {} if task == COMMAND else None
 
     def _handle(self, job: Job) -> JobHandle[Any]:
-        answer = Enqueued(job.id, job.state.name, job.generation)
+        answer = Enqueued(job.id, job.state.name, job.generation, number=job.number)
         return JobHandle(self._access, answer, self._schema_of(job.task))
 
 
 def make_filter(filters: Mapping[str, Any]) -> JobFilter:
-    """The filter that these words mean; None leaves a field open."""
+    """The filter of these words. None leaves a field open."""
     fields: dict[str, Any] = {}
     for name, value in filters.items():
         if name not in _FILTERS:
@@ -194,45 +196,40 @@ def _states(value: Any) -> tuple[StateName, ...]:
     names = [value] if isinstance(value, str) or not isinstance(value, Iterable) else list(value)
     if not names:
         raise InvalidInput("state is empty: name at least one, or leave it out to mean all")
-    for name in names:
-        if name not in tuple(StateName):
-            raise InvalidInput(f"state {shown(name)} does not exist; use one of {', '.join(StateName)}")
-    return tuple(map(StateName, names))
+    return tuple(map(StateName, check_all(RULES["states"], "state", names)))
 
 
 def _task_name(value: Any) -> str:
-    return check_name("task", getattr(value, "name", value))
+    name: str = check("task", getattr(value, "name", value))
+    return name
 
 
 _FILTERS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "state": ("states", _states),
-    "queue": ("queue", partial(check_name, "queue")),
+    **{option.name: (option.wire, partial(option.kind.check, option.name)) for option in FILTERS},
     "task": ("task", _task_name),
-    "tag": ("tag", partial(check_label, "tag")),
-    "tenant": ("tenant", partial(check_label, "tenant")),
-    "group": ("group_id", id_of),
     "schedule": ("schedule_id", id_of),
-    "subject_prefix": ("subject_prefix", partial(check_label, "subject_prefix", longest=MAX_SUBJECT)),
-    "created_after": ("created_after", partial(to_moment, "created_after")),
-    "error_text": ("error_text", partial(check_label, "error_text")),
-    "without_system": ("without_system", partial(check_bool, "without_system")),
+    "subject_prefix": ("subject_prefix", partial(check, "subject_prefix")),
+    "created_after": ("created_after", partial(MOMENT.millis, "created_after")),
+    "error_text": ("error_text", partial(check, "error_text")),
+    "without_system": ("without_system", partial(FLAG.check, "without_system")),
 }
 
 
 def _page(
     filters: Mapping[str, Any], limit: int, cursor: str | None, payloads: bool
 ) -> tuple[JobFilter, int, str | None, bool]:
-    below = None if cursor is None else check_label("cursor", cursor)
-    return make_filter(filters), _limit(limit, MOST_PER_PAGE), below, check_bool("payloads", payloads)
+    below = None if cursor is None else check("cursor", cursor)
+    return make_filter(filters), check("limit", limit), below, FLAG.check("payloads", payloads)
 
 
 def _check_ref(ref: JobRef | int) -> str | int:
     if isinstance(ref, int):
-        return check_int("job", ref, 1, MAX_INT)
+        return check("job_id", ref, "job")
     return id_of(ref)
 
 
-def _by_queue(counts: list[look.Count]) -> dict[str, dict[StateName, int]]:
+def _by_queue(counts: list[Count]) -> dict[str, dict[StateName, int]]:
     found: dict[str, dict[StateName, int]] = {}
     for count in counts:
         found.setdefault(count.queue, {})[StateName(count.state)] = count.jobs
@@ -240,15 +237,9 @@ def _by_queue(counts: list[look.Count]) -> dict[str, dict[StateName, int]]:
 
 
 def _action(action: str) -> BulkAction:
-    if action not in tuple(BulkAction):
-        raise InvalidInput(f"{shown(action)} is not a bulk action; use 'cancel', 'retry' or 'priority'")
-    return BulkAction(action)
+    return BulkAction(ChoiceRule(BulkAction).check("action", action))
 
 
 def _bulk_options(limit: int, dry_run: bool, priority: int | None) -> dict[str, Any]:
-    wanted = None if priority is None else check_priority(priority)
-    return {"limit": _limit(limit, MOST_PER_ACTION), "dry_run": check_bool("dry_run", dry_run), "priority": wanted}
-
-
-def _limit(value: int, most: int) -> int:
-    return check_int("limit", value, 1, most)
+    wanted = None if priority is None else check("priority", priority)
+    return {"limit": check("bulk.limit", limit, "limit"), "dry_run": FLAG.check("dry_run", dry_run), "priority": wanted}

@@ -1,4 +1,4 @@
-"""What a job said and made: its logs and artifacts."""
+"""The logs and artifacts of a job."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import BinaryIO, cast
 
 from holdfast.client.store_access import StoreAccess
 from holdfast.core.errors import NotFound
-from holdfast.store.files import Artifact, JobFiles
-from holdfast.store.scripts import look, output
-from holdfast.store.scripts.output import LogPart
+from holdfast.core.messages.runs import Artifact, LogPart
+from holdfast.store.files import JobFiles
+from holdfast.store.script_names import output, read_jobs
 
 KEPT_IN_MEMORY = 1 << 20
 
@@ -27,8 +27,8 @@ class Outputs:
     def read_log(self, offset: int = 0, limit: int = 1 << 16, run_id: str | None = None) -> LogPart:
         """A piece of the log of a run, the last one if none is named. The next piece begins where this one ends.
 
-        `offset` counts bytes from the beginning of the run; where they are no longer kept, the piece begins later and
-        says so. `eof` means that the run has ended and nothing comes behind this piece.
+        `offset` counts bytes from the beginning of the run. If they are no longer kept, the piece begins later, and
+        says so. `eof` means that the run has ended and this is the last piece.
         """
         return self._access.engine.ask(output.read_log, self.id, run_id, offset, limit)
 
@@ -40,8 +40,10 @@ class Outputs:
 
     def tail(self, lines: int = 10, run_id: str | None = None) -> str:
         """The last lines of the log of a run, the last one if none is named."""
-        found = self._access.engine.ask(output.tail_log, self.id, run_id, lines)
-        return found.data.decode("utf-8", "replace")
+        return self._tail(lines, run_id).data.decode("utf-8", "replace")
+
+    def _tail(self, lines: int, run_id: str | None) -> LogPart:
+        return self._access.engine.ask(output.tail_log, self.id, run_id, lines)
 
     async def atail(self, lines: int = 10, run_id: str | None = None) -> str:
         """The awaitable twin of `tail`."""
@@ -65,7 +67,7 @@ class Outputs:
         One that is on another machine is brought here first, if it has at most 64 MiB.
         """
         engine = self._access.engine
-        last = self._access.read(look.find_last, self.id)
+        last = self._access.read(read_jobs.find_last, self.id)
         try:
             return JobFiles(engine.files).open_artifact(last.id, name)
         except NotFound:

@@ -1,4 +1,4 @@
-"""What is going on as a whole: figures, workers, groups, reservations.
+"""The whole database: figures, workers, machines, groups, reservations.
 
 Every blocking call has an awaitable twin with the prefix `a`.
 """
@@ -8,30 +8,28 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Unpack
 
-from holdfast.client.durations import Duration
 from holdfast.client.store_access import StoreAccess
-from holdfast.core.limits import check_int, check_label
+from holdfast.core.messages.groups import GroupPage
+from holdfast.core.messages.machines import Machine
+from holdfast.core.messages.reservations import EVERYTHING, Reservation
+from holdfast.core.messages.sessions import Worker
+from holdfast.core.messages.stats import Stats
 from holdfast.core.readings import Looks, Simulation
-from holdfast.store.scripts import groups, machines, reserve, stats, workers
-from holdfast.store.scripts.groups import GroupPage
-from holdfast.store.scripts.machines import Machine
-from holdfast.store.scripts.reserve import EVERYTHING, Reservation
-from holdfast.store.scripts.stats import Stats
-from holdfast.store.scripts.workers import Worker
+from holdfast.core.rules import check
+from holdfast.core.units import Duration
+from holdfast.store.script_names import groups, machines, reserve, stats, workers
 
 if TYPE_CHECKING:
     from holdfast.client.reserving import Reserving
 
-MOST_PER_PAGE = 1_000
-
 
 class Overview:
-    """The part of `Holdfast` that looks at everything at once, and can keep it still."""
+    """The part of `Holdfast` that looks at the whole, and reserves queues."""
 
     _access: StoreAccess
 
     def stats(self) -> Stats:
-        """Jobs by queue and state, who works, how long the next job has been ready, how many jobs end."""
+        """Jobs by queue and state, the workers, how long the next job has been ready, and how many jobs end."""
         return self._access.read(stats.stats, self._access.now())
 
     async def astats(self) -> Stats:
@@ -47,7 +45,7 @@ class Overview:
         return await self._access.aread(workers.list_workers)
 
     def machines(self) -> list[Machine]:
-        """Every machine that somebody looks at: whether it is idle and charging, who tells, and what presses."""
+        """Every machine that has a probe: whether it is idle and charging, the sources, and its pressure."""
         return self._access.read(machines.list_machines)
 
     async def amachines(self) -> list[Machine]:
@@ -55,9 +53,9 @@ class Overview:
         return await self._access.aread(machines.list_machines)
 
     def simulate(self, node: str | None = None, **looks: Unpack[Looks]) -> Machine:
-        """Have a machine, by default this one, look as you say, until you say otherwise; None is as it really is.
+        """Simulate a machine, by default this one, until the next call. None: as it really is.
 
-        For trying out what happens when it is `idle`, `charging`, or needs rest; `hf.simulate()` ends it. `cpu` and
+        To try out what happens when it is `idle`, `charging`, or under pressure. `hf.simulate()` ends it. `cpu` and
         `gpu` are how busy these are, `memory` and `disk` what is free of them, `battery` is its charge, all in percent;
         `heat` is in °C, `throttling` whether it slows down because of that, and `wal` the size of the write-ahead log
         in bytes.
@@ -73,7 +71,7 @@ class Overview:
         return await self._access.awrite(machines.simulate, where, Simulation(**looks), await self._access.anow())
 
     def _which(self, node: str | None) -> str:
-        return self._access.engine.node if node is None else check_label("node", node)
+        return self._access.engine.node if node is None else check("node", node)
 
     def groups(self, *, limit: int = 50, cursor: str | None = None) -> GroupPage:
         """A page of groups, newest first."""
@@ -110,4 +108,4 @@ class Overview:
 
 
 def _page(limit: int, cursor: str | None) -> tuple[int, str | None]:
-    return check_int("limit", limit, 1, MOST_PER_PAGE), None if cursor is None else check_label("cursor", cursor)
+    return check("limit", limit), None if cursor is None else check("cursor", cursor)

@@ -1,4 +1,4 @@
-"""Waiting at a door that is closed for the moment: a refusal that says when to ask again is obeyed, up to a limit."""
+"""Calls that are refused for now: they are repeated when the refusal says so, up to a limit."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ log = logging.getLogger("holdfast.client")
 
 
 class Patience:
-    """How long the calls of a program wait, each for itself and in all; 0: not at all."""
+    """How long each call of a program waits in all. 0: not at all."""
 
     def __init__(self, clock: Clock, seconds: float = PATIENCE_S) -> None:
         self._clock = clock
         self._seconds = seconds
 
     def ask(self, call: Callable[[], T]) -> T:
-        """Call, and again when a refusal says so; when patience is at its end, the refusal is raised."""
+        """Call, and call again when a refusal says so. After the limit, raise the refusal."""
         try:
             return call()
         except HoldfastError as error:
             refused = error
             if error.retry_after is None or self._seconds <= 0 or _is_in_the_way():
                 raise
-        waiting = Waiting(self._clock, self._seconds, refused)
+        waiting = RefusedCall(self._clock, self._seconds, refused)
         while True:
             waiting.sleep(refused)
             try:
@@ -50,7 +50,7 @@ class Patience:
             refused = error
             if error.retry_after is None or self._seconds <= 0:
                 raise
-        waiting = Waiting(self._clock, self._seconds, refused)
+        waiting = RefusedCall(self._clock, self._seconds, refused)
         while True:
             await waiting.asleep(refused)
             try:
@@ -59,8 +59,8 @@ class Patience:
                 refused = error
 
 
-class Waiting:
-    """One call that was refused. Time is that of the clock; while that one stands still, real time counts as well."""
+class RefusedCall:
+    """One call that was refused. Its time is that of the clock. While that stands still, real time counts as well."""
 
     def __init__(self, clock: Clock, seconds: float, refused: HoldfastError) -> None:
         self._clock = clock
@@ -69,7 +69,7 @@ class Waiting:
         log.warning("waiting for room, %g seconds at most: %s", seconds, refused)
 
     def sleep(self, refused: HoldfastError) -> None:
-        """Until it is time to ask again; raises the refusal if there is no such time."""
+        """Sleep until it is time to ask again. Raise the refusal if there is no such time."""
         again_at = self._again_at(refused)
         moved = threading.Event()
         leave = self._clock.on_change(moved.set)
@@ -116,7 +116,7 @@ class Waiting:
 
 
 def _is_in_the_way() -> bool:
-    """Whether every coroutine of a worker would stand still. Imported late: the command line has no worker."""
+    """Whether a sleep here would block every coroutine of a worker. Imported late: the command line has no worker."""
     from holdfast.workers.coroutine_thread import is_coroutines_thread
 
     return is_coroutines_thread()

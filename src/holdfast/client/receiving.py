@@ -1,4 +1,4 @@
-"""For programs that receive what webhooks send: whether it comes from whom it says."""
+"""For programs that receive webhooks: check that a delivery is really from its sender."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ import msgspec
 
 from holdfast.core.errors import InvalidInput
 from holdfast.core.limits import shown
-from holdfast.core.webhook import SIGNATURE, TIMESTAMP, check_secret, is_signed
+from holdfast.core.rule import DURATION
+from holdfast.core.rules import check
+from holdfast.core.units import Duration
+from holdfast.core.webhook import SIGNATURE, TIMESTAMP, is_signed
 
 TOLERANCE = timedelta(minutes=5)
 
@@ -21,13 +24,13 @@ def verify_webhook(
     headers: Mapping[str, str],
     body: bytes,
     *,
-    tolerance: timedelta | float = TOLERANCE,
+    tolerance: Duration = TOLERANCE,
     now: float | None = None,
 ) -> dict[str, Any]:
-    """The event in a delivery, if it is signed with the secret; InvalidInput says why it cannot be trusted.
+    """The event in a delivery, if it is signed with the secret. InvalidInput says why it cannot be trusted.
 
-    `headers` and `body` are those of the request, the body as the bytes that came. A delivery that was sent longer ago
-    than `tolerance` is refused, so that nobody can send it again later; `now` is the time to compare with, in seconds.
+    `headers` and `body` are those of the request, with the body as bytes. A delivery that was sent longer ago than
+    `tolerance` is refused, so that it cannot be sent again later; `now` is the time to compare with, in seconds.
 
     >>> import hashlib, hmac
     >>> from holdfast import verify_webhook
@@ -40,8 +43,8 @@ def verify_webhook(
     Traceback (most recent call last):
     holdfast.core.errors.InvalidInput: the delivery is not signed with this secret
     """
-    # With an empty secret, from a setting that is missing, anybody could sign.
-    check_secret(secret)
+    # With an empty secret, from a missing setting, anyone could sign.
+    check("NewWebhook.secret", secret, "secret")
     if not isinstance(body, bytes | bytearray | memoryview):
         raise InvalidInput(f"body {shown(body)} is not valid: give the bytes of the request, as they came")
     body = bytes(body)
@@ -53,7 +56,7 @@ def verify_webhook(
         raise InvalidInput(f"{TIMESTAMP} {shown(timestamp)} is not a moment in seconds")
     if not is_signed(secret, timestamp, body, signatures):
         raise InvalidInput("the delivery is not signed with this secret")
-    allowed = tolerance.total_seconds() if isinstance(tolerance, timedelta) else tolerance
+    allowed = DURATION.millis("tolerance", tolerance) / 1000
     apart = abs((time.time() if now is None else now) - int(timestamp))
     if not apart <= allowed:
         raise InvalidInput(f"the delivery was sent {apart:.0f} s from now; {allowed:g} s are allowed")

@@ -7,21 +7,21 @@ import os
 import threading
 from types import TracebackType
 
-from holdfast.client.durations import Duration, to_millis
-from holdfast.client.lifeline import Lifeline
 from holdfast.client.store_access import StoreAccess
-from holdfast.client.undertaker import Undertaker
 from holdfast.client.waiting import Countdown
 from holdfast.core.errors import Busy, Conflict, InvalidInput, NotFound, StoreError
 from holdfast.core.job import SessionId
-from holdfast.core.limits import check_label, check_name
+from holdfast.core.messages.reservations import EVERYTHING, NewReservation, Reservation, named, overlap, whose
+from holdfast.core.rule import DURATION
+from holdfast.core.rules import check, millis
 from holdfast.core.timing import LONGEST
+from holdfast.core.units import Duration
+from holdfast.hosting.recovery_thread import RecoveryThread
+from holdfast.hosting.reservation_session import ReservationSession
 from holdfast.runtime.current import current_run
 from holdfast.runtime.node import node_name
 from holdfast.runtime.processes import RUN_VARIABLE
-from holdfast.store.scripts import look, reserve
-from holdfast.store.scripts.reserve import EVERYTHING, NewReservation, Reservation
-from holdfast.store.scripts.scopes import named, overlap, whose
+from holdfast.store.script_names import read_jobs, reserve
 
 LOOK_AGAIN_S = 1.0
 LONGEST_WAIT = LONGEST // 4
@@ -42,9 +42,9 @@ class Held:
     False
     """
 
-    def __init__(self, access: StoreAccess, row: Reservation, life: Lifeline) -> None:
+    def __init__(self, access: StoreAccess, row: Reservation, session: ReservationSession) -> None:
         self._access = access
-        self._life = life
+        self._session = session
         self.row = row
         self.id = row.id
         self.scope = row.scope
@@ -58,7 +58,7 @@ class Held:
     @property
     def is_held(self) -> bool:
         """Whether nothing starts in the scope: not given back, not run out, and not taken away."""
-        return self._life.is_alive and self._access.now() < self.expires_at
+        return self._session.is_alive and self._access.now() < self.expires_at
 
     def check(self) -> None:
         """Raise Conflict if jobs may start again in the scope."""
@@ -82,28 +82,26 @@ class Reserving:
         self, access: StoreAccess, scope: str, wait: Duration | None, ttl: Duration, reserved_by: str | None
     ) -> None:
         self._access = access
-        self._scope = scope if scope == EVERYTHING else check_name("queue", scope)
-        self._wait_ms = LONGEST_WAIT if wait is None else min(to_millis("wait", wait), LONGEST_WAIT)
-        self._ttl_ms = to_millis("ttl", ttl)
-        if self._ttl_ms == 0:
-            raise InvalidInput("ttl 0 is not valid: a reservation lasts at least a millisecond")
-        self._reserved_by = check_label("reserved_by", reserved_by or f"pid {os.getpid()} on {node_name()}")
-        self._life: Lifeline | None = None
+        self._scope = scope if scope == EVERYTHING else check("queue", scope)
+        self._wait_ms = LONGEST_WAIT if wait is None else min(DURATION.millis("wait", wait), LONGEST_WAIT)
+        self._ttl_ms = millis("NewReservation.ttl_ms", ttl, "ttl")
+        self._reserved_by = check("reserved_by", reserved_by or f"pid {os.getpid()} on {node_name()}")
+        self._session: ReservationSession | None = None
         self._held: Held | None = None
 
     def __enter__(self) -> Held:
         """Wait until nothing runs in the scope. Raises Busy if that, or another reservation, takes too long."""
-        if self._life is not None:
+        if self._session is not None:
             raise InvalidInput("this reservation is in use already; make another one")
         self._refuse_inside_a_run()
-        life = self._life = Lifeline(self._access)
+        session = self._session = ReservationSession(self._access)
         try:
-            row = self._obtain(life.session_id)
+            row = self._obtain(session.session_id)
         except BaseException:
             self._leave()
             raise
-        self._held = Held(self._access, row, life)
-        life.tell_at(row.expires_at, f"the reservation of {named(self._scope)} has run out while it is in use")
+        self._held = Held(self._access, row, session)
+        session.tell_at(row.expires_at, f"the reservation of {named(self._scope)} has run out while it is in use")
         return self._held
 
     def __exit__(
@@ -124,7 +122,7 @@ class Reserving:
         await asyncio.to_thread(self._leave)
 
     def _refuse_inside_a_run(self) -> None:
-        """It would wait for the end of the very run that waits for it."""
+        """Refuse it inside a run in its scope: it would wait for the end of that run."""
         run = current_run()
         job_id = os.environ.get("HOLDFAST_JOB_ID") if os.environ.get(RUN_VARIABLE) else None
         if run is not None:
@@ -132,7 +130,7 @@ class Reserving:
         if not job_id:
             return
         try:
-            job = self._access.read(look.find_job, job_id)
+            job = self._access.read(read_jobs.find_job, job_id)
         except NotFound:
             return  # A run of another database.
         if self._scope in (EVERYTHING, job.queue):
@@ -155,14 +153,14 @@ class Reserving:
         told = threading.Event()
         leave = self._access.engine.listen(lambda _: told.set())
         row: Reservation | None = None
-        undertaker: Undertaker | None = None
+        recovery: RecoveryThread | None = None
         try:
             while True:
                 told.clear()
                 try:
                     row = self._access.write(reserve.reserve, wanted, self._access.now())
                 except StoreError as error:
-                    # What stands in the database stands there while its daemon is away.
+                    # The reservation is stored, and stays while the daemon is away.
                     if row is None or left.seconds() == 0:
                         raise
                     log.warning("the reservation is not granted yet: %s; trying again", error)
@@ -170,12 +168,12 @@ class Reserving:
                     if row.granted_at is not None:
                         return row
                     self._refuse_if_over(row, left)
-                    undertaker = undertaker or Undertaker(self._access, session_id)
+                    recovery = recovery or RecoveryThread(self._access, session_id)
                 told.wait(min(LOOK_AGAIN_S, left.seconds()))
         finally:
             leave()
-            if undertaker is not None:
-                undertaker.end()
+            if recovery is not None:
+                recovery.end()
 
     def _refuse_if_over(self, row: Reservation, left: Countdown) -> None:
         """Raise if it will not be granted any more, or not in time."""
@@ -193,12 +191,12 @@ class Reserving:
 
     def _leave(self) -> None:
         held, self._held = self._held, None
-        life, self._life = self._life, None
+        session, self._session = self._session, None
         try:
             if held is not None:
                 ended = self._access.write(reserve.release, held.id, self._access.now())
-                if ended.status == "EXPIRED" and life is not None:
-                    life.tell()
+                if ended.status == "EXPIRED" and session is not None:
+                    session.tell()
         finally:
-            if life is not None:
-                life.end()
+            if session is not None:
+                session.end()

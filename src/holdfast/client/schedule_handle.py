@@ -1,45 +1,43 @@
-"""One schedule as a program holds it: to look at and to steer."""
+"""The handle of a schedule."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, TypeVar
+from typing import Any, TypeVar, Unpack
 
 import msgspec
 
-from holdfast.client.durations import Duration, to_millis
 from holdfast.client.handle import JobHandle
-from holdfast.client.operations import MOST_PER_PAGE
-from holdfast.client.options import Options, make_options
+from holdfast.client.options import given
 from holdfast.client.templates import (
     Payload,
     Templates,
     ahandle_of,
     encoded,
     handle_of,
-    laid_over,
+    kept_over,
     stored_options,
 )
 from holdfast.core.cron import UTC, parse, zone_of
-from holdfast.core.errors import InvalidInput
 from holdfast.core.job import Millis
-from holdfast.core.limits import check_int, check_label, check_name, shown
+from holdfast.core.messages.jobs import Page
+from holdfast.core.messages.schedules import Schedule, ScheduleChanges
+from holdfast.core.options import JobOptions
+from holdfast.core.pairs import OF_TEMPLATES
 from holdfast.core.requests import JobFilter
-from holdfast.core.schedule import MAX_JITTER, Misfire, Overlap
-from holdfast.store.scripts import firing, look, schedules
-from holdfast.store.scripts.look import Page
-from holdfast.store.scripts.schedule_rows import Schedule, ScheduleChanges
-from holdfast.store.scripts.templates import ScheduleOptions
-
-MOST_SHOWN = 100
+from holdfast.core.rule import ChoiceRule
+from holdfast.core.rules import check, millis
+from holdfast.core.schedule import Misfire, Overlap
+from holdfast.core.task import ScheduleOptions
+from holdfast.core.units import Duration
+from holdfast.store.script_names import firing, read_jobs, schedules
 
 E = TypeVar("E", bound=StrEnum)
 
 
 class ScheduleHandle:
-    """A schedule to look at and to steer.
+    """A schedule: look at it, change it, pause it, run it.
 
     >>> from holdfast import Holdfast
     >>> hf = Holdfast("work.db")
@@ -68,7 +66,7 @@ class ScheduleHandle:
         return f"<ScheduleHandle {self.name}>"
 
     def view(self) -> Schedule:
-        """The schedule as it is now: when it fires next, what it skipped and why, and whether it stands still."""
+        """The schedule as it is now: when it fires next, what it skipped and why, and whether it is disabled."""
         return self._access.read(schedules.find_schedule, self.id)
 
     async def aview(self) -> Schedule:
@@ -86,13 +84,13 @@ class ScheduleHandle:
         misfire: str | None = None,
         overlap: str | None = None,
         jitter: Duration | None = None,
-        **options: Any,
+        **options: Unpack[JobOptions],
     ) -> Schedule:
         """Change what is given. Jobs that exist keep what they have, and a new time counts from now on."""
         changes = _changes(name, cron, tz, template, payload, misfire, overlap, jitter)
         given = _given(self.name, options, payload)
         if given is not None:
-            changes = msgspec.structs.replace(changes, options=laid_over(self.view().options, given))
+            changes = msgspec.structs.replace(changes, options=kept_over(self.view().options, given))
         return self._changed(self._access.write(schedules.edit_schedule, self.id, changes, self._access.now()))
 
     async def aedit(
@@ -106,13 +104,13 @@ class ScheduleHandle:
         misfire: str | None = None,
         overlap: str | None = None,
         jitter: Duration | None = None,
-        **options: Any,
+        **options: Unpack[JobOptions],
     ) -> Schedule:
         """The awaitable twin of `edit`."""
         changes = _changes(name, cron, tz, template, payload, misfire, overlap, jitter)
         given = _given(self.name, options, payload)
         if given is not None:
-            changes = msgspec.structs.replace(changes, options=laid_over((await self.aview()).options, given))
+            changes = msgspec.structs.replace(changes, options=kept_over((await self.aview()).options, given))
         return self._changed(
             await self._access.awrite(schedules.edit_schedule, self.id, changes, await self._access.anow())
         )
@@ -134,7 +132,7 @@ class ScheduleHandle:
         return await self._access.awrite(schedules.resume_schedule, self.id, await self._access.anow())
 
     def delete(self) -> None:
-        """Forget it. The jobs that it made stay; a template that was made for it alone is archived."""
+        """Delete it. The jobs that it made stay; a template that was made for it alone is archived."""
         self._access.write(schedules.delete_schedule, self.id, self._access.now())
 
     async def adelete(self) -> None:
@@ -156,7 +154,7 @@ class ScheduleHandle:
         return await ahandle_of(self._client, answer)
 
     def preview(self, count: int = 5) -> list[datetime]:
-        """The next moments at which it would fire, in its time zone, whether it is paused or not."""
+        """The next moments at which it fires, in its time zone, also if it is paused."""
         return _moments(self.view(), self._access.now(), count)
 
     async def apreview(self, count: int = 5) -> list[datetime]:
@@ -165,15 +163,15 @@ class ScheduleHandle:
 
     def jobs(self, *, limit: int = 50, cursor: str | None = None, payloads: bool = False) -> Page:
         """A page of the jobs that it made, newest first, bounded as that of `hf.jobs`."""
-        return self._access.read(look.list_jobs, *self._page(limit, cursor), payloads)
+        return self._access.read(read_jobs.list_jobs, *self._page(limit, cursor), payloads)
 
     async def ajobs(self, *, limit: int = 50, cursor: str | None = None, payloads: bool = False) -> Page:
         """The awaitable twin of `jobs`."""
-        return await self._access.aread(look.list_jobs, *self._page(limit, cursor), payloads)
+        return await self._access.aread(read_jobs.list_jobs, *self._page(limit, cursor), payloads)
 
     def _page(self, limit: int, cursor: str | None) -> tuple[JobFilter, int, str | None]:
-        below = None if cursor is None else check_label("cursor", cursor)
-        return JobFilter(schedule_id=self.id), check_int("limit", limit, 1, MOST_PER_PAGE), below
+        below = None if cursor is None else check("cursor", cursor)
+        return JobFilter(schedule_id=self.id), check("limit", limit), below
 
     def _changed(self, schedule: Schedule) -> Schedule:
         self.name = schedule.name
@@ -193,8 +191,8 @@ def _changes(
     if cron is not None:
         parse(cron, tz or UTC)
     return ScheduleChanges(
-        name=None if name is None else check_name("schedule", name),
-        template=None if template is None else check_label("template", template),
+        name=None if name is None else check("name", name, "schedule"),
+        template=None if template is None else check("ScheduleChanges.template", template, "template"),
         cron=cron,
         timezone=None if tz is None else zone_of(tz).key,
         payload=None if payload is None else encoded("schedule", payload, None)[0],
@@ -204,21 +202,18 @@ def _changes(
     )
 
 
-def _given(name: str, options: Mapping[str, Any], payload: Payload | None) -> ScheduleOptions | None:
-    chosen: Options = make_options(options)
-    return stored_options(name, chosen, payload or {}, ScheduleOptions) if options else None
+def _given(name: str, options: JobOptions, payload: Payload | None) -> ScheduleOptions | None:
+    return stored_options(given(options), payload or {}, ScheduleOptions, OF_TEMPLATES) if options else None
 
 
 def to_jitter(value: Duration) -> Millis:
     """How much later a job may come."""
-    return check_int("jitter", to_millis("jitter", value), 0, MAX_JITTER)
+    return millis("jitter_ms", value)
 
 
 def one_of(what: str, value: str, kind: type[E]) -> E:
     """One of the words of a kind, or InvalidInput that names them all."""
-    if value not in tuple(kind):
-        raise InvalidInput(f"{what} {shown(value)} is not valid: use {', '.join(map(repr, map(str, kind)))}")
-    return kind(value)
+    return kind(ChoiceRule(kind).check(what, value))
 
 
 def _moments(schedule: Schedule, now: Millis, count: int) -> list[datetime]:
@@ -227,9 +222,9 @@ def _moments(schedule: Schedule, now: Millis, count: int) -> list[datetime]:
 
 def upcoming(expression: str, tz: str, after: Millis, count: int) -> list[datetime]:
     """The next ticks after a moment, in their time zone."""
-    ticks = parse(expression, tz).upcoming(after, check_int("count", count, 1, MOST_SHOWN))
+    ticks = parse(expression, tz).upcoming(after, check("count", count))
     return [datetime.fromtimestamp(tick / 1000, zone_of(tz)) for tick in ticks]
 
 
 def _reason(reason: str | None) -> str | None:
-    return None if reason is None else check_label("reason", reason, 1_000)
+    return None if reason is None else check("reason", reason)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
-from holdfast.client.durations import Duration
-from holdfast.client.options import check_bool, make_options
+from holdfast.client.options import given
 from holdfast.client.schedule_handle import ScheduleHandle, one_of, to_jitter, upcoming
 from holdfast.client.templates import (
     Payload,
@@ -22,11 +21,16 @@ from holdfast.core.cron import UTC, parse
 from holdfast.core.errors import InvalidInput
 from holdfast.core.filling import gaps
 from holdfast.core.job import Millis
-from holdfast.core.limits import check_label, check_name
+from holdfast.core.messages.schedules import NewSchedule, Schedule
+from holdfast.core.options import JobOptions
+from holdfast.core.pairs import OF_TEMPLATES
+from holdfast.core.payload import check_arguments
+from holdfast.core.rule import FLAG
+from holdfast.core.rules import RULES, check
 from holdfast.core.schedule import Misfire, Overlap
-from holdfast.store.scripts import declaring, schedules
-from holdfast.store.scripts.schedule_rows import NewSchedule, Schedule
-from holdfast.store.scripts.templates import ScheduleOptions
+from holdfast.core.task import ScheduleOptions
+from holdfast.core.units import Duration
+from holdfast.store.script_names import declaring, schedules
 
 if TYPE_CHECKING:
     from holdfast.workers.schema import PayloadSchema
@@ -48,16 +52,16 @@ class Schedules(Templates):
         overlap: str = Overlap.SKIP,
         jitter: Duration = 0,
         must_exist: bool = False,
-        **options: Any,
+        **options: Unpack[JobOptions],
     ) -> ScheduleHandle:
         """Make jobs by the clock: `hf.create_schedule("nightly", cron="30 2 * * *", tz="Europe/Berlin", task=clean)`.
 
         `cron` has five fields, six with the seconds last, or is a name such as `@daily`. Jobs are made from a
-        `template`, over which `payload` and options are laid, or of a `task`, for which a template of the same name is
-        made. `misfire` says what becomes of ticks that nobody was there for: `"latest"`, `"skip"` or `"all"`; `overlap`
-        what becomes of a tick while an earlier job has not ended: `"skip"`, `"allow"` or `"supersede"`. With `jitter`,
-        each job comes up to so much later, always the same for one tick. With `must_exist`, a `task` that no worker has
-        declared raises UnknownTask.
+        `template`, with `payload` and options in place of its own, or of a `task`, for which a template of that name
+        is made. `misfire` says what happens to ticks while no daemon was there: `"latest"`, `"skip"` or `"all"`;
+        `overlap` what happens to a tick while an earlier job has not ended: `"skip"`, `"allow"` or `"supersede"`. With
+        `jitter`, each job comes up to so much later, always the same for one tick. With `must_exist`, a `task` that no
+        worker has declared raises UnknownTask.
         """
         when = timing(name, cron, tz, misfire, overlap, jitter)
         script, *values = self._scheduling(self._access.now(), when, template, task, payload, options)
@@ -77,7 +81,7 @@ class Schedules(Templates):
         overlap: str = Overlap.SKIP,
         jitter: Duration = 0,
         must_exist: bool = False,
-        **options: Any,
+        **options: Unpack[JobOptions],
     ) -> ScheduleHandle:
         """The awaitable twin of `create_schedule`."""
         when = timing(name, cron, tz, misfire, overlap, jitter)
@@ -95,11 +99,11 @@ class Schedules(Templates):
 
     def schedule(self, name: str) -> ScheduleHandle:
         """A schedule by its name, or by its id."""
-        return ScheduleHandle(self, self._access.read(schedules.find_schedule, check_label("schedule", name)))
+        return ScheduleHandle(self, self._access.read(schedules.find_schedule, check("ref", name, "schedule")))
 
     async def aschedule(self, name: str) -> ScheduleHandle:
         """The awaitable twin of `schedule`."""
-        return ScheduleHandle(self, await self._access.aread(schedules.find_schedule, check_label("schedule", name)))
+        return ScheduleHandle(self, await self._access.aread(schedules.find_schedule, check("ref", name, "schedule")))
 
     def preview_cron(self, expression: str, tz: str = UTC, count: int = 5) -> list[datetime]:
         """The next moments that a cron expression means, in its time zone; nothing is stored."""
@@ -112,16 +116,20 @@ class Schedules(Templates):
         template: str | None,
         task: TaskRef | None,
         payload: Payload | None,
-        options: Mapping[str, Any],
+        options: JobOptions,
     ) -> tuple[Any, ...]:
         name, schedule_id = when["name"], self._access.new_id()
         if (template is None) == (task is None):
             raise InvalidInput(f"schedule {name!r} needs something to make jobs of: give either template= or task=")
         if task is None:
             text, arguments = encoded(name, payload, None)
-            laid = stored_options(name, make_options(options), arguments, ScheduleOptions)
+            laid = stored_options(given(options), arguments, ScheduleOptions, OF_TEMPLATES)
             made = NewSchedule(
-                id=schedule_id, template=check_label("template", template), payload=text, options=laid, **when
+                id=schedule_id,
+                template=RULES["NewSchedule.template"].check("template", template),
+                payload=text,
+                options=laid,
+                **when,
             )
             return (schedules.put_schedule, made, now)
         called, chosen = task_and_options(task, options)
@@ -132,8 +140,8 @@ class Schedules(Templates):
 
 
 def _required(script: Callable[..., Any], must_exist: bool) -> dict[str, bool]:
-    """A schedule of a template has no task of its own."""
-    is_required = check_bool("must_exist", must_exist)
+    """The arguments of the script. A schedule of a template has no task to require."""
+    is_required = FLAG.check("must_exist", must_exist)
     return {"must_exist": is_required} if script is declaring.schedule_task else {}
 
 
@@ -141,7 +149,7 @@ def timing(name: str, cron: str, tz: str, misfire: str, overlap: str, jitter: Du
     """The name of a schedule and when it fires, checked."""
     parse(cron, tz)
     return {
-        "name": check_name("schedule", name),
+        "name": check("name", name, "schedule"),
         "cron": cron,
         "timezone": tz,
         "misfire": one_of("misfire", misfire, Misfire),
@@ -151,9 +159,7 @@ def timing(name: str, cron: str, tz: str, misfire: str, overlap: str, jitter: Du
 
 
 def complete_payload(schema: PayloadSchema, payload: Payload | None) -> tuple[str, Payload]:
-    """A payload that fits the hints of its task, as JSON and by name: nobody adds to it later."""
-    from holdfast.workers.schema import check_arguments
-
+    """A complete payload that fits the hints of its task, as JSON and by name."""
     text, arguments = schema.encode((), {} if payload is None else check_arguments(payload))
     for name in gaps(text):
         raise InvalidInput(f"argument {name!r} is PREVIOUS, but nothing comes before the job of a schedule")

@@ -1,25 +1,27 @@
-"""A task as its author holds it: call it directly, or enqueue it."""
+"""A task: call it directly, or enqueue it."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, overload
+from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, Unpack, overload
 
 import msgspec
 
 from holdfast.client.calls import Call, check_gaps
 from holdfast.client.handle import JobHandle
-from holdfast.client.options import Options, Prepared, check_fields, make_options
-from holdfast.client.retry import Retry
+from holdfast.client.options import Prepared, check_fields, given, laid_over
 from holdfast.client.store_access import StoreAccess
 from holdfast.core.errors import InvalidInput
 from holdfast.core.limits import shown
+from holdfast.core.options import JobOptions
+from holdfast.core.payload import check_arguments
 from holdfast.core.requests import Claimed, Enqueued, NewJob
+from holdfast.core.retry_option import Retry
 from holdfast.core.trigger import by_parent
+from holdfast.observe.redact import redacted
 from holdfast.workers.context import Context
 from holdfast.workers.isolation import refuse_while_loading
-from holdfast.workers.schema import check_arguments
-from holdfast.workers.spec import TaskSpec
+from holdfast.workers.spec import TaskSpec, check_execution
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -30,15 +32,14 @@ MOST_AT_ONCE = 10_000
 class Enqueuing(Generic[P, R]):
     """A task with the options its next jobs get."""
 
-    def __init__(self, access: StoreAccess, spec: TaskSpec, options: Options) -> None:
+    def __init__(self, access: StoreAccess, spec: TaskSpec, options: JobOptions) -> None:
         self._access = access
         self._spec = spec
         self._options = options
         self._prepared: Prepared | None = None
 
     def __repr__(self) -> str:
-        chosen = {name: getattr(self._options, name) for name in self._options.__struct_fields__}
-        said = ", ".join(f"{name}={shown(value)}" for name, value in chosen.items() if value is not None)
+        said = ", ".join(f"{name}={shown(redacted(value))}" for name, value in self._options.items())
         return f"<Task {self.name} with {said or 'no options'}>"
 
     @property
@@ -46,21 +47,21 @@ class Enqueuing(Generic[P, R]):
         """The task's name, as stored with its jobs."""
         return self._spec.name
 
-    def options(self, **options: Any) -> Enqueuing[P, R]:
+    def options(self, **options: Unpack[JobOptions]) -> Enqueuing[P, R]:
         """The same task with these options laid over its own.
 
-        `queue, priority, delay, at, ttl, deadline, timeout, retry, tag, tenant, subject, generation, stop_older, group,
-        after, after_ended, idempotency_key, trace_id, when_idle, when_charging, tokens, node, on_event, where`;
-        durations in seconds or as timedelta. `on_event="git:*", where={"branch": "main"}` waits for such an event,
-        emitted from now on. `tokens={"cpu": 2, "gpu": 1}` is what a run takes of the machine: no more of them start
-        than it has. `node` is the machine that alone may run it, by name or id; `node=hf.here` is this one.
+        Durations are seconds, timedeltas or texts such as "1h30m". `on_event="git:*", where={"branch": "main"}` waits
+        for such an event, emitted from now on. `tokens={"cpu": 2, "gpu": 1}` is what a run takes of the machine: no
+        more of them start than it has. `node` is the machine that alone may run it, by name or id; `node=hf.here` is
+        this one.
         """
-        chosen = make_options(options)
-        if isinstance(chosen.retry, Retry) and set(chosen.retry.permanent) - set(self._spec.permanent):
+        chosen = given(options)
+        retry = chosen.get("retry")
+        if isinstance(retry, Retry) and set(retry.permanent) - set(self._spec.permanent):
             raise InvalidInput(
                 "permanent= belongs to a task, not to one job; use @hf.task(retry=Retry(…, permanent=…))"
             )
-        return Enqueuing(self._access, self._spec, chosen.over(self._options))
+        return Enqueuing(self._access, self._spec, laid_over(chosen, self._options))
 
     def enqueue(self, /, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R]:
         """Store a job that calls the task with these arguments. Durable when it returns."""
@@ -106,16 +107,15 @@ class Enqueuing(Generic[P, R]):
     def _jobs(self, payloads: Iterable[Mapping[str, Any]]) -> list[NewJob]:
         if not isinstance(payloads, Iterable) or isinstance(payloads, str | bytes | Mapping):
             raise InvalidInput(f"{shown(payloads)} is not a list of payloads: give one dictionary for each job")
-        jobs = [_complete(self._job((), check_arguments(payload))) for payload in payloads]
+        given = [check_arguments(payload, f"payload {number}") for number, payload in enumerate(payloads, 1)]
+        jobs = [_complete(self._job((), arguments)) for arguments in given]
         if len(jobs) > MOST_AT_ONCE:
             raise InvalidInput(f"{len(jobs)} jobs at once are too many; enqueue at most {MOST_AT_ONCE} in one call")
         return jobs
 
     def _job(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], parent: Claimed | None = None) -> NewJob:
         refuse_while_loading("enqueuing a job")
-        prepared = self._prepared
-        if prepared is None:
-            prepared = self._prepared = Prepared(self._spec.name, self._options)
+        prepared = self._prepared or self._prepare()
         payload, arguments = self._spec.schema.encode(args, kwargs)
         if prepared.subject is not None:
             arguments = self._spec.schema.with_defaults(arguments)
@@ -125,9 +125,14 @@ class Enqueuing(Generic[P, R]):
         job = prepared.job(self._access.new_id(), payload, arguments, parent_job_id=parent.job_id, trigger=trigger)
         return job if job.trace_id else msgspec.structs.replace(job, trace_id=parent.trace_id)
 
+    def _prepare(self) -> Prepared:
+        prepared = self._prepared = Prepared(self._spec.name, self._options)
+        check_execution(self._spec, prepared.fields.get("execution"))
+        return prepared
+
 
 def _complete(job: NewJob) -> NewJob:
-    """Alone, it can wait for the result of another job only if it comes after one."""
+    """Check that a job with `PREVIOUS` comes after another one, or is in a group."""
     if not (job.after or job.group_id):
         check_gaps(job)
     return job
@@ -147,9 +152,10 @@ class Task(Enqueuing[P, R]):
     <StateName.SCHEDULED: 'SCHEDULED'>
     """
 
-    def __init__(self, access: StoreAccess, spec: TaskSpec, options: Options) -> None:
-        if options.subject is not None and spec.schema.names is not None:
-            check_fields(options.subject, spec.schema.names)
+    def __init__(self, access: StoreAccess, spec: TaskSpec, options: JobOptions) -> None:
+        subject = options.get("subject")
+        if subject is not None and spec.schema.names is not None:
+            check_fields(subject, spec.schema.names)
         super().__init__(access, spec, options)
         self.__wrapped__ = spec.function
         self.__doc__ = spec.function.__doc__ or type(self).__doc__
@@ -158,7 +164,7 @@ class Task(Enqueuing[P, R]):
 
     def prepare(self) -> None:
         """Check the options now, so that a mistake shows where the task is defined."""
-        self._prepared = Prepared(self._spec.name, self._options)
+        self._prepare()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function itself, here and now."""

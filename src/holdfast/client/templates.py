@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, Unpack, cast
 
 import msgspec
 
-from holdfast.client.caller import what_triggers
 from holdfast.client.handle import JobHandle
-from holdfast.client.options import MAX_GENERATION, NOTHING, Options, Prepared, check_bool, make_options
-from holdfast.client.retry import check_policy
+from holdfast.client.options import check_together, checked, given, laid_over
 from holdfast.client.store_access import StoreAccess
 from holdfast.core.errors import InvalidInput, InvalidPayload
 from holdfast.core.job import Millis
-from holdfast.core.limits import MAX_SUBJECT, check_int, check_label, check_name, shown
+from holdfast.core.limits import shown
+from holdfast.core.messages.templates import NewTemplate, Template, TemplateChanges
+from holdfast.core.options import NAMES, OPTIONS, JobOptions
+from holdfast.core.pairs import JOB, OF_TEMPLATES, check_pairs
+from holdfast.core.payload import check_arguments
 from holdfast.core.requests import Enqueued
+from holdfast.core.retry_option import check_policy
+from holdfast.core.rule import FLAG
+from holdfast.core.rules import check
 from holdfast.core.subject import fill
-from holdfast.core.task import JobOptions
-from holdfast.store.scripts import look, templates
-from holdfast.store.scripts.templates import NewTemplate, Overrides, Template, TemplateChanges
+from holdfast.core.task import KeptOptions, Overrides, TemplateOptions
+from holdfast.runtime.caller import what_triggers
+from holdfast.store.script_names import read_jobs, templates
 
 if TYPE_CHECKING:
     from holdfast.client.task import Enqueuing
@@ -27,21 +32,7 @@ if TYPE_CHECKING:
 
 Payload: TypeAlias = Mapping[str, Any]
 TaskRef: TypeAlias = "str | Enqueuing[Any, Any]"
-O = TypeVar("O", bound=JobOptions)  # noqa: E741
-
-# What is called otherwise in the store than in the options of a task.
-_OPTION_OF = {
-    "delay_ms": "delay",
-    "due": "at",
-    "ttl_ms": "ttl",
-    "timeout_ms": "timeout",
-    "policy": "retry",
-    "group_id": "group",
-    "wait_for_idle": "when_idle",
-    "require_charging": "when_charging",
-    "wait_for_event": "on_event",
-    "event_attributes": "where",
-}
+O = TypeVar("O", bound=KeptOptions)  # noqa: E741
 
 
 class Templates:
@@ -50,7 +41,13 @@ class Templates:
     _access: StoreAccess
 
     def create_template(
-        self, name: str, task: TaskRef, payload: Payload | None = None, *, must_exist: bool = False, **options: Any
+        self,
+        name: str,
+        task: TaskRef,
+        payload: Payload | None = None,
+        *,
+        must_exist: bool = False,
+        **options: Unpack[JobOptions],
     ) -> Template:
         """Keep a request by name: `hf.create_template("clean", "clean_up", {"days": 30}, queue="night", retry=3)`.
 
@@ -61,18 +58,24 @@ class Templates:
         """
         creating: tuple[Any, ...] = (
             *self._creating(self._access.now(), name, task, payload, options),
-            check_bool("must_exist", must_exist),
+            FLAG.check("must_exist", must_exist),
         )
         made: Template = self._access.write(*creating)
         return made
 
     async def acreate_template(
-        self, name: str, task: TaskRef, payload: Payload | None = None, *, must_exist: bool = False, **options: Any
+        self,
+        name: str,
+        task: TaskRef,
+        payload: Payload | None = None,
+        *,
+        must_exist: bool = False,
+        **options: Unpack[JobOptions],
     ) -> Template:
         """The awaitable twin of `create_template`."""
         creating: tuple[Any, ...] = (
             *self._creating(await self._access.anow(), name, task, payload, options),
-            check_bool("must_exist", must_exist),
+            FLAG.check("must_exist", must_exist),
         )
         return await self._access.awrite(*creating)
 
@@ -99,12 +102,12 @@ class Templates:
         task: TaskRef | None = None,
         payload: Payload | None = None,
         must_exist: bool = False,
-        **options: Any,
+        **options: Unpack[JobOptions],
     ) -> Template:
         """Change what is given. Jobs that exist keep what they have. `must_exist` is as for `create_template`."""
         editing: tuple[Any, ...] = (
             *self._editing(self.template(name), task, payload, options),
-            check_bool("must_exist", must_exist),
+            FLAG.check("must_exist", must_exist),
         )
         changed: Template = self._access.write(*editing)
         return changed
@@ -116,22 +119,24 @@ class Templates:
         task: TaskRef | None = None,
         payload: Payload | None = None,
         must_exist: bool = False,
-        **options: Any,
+        **options: Unpack[JobOptions],
     ) -> Template:
         """The awaitable twin of `edit_template`."""
         now = await self.atemplate(name)
-        editing: tuple[Any, ...] = (*self._editing(now, task, payload, options), check_bool("must_exist", must_exist))
+        editing: tuple[Any, ...] = (*self._editing(now, task, payload, options), FLAG.check("must_exist", must_exist))
         return await self._access.awrite(*editing)
 
     def archive_template(self, name: str) -> Template:
-        """Make no more jobs from a template: its name is free again, and its schedules stand still with a reason."""
+        """Make no more jobs from a template. Its name is free again, and its schedules are disabled with a reason."""
         return self._access.write(templates.archive_template, _ref(name), self._access.now())
 
     async def aarchive_template(self, name: str) -> Template:
         """The awaitable twin of `archive_template`."""
         return await self._access.awrite(templates.archive_template, _ref(name), await self._access.anow())
 
-    def enqueue_template(self, name: str, payload: Payload | None = None, **options: Any) -> JobHandle[Any]:
+    def enqueue_template(
+        self, name: str, payload: Payload | None = None, **options: Unpack[JobOptions]
+    ) -> JobHandle[Any]:
         """Store a job of a template: `payload` is laid over its payload, key by key, and the options over its options.
 
         Takes the options of `Task.options`.
@@ -140,44 +145,48 @@ class Templates:
         self._access.enqueued()
         return handle_of(self, answer)
 
-    async def aenqueue_template(self, name: str, payload: Payload | None = None, **options: Any) -> JobHandle[Any]:
+    async def aenqueue_template(
+        self, name: str, payload: Payload | None = None, **options: Unpack[JobOptions]
+    ) -> JobHandle[Any]:
         """The awaitable twin of `enqueue_template`."""
         answer = await self._access.awrite(*self._enqueuing(await self._access.anow(), name, payload, options))
         await self._access.aenqueued()
         return await ahandle_of(self, answer)
 
     def _creating(
-        self, now: Millis, name: str, task: TaskRef, payload: Payload | None, options: Mapping[str, Any]
+        self, now: Millis, name: str, task: TaskRef, payload: Payload | None, options: JobOptions
     ) -> tuple[Any, ...]:
         called, chosen = task_and_options(task, options)
         text, arguments = encoded(called, payload, self._schema_of(called))
-        made = new_template(self._access.new_id(), check_name("template", name), called, text, arguments, chosen)
+        made = new_template(
+            self._access.new_id(), check("NewTemplate.name", name, "template"), called, text, arguments, chosen
+        )
         return (templates.put_template, made, now)
 
     def _editing(
-        self, now: Template, task: TaskRef | None, payload: Payload | None, options: Mapping[str, Any]
+        self, now: Template, task: TaskRef | None, payload: Payload | None, options: JobOptions
     ) -> tuple[Any, ...]:
         called, chosen = task_and_options(now.task if task is None else task, options)
         text, arguments = (now.payload, {}) if payload is None else encoded(called, payload, self._schema_of(called))
-        if payload is None and chosen.subject is not None:
+        if payload is None and "subject" in chosen:
             arguments = msgspec.json.decode(text)
-        given = stored_options(called, msgspec.structs.replace(chosen, queue=None), arguments, JobOptions)
+        wanted = stored_options(without_queue(chosen), arguments, TemplateOptions, OF_TEMPLATES)
+        laid = kept_over(now.options, wanted)
+        check_pairs(JOB, lambda field: getattr(laid, field, None), NAMES.__getitem__)
         changes = TemplateChanges(
             task=None if task is None else called,
-            queue=None if chosen.queue is None else check_name("queue", chosen.queue),
+            queue=_queue(chosen),
             payload=None if payload is None else text,
-            options=laid_over(now.options, given),
+            options=laid,
         )
         return (templates.edit_template, now.id, changes, self._access.now())
 
-    def _enqueuing(
-        self, now: Millis, name: str, payload: Payload | None, options: Mapping[str, Any]
-    ) -> tuple[Any, ...]:
+    def _enqueuing(self, now: Millis, name: str, payload: Payload | None, options: JobOptions) -> tuple[Any, ...]:
         from holdfast.workers.isolation import refuse_while_loading
 
         refuse_while_loading("enqueuing a job")
         text, arguments = encoded(name, payload, None)
-        overrides = stored_options(name, make_options(options), arguments, Overrides)
+        overrides = stored_options(given(options), arguments, Overrides, OF_TEMPLATES)
         return (
             templates.enqueue_from_template,
             _ref(name),
@@ -190,26 +199,27 @@ class Templates:
         )
 
     def _schema_of(self, task: str) -> PayloadSchema | None:
-        """How the payload and result of a task are read, where it is known."""
+        """How the payload and result of a task are read, if it is known here."""
         return None
 
 
-def task_and_options(task: TaskRef, options: Mapping[str, Any]) -> tuple[str, Options]:
+def task_and_options(task: TaskRef, options: JobOptions) -> tuple[str, JobOptions]:
     """The name of a task, and the options laid over its own if it is one of this program."""
-    chosen = make_options(options)
-    if chosen.retry is not None:
-        check_policy(chosen.retry)
+    chosen = given(options)
+    retry = chosen.get("retry")
+    if retry is not None:
+        check_policy(retry)
     if isinstance(task, str):
-        return check_name("task", task), chosen
+        return check("task", task), chosen
     own = getattr(task, "_options", None)
-    if not isinstance(own, Options):
+    if not isinstance(own, dict):
         raise InvalidInput(f"{shown(task)} is not a task: give what @hf.task made, or the name of a task")
-    return task.name, chosen.over(own)
+    return task.name, laid_over(chosen, cast(JobOptions, own))
 
 
 def encoded(task: str, payload: Payload | None, schema: PayloadSchema | None) -> tuple[str, Payload]:
-    """A payload that need not be complete, as JSON and by name; InvalidPayload if it can never fit."""
-    from holdfast.workers.schema import check_arguments, encode_payload
+    """A payload that need not be complete, as JSON and by name. InvalidPayload if it can never fit."""
+    from holdfast.workers.schema import encode_payload
 
     arguments = {} if payload is None else check_arguments(payload)
     names = None if schema is None else schema.names
@@ -220,44 +230,36 @@ def encoded(task: str, payload: Payload | None, schema: PayloadSchema | None) ->
 
 
 def new_template(
-    template_id: str, name: str, task: str, payload: str, arguments: Payload, options: Options
+    template_id: str, name: str, task: str, payload: str, arguments: Payload, options: JobOptions
 ) -> NewTemplate:
     """A template to be stored."""
     return NewTemplate(
         id=template_id,
         name=name,
         task=task,
-        queue=None if options.queue is None else check_name("queue", options.queue),
+        queue=_queue(options),
         payload=payload,
-        options=stored_options(task, msgspec.structs.replace(options, queue=None), arguments, JobOptions),
+        options=stored_options(without_queue(options), arguments, TemplateOptions),
     )
 
 
-def stored_options(task: str, options: Options, arguments: Payload, kind: type[O]) -> O:
-    """The options that were given, checked as those of a task are, as the store keeps them."""
-    # A template may have the subject that a generation belongs to.
-    prepared = Prepared(task, msgspec.structs.replace(options, generation=None))
-    fields: dict[str, Any] = {**prepared.fields, "tenant": options.tenant, "trace_id": prepared.trace_id}
-    fields["idempotency_key"] = options.idempotency_key
-    if options.generation is not None:
-        fields["generation"] = check_int("generation", options.generation, 0, MAX_GENERATION)
-    if prepared.subject is not None:
-        fields["subject"] = check_label("subject", fill(prepared.subject, arguments), MAX_SUBJECT)
-    values = given_fields(kind, options, fields)
-    left = set(_given(options)) - {_OPTION_OF.get(field, field) for field in kind.__struct_fields__}
-    if "after" in kind.__struct_fields__:
-        left.discard("after_ended")
-    for name in sorted(left):
-        raise InvalidInput(f"{name!r} belongs to one job, not to a template or schedule")
-    return kind(**values)
+def stored_options(
+    options: JobOptions, arguments: Payload, kind: type[O], elsewhere: Collection[str] = ("subject",)
+) -> O:
+    """The given options, checked as those of a task are, in the form of the store.
+
+    `elsewhere` are fields that the template may have, and that options may need."""
+    check_together(options, elsewhere=elsewhere)
+    fields = checked(options)
+    if "subject" in fields:
+        fields["subject"] = check("subject", fill(fields["subject"], arguments))
+    for name in options:
+        if OPTIONS[name].wire not in kind.__struct_fields__:
+            raise InvalidInput(f"{name!r} belongs to one job, not to a template or schedule")
+    return kind(**fields)
 
 
-def given_fields(kind: type[JobOptions], options: Options, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Of checked fields, those that the options name."""
-    return {field: fields[field] for field in kind.__struct_fields__ if _is_given(options, field)}
-
-
-def laid_over(below: O, above: O) -> O:
+def kept_over(below: O, above: O) -> O:
     """Stored options with others laid over them."""
     given = {name: getattr(above, name) for name in above.__struct_fields__}
     if above.wait_for_event is not None:
@@ -265,27 +267,26 @@ def laid_over(below: O, above: O) -> O:
     return msgspec.structs.replace(below, **{name: value for name, value in given.items() if value is not None})
 
 
-def _given(options: Options) -> list[str]:
-    return [name for name in options.__struct_fields__ if getattr(options, name) != getattr(NOTHING, name)]
+def without_queue(options: JobOptions) -> JobOptions:
+    """The options without the queue, which a template has beside them."""
+    return cast(JobOptions, {name: value for name, value in options.items() if name != "queue"})
 
 
-def _is_given(options: Options, field: str) -> bool:
-    if field == "after":
-        return options.after is not None or options.after_ended is not None
-    return getattr(options, _OPTION_OF.get(field, field), None) is not None
+def _queue(options: JobOptions) -> str | None:
+    return check("queue", options["queue"]) if "queue" in options else None
 
 
 def handle_of(client: Templates, answer: Enqueued) -> JobHandle[Any]:
     """The handle of a job whose task only the store knows."""
-    task = None if answer.id is None else client._access.read(look.find_job, answer.id).task
+    task = None if answer.id is None else client._access.read(read_jobs.find_job, answer.id).task
     return JobHandle(client._access, answer, None if task is None else client._schema_of(task))
 
 
 async def ahandle_of(client: Templates, answer: Enqueued) -> JobHandle[Any]:
     """The awaitable twin of `handle_of`."""
-    task = None if answer.id is None else (await client._access.aread(look.find_job, answer.id)).task
+    task = None if answer.id is None else (await client._access.aread(read_jobs.find_job, answer.id)).task
     return JobHandle(client._access, answer, None if task is None else client._schema_of(task))
 
 
 def _ref(name: str) -> str:
-    return check_label("template", name)
+    return check("ref", name, "template")

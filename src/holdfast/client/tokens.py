@@ -7,17 +7,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from holdfast.client.durations import Duration, to_millis
 from holdfast.client.store_access import StoreAccess
 from holdfast.core.errors import InvalidInput
-from holdfast.core.limits import check_int, check_label
-from holdfast.core.tokens import MOST_TOKENS
-from holdfast.store.scripts import tokens
-from holdfast.store.scripts.tokens import NodeTokens
+from holdfast.core.messages.machines import NodeTokens
+from holdfast.core.rules import check, millis
+from holdfast.core.units import Duration
+from holdfast.store.script_names import tokens
 
 
 class TokenCalls:
-    """The part of `Holdfast` that deals with tokens."""
+    """The part of `Holdfast` for tokens."""
 
     _access: StoreAccess
 
@@ -38,10 +37,10 @@ class TokenCalls:
         timeout: Duration | None = None,
         node: str | None = None,
     ) -> NodeTokens:
-        """Say what a machine has from now on: `hf.set_tokens(cpu=6, io=4)`; what is left out stays.
+        """Set the tokens of a machine: `hf.set_tokens(cpu=6, io=4)`. What is left out stays.
 
-        `timeout` is how long a job that does not fit lets smaller ones pass. The only machine need not be named.
-        What the settings of a daemon say counts again when that daemon starts.
+        `timeout` is how long a job that does not fit lets smaller ones pass. If there is one machine, it need not be
+        named. The settings of a daemon count again when that daemon starts.
         """
         return self._access.write(tokens.set_tokens, self._access.now(), *_given(node, cpu, gpu, io, timeout))
 
@@ -66,6 +65,6 @@ def _given(
     counts = {"cpu": cpu, "gpu": gpu, "io": io}
     if timeout is None and all(count is None for count in counts.values()):
         raise InvalidInput("nothing to set: give cpu, gpu, io or timeout")
-    checked = [None if count is None else check_int(kind, count, 0, MOST_TOKENS) for kind, count in counts.items()]
-    wait = None if timeout is None else to_millis("timeout", timeout)
-    return (None if node is None else check_label("node", node), *checked, wait)
+    checked = [None if count is None else check(kind, count) for kind, count in counts.items()]
+    wait = None if timeout is None else millis("set_tokens.timeout_ms", timeout, "timeout")
+    return (None if node is None else check("node", node), *checked, wait)

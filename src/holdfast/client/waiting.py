@@ -8,10 +8,11 @@ from collections.abc import Callable
 from time import monotonic
 
 from holdfast.core.errors import InvalidInput
-from holdfast.core.job import TERMINAL, Job, JobId, Millis
+from holdfast.core.job import TERMINAL, JobId, Millis
+from holdfast.core.messages.why import Why
+from holdfast.core.stored_job import Job
 from holdfast.store.engine import Changes, Engine
-from holdfast.store.scripts.look import find_last
-from holdfast.store.scripts.why import Why, why
+from holdfast.store.script_names import read_jobs, why
 
 LOOK_AGAIN_S = 2.0
 
@@ -19,7 +20,7 @@ log = logging.getLogger("holdfast.client")
 
 
 class Waiters:
-    """Who waits for which job. Listens to the engine only while somebody does."""
+    """The callers that wait for jobs. It listens to the engine only while there are some."""
 
     def __init__(self, engine: Engine, now: Callable[[], Millis]) -> None:
         self._engine = engine
@@ -40,16 +41,16 @@ class Waiters:
         try:
             while True:
                 told.clear()
-                job = self._engine.query(find_last, job_id)
+                job = self._engine.query(read_jobs.find_last, job_id)
                 if has_ended(job):
                     return job
                 ids.add(job.id)
                 if left.seconds() == 0:
                     return None
                 is_told = told.wait(min(LOOK_AGAIN_S, left.seconds()))
-                # When the time is over, the error says why.
+                # After the time-out, the error says it.
                 if not is_told and unattended is None and left.seconds() > 0:
-                    unattended = warn_if_unattended(self._engine.query(why, job_id, self._now()))
+                    unattended = warn_if_unattended(self._engine.query(why.why, job_id, self._now()))
         finally:
             self._part(told.set)
 
@@ -69,7 +70,7 @@ class Waiters:
         try:
             while True:
                 told.clear()
-                job = await self._engine.read(find_last, job_id)
+                job = await self._engine.read(read_jobs.find_last, job_id)
                 if has_ended(job):
                     return job
                 ids.add(job.id)
@@ -79,14 +80,14 @@ class Waiters:
                     await asyncio.wait_for(told.wait(), min(LOOK_AGAIN_S, left.seconds()))
                 except TimeoutError:
                     if unattended is None and left.seconds() > 0:
-                        unattended = warn_if_unattended(await self._engine.read(why, job_id, self._now()))
+                        unattended = warn_if_unattended(await self._engine.read(why.why, job_id, self._now()))
         finally:
             self._part(tell)
 
     def _join(self, tell: Callable[[], None], ids: set[JobId]) -> None:
         with self._lock:
             self._waiting[tell] = ids
-        # Outside the lock: opening waits for a close under way, which waits for announcements, which wait for the lock.
+        # Outside the lock: to open waits for a close, which waits for announcements, which wait for the lock.
         with self._listening:
             if self._leave is None:
                 self._leave = self._engine.listen(self._heed)
@@ -109,7 +110,7 @@ class Waiters:
 
 
 def refuse_to_block(what: str) -> None:
-    """A coroutine that waits in the way of a function would wait for ever, and everybody beside it too."""
+    """Refuse a blocking wait in a coroutine of a worker. It would block all coroutines there for ever."""
     from holdfast.workers.coroutine_thread import is_coroutines_thread
 
     if is_coroutines_thread():
@@ -117,7 +118,7 @@ def refuse_to_block(what: str) -> None:
 
 
 def warn_if_unattended(found: Why) -> bool | None:
-    """Say so if somebody waits for a job that nobody would run; usually `with hf:` was forgotten. None: ask again."""
+    """Warn if a caller waits for a job that no worker would run; usually `with hf:` is missing. None: ask again."""
     if any(gate.gate == "worker" for gate in found.closed):
         log.warning("somebody waits for a job that nobody runs: %s", found)
         return True
@@ -125,13 +126,13 @@ def warn_if_unattended(found: Why) -> bool | None:
 
 
 class Countdown:
-    """Real seconds left of a time-out: a caller's patience does not depend on the injected clock."""
+    """The real seconds left of a time-out. It does not use the injected clock."""
 
     def __init__(self, timeout: float | None) -> None:
         self._until = None if timeout is None else monotonic() + timeout
 
     def seconds(self) -> float:
-        """How many are left; endless without a time-out."""
+        """How many are left. Infinite without a time-out."""
         return float("inf") if self._until is None else max(0.0, self._until - monotonic())
 
 

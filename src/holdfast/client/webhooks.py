@@ -5,35 +5,38 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 
-from holdfast.client.durations import Duration, to_millis
-from holdfast.client.options import check_bool
 from holdfast.client.store_access import StoreAccess
 from holdfast.core.addresses import AddressPolicy
-from holdfast.core.errors import InvalidInput
-from holdfast.core.event import check_pattern
 from holdfast.core.job import Millis
-from holdfast.core.limits import check_int, check_label, check_name, shown
-from holdfast.core.webhook import LONGEST_TIMEOUT_MS, check_secret, check_target, read_url
-from holdfast.store.scripts import deliveries, webhooks
-from holdfast.store.scripts.deliveries import DeliveryPage, DeliveryView
-from holdfast.store.scripts.webhook_rows import CreatedWebhook, NewWebhook, Webhook, WebhookChanges
+from holdfast.core.messages.webhooks import (
+    CreatedWebhook,
+    DeliveryPage,
+    DeliveryView,
+    NewWebhook,
+    Webhook,
+    WebhookChanges,
+)
+from holdfast.core.rule import FLAG, check_all
+from holdfast.core.rules import RULES, check, millis
+from holdfast.core.units import Duration
+from holdfast.core.webhook import check_target, read_url
+from holdfast.store.script_names import deliveries, webhooks
 
 ALLOW = "HOLDFAST_WEBHOOK_ALLOW"
 
 
 def make_policy(allow: Iterable[str] | None) -> AddressPolicy:
-    """The policy of a program without a daemon: what it says, or what its environment does, separated by commas."""
-    if isinstance(allow, str):
-        raise InvalidInput(f"webhook_allow {shown(allow)} is not valid: give a list of hosts, addresses and networks")
-    words = [word for word in os.environ.get(ALLOW, "").split(",") if word.strip()] if allow is None else allow
-    return AddressPolicy.of(words)
+    """The policy of a program without a daemon: from `allow`, or from the environment, separated by commas."""
+    if allow is not None:
+        return AddressPolicy.of(allow)
+    return AddressPolicy.of((word for word in os.environ.get(ALLOW, "").split(",") if word.strip()), ALLOW)
 
 
 class Webhooks:
     """The part of `Holdfast` that keeps webhooks and looks at what was delivered to them."""
 
     _access: StoreAccess
-    # None: the daemon decides where webhooks may lead.
+    # None: the daemon decides which addresses are allowed.
     _targets: AddressPolicy | None = None
 
     def add_webhook(
@@ -47,8 +50,8 @@ class Webhooks:
     ) -> CreatedWebhook:
         """Tell a receiver about events: `hf.add_webhook("https://ci.example/done", on="job.run.*").secret`.
 
-        `on` is a name of events, the beginning of one with `*` behind, or several of these. The answer is the only
-        place where the secret is shown; receivers check with it who sent what they get, see `verify_webhook`.
+        `on` is a name of events, the beginning of one followed by `*`, or several of these. Only the answer has the
+        secret. Receivers check with it who has sent a delivery, see `verify_webhook`.
         """
         return self._access.write(webhooks.put_webhook, self._new(url, on, name, secret, timeout), self._access.now())
 
@@ -110,7 +113,7 @@ class Webhooks:
         return await self._access.aread(webhooks.list_webhooks)
 
     def pause_webhook(self, ref: str, reason: str | None = None) -> Webhook:
-        """Send nothing to it. Events that come meanwhile pass it by; what is on its way fails, and is listed."""
+        """Send nothing to it. Events meanwhile are not sent. Deliveries on their way fail, and are listed."""
         return self._access.write(webhooks.pause_webhook, _ref(ref), self._access.now(), _reason(reason))
 
     async def apause_webhook(self, ref: str, reason: str | None = None) -> Webhook:
@@ -134,7 +137,7 @@ class Webhooks:
         return await self._access.awrite(webhooks.delete_webhook, _ref(ref), await self._access.anow())
 
     def test_webhook(self, ref: str) -> DeliveryView:
-        """Send an event `webhook.test` to it, and to nobody else; `hf.job(answer.job_id)` tells how it went."""
+        """Send an event `webhook.test` to it alone; `hf.job(answer.job_id)` tells how it went."""
         return self._access.write(deliveries.send_test, _ref(ref), self._access.now())
 
     async def atest_webhook(self, ref: str) -> DeliveryView:
@@ -166,9 +169,9 @@ class Webhooks:
             id=self._access.new_id(),
             url=self._checked(url),
             patterns=_patterns(on),
-            name=None if name is None else check_name("name", name),
-            # Made here, so that a repeat of a call whose answer got lost still knows it.
-            secret=webhooks.make_secret() if secret is None else check_secret(secret),
+            name=None if name is None else check("name", name),
+            # Made here, so that a repeat of a call whose answer was lost still has it.
+            secret=webhooks.make_secret() if secret is None else check("NewWebhook.secret", secret, "secret"),
             timeout_ms=_timeout(timeout),
         )
 
@@ -183,8 +186,8 @@ class Webhooks:
         return WebhookChanges(
             url=None if url is None else self._checked(url),
             patterns=None if on is None else _patterns(on),
-            name=None if name is None else check_name("name", name),
-            secret=None if secret is None else check_secret(secret),
+            name=None if name is None else check("name", name),
+            secret=None if secret is None else check("NewWebhook.secret", secret, "secret"),
             timeout_ms=_timeout(timeout),
         )
 
@@ -197,28 +200,25 @@ class Webhooks:
 
 
 def _patterns(on: str | Sequence[str]) -> tuple[str, ...]:
-    words = (on,) if isinstance(on, str) else tuple(on)
-    if not words:
-        raise InvalidInput("on is empty: name the events, such as 'job.run.failed' or 'job.*'")
-    return tuple(check_pattern("on", word) for word in words)
+    return tuple(check_all(RULES["patterns"], "on", (on,) if isinstance(on, str) else on))
 
 
 def _timeout(value: Duration | None) -> Millis | None:
-    return None if value is None else check_int("timeout", to_millis("timeout", value), 1, LONGEST_TIMEOUT_MS)
+    return None if value is None else millis("NewWebhook.timeout_ms", value, "timeout")
 
 
 def _ref(ref: str) -> str:
-    return check_label("webhook", ref)
+    return check("ref", ref, "webhook")
 
 
 def _id(delivery: str | None) -> str | None:
-    return None if delivery is None else check_label("delivery", delivery)
+    return None if delivery is None else check("delivery_id", delivery, "delivery")
 
 
 def _reason(reason: str | None) -> str | None:
-    return None if reason is None else check_label("reason", reason, 1_000)
+    return None if reason is None else check("reason", reason)
 
 
 def _page(ref: str, failed: bool, limit: int, cursor: str | None) -> tuple[str, bool, int, str | None]:
-    below = None if cursor is None else check_label("cursor", cursor)
-    return _ref(ref), check_bool("failed", failed), check_int("limit", limit, 1, 1_000), below
+    below = None if cursor is None else check("cursor", cursor)
+    return _ref(ref), FLAG.check("failed", failed), check("limit", limit), below

@@ -1,4 +1,4 @@
-"""One session of this process and its loops: how they begin together, work, and come to an end in order."""
+"""One session of this process and its loops: how they start, work, and stop in order."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ import logging
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from holdfast.client.crons import Declarations
-from holdfast.client.kept import Kept, OrphanWatch
-from holdfast.client.store_access import StoreAccess
 from holdfast.core.errors import HoldfastError
 from holdfast.core.job import Millis
+from holdfast.core.messages.sessions import Offer
 from holdfast.core.requests import QueueSlots
+from holdfast.hosting.declarations import Declarations
+from holdfast.hosting.engine_access import EngineAccess
+from holdfast.hosting.kept import KeptBy, OrphanWatch
 from holdfast.runtime.heartbeat import BEAT_S, Heartbeat
 from holdfast.runtime.judge import BEATS
 from holdfast.runtime.loop import Loop
@@ -21,40 +22,39 @@ from holdfast.runtime.probe import Probing
 from holdfast.runtime.session import Session
 from holdfast.runtime.simulated import SimulatedMachine
 from holdfast.runtime.upkeep import Upkeep
-from holdfast.store.scripts.sessions import Offer
-from holdfast.wire.remote import RemoteEngine
-from holdfast.workers.exchange import Exchange
-from holdfast.workers.files import USUAL, LogLimits
+from holdfast.workers.exchange import ExchangeLoop
+from holdfast.workers.files import LogLimits
 from holdfast.workers.holdings import wild_tasks
 from holdfast.workers.raising import StopReason
 from holdfast.workers.spec import TaskSpec
 from holdfast.workers.stuck import StuckWatch
 
-# At most so many jobs at once from a daemon: it is busy for some 5 ms with them, and other callers wait meanwhile.
+# At most so many jobs at once from a daemon: they take it some 5 ms, and other callers wait meanwhile.
 SHARE = 64
 
 log = logging.getLogger("holdfast.embedded")
 
 
-class Shift:
+class WorkSession:
     """One session of this process with all of its loops, from start to orderly stop. Lives on one event loop.
 
-    `kept`: somebody keeps this process, which may then end itself to be replaced. `is_guest`: it is there for other
-    things too. `machine` stands for the one that this runs on.
+    With `kept`, this process may end itself, and another one replaces it. `is_guest`: the process does other things
+    too. `machine` is told to the loops in place of the real one.
     """
 
     def __init__(
         self,
-        access: StoreAccess,
+        access: EngineAccess,
         specs: Mapping[str, TaskSpec],
         slots: Mapping[str, int],
         keep_ms: Millis,
-        on_lost: Callable[[], None] = lambda: None,
-        log_limits: LogLimits = USUAL,
-        kept: Kept | None = None,
-        is_guest: bool = False,
-        machine: SimulatedMachine | None = None,
-        declarations: Declarations | None = None,
+        on_lost: Callable[[], None],
+        log_limits: LogLimits,
+        declarations: Declarations,
+        *,
+        kept: KeptBy | None,
+        is_guest: bool,
+        machine: SimulatedMachine | None,
     ) -> None:
         engine, clock = access.engine, access.clock
         session_id = access.new_id()
@@ -63,11 +63,11 @@ class Shift:
         self._slots = dict(slots)
         self._specs = specs
         self._worker_id = access.new_id()
-        # Behind a daemon, this process is one of its workers, and the upkeep is the daemon's.
-        is_worker = isinstance(engine, RemoteEngine)
-        kind = "worker" if is_worker else "embedded"
+        # With a daemon, this process is one of its workers, and the daemon does the upkeep.
+        self._daemon = daemon = engine.daemon
+        kind = "embedded" if daemon is None else "worker"
         self._session = Session(engine, clock, session_id, kind, is_guest=is_guest)
-        self.exchange = Exchange(
+        self.exchange = ExchangeLoop(
             engine,
             clock,
             session_id,
@@ -75,27 +75,26 @@ class Shift:
             specs,
             slots,
             log_limits,
-            SHARE if is_worker else None,
+            None if daemon is None else SHARE,
             self._session.secret,
         )
         probing = Probing(simulated=machine)
-        self._upkeep = None if is_worker else Upkeep(engine, clock, session_id, keep_ms, probing=probing)
+        self._upkeep = Upkeep(engine, clock, session_id, keep_ms, probing=probing) if daemon is None else None
         self._heartbeat = Heartbeat(engine, clock, session_id, on_lost, self._beat_s, self._session.secret)
         self._watches: list[Loop] = []
-        if kept is not None and isinstance(engine, RemoteEngine):
-            self._watches.append(StuckWatch(clock, self.exchange, lambda: engine.stuck, kept.replace))
+        if kept is not None and daemon is not None:
+            self._watches.append(StuckWatch(clock, self.exchange, lambda: daemon.stuck, kept.replace))
             if kept.home is not None:
                 self._watches.append(OrphanWatch(clock, kept, kept.home, self.exchange))
         self._home = asyncio.get_running_loop()
         self._leave: list[Callable[[], None]] = []
 
     def _beat_s(self) -> float:
-        engine = self._access.engine
-        return engine.lease / BEATS if isinstance(engine, RemoteEngine) else BEAT_S
+        return BEAT_S if self._daemon is None else self._daemon.lease / BEATS
 
     async def open(self) -> None:
-        """Become a session that can claim."""
-        # A database that cannot be opened is found out before a lock is laid beside it.
+        """Open the session, so that it can claim."""
+        # First, so that no lock is made beside a database that cannot be opened.
         await asyncio.to_thread(self._access.engine.open)
         offer = Offer(
             self._worker_id,
@@ -112,7 +111,7 @@ class Shift:
         self.exchange.runner.start()
 
     async def start(self) -> None:
-        """Open, settle what a dead predecessor left, and let every loop run."""
+        """Open the session, settle what a dead predecessor left, and start every loop."""
         try:
             await self.open()
             await self._declare()
@@ -129,22 +128,20 @@ class Shift:
             loop.start()
 
     async def _declare(self, *, again: bool = True) -> None:
-        """Have the schedules that stand in the code stored."""
-        if self._declarations is not None:
-            await self._declarations.store(self._access, again=again)
+        """Store the schedules of the code."""
+        await self._declarations.store(self._access, again=again)
 
     async def _listen(self) -> Callable[[], None]:
-        engine = self._access.engine
-        if isinstance(engine, RemoteEngine):
-            return engine.open_line(self.exchange.heed)
-        return await asyncio.to_thread(engine.listen, self.exchange.heed)
+        if self._daemon is not None:
+            return self._daemon.open_line(self.exchange.heed)
+        return await asyncio.to_thread(self._access.engine.listen, self.exchange.heed)
 
     async def drain(self) -> int:
-        """Work until nothing is ready any more; how many runs there were."""
+        """Work until nothing is ready any more. Return how many runs there were."""
         await self._declare(again=False)
         if self._upkeep is not None:
             await self._upkeep.settle_the_dead()
-        # Somebody who waits for a job that he enqueues inside a run must not wait for that run to end first.
+        # A run may wait for a job that it has enqueued, so that job must start before the run ends.
         leave = await asyncio.to_thread(self._access.engine.listen, self.exchange.heed)
         try:
             await self._let_time_pass()
@@ -164,24 +161,23 @@ class Shift:
             leave()
 
     async def _let_time_pass(self) -> int:
-        """Move forward what is due by the clock; how many jobs that were."""
+        """Do what is due by the clock. Return how many jobs changed."""
         return 0 if self._upkeep is None else await self._upkeep.promote()
 
     async def _do_chores(self) -> int:
-        """Look after the database, where somebody asked for that; how many runs that were."""
+        """Do the chores that were asked for. Return how many there were."""
         return 0 if self._upkeep is None else await self._upkeep.do_chores()
 
     async def _look_around(self) -> bool:
-        """See how the machine is, if a job waits for that; whether that was news."""
+        """Look at the machine, if a job waits for that. Return whether something changed."""
         return self._upkeep is not None and await self._upkeep.look_around()
 
     async def stop(self, short: float, grace: float) -> None:
-        """Claim no more, let short work end, ask the rest to stop, and give back what they leave."""
+        """Claim no more, let short work end, ask the other runs to stop, and give back what they leave."""
         self.exchange.stop_claiming()
-        engine = self._access.engine
-        if isinstance(engine, RemoteEngine) and engine.is_gone and not self.exchange.held:
-            # There is nobody to say goodbye to, and nothing to deliver.
-            engine.give_up()
+        if self._daemon is not None and self._daemon.is_gone and not self.exchange.held:
+            # No daemon is there to be told, and there is nothing to deliver.
+            self._daemon.give_up()
             short = grace = 0
         try:
             await self._session.announce_stop()
@@ -200,7 +196,7 @@ class Shift:
         await self.close()
 
     async def close(self) -> None:
-        """Let go of the session, unless a function still runs that took no notice of being asked to stop."""
+        """Close the session, unless a function still runs that ignored the request to stop."""
         await asyncio.to_thread(self.exchange.close)
         await self._heartbeat.stop()
         if self._upkeep is not None:
@@ -217,7 +213,7 @@ class Shift:
             )
 
     def abandon(self) -> None:
-        """Others have settled this session: whatever still runs here is not ours any more."""
+        """Stop everything: others have settled this session, so its runs are not its own any more."""
         self._session.abandon()
         self.exchange.stop_claiming()
         self.exchange.runner.stop_all(StopReason.CANCEL)
@@ -231,5 +227,5 @@ class Shift:
             loop.wake()
 
     def hurry(self) -> None:
-        """Wait for nobody any longer. Called from any thread."""
+        """Do not wait for runs any longer. Called from any thread."""
         self._from_outside(self.exchange.hurry)

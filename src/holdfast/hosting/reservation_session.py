@@ -1,4 +1,4 @@
-"""What a reservation hangs on: a session that lives as long as this program holds it."""
+"""The session of a reservation. It lives for as long as this program holds the reservation."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ import secrets
 import threading
 from time import monotonic
 
-from holdfast.client.store_access import StoreAccess
 from holdfast.core.access import SECRET_BYTES
 from holdfast.core.errors import HoldfastError
 from holdfast.core.job import Millis
+from holdfast.core.messages.sessions import NewSession
+from holdfast.hosting.engine_access import EngineAccess
 from holdfast.runtime.heartbeat import BEAT_S
 from holdfast.runtime.node import boot_id, node_name, process_id
 from holdfast.runtime.session import lock_folder
 from holdfast.store.locks import LifeLock
-from holdfast.store.scripts import sessions
-from holdfast.store.scripts.sessions import NewSession
+from holdfast.store.script_names import sessions
 
 SHORTEST_S = 0.01
 
 log = logging.getLogger("holdfast.client")
 
 
-class Lifeline:
-    """A session without a worker: whoever sees that it is gone ends what it had reserved."""
+class ReservationSession:
+    """A session without a worker. Once it is gone, other processes end what it had reserved."""
 
-    def __init__(self, access: StoreAccess) -> None:
+    def __init__(self, access: EngineAccess) -> None:
         self._access = access
         self.session_id = access.new_id()
         access.engine.open()
@@ -56,18 +56,18 @@ class Lifeline:
         self._heart.start()
 
     def tell_at(self, moment: Millis, text: str) -> None:
-        """Warn when a moment is reached."""
+        """Warn with this text at a moment."""
         self._expiry = (moment, text)
         self._stirred.set()
 
     def tell(self) -> None:
-        """Warn now, unless that was done."""
+        """Warn now, if that has not been done."""
         expiry, self._expiry = self._expiry, None
         if expiry is not None:
             log.warning("%s; jobs may start there again", expiry[1])
 
     def end(self) -> None:
-        """End in order."""
+        """Close the session."""
         self.is_alive = False
         self._stirred.set()
         self._heart.join()

@@ -1,4 +1,4 @@
-"""Who calls: the user and the program of this process, as jobs and events show it."""
+"""The user and the program of this process, as jobs and events show them."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _program: str | None = None
 
 
 def name_program(name: str) -> None:
-    """What this program is called, where the file it was started from does not tell."""
+    """Set the name of this program, if its file does not tell it."""
     global _program
     _program = name
     _called.cache_clear()
 
 
 def what_triggers() -> str:
-    """What a call from here is triggered by: the run that it comes from, or this user with this program."""
+    """The trigger of calls from here: the run that they come from, or this user with this program."""
     run = current_run()
     return _called() if run is None else trigger.by_run(run.job_id, run.run_id)
 
@@ -36,7 +36,7 @@ def _called() -> str:
 
 @cache
 def user_name(uid: int) -> str:
-    """The name of a user of this machine, or his number."""
+    """The name of a user of this machine, or the number."""
     try:
         return _storable(pwd.getpwuid(uid).pw_name)
     except (KeyError, OSError):

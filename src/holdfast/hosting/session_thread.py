@@ -1,6 +1,6 @@
-"""The engine room of embedded mode: the loops of this process, in a thread of their own.
+"""The thread in which this process runs its loops. User code never runs here.
 
-A blocking call inside the caller's event loop therefore blocks only its caller, and user code never runs here.
+So a blocking call in the event loop of the caller blocks only the caller.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
-from holdfast.client.shift import Shift
-from holdfast.client.signals import join
 from holdfast.core.errors import HoldfastError, StoreError
+from holdfast.hosting.signals import join
+from holdfast.hosting.work_session import WorkSession
 
 RESTART_PAUSE_S = 1.0
 
 log = logging.getLogger("holdfast.embedded")
 
 
-class EngineRoom:
-    """The thread that a shift works in."""
+class SessionThread:
+    """The thread of a work session. It opens another session if this one was taken for dead."""
 
-    def __init__(self, make_shift: Callable[[Callable[[], None]], Shift]) -> None:
-        self._make_shift = make_shift
+    def __init__(self, make_session: Callable[[Callable[[], None]], WorkSession]) -> None:
+        self._make_session = make_session
         self._ready = threading.Event()
         self._error: BaseException | None = None
         self._stop: Callable[[], None] = lambda: None
@@ -34,7 +34,7 @@ class EngineRoom:
         self._thread = threading.Thread(target=self._serve, name="holdfast", daemon=True)
 
     def start(self) -> None:
-        """Returns once the shift is at work, or raises what kept it from that."""
+        """Return once the session works. Raise what kept it from that."""
         self._thread.start()
         self._ready.wait()
         if self._error is not None:
@@ -42,18 +42,18 @@ class EngineRoom:
             raise self._error
 
     def stop(self, short: float, grace: float) -> None:
-        """Returns once the shift has stopped in order."""
+        """Return once the session has stopped in order."""
         self._patience = (short, grace)
         self._stop()
         self.join()
 
     def join(self) -> None:
-        """Returns once a stop that is under way has come to its end."""
+        """Wait for the end of a stop that is under way."""
         join(self._thread)
 
     def hurry(self) -> None:
-        """Cut the stop short that is under way."""
-        with suppress(RuntimeError):  # It has come to its end, and so has its event loop.
+        """Do not let the stop wait for runs any longer."""
+        with suppress(RuntimeError):  # The stop has ended, and so has its event loop.
             self._hurry()
 
     def _serve(self) -> None:
@@ -75,10 +75,10 @@ class EngineRoom:
         self._stop = stop
         while not stopping.is_set():
             lost.clear()
-            shift = self._make_shift(lost.set)
-            self._hurry = shift.hurry
+            session = self._make_session(lost.set)
+            self._hurry = session.hurry
             try:
-                await shift.start()
+                await session.start()
             except (HoldfastError, OSError) as error:
                 if not self._ready.is_set():
                     raise
@@ -90,8 +90,8 @@ class EngineRoom:
             await _first(stopping, lost)
             if lost.is_set():
                 log.error("others took this session for dead and settled its runs; starting a new one")
-                shift.abandon()
-            await shift.stop(*self._patience)
+                session.abandon()
+            await session.stop(*self._patience)
 
 
 async def _first(*events: asyncio.Event) -> None:
@@ -101,23 +101,23 @@ async def _first(*events: asyncio.Event) -> None:
         task.cancel()
 
 
-def drain(make_shift: Callable[[Callable[[], None]], Shift]) -> int:
-    """Run everything that is ready in a shift of its own; works inside a running event loop too."""
+def drain(make_session: Callable[[Callable[[], None]], WorkSession]) -> int:
+    """Run everything that is ready, in a session of its own. It works inside a running event loop too."""
 
     async def work() -> int:
         lost = asyncio.Event()
-        shift = make_shift(lost.set)
+        session = make_session(lost.set)
         try:
-            await shift.open()
-            done = asyncio.create_task(shift.drain())
+            await session.open()
+            done = asyncio.create_task(session.drain())
             await asyncio.wait({done, asyncio.create_task(lost.wait())}, return_when=asyncio.FIRST_COMPLETED)
             if lost.is_set():
                 done.cancel()
-                shift.abandon()
+                session.abandon()
                 raise StoreError("others took this session for dead and settled its runs; drain again")
             return await done
         finally:
-            await shift.close()
+            await session.close()
 
     with ThreadPoolExecutor(1, "holdfast-drain") as thread:
         return thread.submit(asyncio.run, work()).result()

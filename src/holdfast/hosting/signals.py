@@ -1,4 +1,4 @@
-"""SIGINT and SIGTERM, as `Holdfast.run` heeds them."""
+"""How `Holdfast.run` handles SIGINT and SIGTERM."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HEED_S = 0.5
 
 @contextmanager
 def heeding_signals(heed: Callable[[], None]) -> Iterator[None]:
-    """Inside, both signals call `heed`. Python lets only the main thread do so; in another one nothing changes."""
+    """In the block, both signals call `heed`. Python allows that only in the main thread. In others nothing changes."""
 
     def handler(number: int, frame: FrameType | None) -> None:
         heed()
@@ -30,13 +30,13 @@ def heeding_signals(heed: Callable[[], None]) -> Iterator[None]:
 
 
 def wait_for(asked: SimpleQueue[None]) -> None:
-    """Wait, but not in one go: a signal that comes just before a wait begins is heeded only when that wait ends."""
+    """Wait in short pieces: a signal that comes just before a wait is handled only when that wait ends."""
     while True:
         with suppress(Empty):
             return asked.get(timeout=HEED_S)
 
 
 def join(thread: threading.Thread) -> None:
-    """Wait for the end of a thread, with an ear for signals."""
+    """Wait for the end of a thread, in short pieces, so that signals are handled."""
     while thread.is_alive():
         thread.join(HEED_S)

@@ -1,41 +1,39 @@
-"""Who settles what dead processes hold, for as long as somebody in this program waits for it."""
+"""Settle what dead processes hold, while a caller in this program waits for it."""
 
 from __future__ import annotations
 
 import logging
 import threading
 
-from holdfast.client.store_access import StoreAccess
 from holdfast.core.errors import HoldfastError
 from holdfast.core.job import SessionId
+from holdfast.hosting.engine_access import EngineAccess
 from holdfast.runtime.judge import Judge
 from holdfast.runtime.node import boot_id
 from holdfast.runtime.recovery import Recovery
 from holdfast.runtime.session import lock_folder
-from holdfast.store.statements import Dialect
-from holdfast.wire.remote import RemoteEngine
 
 LOOK_S = 1.0
 
 log = logging.getLogger("holdfast.client")
 
 
-class Undertaker:
-    """While somebody waits: settles what dead processes hold. Without a daemon, nobody else may be there to do it."""
+class RecoveryThread:
+    """Settles what dead processes hold, from its making until `end`. Without a daemon, no other process may do it."""
 
-    def __init__(self, access: StoreAccess, own: SessionId) -> None:
+    def __init__(self, access: EngineAccess, own: SessionId) -> None:
         self._over = threading.Event()
         self._thread: threading.Thread | None = None
-        if isinstance(access.engine, RemoteEngine):
-            return  # That is the daemon's business.
+        if access.engine.is_remote:
+            return  # The daemon does it.
         engine = access.engine
-        locks = lock_folder(engine) if engine.dialect is Dialect.SQLITE else None
+        locks = None if engine.is_shared else lock_folder(engine)
         self._recovery = Recovery(engine, access.clock, Judge(boot_id(), lambda: engine.node, locks=locks), own)
-        self._thread = threading.Thread(target=self._work, name="holdfast-undertaker", daemon=True)
+        self._thread = threading.Thread(target=self._work, name="holdfast-recovery", daemon=True)
         self._thread.start()
 
     def end(self) -> None:
-        """Look at nobody any more."""
+        """Stop the thread, and wait for its end."""
         self._over.set()
         if self._thread is not None:
             self._thread.join()

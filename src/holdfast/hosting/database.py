@@ -6,20 +6,19 @@ import os
 from pathlib import Path
 
 from holdfast.core.errors import InvalidInput, StoreUnavailable
-from holdfast.core.limits import check_name, shown
+from holdfast.core.limits import shown
+from holdfast.core.rules import check
 from holdfast.runtime.clock import Clock, SystemClock
 from holdfast.runtime.database_clock import DatabaseClock
 from holdfast.store.engine import Engine, Ids
-from holdfast.store.statements import Dialect
 from holdfast.wire.home import find_daemon, find_home
 from holdfast.wire.remote import RemoteEngine
 
 POSTGRES = ("postgresql://", "postgres://")
-LONGEST_SCHEMA = 54  # PostgreSQL's names have 63 bytes, and the channel `holdfast_<schema>` is one
 
 
 def clock_for(path_or_url: str | Path | None) -> Clock:
-    """The clock that counts where a path or URL means: of a server that machines share, that is the server's."""
+    """The clock for the database that a path or URL means. A PostgreSQL server has its own."""
     return DatabaseClock() if str(path_or_url).startswith(POSTGRES) else SystemClock()
 
 
@@ -35,8 +34,7 @@ def make_engine(
 ) -> Engine:
     """The engine that a path or URL means. Nothing is opened yet.
 
-    `files` is another folder than its own for logs and artifacts, `home` another one than the user's own for the id of
-    this machine.
+    `files` is a folder for logs and artifacts, instead of the default. `home` is one for the id of this machine.
     """
     if path_or_url is None or str(path_or_url).startswith(("http://", "https://")):
         return RemoteEngine(find_daemon(None if path_or_url is None else str(path_or_url), ca))
@@ -46,8 +44,7 @@ def make_engine(
         raise InvalidInput(f"{shown(path_or_url)} is not a database: give a file path or a postgresql:// URL")
     text = str(path_or_url)
     if text.startswith(POSTGRES):
-        if len(check_name("schema", schema)) > LONGEST_SCHEMA:
-            raise InvalidInput(f"schema {shown(schema)} is too long: use at most {LONGEST_SCHEMA} characters")
+        check("schema", schema)
         try:
             from holdfast.store.postgres.engine import PostgresEngine
         except ImportError as error:
@@ -80,17 +77,6 @@ def make_engine(
     from holdfast.store.sqlite.engine import SqliteEngine
 
     return SqliteEngine(text, durability=durability, now=clock.now, ids=ids, files=files)
-
-
-def name_of(engine: Engine, schema: str) -> str:
-    """What to call the database in a log; a URL may hold a password, which has no place there."""
-    match engine:
-        case RemoteEngine():
-            return f"daemon at {engine.address}"
-        case _ if engine.dialect is Dialect.SQLITE:
-            return str(getattr(engine, "path", "SQLite"))
-        case _:
-            return f"PostgreSQL schema {schema}"
 
 
 def _can_be_a_path(text: str) -> bool:

@@ -9,15 +9,16 @@ import sys
 import traceback
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
-from holdfast.client.holdfast import Holdfast
 from holdfast.core.errors import InvalidInput
+from holdfast.hosting.app import App
 
 log = logging.getLogger("holdfast.worker")
 
 
-def load(name: str) -> Holdfast:
-    """Import the app; InvalidInput says what is wrong with its name, or with its code."""
+def load(name: str) -> App[Any]:
+    """Import the app. InvalidInput says what is wrong with its name, or with its code."""
     where, _, attribute = name.partition(":")
     try:
         module = _from_file(Path(where)) if where.endswith(".py") else _from_path(where)
@@ -27,13 +28,13 @@ def load(name: str) -> Holdfast:
         log.exception("app %r cannot be loaded", name)
         raise InvalidInput(f"app {name!r} cannot be loaded: {type(error).__name__}: {error}{_place(error)}") from error
     found = getattr(module, attribute or "hf", None)
-    if not isinstance(found, Holdfast):
+    if not isinstance(found, App):
         raise InvalidInput(f"app {name!r}: {where} has no Holdfast called {attribute or 'hf'!r}; name it {where}:NAME")
     return found
 
 
 def _place(error: BaseException) -> str:
-    """The line of the user's code that it came from."""
+    """The line of the user's code that raised the error."""
     *_, last = traceback.extract_tb(error.__traceback__)
     return f" ({last.filename}, line {last.lineno})"
 

@@ -1,4 +1,4 @@
-"""A worker process that somebody keeps: how it ends itself, so that another one can take its place."""
+"""A worker process that a daemon, or a person, restarts: how it ends itself, so that another one replaces it."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from msgspec import Struct
 
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.loop import Loop
-from holdfast.store.locks import is_locked
 from holdfast.wire.home import Home
 from holdfast.wire.places import REPLACE_ME
-from holdfast.workers.exchange import Exchange
+from holdfast.workers.exchange import ExchangeLoop
 
 ALONE_S = 300.0
 LOOK_S = 5.0
@@ -21,28 +20,28 @@ LOOK_S = 5.0
 log = logging.getLogger("holdfast.worker")
 
 
-class Kept(Struct, frozen=True):
-    """What such a process knows about who keeps it: the home of a daemon, or nothing if a person started it."""
+class KeptBy(Struct, frozen=True):
+    """The home of the daemon that restarts this worker. None if a person started it."""
 
     home: Home | None = None
     alone_s: float = ALONE_S
 
     def replace(self) -> None:
-        """Go, with everything that still runs here, and ask for another one."""
+        """End at once, with everything that runs here, and ask for another worker."""
         os._exit(REPLACE_ME)
 
     def end(self) -> None:
-        """Stop in order, as if somebody had asked for it."""
+        """Stop in order, as after a SIGTERM."""
         os.kill(os.getpid(), signal.SIGTERM)
 
 
 class OrphanWatch(Loop):
     """Ends an idle worker that has seen no daemon for a while, or whose home folder is gone.
 
-    One that still has something to deliver waits for the next daemon for as long as there is a home for it.
+    A worker that still has something to deliver waits for the next daemon while the home folder is there.
     """
 
-    def __init__(self, clock: Clock, kept: Kept, home: Home, exchange: Exchange) -> None:
+    def __init__(self, clock: Clock, kept: KeptBy, home: Home, exchange: ExchangeLoop) -> None:
         super().__init__(clock)
         self._kept = kept
         self._home = home
@@ -51,7 +50,7 @@ class OrphanWatch(Loop):
 
     async def tick(self) -> float | None:
         now = self.clock.monotonic()
-        if is_locked(str(self._home.lock)):
+        if self._home.is_lived_in:
             self._last_seen = now
         elif not self._home.folder.exists():
             if not self._exchange.runner.is_busy:

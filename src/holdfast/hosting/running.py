@@ -6,52 +6,55 @@ import asyncio
 import atexit
 import threading
 import weakref
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from queue import SimpleQueue
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import Any, Generic, Self, TypeVar
 
-from holdfast.client.durations import Duration, to_millis
-from holdfast.client.embedded import EngineRoom, drain
-from holdfast.client.shift import Shift
-from holdfast.client.signals import heeding_signals, wait_for
-from holdfast.client.store_access import StoreAccess
 from holdfast.core.errors import InvalidInput
+from holdfast.core.rule import DURATION
+from holdfast.core.units import Duration
+from holdfast.hosting.engine_access import EngineAccess
+from holdfast.hosting.session_thread import SessionThread, drain
+from holdfast.hosting.signals import heeding_signals, wait_for
+from holdfast.hosting.work_session import WorkSession
 from holdfast.workers.coroutine_thread import is_coroutines_thread
+
+A = TypeVar("A", bound=EngineAccess)
 
 SHORT_WORK_S = 5.0
 GRACE_S = 5.0
 
 
-class Running:
-    """The part of `Holdfast` that runs jobs: in the background, until a signal comes, or until none is ready."""
+class RunsJobs(ABC, Generic[A]):
+    """Runs jobs: in the background, until a signal comes, or until none is ready."""
 
-    _access: StoreAccess
-
-    if TYPE_CHECKING:
-
-        def _make_shift(self, on_lost: Callable[[], None]) -> Shift: ...
-
-    def __init__(self) -> None:
+    def __init__(self, access: A) -> None:
+        self._access = access
         self._is_for_jobs = False
-        self._room: EngineRoom | None = None
-        self._leaving: EngineRoom | None = None
+        self._thread: SessionThread | None = None
+        self._leaving: SessionThread | None = None
         self._asked_to_stop: SimpleQueue[None] = SimpleQueue()
         # The settings of a daemon may say otherwise for its workers.
         self._patience = {"short": SHORT_WORK_S, "grace": GRACE_S}
 
+    @abstractmethod
+    def _make_session(self, on_lost: Callable[[], None]) -> WorkSession:
+        """The session to run jobs in. `on_lost` is called if others settle it as dead."""
+
     @property
     def is_running(self) -> bool:
         """Whether this program runs jobs now."""
-        return self._room is not None
+        return self._thread is not None
 
     def start(self) -> None:
         """Begin to run jobs in the background of this program."""
-        if self._room is not None:
+        if self._thread is not None:
             raise InvalidInput("this Holdfast runs already")
-        room = EngineRoom(self._make_shift)
-        room.start()
-        self._room = room
+        thread = SessionThread(self._make_session)
+        thread.start()
+        self._thread = thread
         _running.add(self)
 
     async def astart(self) -> None:
@@ -60,14 +63,14 @@ class Running:
 
     def stop(self, *, short: Duration = SHORT_WORK_S, grace: Duration = GRACE_S) -> None:
         """Stop in order: claim nothing new, let work end for `short`, ask the rest to stop and give it `grace`."""
-        patience = (to_millis("short", short) / 1000, to_millis("grace", grace) / 1000)
+        patience = (DURATION.millis("short", short) / 1000, DURATION.millis("grace", grace) / 1000)
         if is_coroutines_thread():
             raise InvalidInput("a coroutine task must `await hf.astop()`, or it would wait for itself")
         self._asked_to_stop.put(None)
-        room, self._leaving = self._room, self._room or self._leaving
-        self._room = None
-        if room is not None:
-            room.stop(*patience)
+        thread, self._leaving = self._thread, self._thread or self._leaving
+        self._thread = None
+        if thread is not None:
+            thread.stop(*patience)
             _running.discard(self)
         elif self._leaving is not None:
             self._leaving.join()
@@ -78,7 +81,7 @@ class Running:
 
     def run(self) -> None:
         """Run jobs until SIGINT, SIGTERM or a `stop()` elsewhere, then stop in order. A second signal hurries."""
-        # Unlike an Event, this queue may be put to by a signal in the midst of a `get` of the same thread.
+        # Unlike an Event, a signal handler may put into this queue while the same thread is in `get`.
         asked = self._asked_to_stop = SimpleQueue[None]()
         self._is_for_jobs = True
         signals = 0
@@ -86,9 +89,9 @@ class Running:
         def heed() -> None:
             nonlocal signals
             signals += 1
-            room = self._room or self._leaving
-            if signals > 1 and room is not None:
-                room.hurry()
+            thread = self._thread or self._leaving
+            if signals > 1 and thread is not None:
+                thread.hurry()
             asked.put(None)
 
         with heeding_signals(heed):
@@ -113,16 +116,16 @@ class Running:
 
         For tests and scripts: jobs whose time has not come by the clock stay where they are.
         """
-        if self._room is not None:
+        if self._thread is not None:
             raise InvalidInput("this Holdfast runs already; drain() is for one that does not")
-        return drain(self._make_shift)
+        return drain(self._make_session)
 
     async def adrain(self) -> int:
         """The awaitable twin of `drain`."""
         return await asyncio.to_thread(self.drain)
 
     def close(self) -> None:
-        """Stop and let go of the database. A later use opens it again."""
+        """Stop, and close the database. A later use opens it again."""
         self.stop()
         self._access.engine.close()
 
@@ -149,14 +152,14 @@ class Running:
         await self.astop()
 
     def forget(self) -> object:
-        """In a forked child nothing runs; the parent's threads are the parent's."""
-        inherited = (self._room, self._leaving)
-        self._room = self._leaving = None
+        """In a forked child nothing runs: the threads are those of the parent."""
+        inherited = (self._thread, self._leaving)
+        self._thread = self._leaving = None
         _running.discard(self)
         return inherited
 
 
-_running: weakref.WeakSet[Running] = weakref.WeakSet()
+_running: weakref.WeakSet[RunsJobs[Any]] = weakref.WeakSet()
 
 
 def _stop_all() -> None:
@@ -164,5 +167,5 @@ def _stop_all() -> None:
         one.stop(short=0, grace=1)
 
 
-# Python ends its thread pools before it calls what `atexit` knows, and without them nothing can stop in order.
+# Python ends its thread pools before it calls `atexit` functions, and without them nothing can stop in order.
 getattr(threading, "_register_atexit", atexit.register)(_stop_all)

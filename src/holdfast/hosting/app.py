@@ -1,0 +1,96 @@
+"""An app: the tasks that this process offers to run, and how it runs them."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from holdfast.core.addresses import AddressPolicy
+from holdfast.core.errors import InvalidInput
+from holdfast.core.job import Millis
+from holdfast.core.requests import ANY_QUEUE, COMMAND
+from holdfast.core.webhook import TIMEOUT_MS, WEBHOOK, WEBHOOK_QUEUE
+from holdfast.hosting.declarations import Declarations
+from holdfast.hosting.kept import KeptBy
+from holdfast.hosting.running import A, RunsJobs
+from holdfast.hosting.work_session import WorkSession
+from holdfast.runtime.simulated import SimulatedMachine
+from holdfast.store.forks import forget_after_fork
+from holdfast.workers import command
+from holdfast.workers.files import USUAL
+from holdfast.workers.isolation import refuse_while_loading
+from holdfast.workers.spec import TaskSpec
+from holdfast.workers.webhook import Deliverer
+
+DEFAULT_SLOTS = 10
+WEEK_MS: Millis = 7 * 86_400_000
+
+
+class App(RunsJobs[A]):
+    """The tasks of a program, and the database whose jobs they are for.
+
+    `slots` is how many jobs of each queue run at once: a number, or one for each queue by name. With `commands`, what
+    was enqueued as a command runs here too. `declarations` are the schedules of its code.
+    """
+
+    def __init__(
+        self,
+        access: A,
+        slots: int | dict[str, int],
+        *,
+        commands: bool,
+        declarations: Declarations,
+        keep_ms: Millis = WEEK_MS,
+        machine: SimulatedMachine | None = None,
+    ) -> None:
+        super().__init__(access)
+        self._concurrency = slots
+        self._keep_ms = keep_ms
+        self._machine = machine
+        self._declarations = declarations
+        self._specs: dict[str, TaskSpec] = {}
+        self._built_in = {COMMAND: command.SPEC} if commands else {}
+        self._kept: KeptBy | None = None
+        # The settings of a daemon may say otherwise for its workers.
+        self._log_limits = USUAL
+        self._close = weakref.finalize(self, access.engine.close)
+        forget_after_fork(self)
+
+    def _deliver_webhooks(self, targets: AddressPolicy, timeout_ms: Millis = TIMEOUT_MS) -> None:
+        """Run the deliveries of webhooks here too."""
+        access = self._access
+        self._built_in[WEBHOOK] = Deliverer(access.engine, access.clock, targets, timeout_ms).spec
+
+    def _adopt(self, other: App[Any], who: str) -> None:
+        """Run the tasks of another app here too. `who` names both apps in the error if both have a task."""
+        twice = sorted(self._specs.keys() & other._specs.keys())
+        if twice:
+            raise InvalidInput(f"{who} both have a task {twice[0]!r}; give one of them another name=")
+        self._specs |= other._specs
+        self._declarations.adopt(other._declarations, who)
+
+    def _make_session(self, on_lost: Callable[[], None]) -> WorkSession:
+        refuse_while_loading("running jobs")
+        return WorkSession(
+            self._access,
+            self._specs | self._built_in,
+            self._slots(),
+            self._keep_ms,
+            on_lost,
+            self._log_limits,
+            self._declarations,
+            kept=self._kept,
+            is_guest=not self._is_for_jobs,
+            machine=self._machine,
+        )
+
+    def _slots(self) -> dict[str, int]:
+        queues = {spec.queue for spec in self._specs.values()}
+        if isinstance(self._concurrency, int) or ANY_QUEUE not in self._concurrency:
+            queues |= {spec.queue for spec in self._built_in.values()}
+        if WEBHOOK in self._built_in:
+            queues.add(WEBHOOK_QUEUE)
+        if isinstance(self._concurrency, int):
+            return dict.fromkeys(sorted(queues), self._concurrency)
+        return {queue: self._concurrency.get(queue, DEFAULT_SLOTS) for queue in sorted(queues | set(self._concurrency))}

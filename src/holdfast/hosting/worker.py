@@ -1,0 +1,131 @@
+"""A process that runs jobs for the daemon: the tasks of one or several apps, or those of the system."""
+
+from __future__ import annotations
+
+import io
+import logging
+import os
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from holdfast.core.addresses import AddressPolicy
+from holdfast.core.errors import InvalidInput
+from holdfast.core.job import Millis
+from holdfast.core.requests import SYSTEM_QUEUE
+from holdfast.core.reserved import BENCH, CANARY
+from holdfast.core.webhook import TIMEOUT_MS, WEBHOOK_QUEUE
+from holdfast.hosting.app import App
+from holdfast.hosting.app_loader import load
+from holdfast.hosting.declarations import Declarations
+from holdfast.hosting.engine_access import EngineAccess
+from holdfast.hosting.kept import ALONE_S, KeptBy
+from holdfast.runtime.clock import SystemClock
+from holdfast.store.engine import new_uuid
+from holdfast.wire.home import find_daemon, find_home
+from holdfast.wire.peer import INSIDE_VARIABLES
+from holdfast.wire.places import WorkerPlace, app_words, take
+from holdfast.wire.remote import RemoteEngine
+from holdfast.workers.files import USUAL, LogLimits
+from holdfast.workers.printing import show_nothing
+from holdfast.workers.schema import PayloadSchema
+from holdfast.workers.spec import TaskSpec
+from holdfast.workers.webhook import DELIVERIES
+
+log = logging.getLogger("holdfast.worker")
+
+
+class Limits(Struct, frozen=True, kw_only=True):
+    """The settings for the workers of a daemon. None: as the code says."""
+
+    command_slots: int | None = None
+    concurrency: int | dict[str, int] | None = None
+    log: LogLimits = USUAL
+    short: float = 5.0
+    grace: float = 5.0
+    webhook_allow: tuple[str, ...] = ()
+    webhook_timeout_ms: Millis = TIMEOUT_MS
+
+
+USUAL_LIMITS = Limits()
+
+
+def serve(
+    apps: Sequence[str],
+    *,
+    is_system: bool = False,
+    place: str | None = None,
+    limits: Limits = USUAL_LIMITS,
+    alone_s: float = ALONE_S,
+) -> None:
+    """Run jobs until SIGINT or SIGTERM. With a `place`, be the worker that the daemon keeps in it."""
+    words = ("--system",) if is_system else app_words(tuple(apps))
+    lock = None if place is None else take(find_home(), WorkerPlace(place, words))
+    os.environ[INSIDE_VARIABLES[0]] = "1"
+    if place is not None:
+        # What is printed outside of runs goes to the same file as that of the daemon, line by line.
+        show_nothing()
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):  # There is none if the daemon was started without.
+                stream.reconfigure(line_buffering=True)
+    try:
+        if is_system:
+            app: App[Any] = system_app(limits)
+        else:
+            app = merged([(name, load(name)) for name in apps])
+            app._concurrency = app._concurrency if limits.concurrency is None else limits.concurrency
+        app._log_limits, app._patience = limits.log, {"short": limits.short, "grace": limits.grace}
+        app._kept = KeptBy(None if place is None else find_home(), alone_s)
+        log.info("offering %s", ", ".join(sorted(app._specs)))
+        app.run()
+    finally:
+        if lock is not None:
+            lock.release()
+
+
+def system_app(limits: Limits = USUAL_LIMITS) -> App[EngineAccess]:
+    """The app of every daemon: commands of any queue, the deliveries of webhooks, and the canary."""
+    slots = {"*": limits.command_slots or os.cpu_count() or 1, SYSTEM_QUEUE: 2, WEBHOOK_QUEUE: DELIVERIES}
+    access = EngineAccess(RemoteEngine(find_daemon()), SystemClock(), new_uuid)
+    app = App(access, slots, commands=True, declarations=Declarations())
+    app._deliver_webhooks(AddressPolicy.of(limits.webhook_allow), limits.webhook_timeout_ms)
+
+    async def canary() -> None:
+        """Shows that the whole path works."""
+
+    async def bench() -> None:
+        """Shows how fast it is."""
+
+    app._specs = {CANARY: _own_task(CANARY, SYSTEM_QUEUE, canary), BENCH: _own_task(BENCH, BENCH, bench)}
+    return app
+
+
+def _own_task(name: str, queue: str, function: Callable[[], Awaitable[None]]) -> TaskSpec:
+    """A task of the system. Of all other queues it takes commands alone, which have an index of their own."""
+    return TaskSpec(
+        name=name,
+        queue=queue,
+        function=function,
+        schema=PayloadSchema(name, function, skip_first=False),
+        wants_context=False,
+        permanent=(),
+        roams=False,
+    )
+
+
+def merged(apps: list[tuple[str, App[Any]]]) -> App[Any]:
+    """One worker for the tasks of all of them."""
+    if not apps:
+        raise InvalidInput("a worker needs code to run: give --app module:name or --app path/to/file.py")
+    (first_name, first), *rest = apps
+    for name, app in apps:
+        if not app._access.engine.is_remote:
+            raise InvalidInput(
+                f"app {name!r} has a database of its own ({app!r}); write Holdfast() to use the daemon's"
+            )
+    for name, app in rest:
+        if app is not first:
+            first._adopt(app, f"app {name!r} and app {first_name!r}")
+    return first
