@@ -1,1 +1,1 @@
-"""Logs, metrics and traces. Usable from every layer but core; knows none of them."""
+"""Logs, metrics and traces. Every layer but core may use them. They import no layer."""

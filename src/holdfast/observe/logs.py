@@ -1,7 +1,7 @@
 """Logs through the standard library: JSON lines for machines, a plain line for a person at a terminal.
 
-A record may carry fields by `extra={…}`. `event` is a stable word for what happened; without it the wording of the
-message makes one. Whatever looks secret is hidden before it is written.
+A record may have fields by `extra={…}`. `event` is a stable word for what happened. Without it, the text of the message
+makes one. What looks secret is hidden before it is written.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from holdfast.private_files import for_owner_alone, make_private_folder
 Format: TypeAlias = Literal["auto", "json", "text"]
 ROOT = "holdfast"
 TASK = "task"
-# Loggers of others that speak of the daemon's own affairs.
+# Loggers of libraries whose messages are about the daemon.
 NEIGHBOURS = ("uvicorn", "asyncio", "opentelemetry", "py.warnings")
 MAX_BYTES = 10 << 20
 KEEP = 5
@@ -56,10 +56,10 @@ def set_up(
     stream: IO[str] | None = None,
     of_everybody: bool = False,
 ) -> logging.Handler:
-    """Send what Holdfast logs to a file, or to stderr; a second call replaces the first.
+    """Send what Holdfast logs to a file, or to stderr. A second call replaces the first.
 
-    With `auto`, a terminal gets lines for a person and everything else gets JSON. With `of_everybody`, what the rest of
-    the program logs goes the same way.
+    With `auto`, a terminal gets lines for people, and everything else gets JSON. With `of_everybody`, the rest of the
+    program logs there too.
     """
     to = stream or sys.stderr
     handler: logging.Handler
@@ -83,7 +83,7 @@ def set_up(
 
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object for each record: level, ts, trace_id, component, event, message, and what `extra` carries."""
+    """One JSON object for each record: level, ts, trace_id, component, event, message, and the fields of `extra`."""
 
     def format(self, record: logging.LogRecord) -> str:
         fields: dict[str, Any] = {
@@ -100,12 +100,12 @@ class JsonFormatter(logging.Formatter):
         try:
             return in_json(msgspec.json.encode(fields, enc_hook=repr).decode())
         except Exception:
-            # Half a character, a key that is no text, a number without end: shown in the letters that always work.
+            # Half a character, a key that is no text, or infinity: shown in ASCII, which always works.
             return msgspec.json.encode({key: _in_ascii(value) for key, value in fields.items()}).decode()
 
 
 class PersonFormatter(logging.Formatter):
-    """Time, level, component, message, and the fields that `extra` carries."""
+    """Time, level, component, message, and the fields of `extra`."""
 
     def __init__(self, *, colour: bool = False) -> None:
         super().__init__()
@@ -125,7 +125,7 @@ class PersonFormatter(logging.Formatter):
 
 
 class LogFile(RotatingFileHandler):
-    """A file that only its owner reads, which makes room when it is full. What cannot be written is counted."""
+    """A file that only its owner can read. It is rotated when it is full. Lines that cannot be written are counted."""
 
     def __init__(self, path: Path, max_bytes: int, keep: int) -> None:
         self.dropped = 0
@@ -142,35 +142,35 @@ class LogFile(RotatingFileHandler):
         )
 
     def handleError(self, record: logging.LogRecord) -> None:
-        # A disk that is full is no reason to fill stderr as well; the metrics tell.
+        # If the disk is full, stderr is not filled as well. The metrics tell of it.
         self.dropped += 1
 
     def close(self) -> None:
-        # What it could not write, it cannot write on its way out either.
+        # What could not be written before cannot be written at the end either.
         with suppress(OSError):
             super().close()
 
 
 def component_of(record: logging.LogRecord) -> str:
-    """The part that speaks: the second word of `holdfast.store.sqlite`, the first of `uvicorn.error`."""
+    """The part that logs: the second word of `holdfast.store.sqlite`, the first of `uvicorn.error`."""
     first, _, rest = record.name.partition(".")
     return rest.partition(".")[0] if first == ROOT and rest else first
 
 
 def event_of(record: logging.LogRecord) -> str:
-    """A stable word for what happened, the same whatever values the message shows."""
+    """A stable word for what happened. It does not depend on the values in the message."""
     given = getattr(record, "event", None)
     if isinstance(given, str) and given:
         return given
     if not record.name.startswith(f"{ROOT}.") or component_of(record) == TASK:
-        # What others word as they like, with values in it, is no stable word.
+        # A message of another library, with values in it, makes no stable word.
         return "message"
     words = _WORD.findall(_PLACEHOLDER.sub(" ", str(record.msg)).lower())
     return "_".join(words[:_WORDS_IN_EVENT]) or component_of(record)
 
 
 def trace_id_of(record: logging.LogRecord) -> str | None:
-    """The trace that a record names, or else that of the code that logs."""
+    """The trace that a record names, or that of the code that logs."""
     given = getattr(record, "trace_id", None)
     if isinstance(given, str):
         return given
@@ -178,7 +178,7 @@ def trace_id_of(record: logging.LogRecord) -> str | None:
 
 
 def message_of(record: logging.LogRecord) -> str:
-    """The message with its values. One that does not fit its values is shown as it stands: a log line never fails."""
+    """The message with its values. If they do not fit, the message is shown without them: a log line never fails."""
     try:
         return redacted_text(record.getMessage())
     except Exception:
@@ -186,7 +186,7 @@ def message_of(record: logging.LogRecord) -> str:
 
 
 def extra_of(record: logging.LogRecord) -> dict[str, Any]:
-    """What the caller added to the record, and the user for whom this is done."""
+    """The fields that the caller added to the record, and the user for whom this is done."""
     name = user.current()
     added = {key: value for key, value in vars(record).items() if key not in _STANDARD and not key.startswith("_")}
     return added if name is None else {"user": name} | added

@@ -1,4 +1,4 @@
-"""What the daemon counts and measures, for Prometheus and for OTLP. Only the daemon imports this module."""
+"""The metrics of the daemon, for Prometheus and for OTLP. Only the daemon imports this module."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from prometheus_client import (
 from holdfast.observe.timing import timing
 
 PREFIX = "holdfast"
-# Every name is a time series of its own; a program that makes up names must not fill the memory of whoever stores them.
+# Every name is a time series of its own. A program that makes up names must not fill the memory of a collector.
 MOST_NAMES = 200
 CPU_S = 1.0
 OTHERS = "…"
@@ -49,7 +49,7 @@ class Depth(Struct, frozen=True):
 
 
 class Share(Struct, frozen=True):
-    """What a tenant may have of a queue at this moment, and how many of its jobs have been started there."""
+    """The share of a tenant in a queue at this moment, and how many of its jobs have started there."""
 
     queue: str
     tenant: str
@@ -74,7 +74,7 @@ class TokenCount(Struct, frozen=True):
 
 
 class Pressed(Struct, frozen=True):
-    """How much a reading of a machine presses: 0 is calm, 1 is high, 2 is critical."""
+    """The pressure of a reading of a machine: 0 is calm, 1 is high, 2 is critical."""
 
     node: str
     reading: str
@@ -82,7 +82,7 @@ class Pressed(Struct, frozen=True):
 
 
 class Readings(Struct, frozen=True):
-    """What is looked up when somebody asks for the metrics."""
+    """The figures that are read when the metrics are asked for."""
 
     depths: Iterable[Depth]
     workers: int
@@ -105,7 +105,7 @@ class Readings(Struct, frozen=True):
 
 
 class Metrics:
-    """Everything that is counted in one life of a daemon. Safe to use from any thread."""
+    """Everything that is counted in one run of a daemon. Safe to use from any thread."""
 
     def __init__(self) -> None:
         disable_created_metrics()  # type: ignore[no-untyped-call]  # One more line for each line that matters.
@@ -208,7 +208,7 @@ class Metrics:
         self._long_calls = self._gauge("long_calls_open", "Long calls that are open.")
         self._log_drops = self._counter("log_lines_dropped", "Lines of the daemon's log that could not be written.")
         ProcessCollector(namespace=PREFIX, registry=self.registry)
-        psutil.cpu_percent()  # The first look has nothing to compare with.
+        psutil.cpu_percent()  # The first reading has nothing to compare with.
         self._looked_at = time.monotonic()
 
     def enqueued(self, queue: str, jobs: int) -> None:
@@ -269,11 +269,11 @@ class Metrics:
         self._api_errors.labels(call, str(status)).inc()
 
     def canary_returned(self, seconds: float) -> None:
-        """The canary went all the way."""
+        """The canary was done."""
         self._canary.observe(seconds * 1000)
 
     def canary_missed(self) -> None:
-        """The canary did not come back."""
+        """The canary was not done in time."""
         self._canary_missed.inc()
 
     def broke_promise(self, sla: str) -> None:
@@ -281,7 +281,7 @@ class Metrics:
         self._sla_breaches.labels(sla).inc()
 
     def look(self, readings: Readings) -> None:
-        """Set what is looked up rather than counted."""
+        """Set the figures that are read rather than counted."""
         self._queue_depth.clear()
         depths: dict[tuple[str, str], int] = {}
         for depth in readings.depths:
@@ -297,7 +297,7 @@ class Metrics:
         self._look_at_pressure(readings)
         self._active_workers.set(readings.workers)
         if time.monotonic() - self._looked_at >= CPU_S:
-            # Counted since the last look, which must not be too short ago to tell.
+            # Measured since the last reading, which must not be too recent.
             self._cpu_usage.set(psutil.cpu_percent() / 100)
             self._looked_at = time.monotonic()
         self._crash_loops.set(readings.crash_loops)
@@ -347,20 +347,20 @@ class Metrics:
             self._tokens_capacity.labels(node, found.kind).inc(found.capacity)
 
     def _catch_up(self, key: object, counter: Counter, total: int) -> None:
-        """Others count this; here the counter catches up with them."""
+        """Bring a counter up to a total that another part counts."""
         counter.inc(max(0, total - self._caught_up.get(key, 0)))
         self._caught_up[key] = total
 
     def text(self) -> bytes:
-        """All of it in the text format of Prometheus."""
+        """All metrics in the text format of Prometheus."""
         return generate_latest(self.registry)
 
     def _of_queue(self, metric: Metric, queue: str, *more: str) -> Metric:
-        """The time series of a queue, which may be that of all whose names are too many."""
+        """The time series of a queue. If there are too many names, further queues share one."""
         return self._child(metric, self._known("queue", queue), *more)
 
     def _child(self, metric: Metric, *labels: str) -> Metric:
-        """The time series with these labels, found faster than the library finds it."""
+        """The time series with these labels. It is cached, which is faster than the library."""
         child = self._children.get((metric, *labels))
         if child is None:
             child = self._children[(metric, *labels)] = metric.labels(*labels)

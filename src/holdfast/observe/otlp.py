@@ -49,7 +49,7 @@ class Otlp:
         spans.send_to(self._take)
 
     def send_metrics(self, registry: CollectorRegistry) -> bool:
-        """Send what the registry holds now, blocking; False if the collector did not take it."""
+        """Send what the registry holds now, and wait for it. False if the collector did not take it."""
         now = time.time_ns()
         metrics = [metric for family in registry.collect() for metric in self._metric(family, now)]
         scope = points.ScopeMetrics(SCOPE, metrics, "")
@@ -57,9 +57,9 @@ class Otlp:
         return self._metrics.export(data, timeout_millis=self._patience * 1000) is points.MetricExportResult.SUCCESS
 
     def close(self) -> None:
-        """Send the spans that are left, for as long as that does not take too long."""
+        """Send the spans that are left, but wait only for a short time."""
         spans.send_to(None)
-        # A thread that does not hold up the end of the process: the collector may be gone.
+        # A daemon thread does not keep the process alive: the collector may be gone.
         closing = threading.Thread(target=self._close, name="holdfast-otlp", daemon=True)
         closing.start()
         closing.join(self._patience)
@@ -104,14 +104,14 @@ class Otlp:
             yield points.Metric(family.name, family.documentation, family.unit, data)
 
     def _histograms(self, family: Family, now: int) -> Iterator[points.HistogramDataPoint]:
-        """Prometheus counts what is below each bound, OTLP what lies between two."""
+        """Prometheus counts what is below each bound, OTLP what is between two bounds."""
         bounds: list[float] = []
         below: list[int] = []
         for sample in family.samples:
             if sample.name.endswith("_bucket"):
                 bounds.append(float(sample.labels["le"]))
                 below.append(int(sample.value))
-            elif sample.name.endswith("_sum"):  # The one that follows the buckets of its labels.
+            elif sample.name.endswith("_sum"):  # It follows the buckets of the same labels.
                 between = [upper - lower for lower, upper in pairwise([0, *below])]
                 unknown: Any = None
                 yield points.HistogramDataPoint(

@@ -1,4 +1,4 @@
-"""The file that processes in the background print to. They have it open all the time, so it stays in its place."""
+"""The file that processes in the background print to. They keep it open, so it cannot be renamed."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ PIECE = 1 << 20
 
 
 def rotate(path: Path, max_bytes: int, keep: int) -> bool:
-    """Begin such a file anew if it is too long, with copies of the last ones beside it; whether that was so.
+    """If such a file is too long, copy it aside and begin it anew. Return whether it was. `keep` copies are kept.
 
-    Whoever prints appends, and goes on at the new end.
+    Processes append to it, so they go on at the new end.
     """
     try:
         if path.stat().st_size <= max_bytes:
@@ -33,6 +33,6 @@ def rotate(path: Path, max_bytes: int, keep: int) -> bool:
 def _copy(path: Path, to: Path) -> None:
     to.unlink(missing_ok=True)
     with path.open("rb") as source, open(to, "xb", opener=for_owner_alone) as target:
-        # Until nothing has come meanwhile.
+        # Until nothing more has come meanwhile.
         while piece := source.read(PIECE):
             target.write(piece)

@@ -1,4 +1,4 @@
-"""Hides what looks secret from logs and from whatever is shown to a person. Workers receive what was enqueued."""
+"""Hide what looks secret in logs and in what is shown to people. Workers receive what was enqueued."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MAX_DEPTH = 40
 
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[^A-Za-z0-9]+")
 # Whole words of a key, so that `tokenizer`, `secretary` and `passenger` stay as they are. `pwd` alone is a folder, and
-# `pass` alone may be a round. Only passwords are written together with what stands before, as in `PGPASSWORD`.
+# `pass` alone may be a round. Only `password` may be joined to the word before it, as in `PGPASSWORD`.
 _SECRET = re.compile(
     r"passwords?(?:_|$)|passwd(?:_|$)|_pass$|(?:^|_)(?:passphrase|secrets?|tokens?|jwt|bearer|authorization|cookies?|credentials?"
     r"|api_?keys?|access_?keys?|private_?keys?|secret_?keys?|signing_?keys?|encryption_?keys?)(?:_|$)"
@@ -26,13 +26,13 @@ _HINT = re.compile(
     r"pass|secret|token|jwt|bearer|basic|auth|cookie|credential|key|pwd|://|-u[ \t=]|user[ \t=]", re.IGNORECASE
 )
 
-# What a text calls a key; the value that follows is looked at only if the key is a secret one.
+# A key in a text. The value after it is hidden only if the key is a secret one.
 _NAME = r"(?P<key>[\w.-]{1,100})"
 _KEYS = (
     re.compile(rf"(?<![\w.-]){_NAME}[ \t]{{0,3}}=[ \t]{{0,3}}"),
     re.compile(rf"""(?<!\\)(?P<mark>\\*+["']){_NAME}(?P=mark)[ \t]{{0,3}}[:=][ \t]{{0,3}}"""),
     re.compile(rf"(?<![\w-])--{_NAME}[ \t]{{1,3}}(?!-)"),
-    # "unexpected token: }" is the language of parsers; these words are never used like that.
+    # "unexpected token: }" is a message of parsers. These words are never used like that.
     re.compile(
         r"(?<![\w.-])(?P<key>[\w.-]{0,100}?(?:password|passwd|passphrase|secret|api[_-]?key|private[_-]?key|_pass))"
         r"[ \t]{0,3}:[ \t]{0,3}",
@@ -58,19 +58,19 @@ _USER = re.compile(
 _PEM = re.compile(r"(-----BEGIN [A-Z ]*PRIVATE KEY-----).*?(-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL)
 
 
-# For a document that was cut somewhere: its brackets and texts, the last of which may have no end.
+# For a cut document: its brackets and texts, the last of which may have no end.
 _JSON_TOKEN = re.compile(r'[{}\[\]]|"(?:[^"\\]|\\.)*(?:(?P<end>")|\\?\Z)', re.DOTALL)
 _PART_OF_ESCAPE = re.compile(r"(?<!\\)((?:\\\\)*)\\(?:u[0-9a-fA-F]{0,3})?\Z")
 _PART_OF_VALUE = re.compile(r"[\w.+-]*\Z")
 
 
 def is_secret(key: str) -> bool:
-    """Whether a value under this key is likely to be a secret, however the key is written."""
+    """Whether a value with this key is likely to be a secret, in any spelling of the key."""
     return _SECRET.search(_HUMP.sub("_", key[:200]).lower()) is not None
 
 
 def redacted(value: Any, depth: int = 0) -> Any:
-    """A JSON value as it may be shown: what stands under a secret key is `***`, and so is what texts give away."""
+    """A JSON value as it may be shown. Values of secret keys are `***`, and so are secrets in texts."""
     if isinstance(value, str):
         return redacted_text(value)
     if isinstance(value, Mapping):
@@ -83,7 +83,7 @@ def redacted(value: Any, depth: int = 0) -> Any:
 
 
 def redacted_json(document: str) -> str:
-    """A JSON document as it may be shown; what is not JSON is treated as text."""
+    """A JSON document as it may be shown. What is not JSON is treated as text."""
     try:
         value = msgspec.json.decode(document)
     except (msgspec.MsgspecError, RecursionError):
@@ -92,9 +92,9 @@ def redacted_json(document: str) -> str:
 
 
 def redacted_shape(value: Any) -> Any:
-    """A value of one of our own shapes as it may be shown: the names of its fields are ours and give nothing away.
+    """A value of one of our own types as it may be shown. Its fields are ours, so their names mean no secret.
 
-    The documents, texts and mappings that stand in it are somebody else's.
+    The documents, texts and mappings in it are of users.
     """
     if isinstance(value, msgspec.Struct):
         fields = {name: redacted_shape(getattr(value, name)) for name in value.__struct_fields__}
@@ -110,9 +110,9 @@ def redacted_shape(value: Any) -> Any:
 
 
 def redacted_head(beginning: str, most: int) -> str:
-    """The first `most` characters of a JSON document as they may be shown; `beginning` is all that there is of it.
+    """The first `most` characters of a JSON document as they may be shown. `beginning` is all that is known of it.
 
-    It is closed where it was cut, so that a secret is known by its place in the document, too.
+    The document is closed where it was cut, so that a secret is found by its key, too.
     """
     for closed in _closings(beginning):
         try:
@@ -124,7 +124,7 @@ def redacted_head(beginning: str, most: int) -> str:
 
 
 def _closings(beginning: str) -> Iterator[str]:
-    """The document as it would be if it ended here, for every place that "here" may be: in a text, a key, a number."""
+    """The cut document, closed in every possible way: it may be cut in a text, a key, or a number."""
     open_ones: list[str] = []
     in_text = False
     for token in _JSON_TOKEN.finditer(beginning):
@@ -177,14 +177,14 @@ def _without_values(keys: re.Pattern[str], text: str) -> str:
 
 
 def _value(text: str, begin: int) -> tuple[str, int]:
-    """The mark before and behind a value, and where it ends. A quote that is never closed hides all that follows."""
+    """The marks around a value, and where it ends. A quote that is never closed hides all that follows."""
     opening = _OPENING.match(text, begin)
     if opening is None:
         plain = _PLAIN.match(text, begin)
         return "", begin if plain is None else plain.end()
     mark = opening[0]
     for quote in _QUOTE.finditer(text, opening.end()):
-        # In a text within a text, what is inside has twice as many backslashes and one more.
+        # In a text within a text, a quote has twice as many backslashes, and one more.
         more = len(quote[0]) - len(mark)
         if quote[2] == mark[-1] and more >= 0 and more % (2 * len(mark)) == 0:
             return mark, quote.end()
@@ -192,12 +192,12 @@ def _value(text: str, begin: int) -> tuple[str, int]:
 
 
 def _counts(key: str, value: str) -> bool:
-    """`max_tokens=100` says how many, not which."""
+    """Whether a value is a number of tokens and no secret, as in `max_tokens=100`."""
     return value.isdigit() and _COUNTED.search(_HUMP.sub("_", key).lower()) is not None
 
 
 def _mapping(value: Mapping[Any, Any], depth: int) -> dict[Any, Any]:
-    # {"name": "API_KEY", "value": …} says the same as {"API_KEY": …}.
+    # {"name": "API_KEY", "value": …} means the same as {"API_KEY": …}.
     named = next((value[key] for key in ("name", "key") if isinstance(value.get(key), str)), "")
     return {
         key: _under(named if key == "value" and not is_secret(str(key)) else str(key), item, depth)
@@ -212,7 +212,7 @@ def _under(key: str, item: Any, depth: int) -> Any:
 
 
 def _sequence(value: list[Any], depth: int) -> list[Any]:
-    """As in a mapping; in the words of a command, what follows `--password` or `-u` is hidden too."""
+    """As in a mapping. In the words of a command, what follows `--password` or `-u` is hidden too."""
     before = chain([None], value)
     return [_word(last, item, depth) for last, item in zip(before, value, strict=False)]
 

@@ -1,6 +1,6 @@
-"""Are the promised latencies kept? Measured all the time over a sliding window; a breach is told, never a crash.
+"""Whether the promised latencies are kept, over a sliding window. A breach is told.
 
-Pure calculation: the time comes in as an argument, and what should be said goes out as data.
+Pure calculation: the time is an argument, and what should be said is returned.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Measure(StrEnum):
 
 
 class Promise(Struct, frozen=True):
-    """What a figure may be at most, in milliseconds. With fewer than `fewest` samples nothing is said about it."""
+    """What a figure may be at most, in milliseconds. With fewer than `fewest` samples it is not judged."""
 
     name: str
     limit_ms: float
@@ -37,14 +37,14 @@ PROMISES = (
     Promise("enqueue", 10.0),
     Promise("look", 20.0),
     Promise("pop", 20.0),
-    # The canaries of an idle system alone are enough to judge it.
+    # So few that the canaries of an idle system are enough.
     Promise("queue_to_run", 200.0, Measure.MEAN, fewest=3),
     Promise("event_to_job", 1_000.0, Measure.MEAN, fewest=3),
 )
 
 
-class Verdict(Struct, frozen=True):
-    """How a promise stands. `say`: a person should hear it now, because it has changed or has lasted."""
+class PromiseVerdict(Struct, frozen=True):
+    """Whether a promise is kept. `say`: people should be told now, because it has changed or has lasted."""
 
     promise: Promise
     value_ms: float
@@ -61,7 +61,7 @@ class Window:
         self._samples: deque[tuple[float, float]] = deque(maxlen=most)
 
     def add(self, value: float, now: float) -> None:
-        """Take a sample in; where there are too many, the oldest makes room."""
+        """Add a sample. If there are too many, the oldest is dropped."""
         self._samples.append((now, value))
 
     def values(self, now: float) -> list[float]:
@@ -87,24 +87,24 @@ class Sla:
         self._said_at: dict[str, float] = {}
 
     def sample(self, name: str, value_ms: float, now: float) -> None:
-        """Something took this long; what nothing is promised about is ignored."""
+        """Add a sample. Figures without a promise are ignored."""
         window = self._windows.get(name)
         if window is not None:
             window.add(value_ms, now)
 
-    def judge(self, now: float) -> list[Verdict]:
-        """How every promise stands that there are enough samples for."""
+    def judge(self, now: float) -> list[PromiseVerdict]:
+        """The verdict of every promise that has enough samples."""
         verdicts = []
         for name, promise in self._promises.items():
             values = self._windows[name].values(now)
             if len(values) >= promise.fewest:
                 verdicts.append(self._verdict(promise, values, now))
             elif not values:
-                # Nothing is known any more, so the next breach is news.
+                # There are too few samples, so the next breach is told again.
                 self._said_at.pop(name, None)
         return verdicts
 
-    def _verdict(self, promise: Promise, values: list[float], now: float) -> Verdict:
+    def _verdict(self, promise: Promise, values: list[float], now: float) -> PromiseVerdict:
         value = figure(promise.measure, values)
         is_broken = value > promise.limit_ms
         said_at = self._said_at.get(promise.name)
@@ -114,7 +114,7 @@ class Sla:
                 self._said_at[promise.name] = now
         else:
             say = self._said_at.pop(promise.name, None) is not None
-        return Verdict(promise, value, len(values), is_broken, say)
+        return PromiseVerdict(promise, value, len(values), is_broken, say)
 
 
 def figure(measure: Measure, values: list[float]) -> float:

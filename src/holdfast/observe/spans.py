@@ -1,4 +1,4 @@
-"""What took how long in a trace. Costs next to nothing until somebody wants to have it."""
+"""Spans: what took how long in a trace. They cost next to nothing if they are not collected."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ _sink: Sink | None = None
 
 
 def send_to(sink: Sink | None) -> None:
-    """From now on, whoever `sink` is gets every span; None: nobody does."""
+    """Give every span to `sink` from now on. None: to nothing."""
     global _sink
     _sink = sink
 
 
 def are_wanted() -> bool:
-    """Whether it is worth making a span."""
+    """Whether spans are collected."""
     return _sink is not None
 
 
 def record(span: Span) -> None:
-    """Hand a span over that has ended."""
+    """Give an ended span to the sink."""
     if _sink is not None and span.trace.sampled:
         _sink(span)

@@ -1,11 +1,11 @@
-"""Text from outside as a terminal may have it: nothing in it moves the cursor, rings, colours or turns directions."""
+"""Make foreign text safe for a terminal: nothing in it moves the cursor, rings, colours or changes directions."""
 
 from __future__ import annotations
 
 import re
 
 _SEQUENCE = r"\x1b\[[0-?]*+[ -/]*+[@-~]?"
-# With C1, which some terminals take for the beginning of a sequence, and the line breaks of Unicode.
+# Also C1, which begins a sequence on some terminals, and the line breaks of Unicode.
 _CONTROL = r"\x00-\x1f\x7f-\x9f\u2028\u2029"
 _DIRECTION = r"\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
 
@@ -22,12 +22,12 @@ def in_a_line(text: str) -> str:
 
 
 def in_lines(text: str) -> str:
-    """The text with its line breaks and tabs. A carriage return alone would write over a line; it begins a new one."""
+    """The text with its line breaks and tabs. A carriage return alone, which would overwrite a line, begins one."""
     return _IN_LINES.sub(_instead, text)
 
 
 def in_json(document: str) -> str:
-    """A JSON document that means the same, with escapes for what JSON lets stand and a terminal would obey."""
+    """The same JSON document, with escapes for characters that JSON allows and a terminal would obey."""
     return _IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", document)
 
 

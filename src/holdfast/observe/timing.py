@@ -1,4 +1,4 @@
-"""A histogram that is shown twice: in milliseconds, as it always was, and in seconds, as Prometheus wants it."""
+"""A histogram that is shown twice: in milliseconds, as before, and in seconds, as Prometheus wants it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def timing(
 
 
 class InSeconds(Collector):
-    """What a histogram of milliseconds has counted, told in seconds."""
+    """A histogram of milliseconds, shown in seconds."""
 
     def __init__(self, kept: Histogram) -> None:
         self._kept = kept

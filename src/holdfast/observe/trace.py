@@ -1,7 +1,7 @@
-"""Which trace a call belongs to: W3C `traceparent`, carried by a context variable.
+"""Which trace a call belongs to: W3C `traceparent`, in a context variable.
 
-Works without OpenTelemetry. Where the program has imported it, its current span is the one that counts, and what is
-made current here is its parent.
+Works without OpenTelemetry. If the program has imported that, its current span counts, and what is made current here is
+its parent.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _NO_TRACE, _NO_SPAN = "0" * 32, "0" * 16
 class Trace(Struct, frozen=True):
     """One span of a trace: which trace, which span, and which span caused it.
 
-    `known_as` is what people call the trace where they gave it an id that is not one of W3C's.
+    `known_as` is the id that a user gave the trace, if that is no id of W3C.
     """
 
     trace_id: str
@@ -40,7 +40,7 @@ class Trace(Struct, frozen=True):
 
     @property
     def header(self) -> str:
-        """As `traceparent` carries it."""
+        """The text for `traceparent`."""
         return f"00-{self.trace_id}-{self.span_id}-{'01' if self.sampled else '00'}"
 
     def child(self, span_id: str | None = None) -> Trace:
@@ -49,7 +49,7 @@ class Trace(Struct, frozen=True):
 
 
 RunNamed: TypeAlias = tuple[str, str, str]
-"""The span of a run by trace, job and run id: worked out only if somebody asks."""
+"""The span of a run, as trace, job and run id. It is computed only if it is needed."""
 
 _current: ContextVar[Trace | RunNamed | None] = ContextVar("holdfast_trace", default=None)
 
@@ -60,12 +60,12 @@ def make() -> Trace:
 
 
 def new_span_id() -> str:
-    """A random one."""
+    """A random id of a span."""
     return _random_id(8)
 
 
 def parse(header: str | None) -> Trace | None:
-    """What a `traceparent` says, or None: a header that cannot be read counts as none."""
+    """The span in a `traceparent`. None if it cannot be read."""
     found = _HEADER.fullmatch(header.strip()) if header else None
     if found is None:
         return None
@@ -76,13 +76,13 @@ def parse(header: str | None) -> Trace | None:
 
 
 def of_header(header: str | None) -> Trace:
-    """The span of a request: a child of the caller's, or the first of a new trace."""
+    """The span of a request: a child of that of the caller, or the first of a new trace."""
     parent = parse(header)
     return make() if parent is None else parent.child()
 
 
 def of_job(trace_id: str, job_id: str) -> Trace:
-    """The span that stands for a job, the same wherever it is asked for. Any text may be the id of a trace."""
+    """The span of a job, the same in every process. Any text may be the id of a trace."""
     if _ID.fullmatch(trace_id) and trace_id != _NO_TRACE:
         return Trace(trace_id, span_of(job_id))
     return Trace(_derived(trace_id, 16), span_of(job_id), known_as=trace_id)
@@ -94,7 +94,7 @@ def of_run(trace_id: str, job_id: str, run_id: str) -> Trace:
 
 
 def span_of(id_: str) -> str:
-    """The span that stands for a job or a run, the same wherever it is asked for."""
+    """The id of the span of a job or a run, the same in every process."""
     return _derived(id_, 8)
 
 
@@ -139,7 +139,7 @@ def _derived(text: str, size: int) -> str:
 
 
 def _opentelemetry() -> Any:
-    # Never imported from here: who has not asked for it shall not pay for it.
+    # Never imported here: programs that do not use it must not pay for it.
     return sys.modules.get("opentelemetry.trace")
 
 

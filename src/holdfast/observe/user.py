@@ -1,4 +1,4 @@
-"""Which user of the daemon the code here works for, for the lines that it logs."""
+"""The user of the daemon for whom the code works, for its log lines."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The loops that move things forward, each one kind of thing, on an injected clock."""
+"""The loops of a process, each for one kind of work, on an injected clock."""

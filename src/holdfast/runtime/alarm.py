@@ -1,4 +1,4 @@
-"""Tells of the store's own troubles once they can be told: an event for each, to whoever waits for it."""
+"""Publishes an event for each trouble of the store, as soon as that can be stored."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from holdfast.runtime.clock import Clock
 from holdfast.runtime.loop import Loop
 from holdfast.runtime.node import node_name
 from holdfast.store.engine import Engine, Tx
-from holdfast.store.scripts.events import publish
+from holdfast.store.scripts.events.events import publish
 from holdfast.store.trouble import Alert
 
 STORE_ALERT = f"{ALERT}store"
 
 
 class Alarm(Loop):
-    """Woken by the engine, from any thread, when there is something to tell."""
+    """The engine wakes it, from any thread, when there is something to tell."""
 
     def __init__(self, engine: Engine, clock: Clock) -> None:
         super().__init__(clock)
@@ -25,7 +25,7 @@ class Alarm(Loop):
         self._home = asyncio.get_running_loop()
 
     def start(self) -> None:
-        """Listen from now on; what was not told before is told now."""
+        """Listen from now on. What was not told before is told now."""
         self._engine.troubles.on_alert = self.hear
         super().start()
 
@@ -40,7 +40,7 @@ class Alarm(Loop):
         return None
 
     async def stop(self) -> None:
-        """Whoever comes later tells of the rest."""
+        """Stop. The next one tells the rest."""
         if self._engine.troubles.on_alert == self.hear:
             self._engine.troubles.on_alert = lambda: None
         await super().stop()
@@ -51,7 +51,7 @@ class Alarm(Loop):
 
 
 def tell(tx: Tx, alerts: list[Alert], node: str, now: Millis) -> None:
-    """One event for each; `seconds` is how long nothing could be written."""
+    """Publish an event for each alert. `seconds` is how long nothing could be written."""
     for alert in alerts:
         about = {"node": node, "kind": alert.kind.value, "says": alert.says, "since": str(alert.since)}
         if alert.ended_at is not None:

@@ -1,4 +1,4 @@
-"""Ask a program of the system something, and do not wait for it for long."""
+"""Run a program of the system for its output, and wait only for a short time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LONGEST_S = 2.0
 
 
 def ask(program: str, *words: str, limit: float = LONGEST_S) -> str | None:
-    """What the program prints; None if there is no such program, if it fails, or if it takes too long."""
+    """What the program prints. None if there is no such program, if it fails, or if it takes too long."""
     found = shutil.which(program)
     if found is None:
         return None
@@ -30,7 +30,7 @@ def ask(program: str, *words: str, limit: float = LONGEST_S) -> str | None:
     try:
         said, _ = child.communicate(timeout=limit)
     except subprocess.TimeoutExpired:
-        # The whole group: what it started would keep the pipe open.
+        # The whole group: processes that it started would keep the pipe open.
         with suppress(OSError):
             os.killpg(child.pid, signal.SIGKILL)
         child.communicate()

@@ -1,4 +1,4 @@
-"""What the chores of a database do, each in short steps with a breath in between; each says what it did."""
+"""What the chores of a database do. Each works in short steps with pauses between them, and says what it did."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from holdfast.runtime.clock import Clock
 from holdfast.runtime.node import node_name
 from holdfast.store.engine import Engine
 from holdfast.store.files import JobFiles
-from holdfast.store.scripts.events import KEEP_EVENTS_MS, forget_events
-from holdfast.store.scripts.letters import name_old_letters
-from holdfast.store.scripts.machines import forget_machines
-from holdfast.store.scripts.maintenance import LONGEST_LINE, loosen, release_pages, space, tight_lines
-from holdfast.store.scripts.retention import forget_old, known_jobs
-from holdfast.store.scripts.tasks import forget_tasks
-from holdfast.store.scripts.tenants import forget_tenants
-from holdfast.store.tending import Disturbed, care_of
+from holdfast.store.maintenance import Disturbed
+from holdfast.store.scripts.events.events import KEEP_EVENTS_MS, forget_events
+from holdfast.store.scripts.jobs.dead_letter_rows import name_old_letters
+from holdfast.store.scripts.jobs.declared_tasks import forget_tasks
+from holdfast.store.scripts.machines.machines import forget_machines
+from holdfast.store.scripts.maintenance.maintenance import LONGEST_LINE, loosen, release_pages, space, tight_lines
+from holdfast.store.scripts.maintenance.retention import forget_old, known_jobs
+from holdfast.store.scripts.queues.tenants import forget_tenants
 
 AT_ONCE = 50  # rows that take the writer a few milliseconds
 FILES_AT_ONCE = 200
@@ -37,14 +37,14 @@ class TryLater(Exception):
 
 
 def place_of(engine: Engine) -> str:
-    """The folder of files that this process looks after, as the name of its task says it."""
+    """The folder of files that this process maintains, as its tasks name it."""
     folder = hashlib.blake2b(str(engine.files).encode("utf-8", "surrogateescape"), digest_size=3).hexdigest()
     node = "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in node_name())
     return f"{node[:LONGEST_NODE]}-{folder}"
 
 
 class Chores:
-    """The chores of one database. `should_stop` is asked in the middle of what has no steps."""
+    """The chores of one database. `should_stop` is asked during a chore that has no steps."""
 
     def __init__(self, engine: Engine, clock: Clock, keep_ms: Millis, should_stop: Callable[[], bool]) -> None:
         self._engine = engine
@@ -53,7 +53,7 @@ class Chores:
         self._should_stop = should_stop
 
     async def do(self, chore: Chore, breathe: Breathe, *, by_hand: bool) -> Did:
-        """Do one; what it did. `breathe` may raise, and is called where nothing is half done."""
+        """Do a chore, and return what it did. `breathe` is called between its steps, and may raise to end it."""
         match chore:
             case Chore.RETENTION:
                 before = self._clock.now() - self._keep_ms
@@ -77,7 +77,7 @@ class Chores:
             case Chore.POSITIONS:
                 return await self._loosen(breathe)
             case Chore.CHECKPOINT:
-                return {"freed_bytes": await asyncio.to_thread(care_of(self._engine).empty_log)}
+                return {"freed_bytes": await asyncio.to_thread(self._engine.maintenance().empty_log)}
             case Chore.ANALYZE:
                 return await self._analyse(breathe)
             case Chore.INCREMENTAL_VACUUM:
@@ -89,11 +89,11 @@ class Chores:
         return {"removed": await _all_of(step, breathe)}
 
     async def _sweep(self, breathe: Breathe) -> Did:
-        """Remove the files of jobs that no longer exist. A crash between the rows and the files leaves nothing behind.
+        """Remove the files of jobs that no longer exist, such as those that a crash has left.
 
-        The folders are listed before the jobs are looked up: a job that has a folder by then has a row by then. Those
-        that no job here would have outlived are left alone: they may belong to another database of the same home, or to
-        jobs that an older copy of this one, just restored, does not know.
+        The folders are listed before the jobs are read, so that every job with a folder has a row by then. Folders that
+        changed within the time for which jobs are kept are left alone. They may belong to another database of the same
+        home, or to jobs that a just restored older copy does not know.
         """
         files, before = JobFiles(self._engine.files), self._clock.now() - self._keep_ms
         jobs = await asyncio.to_thread(files.jobs)
@@ -119,10 +119,10 @@ class Chores:
         return {"moved": moved, "left": left}
 
     async def _analyse(self, breathe: Breathe) -> Did:
-        care = care_of(self._engine)
-        tables = await asyncio.to_thread(care.tables)
+        maintenance = self._engine.maintenance()
+        tables = await asyncio.to_thread(maintenance.tables)
         for table in tables:
-            await asyncio.to_thread(care.analyse, table)
+            await asyncio.to_thread(maintenance.analyse, table)
             await breathe()
         return {"tables": len(tables)}
 
@@ -140,9 +140,9 @@ class Chores:
             return {"freed_bytes": 0}
         for _ in range(VACUUM_TRIES):
             try:
-                done = await asyncio.to_thread(care_of(self._engine).vacuum, self._should_stop)
+                done = await asyncio.to_thread(self._engine.maintenance().vacuum, self._should_stop)
             except Disturbed:
-                # The next try begins right behind what disturbed this one, which may be what comes every few seconds.
+                # So the next try begins right after the write that disturbed it. Writes may come every few seconds.
                 await breathe()
             else:
                 sizes = {"before_bytes": done.before, "after_bytes": done.after}
@@ -151,7 +151,7 @@ class Chores:
 
 
 async def _all_of(step: Callable[[], Awaitable[int]], breathe: Breathe) -> int:
-    """Repeat a step until it finds less than it could take; how much it was."""
+    """Repeat a step until it finds less than it could take. Return the sum."""
     done = 0
     while (found := await step()) >= AT_ONCE:
         done += found

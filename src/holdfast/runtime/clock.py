@@ -1,4 +1,4 @@
-"""Time, injected. Wall-clock milliseconds for what is stored, a monotonic clock for how long things take."""
+"""The injected time: wall-clock milliseconds for what is stored, and a monotonic clock for durations."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ class Clock(Protocol):
         """Milliseconds since the epoch, UTC."""
 
     def monotonic(self) -> float:
-        """Seconds that never go back; while the machine sleeps they stand still where the system lets them."""
+        """Seconds that never go back. On most systems they stand still while the machine sleeps."""
 
     def ahead(self) -> Millis:
-        """How far `now` is ahead of the time since the boot, sleep included: it changes if somebody sets the clock."""
+        """How far `now` is ahead of the time since the boot, sleep included. It changes when the clock is set."""
 
     def timeout(self, seconds: float) -> float | None:
-        """How long to really wait for `seconds` to pass; None: until somebody moves the clock."""
+        """How long to really wait for `seconds` to pass. None: until the clock is moved."""
 
     def doubt(self) -> str | None:
-        """Why nothing should be done by this clock for now; None: it can be relied on."""
+        """Why this clock cannot be relied on now. None: it can."""
 
     def off_by(self) -> Millis:
-        """How far the clock of this machine is ahead of this one, where that is another."""
+        """How far the clock of this machine is ahead of this clock, if they differ."""
 
     def on_change(self, callback: Callable[[], None]) -> Callable[[], None]:
-        """Call `callback` when the clock was moved by hand; returns the way out."""
+        """Call `callback` when the clock was moved by hand. Call the result to end that."""
 
 
 LOOK_MS: Millis = 100
@@ -53,7 +53,7 @@ class SystemClock:
         while True:
             before = boot_time()
             now = self.now()
-            # Whoever is stopped between the two looks would see a step.
+            # A process that is stopped between the two readings would see a step.
             if boot_time() - before < LOOK_MS:
                 return now - before
 

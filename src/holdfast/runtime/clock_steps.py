@@ -1,4 +1,4 @@
-"""Steps of the wall clock, as a running process sees them: waiting jobs are moved before any of them is promoted."""
+"""Steps of the wall clock, as a process sees them. Waiting jobs are moved before any of them is promoted."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from holdfast.core.clock_step import is_step
 from holdfast.core.job import Millis
 from holdfast.runtime.clock import Clock
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.clock_steps import ClockState, SeenStep, clock_state, move_waiting, note_step
+from holdfast.store.scripts.machines.clock_steps import ClockState, SeenStep, clock_state, move_waiting, note_step
 
 log = logging.getLogger("holdfast.clock")
 
 
 class ClockSteps:
-    """Shared by the loops of one process, on one event loop. Looking costs nothing as long as nothing was set."""
+    """Shared by the loops of one process, on one event loop. Without a step it costs nothing."""
 
     def __init__(self, engine: Engine, clock: Clock) -> None:
         self._engine = engine
@@ -25,9 +25,9 @@ class ClockSteps:
         self._ahead = self._looked_at = Millis(0)
 
     async def settle(self, *, anew: bool = False) -> bool:
-        """Move what waits along with a clock that was set; whether anything was done, so that `now` may be old.
+        """Move waiting jobs along with a clock that was set. True: something was done, so a `now` of before is old.
 
-        `anew`: ask the store too. Somebody may have died before all jobs were moved.
+        `anew`: ask the store too. Another process may have died before all jobs were moved.
         """
         if not anew and self._is_calm():
             return False
@@ -44,7 +44,7 @@ class ClockSteps:
         return self._known is not None and not self._known.is_moving and self._look()
 
     def _look(self) -> bool:
-        """Whether the clock was not set. Keeps in mind how lately that was so."""
+        """Whether the clock was not set. Remembers when that was last so."""
         ahead, now = self._clock.ahead(), self._clock.now()
         if is_step(self._ahead, ahead):
             return False
@@ -52,7 +52,7 @@ class ClockSteps:
         return True
 
     async def _learn(self) -> ClockState:
-        """What others have recorded, if the clock was not set meanwhile: only then it is from before a step."""
+        """Read the recorded steps. If the clock was set meanwhile, they cannot be used: they may contain this step."""
         if self._known is None:
             self._ahead, self._looked_at = self._clock.ahead(), self._clock.now()
         found = await self._engine.read(clock_state)

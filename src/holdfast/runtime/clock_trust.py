@@ -1,4 +1,4 @@
-"""Whether the clock can be relied on: while it cannot, nothing is fired, promoted or expired."""
+"""Whether the clock can be relied on. While it cannot, nothing is fired, promoted or expired."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ log = logging.getLogger("holdfast.clock")
 
 
 class ClockTrust:
-    """Shared by the loops of one process that act by the clock. Tells when it begins to hold them, and when it ends."""
+    """Shared by the loops of one process that act by the clock. It logs when it begins and ends to hold them."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._said: str | None = None
 
     def holds(self) -> bool:
-        """Whether to wait, and ask again after `HELD_S`."""
+        """Whether a loop has to wait, and ask again after `HELD_S`."""
         doubt = self._clock.doubt()
         if doubt is not None and self._said is None:
             log.warning("%s", doubt, extra={"event": "clock_doubted"})

@@ -1,4 +1,4 @@
-"""Notices that the wall clock was set, or that the machine slept, for those who sleep until a moment of that clock."""
+"""Notices that the wall clock was set, or that the machine slept, for loops that wait for a moment of that clock."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ASK_EVERY = 5  # looks
 
 
 class ClockWatch(Loop):
-    """Compares clocks, nearly always in memory alone: timers count the seconds that the machine was awake."""
+    """Compares clocks, nearly always without the store. Timers only count the time in which the machine is awake."""
 
     def __init__(self, clock: Clock, steps: ClockSteps, on_jump: Callable[[], None]) -> None:
         super().__init__(clock)

@@ -1,4 +1,4 @@
-"""Fires schedules: sleeps until the next tick that the store knows of, then settles what has come."""
+"""Fires schedules: sleeps until the next stored tick, then settles the due ones."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from holdfast.runtime.clock import Clock
 from holdfast.runtime.clock_trust import HELD_S, ClockTrust
 from holdfast.runtime.loop import Loop
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.firing import Fired, due_ids, fire_due, give_up, next_fire
+from holdfast.store.scripts.schedules.firing import Fired, due_ids, fire_due, give_up, next_fire
 
 LONGEST_S = 60.0
 
 log = logging.getLogger("holdfast.cron")
 
 
-class Cron(Loop):
-    """Any number of processes may run it on one database: a tick fires once, whoever comes first.
+class CronLoop(Loop):
+    """Any number of processes may run it on one database. A tick fires once, in the process that is first.
 
     Woken when a schedule is stored or changed.
     """
@@ -36,14 +36,14 @@ class Cron(Loop):
         return LONGEST_S if wait is None else min(wait, LONGEST_S)
 
     async def fire_due(self) -> int:
-        """Settle every tick that has come, now; how many jobs were made."""
+        """Settle every due tick now. Return how many jobs were made."""
         jobs = 0
         while await self._wait() == 0 and not self._trust.holds():
             jobs += await self._fire()
         return jobs
 
     async def _wait(self) -> float | None:
-        """In how many seconds the next tick comes; None if there is none."""
+        """In how many seconds the next tick comes. None if there is none."""
         moment = await self._engine.read(next_fire, self.clock.now())
         return None if moment is None else max(0.0, (moment - self.clock.now()) / 1000)
 
@@ -54,7 +54,7 @@ class Cron(Loop):
             return await self._fire_one_by_one()
 
     async def _fire_one_by_one(self) -> int:
-        """The database refuses what one of them asks for: that one shows if each has a transaction of its own."""
+        """Fire each schedule in a transaction of its own, to find the one that the database refuses."""
         jobs = 0
         for schedule_id in await self._engine.read(due_ids, self.clock.now()):
             try:

@@ -1,4 +1,4 @@
-"""Watches the queues: whether jobs wait for too long, or are mostly superseded before they end."""
+"""Watches whether queues are crowded: jobs wait for too long, or are mostly superseded."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from holdfast.core.crowding import Crowding, CrowdingRules
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.loop import Loop
 from holdfast.store.engine import Engine, Tx
-from holdfast.store.scripts.crowded import find_crowded, list_crowded, note_crowded
+from holdfast.store.scripts.queues.crowding import find_crowded, list_crowded, note_crowded
 
 EVERY_S = 10.0
 

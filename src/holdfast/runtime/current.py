@@ -1,4 +1,4 @@
-"""Which run the calling code belongs to, where that is a function or coroutine inside a worker."""
+"""Which run the calling code belongs to, if it is a function or coroutine inside a worker."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ _current: ContextVar[Claimed | None] = ContextVar("holdfast_run", default=None)
 
 
 def current_run() -> Claimed | None:
-    """The run that the caller is part of; None outside, and in a process of a run's own."""
+    """The run of the caller. None outside of runs, and in the process of a run that has one."""
     return _current.get()
 
 
 class inside:  # Read as `with inside(run):`.
-    """What happens within belongs to this run. A class, because every run pays for it."""
+    """The code in the block belongs to this run. A class, because it is faster than a generator."""
 
     __slots__ = ("_run", "_token")
 

@@ -24,11 +24,11 @@ log = logging.getLogger("holdfast.clock")
 
 
 class DatabaseClock:
-    """The time since the boot, and how far the server's clock is ahead of it by the newest measurement.
+    """The time since the boot, and how far the clock of the server is ahead of it by the newest measurement.
 
-    `heed` takes the measurements. It never goes back, unless the server's clock was set back by more than a minute, and
-    that was measured twice. As long as nothing was measured, `open` is asked for it; where that fails, nothing can be
-    stored either, and the clock of this machine has to do.
+    `heed` takes the measurements. The clock never goes back, unless that of the server was set back by more than a
+    minute, and that was measured twice. Before the first measurement, `open` is called for one. If that fails, nothing
+    can be stored either, and the clock of this machine is used.
     """
 
     def __init__(self, since_boot: Callable[[], Millis] = boot_time) -> None:
@@ -50,8 +50,8 @@ class DatabaseClock:
             return self._latest
 
     def ahead(self) -> Millis:
-        """Nobody sets this clock on this machine. That the server's was set cannot be told from a machine that stood
-        still for a while, which must harm nobody else, so delays are not moved for it.
+        """Always 0: delays are not moved for a step of the clock of the server. Such a step looks the same as a machine
+        that stood still for a while, which must not move the jobs of others.
         """
         return 0
 
@@ -71,7 +71,7 @@ class DatabaseClock:
 
     @property
     def is_known(self) -> bool:
-        """Whether anything was measured, so that nobody has to wait for it."""
+        """Whether there is a measurement, so that `now` need not wait for one."""
         return self._belief is not None
 
     def off_by(self) -> Millis:
@@ -79,7 +79,7 @@ class DatabaseClock:
         return 0 if belief is None else self._own.ahead() - belief.measured.ahead
 
     def heed(self, found: Measurement) -> Millis:
-        """Take a measurement in; after how long the next one is due. Called from any thread."""
+        """Take a measurement, and return after how long the next one is due. Called from any thread."""
         with self._lock:
             before, self._belief = self._belief, weigh(self._belief, found)
             if is_jump(before, self._belief):
@@ -89,7 +89,7 @@ class DatabaseClock:
         return next_in(belief)
 
     def forget(self) -> object:
-        """In a forked child: a thread that it does not have may hold the lock. What was measured is true there too."""
+        """In a forked child: make a new lock, as a thread of the parent may hold the old one. Measurements stay."""
         inherited, self._lock = self._lock, threading.Lock()
         return inherited
 

@@ -1,4 +1,4 @@
-"""Answers for the files of this machine, and removes what nobody has read for a minute."""
+"""Answers requests for files of this machine, and removes answers that were not read for a minute."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from holdfast.runtime.clock import Clock
 from holdfast.runtime.loop import Loop
 from holdfast.store.elsewhere import answer_for, has_files
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.file_requests import FileRequestRow, answer_file, forget_requests, list_requests
+from holdfast.store.scripts.runs.file_requests import FileRequestRow, answer_file, forget_requests, list_requests
 
 KEEP_S = 60.0
 LEAVE_S = 1.0
 
 
 class FileAnswers(Loop):
-    """Nothing to do until somebody asks. How long a request is there is what this process has seen of it itself:
-    the clocks of two machines may differ by more than that.
+    """Waits until a file is asked for. It measures itself how long a request is there: the clocks of two machines may
+    differ by more than that.
     """
 
     def __init__(self, engine: Engine, clock: Clock) -> None:
@@ -41,7 +41,7 @@ class FileAnswers(Loop):
         return min(waits, default=None)
 
     async def _try(self, row: FileRequestRow, now: float) -> bool:
-        """Answer, or leave it for a moment to another process on this machine that may have the file."""
+        """Answer a request, or leave it for a moment to another process on this machine that may have the file."""
         is_fresh = now - self._seen[row.id] < LEAVE_S
         if is_fresh and not await asyncio.to_thread(has_files, self._engine, row):
             return False

@@ -1,4 +1,4 @@
-"""What tells whether the machine needs rest: processors, memory, heat, the GPU, the disks and the write-ahead log."""
+"""The sources of pressure: processors, memory, heat, the GPU, the disks and the write-ahead log."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from holdfast.core.readings import CpuSeen, DiskSeen, GpuSeen, HeatSeen, MemoryS
 from holdfast.runtime.asking import ask
 from holdfast.runtime.load import CpuTimes, cpu_times
 
-# The share of the processors is of so many seconds.
+# The share of the processors is measured over so many seconds.
 WINDOW_S = 10.0
 # A look at the GPU starts a program.
 GPU_EVERY_S = 30.0
@@ -25,7 +25,7 @@ THROTTLED = Path("/sys/devices/system/cpu/cpu0/thermal_throttle/package_throttle
 
 
 class CpuBusy:
-    """The share of the processors that was used over the last seconds, by everything and by others than Holdfast."""
+    """The share of the processors in use over the last seconds: by all programs, and by others than Holdfast."""
 
     tells: ClassVar[str] = "cpu"
     is_cheap: ClassVar[bool] = True
@@ -39,7 +39,7 @@ class CpuBusy:
         self._last: CpuSeen | None = None
 
     def look(self) -> CpuSeen | None:
-        """None until the first seconds are over: there is nothing to compare with."""
+        """None in the first seconds, when there is nothing to compare with."""
         at, now = self._monotonic(), self._measure()
         if self._before is None or now.total <= self._before[1].total:
             self._before, self._last = (at, now), None
@@ -56,7 +56,7 @@ def _share(value: float) -> float:
 
 
 class MemoryLeft(Struct, frozen=True):
-    """What programs could still have without anything being moved to the disk."""
+    """The memory that programs could still have without swapping."""
 
     tells: ClassVar[str] = "memory"
     is_cheap: ClassVar[bool] = True
@@ -70,7 +70,7 @@ class MemoryLeft(Struct, frozen=True):
 
 
 class Heat:
-    """How hot the processors are, where the system tells; on Linux also whether they slow down because of that."""
+    """How hot the processors are, if the system tells. On Linux also whether they slow down because of that."""
 
     tells: ClassVar[str] = "heat"
     is_cheap: ClassVar[bool] = True
@@ -80,7 +80,7 @@ class Heat:
         self._count: int | None = None
 
     def look(self) -> HeatSeen | None:
-        """The hottest processor; None if nothing is known."""
+        """The hottest processor. None if nothing is known."""
         hottest, is_throttling = self._hottest(), self._is_throttling()
         return None if hottest is None and self._count is None else HeatSeen("sensors", hottest, is_throttling)
 
@@ -93,7 +93,7 @@ class Heat:
         return max((one.current for name in SENSORS for one in found.get(name, ())), default=None)
 
     def _is_throttling(self) -> bool:
-        """The kernel counts; more than at the last look means that it happened since."""
+        """Whether the processors were slowed down since the last look. The kernel counts that."""
         before, self._count = self._count, None
         with suppress(OSError, ValueError):
             self._count = int(self._throttled.read_text())
@@ -113,7 +113,7 @@ class NvidiaSmi:
         self._last: GpuSeen | None = None
 
     def look(self) -> GpuSeen | None:
-        """Its share; None if there is none."""
+        """Its share in use. None if there is no GPU."""
         if self._program is None:
             return None
         now = self._monotonic()
@@ -133,7 +133,7 @@ class DisksLeft(Struct, frozen=True):
     is_cheap: ClassVar[bool] = True
 
     def look(self) -> DiskSeen | None:
-        """What is free; None if none of them can be looked at."""
+        """What is free. None if none of them can be read."""
         free: list[tuple[float, int]] = []
         for folder in self.folders:
             with suppress(OSError):
@@ -151,7 +151,7 @@ class WalSize(Struct, frozen=True):
     is_cheap: ClassVar[bool] = True
 
     def look(self) -> WalSeen:
-        """Its size; nothing if there is none."""
+        """Its size. 0 if there is none."""
         try:
             return WalSeen("file", os.stat(f"{self.database}-wal").st_size)
         except OSError:

@@ -1,4 +1,4 @@
-"""Says "I live" while the session does, and notices if others have decided otherwise."""
+"""The heartbeat of a session. It notices if another process has settled the session as dead."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from holdfast.core.job import SessionId
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.loop import LONGEST_PAUSE_S, Loop
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.sessions import beat
+from holdfast.store.scripts.machines.sessions import beat
 
 BEAT_S = 10.0
 
@@ -34,7 +34,7 @@ class Heartbeat(Loop):
 
     @property
     def longest_pause(self) -> float:
-        """No longer than between two beats: once they can be stored again, who is late is taken for hung."""
+        """The time between two beats. After a failure of the store, a session that is later is taken for hung."""
         return min(LONGEST_PAUSE_S, self._every())
 
     async def tick(self) -> float | None:

@@ -1,4 +1,4 @@
-"""Ends a process of this machine that lives and does nothing any more."""
+"""End a process of this machine that lives, but hangs."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ LOOK_S = 0.01
 
 
 def kill_holder(path: str, pid: int) -> bool:
-    """SIGKILL to the process that holds this lock, if that is `pid`; True once the kernel has let go of the lock."""
+    """Kill the process that holds this lock, if that is `pid`. True once the kernel has released the lock."""
     try:
         with _handle(pid) as handle:
-            # The number was written down by the process itself, in whatever pid namespace that lives.
+            # The process has stored its pid itself, which may be of another pid namespace.
             if not is_held_by(path, pid):
                 return False
             if handle is None:
@@ -26,7 +26,7 @@ def kill_holder(path: str, pid: int) -> bool:
             else:
                 signal.pidfd_send_signal(handle, signal.SIGKILL)
     except OSError:
-        return False  # It is gone, or not ours to end.
+        return False  # It is gone, or we may not end it.
     until = time.monotonic() + KILL_S
     while is_locked(path):
         if time.monotonic() > until:
@@ -37,7 +37,7 @@ def kill_holder(path: str, pid: int) -> bool:
 
 @contextmanager
 def _handle(pid: int) -> Iterator[int | None]:
-    """A handle on the process where there are such: then the number cannot go to another one in between."""
+    """A handle on the process, if the system has such. With it, the pid cannot become another process meanwhile."""
     if not hasattr(os, "pidfd_open"):
         yield None
         return

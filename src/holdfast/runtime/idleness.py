@@ -1,4 +1,4 @@
-"""How long nobody has used the machine: logind, X11 or macOS tell, each through a program of the system."""
+"""How long the machine was not used. logind, X11 or macOS tell it, each through a program of the system."""
 
 from __future__ import annotations
 
@@ -16,37 +16,37 @@ from holdfast.runtime.asking import ask
 
 PROPERTIES = ("Type", "Class", "State", "Desktop", "IdleHint", "IdleSinceHintMonotonic")
 GRAPHICAL = ("x11", "wayland", "mir")
-# Their sessions tell logind when they become idle; of others that never said anything, nothing is known.
+# Sessions of these desktops tell logind when they are idle. Of others nothing is known.
 TELLING = ("gnome", "ubuntu", "unity", "budgie", "cinnamon", "mate", "pantheon")
 _IDLE_TIME = re.compile(r'"HIDIdleTime"\s*=\s*(\d+)')
 
 
 class Logind(Struct, frozen=True):
-    """Linux: every session that somebody sits in front of, or that came over the network, whoever's it is."""
+    """Linux: the sessions of all users at the machine, or by the network."""
 
     monotonic: Callable[[], float] = time.monotonic
     tells: ClassVar[str] = "input"
     is_cheap: ClassVar[bool] = False
 
     def look(self) -> InputSeen | None:
-        """The latest input of all sessions; None if none of them tells."""
+        """The latest input of all sessions. None if none of them tells."""
         listed = ask("loginctl", "list-sessions", "--no-legend")
         names = [line.split()[0] for line in (listed or "").splitlines() if line.strip()]
         if not names:
             return None
-        # What is asked of several sessions at once is lost if one of them ends meanwhile.
+        # A question about several sessions fails if one of them ends meanwhile.
         shown = ask("loginctl", "show-session", *_wanted(), *names)
         told = [idle for block in (shown or "").split("\n\n") if (idle := self._idle_ms(_fields(block))) is not None]
         return InputSeen("logind", min(told)) if told else None
 
     def _idle_ms(self, session: dict[str, str]) -> Millis | None:
-        """How long a session has been without input; None if it does not tell, or if nobody can give it any."""
+        """How long a session has been without input. None if it does not tell, or takes no input."""
         if session.get("State") != "active" or not session.get("Class", "user").startswith("user"):
             return None
         since = _number(session.get("IdleSinceHintMonotonic"))
         idle_ms = max(0, round(self.monotonic() * 1000 - since / 1000))
         if session.get("Type") not in GRAPHICAL:
-            # The moment is when its terminal was last read from, idle or not.
+            # The moment at which its terminal was last read from, whether it is idle or not.
             return idle_ms if since else None
         if session.get("IdleHint") == "yes":
             return idle_ms if since else None

@@ -1,4 +1,4 @@
-"""Which files of a folder nobody wants to hear of: what git ignores there, what editors leave, what the rule says."""
+"""Which files of a folder are ignored: what git ignores, what editors leave, and what the watch says."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from holdfast.core.ignore_rules import MOST_BYTES, IgnoreRules, by_bytes, rules_of_file
 from holdfast.runtime.regular_files import read_regular
 
-# Written in the language of .gitignore; a rule takes one back with "!".
+# As in a .gitignore. A watch can take one back with "!".
 USUAL = ("*~", ".*.sw?", "4913", ".#*", r"\#*#", ".DS_Store", "*.kate-swp", ".goutputstream-*")
 GITIGNORE = ".gitignore"
 
@@ -16,8 +16,8 @@ GITIGNORE = ".gitignore"
 class Ignoring:
     """The rules for one folder. Files of rules are read when they are needed, and again after `forget`.
 
-    A rule of the watch has the last word over those of files, and a file deeper down over one further up. A hostile
-    file of rules takes long to try, so `interrupt` is called between rules; what it raises ends the work.
+    Rules of the watch come before those of files, and files deeper down before those further up. A hostile file of
+    rules may take long, so `interrupt` is called between rules, and may raise to end it.
     """
 
     def __init__(
@@ -32,13 +32,13 @@ class Ignoring:
         self.cut: list[str] = []
 
     def forget(self) -> None:
-        """Read the files with rules anew."""
+        """Read the files of rules again."""
         self._files.clear()
         self._above = None
         self.cut = []
 
     def ignores(self, relative: str, is_folder: bool) -> bool:
-        """Whether something is ignored, in a folder that is not."""
+        """Whether a file or folder is ignored, given that its folder is not."""
         if relative == ".git" or relative.endswith("/.git"):
             return True
         path = by_bytes(relative)
@@ -48,7 +48,7 @@ class Ignoring:
         return bool(verdict)
 
     def ignores_path(self, relative: str, is_folder: bool) -> bool:
-        """Whether something is ignored, or a folder that it is in."""
+        """Whether a file or folder is ignored, or a folder that it is in."""
         parts = relative.split("/")
         parents = ("/".join(parts[:depth]) for depth in range(1, len(parts)))
         return any(self.ignores(parent, True) for parent in parents) or self.ignores(relative, is_folder)
@@ -74,12 +74,12 @@ class Ignoring:
 
     def _of(self, folder: str) -> IgnoreRules | None:
         if folder not in self._files:
-            # git follows no link here, which could lead to anywhere.
+            # As git, it does not follow a link, which could lead anywhere.
             self._files[folder] = self._read(os.path.join(folder, GITIGNORE), os.O_NOFOLLOW)
         return self._files[folder]
 
     def _found_above(self) -> list[tuple[str, IgnoreRules]]:
-        """The rules of the repository that the folder is in, from near to far, and those that are not in its files."""
+        """The rules above the folder in its repository, the nearest first, and those of the repository itself."""
         found, folder, prefix = [], self._root, ""
         while True:
             git = os.path.join(folder, ".git")
@@ -90,7 +90,7 @@ class Ignoring:
                 return found if rules is None else [*found, (by_bytes(prefix), rules)]
             parent = os.path.dirname(folder)
             if parent == folder:
-                return []  # There is no repository, so the files further up are about something else.
+                return []  # There is no repository, so files further up do not matter.
             prefix = f"{os.path.basename(folder)}/{prefix}"
             folder = parent
 

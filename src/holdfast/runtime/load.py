@@ -1,4 +1,4 @@
-"""How busy the processors are with what is not Holdfast's own work."""
+"""How busy the processors are with other work than Holdfast's."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from msgspec import Struct
 
 from holdfast.core.readings import LoadSeen
 
-# Less than this is no measure of anything: seconds of all processors together, for each of them.
+# A shorter time cannot be measured: seconds of all processors together, for each of them.
 SHORTEST_S = 2.0
 
 
 class CpuTimes(Struct, frozen=True):
-    """Seconds of processors since some beginning: all of them, those in use, and those in use for this process."""
+    """Seconds of processors since some start: all, those in use, and those in use for this process."""
 
     processors: int
     total: float
@@ -25,7 +25,7 @@ class CpuTimes(Struct, frozen=True):
 class CpuLoad:
     """The share of the processors in use since the last look, without this process and what it started.
 
-    Otherwise the first job that waited for an idle machine would make it a busy one for the next.
+    Otherwise the first job that waited for an idle machine would make it busy for the next one.
     """
 
     tells: ClassVar[str] = "load"
@@ -37,7 +37,7 @@ class CpuLoad:
         self._last: LoadSeen | None = None
 
     def look(self) -> LoadSeen | None:
-        """None at the first look: there is nothing to compare with."""
+        """None at the first look, when there is nothing to compare with."""
         now, before = self._measure(), self._before
         if before is None or now.total < before.total:
             self._before, self._last = now, None

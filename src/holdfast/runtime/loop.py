@@ -1,4 +1,4 @@
-"""One protocol for every loop: what it waits for, what one tick does. Nothing polls when it can be told."""
+"""The protocol of all loops: what a loop waits for, and what one tick does. It is woken instead of polling."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LONGEST_PAUSE_S = 5.0
 
 
 class Loop(ABC):
-    """Ticks, waits as long as the tick said or until it is woken, and never dies of an error."""
+    """Ticks, waits as long as the tick said or until it is woken, and goes on after errors."""
 
     def __init__(self, clock: Clock) -> None:
         self.clock = clock
@@ -28,7 +28,7 @@ class Loop(ABC):
 
     @property
     def name(self) -> str:
-        """What the logs call it."""
+        """Its name in logs."""
         return type(self).__name__.lower()
 
     @property
@@ -38,14 +38,14 @@ class Loop(ABC):
 
     @abstractmethod
     async def tick(self) -> float | None:
-        """Move forward what can move; returns in how many seconds to come back, or None to wait for a wake-up."""
+        """Do what is due. Return in how many seconds to tick again, or None to wait for a wake-up."""
 
     def start(self) -> None:
         """Begin to tick, in the running event loop."""
         self._task = asyncio.create_task(self._run(), name=f"holdfast-{self.name}")
 
     async def stop(self) -> None:
-        """Let the tick that is under way end, and no other begin."""
+        """Let the current tick end, and begin no other."""
         self._stopping = True
         self._woken.set()
         if self._task is not None:
@@ -77,7 +77,7 @@ class Loop(ABC):
     async def _pause(self, seconds: float | None) -> None:
         if self._stopping:
             return
-        # A failure is waited out in real time, or a manual clock would make a broken loop spin or hang.
+        # After a failure it waits in real time: with a manual clock a broken loop would spin or hang.
         limit = seconds if self._failures else None if seconds is None else self.clock.timeout(seconds)
         with suppress(TimeoutError):
             await asyncio.wait_for(self._woken.wait(), limit)

@@ -1,6 +1,6 @@
-"""Does the chores of the database: plans what is due, takes one job of their queue after the other, and does it.
+"""Does the chores of the database: plans what is due, and does the jobs of their queue one after the other.
 
-Any number of processes may run this on one database; the store sees to it that one chore runs at a time.
+Any number of processes may run this on one database. The store lets one chore run at a time.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from holdfast.core.job import Millis, SessionId
 from holdfast.core.maintenance import MAINTENANCE, chore_of
 from holdfast.core.requests import Claimed, Report
 from holdfast.core.retry import Failure, FailureKind
-from holdfast.core.settle import Broke, Cancelled, Completed, Outcome, Snoozed, Yielded
+from holdfast.core.settle import Broke, Completed, Outcome, Snoozed, StoppedByCancel, Yielded
 from holdfast.runtime.chores import Chores, TryLater, place_of
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.clock_trust import HELD_S, ClockTrust
 from holdfast.runtime.loop import Loop
 from holdfast.store.engine import Changes, Engine
-from holdfast.store.scripts.maintenance import (
+from holdfast.store.scripts.maintenance.maintenance import (
     BY_HAND,
     asked_of_chore,
     claim_chore,
@@ -40,7 +40,7 @@ log = logging.getLogger("holdfast.maintenance")
 
 
 class _GiveUp(Exception):
-    """The chore ends here, as `outcome`; None: somebody else has ended it."""
+    """The chore ends here, as `outcome`. None: another process has ended it."""
 
     def __init__(self, outcome: Outcome | None) -> None:
         super().__init__(outcome)
@@ -48,7 +48,7 @@ class _GiveUp(Exception):
 
 
 class Maintenance(Loop):
-    """One chore at a time, for the session `own`. Woken when a job comes into the queue."""
+    """Does one chore at a time, for the session `own`. Woken when a job comes into the queue."""
 
     def __init__(self, engine: Engine, clock: Clock, own: SessionId, keep_ms: Millis, trust: ClockTrust) -> None:
         super().__init__(clock)
@@ -64,7 +64,7 @@ class Maintenance(Loop):
 
     async def tick(self) -> float | None:
         if self._trust.holds():
-            # What is old enough to be forgotten, the clock decides.
+            # The clock decides what is old enough to be deleted.
             return HELD_S
         found = await self._engine.read(outlook, self._own_tasks(), self.clock.now())
         if found.due_at is not None and found.due_at <= self.clock.now():
@@ -77,7 +77,7 @@ class Maintenance(Loop):
         return max(0.0, min(wait, LONGEST_S))
 
     async def run_ready(self) -> int:
-        """Do what is ready, one after the other; how many chores that were."""
+        """Do the ready chores, one after the other. Return how many there were."""
         done = 0
         while not self._stopping:
             await self._settle()
@@ -92,11 +92,11 @@ class Maintenance(Loop):
         return done
 
     def heed(self, changes: Changes) -> None:
-        """Look whether there is something to do. Called from any thread."""
+        """Look soon whether there is something to do. Called from any thread."""
         if MAINTENANCE in changes.ready:
             self._home.call_soon_threadsafe(self.wake)
         elif changes.unknown and not self._look_is_coming:
-            # Another process writes, perhaps all the time; what it asks for here can wait a moment.
+            # Another process writes, perhaps all the time. Its chores can wait a moment.
             self._look_is_coming = True
             self._home.call_soon_threadsafe(self._home.call_later, LOOK_S, self._look)
 
@@ -105,7 +105,7 @@ class Maintenance(Loop):
         self.wake()
 
     def _own_tasks(self) -> tuple[str, ...]:
-        # Where the files are may have to be asked for, which the one who makes this need not wait for.
+        # The folder of the files may have to be asked for, so that is not done in `__init__`.
         self._tasks = self._tasks or own_tasks(self._engine.dialect, place_of(self._engine))
         return self._tasks
 
@@ -142,7 +142,7 @@ class Maintenance(Loop):
             return Broke(Failure(FailureKind.TRANSIENT, code, str(error) or code))
 
     async def _heed_others(self, claimed: Claimed) -> None:
-        """Between two steps: let others have their turn, and see whether the chore is still wanted."""
+        """Between two steps: let other work go first, and check whether the chore is still wanted."""
         if self._stopping:
             raise _GiveUp(Yielded("the program stops"))
         await asyncio.sleep(BREATH_S)
@@ -150,12 +150,12 @@ class Maintenance(Loop):
             case "gone":
                 raise _GiveUp(None)
             case "cancel":
-                raise _GiveUp(Cancelled())
+                raise _GiveUp(StoppedByCancel())
             case "yield":
                 raise _GiveUp(Yielded("it makes room"))
 
     async def _settle(self) -> None:
-        """Store how the last chore ended; what cannot be stored now is stored before the next one begins."""
+        """Store how the last chore ended. If that fails, it is stored before the next one begins."""
         if self._unsettled is not None:
             report, task = self._unsettled
             settled = await self._engine.write(settle_chore, report, task, self.clock.now())

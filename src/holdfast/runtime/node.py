@@ -1,4 +1,4 @@
-"""Which machine this is, as far as it matters for who can judge whom."""
+"""This machine and this process, as sessions name them."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from holdfast.store.machine import node_name as node_name
 
 
 def own_tokens() -> Tokens:
-    """What this machine has unless somebody decides otherwise, by the cores that this process may use."""
+    """The tokens of this machine by default, given the cores that this process may use."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return usual_tokens(cores or 1)
 
 
 def process_id() -> int:
-    """This process, as its own pid namespace numbers it."""
+    """The pid of this process in its own pid namespace."""
     return os.getpid()

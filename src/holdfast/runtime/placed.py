@@ -1,4 +1,4 @@
-"""Whether what is to be watched is there, and is what it is said to be."""
+"""Whether the place of a watch is there, and can be watched."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import os
 
 from holdfast.core.errors import InvalidInput
 from holdfast.core.limits import shown
-from holdfast.core.watch import NewWatch, WatchKind
+from holdfast.core.new_watch import NewWatch
+from holdfast.core.watch import WatchKind
 from holdfast.runtime.repository import NoRepository, Repository
 from holdfast.runtime.tree import FolderGone
 
 
 def check_place(watch: NewWatch) -> None:
-    """Refuse what is there and can never be watched so: a file, or a folder that is no git repository."""
+    """Refuse a place that can never be watched so: a file, or a folder that is no git repository."""
     path = watch.path
     if not os.path.exists(path):
         return
@@ -29,11 +30,11 @@ def check_place(watch: NewWatch) -> None:
                 f"path {shown(path)} is not a git repository; give its topmost folder, or watch the files of the folder"
             ) from None
         except FolderGone:
-            pass  # It cannot be read now, and the watch says so itself.
+            pass  # It cannot be read now. The watch says so itself.
 
 
 def absent(kind: str, path: str) -> str | None:
-    """What to tell people about a place that is not there yet."""
+    """The message about a place that is not there yet."""
     try:
         os.stat(path)
     except (FileNotFoundError, NotADirectoryError):

@@ -1,4 +1,4 @@
-"""The planner: keeps one loop for each watch of this machine, and passes on to them what the watcher hears."""
+"""The planner: keeps one loop for each watch of this machine, and tells them what the system's watcher reports."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from holdfast.core.watch import NewWatch, WatchKind
+from holdfast.core.new_watch import NewWatch
+from holdfast.core.watch import WatchKind
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.loop import Loop
 from holdfast.runtime.watched import OnPlanned, PlannerOptions, Watched
 from holdfast.store.engine import Changes, Engine
-from holdfast.store.scripts.watches import WatchRow, settle_file_watches, watches_of_node
+from holdfast.store.scripts.watches.watches import WatchRow, settle_file_watches, watches_of_node
 
 if TYPE_CHECKING:
     from holdfast.runtime.watcher import Watcher
@@ -21,7 +22,7 @@ log = logging.getLogger("holdfast.planner")
 
 
 class Planner(Loop):
-    """Follows the rules in the store. While there are none it loads nothing and looks up twice a minute."""
+    """Follows the watches in the store. While there are none, it loads nothing, and looks twice a minute."""
 
     def __init__(
         self,
@@ -62,7 +63,7 @@ class Planner(Loop):
         return self._options.reconcile
 
     async def settle_file(self) -> None:
-        """Make the watches that come from the settings those that stand there now."""
+        """Bring the watches of the settings up to date."""
         for trouble in await self._engine.write(settle_file_watches, self._of_file, self._node, self.clock.now()):
             log.warning("%s", trouble, extra={"event": "watch_refused"})
 
@@ -76,27 +77,27 @@ class Planner(Loop):
         await self._close_watcher()
 
     def slow_down(self, queues: frozenset[str]) -> None:
-        """Most jobs of these queues are superseded before they end: who makes them waits longer for quiet."""
+        """Have watches of these queues wait longer for quiet, as most of their jobs are superseded."""
         self._crowded = queues
         for watched in self._watched.values():
-            watched.is_crowded = watched.row.queue in queues
+            watched.is_crowded = watched.told.queue in queues
 
     def look_at_everything(self) -> None:
-        """Something may have been missed."""
+        """Have every watch look at everything: a change may have been missed."""
         for watched in self._watched.values():
             watched.look_at_everything()
 
     def _begin(self, row: WatchRow) -> Watched:
-        # Imported by those who watch something: a daemon without watches stays as small as it was.
+        # Imported late: a daemon without watches stays small.
         from holdfast.runtime.watched_folder import WatchedFolder
         from holdfast.runtime.watched_repository import WatchedRepository
         from holdfast.runtime.watcher import Watcher
 
         if self._options.watcher and self._watcher is None:
             self._watcher = Watcher(self._hear, self.look_at_everything)
-        kind = WatchedRepository if row.kind == WatchKind.GIT else WatchedFolder
+        kind = WatchedRepository if row.told.kind == WatchKind.GIT else WatchedFolder
         watched = kind(self._engine, self.clock, row, self._watcher, self._options)
-        watched.is_crowded = row.queue in self._crowded
+        watched.is_crowded = watched.told.queue in self._crowded
         watched.on_planned = self._on_planned
         watched.start()
         return watched

@@ -15,14 +15,14 @@ _STATUSES = {status.value.lower(): status for status in BatteryStatus}
 
 
 class SysfsPower(Struct, frozen=True):
-    """Linux: a folder for each adapter and battery. The battery of a mouse is none that the machine runs on."""
+    """Linux: a folder for each adapter and battery. The battery of a mouse does not count."""
 
     root: Path = SUPPLIES
     tells: ClassVar[str] = "power"
     is_cheap: ClassVar[bool] = True
 
     def look(self) -> PowerSeen | None:
-        """Adapters and batteries; None if there is no such list."""
+        """The adapters and batteries. None if there is no such list."""
         try:
             supplies = sorted(self.root.iterdir())
         except OSError:
@@ -41,13 +41,13 @@ class SysfsPower(Struct, frozen=True):
 
 
 class PsutilPower(Struct, frozen=True):
-    """Wherever psutil knows the battery, macOS for one."""
+    """Where psutil knows the battery, as on macOS."""
 
     tells: ClassVar[str] = "power"
     is_cheap: ClassVar[bool] = True
 
     def look(self) -> PowerSeen | None:
-        """The battery; None if nothing is known of any."""
+        """The battery. None if nothing is known of any."""
         import psutil
 
         battery = psutil.sensors_battery() if hasattr(psutil, "sensors_battery") else None
@@ -67,7 +67,7 @@ def _battery(supply: Path) -> Battery:
 
 
 def _read(supply: Path, name: str) -> str | None:
-    """What a file says; a supply that is being unplugged has files that cannot be read."""
+    """The contents of a file. That of a supply that is being unplugged cannot be read."""
     try:
         return (supply / name).read_text("utf-8", "replace").strip()
     except OSError:

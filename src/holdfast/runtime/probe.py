@@ -1,4 +1,4 @@
-"""Looks at the machine: whether it needs rest, and for those who wait for that, whether it is idle or charging."""
+"""Looks at the machine: whether it is under pressure and, if jobs wait for that, whether it is idle or charging."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ from msgspec import Struct
 from holdfast.core.errors import InvalidInput
 from holdfast.core.job import Millis
 from holdfast.core.limits import shown
-from holdfast.core.machine import Judged, Memory, Reading, Rules, judge
+from holdfast.core.machine import JudgedMachine, MachineMemory, Reading, Rules, judge
 from holdfast.core.measures import Thresholds
-from holdfast.core.pressure import REFUSAL_MS, Pressure, Waiting, changed, press
-from holdfast.core.readings import Seen, Simulation, is_simulated
+from holdfast.core.messages.machines import Machine
+from holdfast.core.pressure import REFUSAL_MS, PendingLevels, Pressure, changed, press
+from holdfast.core.readings import SeenReadings, Simulation, is_simulated
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.gauges import CpuBusy, DisksLeft, Heat, MemoryLeft, NvidiaSmi, WalSize
 from holdfast.runtime.idleness import HidIdleTime, Logind, XPrintIdle
@@ -33,57 +34,56 @@ from holdfast.runtime.power import PsutilPower, SysfsPower
 from holdfast.runtime.simulated import SimulatedMachine
 from holdfast.store.engine import Engine
 from holdfast.store.locks import LifeLock
-from holdfast.store.scripts.machines import Machine, note_machine, probed
+from holdfast.store.scripts.machines.machines import note_machine, probed
 
 EVERY_S = 10.0
-# How often to look if nobody waits, and for how long to go on after the last one who did.
+# How often to look if no job waits, and for how long to go on after the last one.
 SELDOM_S = 60.0
 LINGER_S = 60.0
-# Commits come in thousands; whether one of them brought a job that waits is asked once a second at most.
+# There may be thousands of commits. Whether one brought a job that waits is asked once a second at most.
 BREATH_S = 1.0
 PATIENCE_S = 5.0  # for a database that cannot be written
-# A sentence that grows old, such as the charge of a battery, is not worth a write more often.
+# A sentence that changes often, such as the charge of a battery, is not written more often.
 REFRESH_MS: Millis = 300_000
 
-# `HOLDFAST_PRESSURE=off` in the environment of a program: it never rests, whatever the machine is like.
+# `HOLDFAST_PRESSURE=off` in the environment of a program turns pressure off.
 SWITCH = "HOLDFAST_PRESSURE"
 
 log = logging.getLogger("holdfast.probe")
 
 
-class Source(Protocol):
-    """Tells one part of a reading, or None. It is asked if none before it told, and seldom unless it `is_cheap`."""
+class ReadingSource(Protocol):
+    """Tells one part of a reading, or None. It is asked if no source before it told; seldom, unless it `is_cheap`."""
 
     @property
     def tells(self) -> str:
-        """The part of `Seen` that it can tell."""
+        """The part of `SeenReadings` that it can tell."""
 
     @property
     def is_cheap(self) -> bool:
-        """Whether a look is the reading of a few files, and starts no program."""
+        """Whether a look only reads a few files, and starts no program."""
 
     def look(self) -> Any:
         """What it sees now."""
 
 
 class Probing(Struct, frozen=True, kw_only=True):
-    """How a process looks at its machine. `is_eager`: from its start on, and not only once somebody waits.
+    """How a process looks at its machine. `is_eager`: from its start on, and not only once a job waits.
 
-    `gauges` are the sources that tell whether it needs rest, by these thresholds; none of them: it never does, unless
-    that is simulated.
+    `gauges` are the sources of pressure, with these thresholds. Without any, there is only simulated pressure.
     """
 
     rules: Rules = Rules()
     thresholds: Thresholds = Thresholds()
-    gauges: tuple[Source, ...] | None = None
+    gauges: tuple[ReadingSource, ...] | None = None
     every: float = EVERY_S
-    sources: tuple[Source, ...] | None = None
+    sources: tuple[ReadingSource, ...] | None = None
     simulated: SimulatedMachine | None = None
     is_eager: bool = False
 
 
 class Probe(Loop):
-    """One process for each machine and database looks, and stores what changes; the others wait for its place."""
+    """One process for each machine and database looks, and stores what changes. The others wait to replace it."""
 
     def __init__(self, engine: Engine, clock: Clock, probing: Probing) -> None:
         super().__init__(clock)
@@ -95,8 +95,8 @@ class Probe(Loop):
         self._home = asyncio.get_running_loop()
         self._thread = threading.current_thread()
         self._place: LifeLock | None = None
-        self._memory = Memory()
-        self._waiting = Waiting()
+        self._memory = MachineMemory()
+        self._pending = PendingLevels()
         self._looked_at: float | None = None
         self._watched_at: float | None = None
         self._was_full = False
@@ -136,7 +136,7 @@ class Probe(Loop):
         return self._wait(is_full, simulation, is_known=True)
 
     def watch(self) -> None:
-        """Look from now on whether the machine needs rest. Who only works off what is ready, and ends, need not."""
+        """Look for pressure from now on. A program that only runs what is ready, and ends, need not."""
         self._is_on_watch = True
 
     async def stop(self) -> None:
@@ -146,25 +146,25 @@ class Probe(Loop):
         self.leave()
 
     def leave(self) -> None:
-        """Let another process have the place."""
+        """Let another process look."""
         if self._place is not None:
             self._place.release()
             self._place = None
 
     def look_anew(self) -> None:
-        """The machine has slept, or its clock was set: what was seen before says nothing about now."""
-        self._looked_at, self._waiting = None, Waiting()
+        """Forget what was seen before: the machine has slept, or its clock was set."""
+        self._looked_at, self._pending = None, PendingLevels()
         self.wake()
 
     def nudge(self) -> None:
-        """Somebody may wait for the machine now, or it may be simulated otherwise. Called from any thread."""
+        """Look soon: a job may wait for the machine now, or the simulation may have changed. Called from any thread."""
         if not self._is_nudged:
             self._is_nudged = True
             with suppress(RuntimeError):  # The event loop has come to its end.
                 self._home.call_soon_threadsafe(self._heed_nudge)
 
     def look_now(self) -> None:
-        """The machine is simulated otherwise: returns once that was seen. Called from any thread."""
+        """Look at a changed simulation, and return when that is done. Called from any thread."""
         done: Future[None] = Future()
         with suppress(RuntimeError):  # The event loop has come to its end.
             self._home.call_soon_threadsafe(self._heed_at_once, done)
@@ -181,7 +181,7 @@ class Probe(Loop):
         self._home.call_later(max(0.0, self._ticked_at + BREATH_S - self._home.time()), self.wake)
 
     def _has_place(self) -> bool:
-        """Two who look would each correct the other: one has just begun to watch the load, one has for hours."""
+        """Whether this process is the one that looks. Two would disagree, as one has watched the load for longer."""
         if self._place is None:
             with suppress(BlockingIOError):
                 self._place = LifeLock(place_of(self._engine, self._engine.node))
@@ -203,12 +203,12 @@ class Probe(Loop):
         return Simulation(**values)
 
     def _wait(self, is_full: bool, simulation: Simulation, *, is_known: bool) -> float:
-        """How long to wait with a look; nothing if what it goes by has changed."""
+        """How long to wait with the next look. 0 if the simulation or the kind of look has changed."""
         now = self.clock.monotonic()
         if self._looked_at is None:
             if is_full or is_known or simulation or self._probing.is_eager or (self._is_on_watch and self._gauges):
                 return 0.0
-            # A program that never has such a job, and soon ends, need not look at all.
+            # A short program without such a job need not look at all.
             self._looked_at, self._went_by = now, simulation
             return self._every(is_full)
         if is_full != self._was_full or simulation != self._went_by:
@@ -220,16 +220,16 @@ class Probe(Loop):
 
     async def _look(
         self, simulation: Simulation, is_full: bool, known: Machine | None
-    ) -> tuple[Judged, tuple[Pressure, ...]]:
+    ) -> tuple[JudgedMachine, tuple[Pressure, ...]]:
         self._was_full, self._went_by = is_full, simulation
         gauges = self._gauges if self._is_on_watch else ()
         seen = await asyncio.to_thread(gather, (*self._sources, *gauges), simulation.seen, is_full)
         self._looked_at, now = self.clock.monotonic(), self.clock.now()
         judged, self._memory = judge(Reading(seen, self._looked_at, now, is_full), self._memory, self._probing.rules)
-        pressing, self._waiting = press(
+        pressing, self._pending = press(
             seen if gauges else _simulated(seen),
             () if known is None else known.pressure,
-            self._waiting,
+            self._pending,
             self._probing.thresholds,
             was_on_mains=known is not None and known.is_charging,
             at=self._looked_at,
@@ -237,7 +237,7 @@ class Probe(Loop):
         )
         return judged, pressing
 
-    def _is_news(self, known: Machine | None, judged: Judged, pressing: Sequence[Pressure]) -> bool:
+    def _is_news(self, known: Machine | None, judged: JudgedMachine, pressing: Sequence[Pressure]) -> bool:
         if known is None or known.thresholds != self._probing.thresholds or changed(known.pressure, pressing):
             return True
         left = None if known.refuses_until is None else known.refuses_until - self.clock.now()
@@ -250,56 +250,55 @@ class Probe(Loop):
 
 
 def place_of(engine: Engine, node: str) -> Path:
-    """The lock of whoever looks at this machine for this database; the folder may be one for several of them."""
-    database = str(getattr(engine, "identity", None) or getattr(engine, "path", ""))
-    return engine.locks / "probes" / hashlib.blake2b(f"{node}\0{database}".encode(), digest_size=8).hexdigest()
+    """The lock of the process that looks at this machine for this database. Databases may share the folder."""
+    return engine.locks / "probes" / hashlib.blake2b(f"{node}\0{engine.identity}".encode(), digest_size=8).hexdigest()
 
 
-def system_sources() -> tuple[Source, ...]:
-    """What this system can tell, the best first."""
+def system_sources() -> tuple[ReadingSource, ...]:
+    """The sources of this system, the best first."""
     if sys.platform == "darwin":
         return (HidIdleTime(), CpuLoad(), PsutilPower())
     return (Logind(), XPrintIdle(), CpuLoad(), SysfsPower(), PsutilPower())
 
 
 def is_pressure_off() -> bool:
-    """Whether the environment says that this machine never needs rest; InvalidInput if it says neither on nor off."""
+    """Whether the environment turns pressure off. InvalidInput if it says neither on nor off."""
     said = os.environ.get(SWITCH) or "on"
     if said not in ("on", "off"):
         raise InvalidInput(f"{SWITCH}={shown(said)} is not valid: use off, or on as it is by default")
     return said == "off"
 
 
-def system_gauges(engine: Engine) -> tuple[Source, ...]:
-    """What tells whether this machine needs rest; nothing if that was switched off."""
+def system_gauges(engine: Engine) -> tuple[ReadingSource, ...]:
+    """The sources of pressure on this machine. None if it is turned off."""
     try:
         if is_pressure_off():
             return ()
     except InvalidInput as error:
-        # A program of somebody else's is not stopped because of that.
+        # A user's program is not stopped because of that.
         log.warning("%s; it counts as on", error)
     path: str | None = getattr(engine, "path", None)
     folders = (engine.files,) if path is None else (Path(path).parent, engine.files)
-    general: tuple[Source, ...] = (CpuBusy(), MemoryLeft(), Heat(), NvidiaSmi(), DisksLeft(folders))
+    general: tuple[ReadingSource, ...] = (CpuBusy(), MemoryLeft(), Heat(), NvidiaSmi(), DisksLeft(folders))
     return general if path is None else (*general, WalSize(path))
 
 
-def gather(sources: Sequence[Source], before: Seen, is_full: bool) -> Seen:
-    """What is known already, and what the sources add; the load matters only where nothing tells of input."""
-    parts = {part: getattr(before, part) for part in Seen.__struct_fields__}
+def gather(sources: Sequence[ReadingSource], before: SeenReadings, is_full: bool) -> SeenReadings:
+    """What is known already, and what the sources add. The load matters only if no source tells of input."""
+    parts = {part: getattr(before, part) for part in SeenReadings.__struct_fields__}
     for source in sources:
         is_needed = parts[source.tells] is None and not (source.tells == "load" and parts["input"] is not None)
         if is_needed and (is_full or source.is_cheap):
             parts[source.tells] = _asked(source)
-    return Seen(**parts)
+    return SeenReadings(**parts)
 
 
-def _simulated(seen: Seen) -> Seen:
-    parts = {part: getattr(seen, part) for part in Seen.__struct_fields__}
-    return Seen(**{part: told for part, told in parts.items() if is_simulated(told)})
+def _simulated(seen: SeenReadings) -> SeenReadings:
+    parts = {part: getattr(seen, part) for part in SeenReadings.__struct_fields__}
+    return SeenReadings(**{part: told for part, told in parts.items() if is_simulated(told)})
 
 
-def _asked(source: Source) -> Any:
+def _asked(source: ReadingSource) -> Any:
     try:
         return source.look()
     except Exception:

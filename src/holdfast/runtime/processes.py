@@ -1,7 +1,7 @@
-"""Processes and their groups, as the kernel shows them. A pid alone names nobody: only with its start time it does.
+"""Processes and their groups, as the kernel shows them. Only a pid and its start time together name a process.
 
-The group of a run is everything in the session that its first process leads, so that a shell's jobs with groups of
-their own belong to it too.
+The group of a run is everything in the session that its first process leads. So the jobs of a shell, with groups of
+their own, belong to it too.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ KILL_S = 5.0
 LOOK_S = 0.02
 
 
-class Seen(Struct, frozen=True):
-    """A process at the moment of the look; `started_at` counts from the boot, so that no clock can move it."""
+class SeenProcess(Struct, frozen=True):
+    """A process at the moment of the look. `started_at` counts from the boot, so that no clock can move it."""
 
     pid: int
     group: int
@@ -34,7 +34,7 @@ class Seen(Struct, frozen=True):
     is_alive: bool
 
 
-class Group(Struct, frozen=True):
+class ProcessGroup(Struct, frozen=True):
     """The processes of a run: the pid and start time of the first one, as they were recorded."""
 
     pid: int
@@ -42,32 +42,34 @@ class Group(Struct, frozen=True):
     run_id: RunId
 
 
-def look_at(pid: int) -> Seen | None:
-    """The process with this pid, dead but not yet buried included; None where there is none."""
+def look_at(pid: int) -> SeenProcess | None:
+    """The process with this pid, also if it is a zombie. None if there is none."""
     return _from_proc(pid) if _has_proc() else _from_psutil(pid)
 
 
-def living(group: Group) -> list[Seen]:
-    """The living processes of a group, and nobody else: see `_of`."""
+def living(group: ProcessGroup) -> list[SeenProcess]:
+    """The living processes of a group, and no others: see `_of`."""
     return _of(group, _all())
 
 
-def signal_group(group: Group, number: signal.Signals) -> None:
-    """Send a signal to every living process of a group. Whoever has just ended or is not ours to signal is left out."""
+def signal_group(group: ProcessGroup, number: signal.Signals) -> None:
+    """Send a signal to every living process of a group, except those that we may not signal."""
     _signal(group, living(group), number)
 
 
 def empty_group(pid: int, started_at: Millis, run_id: RunId, grace: float = GRACE_S) -> bool:
-    """End what is left of a run: SIGTERM, a grace, SIGKILL. False if somebody could not be ended."""
-    return not empty_groups([Group(pid, started_at, run_id)], grace)
+    """End what is left of a run: SIGTERM, a grace, SIGKILL. False if a process could not be ended."""
+    return not empty_groups([ProcessGroup(pid, started_at, run_id)], grace)
 
 
-def empty_groups(groups: Sequence[Group], grace: float = GRACE_S, patience: float = KILL_S) -> list[Group]:
-    """The same for many at once, in the same time; those that are not empty after `patience`."""
+def empty_groups(
+    groups: Sequence[ProcessGroup], grace: float = GRACE_S, patience: float = KILL_S
+) -> list[ProcessGroup]:
+    """The same for many groups at the same time. Return those that are not empty after `patience`."""
     left = _occupied(groups)
     for group, members in left:
         _signal(group, members, signal.SIGTERM)
-        # One that was stopped hears nothing else before it goes on.
+        # A stopped process gets no other signal before it continues.
         _signal(group, members, signal.SIGCONT)
     until = time.monotonic() + grace
     while left and time.monotonic() < until:
@@ -84,17 +86,17 @@ def empty_groups(groups: Sequence[Group], grace: float = GRACE_S, patience: floa
     return [group for group, _ in left]
 
 
-def _occupied(groups: Sequence[Group]) -> list[tuple[Group, list[Seen]]]:
+def _occupied(groups: Sequence[ProcessGroup]) -> list[tuple[ProcessGroup, list[SeenProcess]]]:
     seen = _all()
     return [(group, members) for group in groups if (members := _of(group, seen))]
 
 
-def _of(group: Group, seen: Sequence[Seen]) -> list[Seen]:
-    """The living members; nobody where the pid has gone to another process.
+def _of(group: ProcessGroup, seen: Sequence[SeenProcess]) -> list[SeenProcess]:
+    """The living members. None if the pid belongs to another process.
 
-    The kernel gives a pid to nobody else while a group or session of that number has members. So a first process with
-    the start time that was recorded proves the group, one with another start time proves that ours is empty. Without a
-    first process the number may have been used again and left behind, and each member must carry the run's id.
+    The kernel does not reuse a pid while a group or session of that number has members. So a first process with the
+    recorded start time proves the group, and one with another start time proves that ours is empty. Without a first
+    process the number may have been used again, so each member must have the id of the run.
     """
     members = [process for process in seen if group.pid in (process.group, process.session) and process.is_alive]
     leader = next((process for process in seen if process.pid == group.pid), None)
@@ -103,12 +105,12 @@ def _of(group: Group, seen: Sequence[Seen]) -> list[Seen]:
     return members if leader.started_at == group.started_at else []
 
 
-def _signal(group: Group, members: Iterable[Seen], number: signal.Signals) -> None:
-    """To each of them once: there are programs that a second SIGTERM tells to hurry."""
+def _signal(group: ProcessGroup, members: Iterable[SeenProcess], number: signal.Signals) -> None:
+    """Send a signal to each of them once. To some programs a second SIGTERM means to hurry."""
     leader = look_at(group.pid)
     proven = leader is not None and leader.started_at == group.started_at
     if proven:
-        # In one stroke, so that nobody who forks meanwhile is missed.
+        # In one call, so that no process that forks meanwhile is missed.
         with suppress(OSError):
             os.killpg(group.pid, number)
     for process in members:
@@ -117,8 +119,8 @@ def _signal(group: Group, members: Iterable[Seen], number: signal.Signals) -> No
                 _signal_one(process, number)
 
 
-def _signal_one(process: Seen, number: signal.Signals) -> None:
-    """By a handle on the process where there are such: then the pid cannot go to another one in between."""
+def _signal_one(process: SeenProcess, number: signal.Signals) -> None:
+    """Send a signal by a handle, if the system has such. With it, the pid cannot become another process meanwhile."""
     if not hasattr(os, "pidfd_open"):
         os.kill(process.pid, number)
         return
@@ -131,7 +133,7 @@ def _signal_one(process: Seen, number: signal.Signals) -> None:
         os.close(handle)
 
 
-def _all() -> list[Seen]:
+def _all() -> list[SeenProcess]:
     pids = [int(name) for name in os.listdir("/proc") if name.isdigit()] if _has_proc() else _psutil().pids()
     return [process for pid in pids if (process := look_at(pid)) is not None]
 
@@ -146,18 +148,18 @@ def _tick_ms() -> float:
     return 1000 / os.sysconf("SC_CLK_TCK")
 
 
-def _from_proc(pid: int) -> Seen | None:
+def _from_proc(pid: int) -> SeenProcess | None:
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             text = file.read()
     except OSError:
         return None
-    # The name in brackets may hold anything; what follows it starts with the third field of proc(5).
+    # The name in brackets may hold anything. After it comes the third field of proc(5).
     fields = text.rpartition(b")")[2].split()
     threads, started = int(fields[17]), int(fields[19])
-    # A first thread that has ended looks dead while others of its process still run.
+    # If the first thread has ended, the process looks dead while its other threads run.
     alive = fields[0] not in (b"Z", b"X") or threads > 1
-    return Seen(pid, int(fields[2]), int(fields[3]), round(started * _tick_ms()), alive)
+    return SeenProcess(pid, int(fields[2]), int(fields[3]), round(started * _tick_ms()), alive)
 
 
 def _carries(pid: int, run_id: RunId) -> bool:
@@ -174,12 +176,12 @@ def _carries(pid: int, run_id: RunId) -> bool:
         return False
 
 
-def _from_psutil(pid: int) -> Seen | None:
+def _from_psutil(pid: int) -> SeenProcess | None:
     psutil = _psutil()
     try:
         process = psutil.Process(pid)
         started, alive = round(process.create_time() * 1000), process.status() != psutil.STATUS_ZOMBIE
-        return Seen(pid, os.getpgid(pid), os.getsid(pid), started, alive)
+        return SeenProcess(pid, os.getpgid(pid), os.getsid(pid), started, alive)
     except (psutil.Error, OSError):
         return None
 

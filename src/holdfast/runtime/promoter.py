@@ -1,4 +1,4 @@
-"""Moves jobs forward whose time has come: due ones become ready, those that waited too long end."""
+"""Makes due jobs ready, and ends those that waited too long."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from holdfast.runtime.clock_steps import ClockSteps
 from holdfast.runtime.clock_trust import HELD_S, ClockTrust
 from holdfast.runtime.loop import Loop
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.clockwork import EVENTS_AT_ONCE, next_moment, tick
-from holdfast.store.scripts.spread import is_spreading, spread
+from holdfast.store.scripts.events.spread import is_spreading, spread
+from holdfast.store.scripts.maintenance.clockwork import EVENTS_AT_ONCE, next_moment, tick
 
 LONGEST_S = 60.0
 
 
 class Promoter(Loop):
-    """Sleeps until the next moment that the store knows of; woken when an earlier one is stored."""
+    """Sleeps until the next stored moment. Woken when an earlier one is stored."""
 
     def __init__(self, engine: Engine, clock: Clock, steps: ClockSteps, trust: ClockTrust) -> None:
         super().__init__(clock)
@@ -23,7 +23,7 @@ class Promoter(Loop):
         self._trust = trust
 
     async def tick(self) -> float | None:
-        # Whoever emits without end must not keep this from ending.
+        # A caller that emits without end must not keep it from stopping.
         while not self._stopping:
             if self._trust.holds():
                 return await self._only_spread()
@@ -35,13 +35,13 @@ class Promoter(Loop):
             if wait > 0:
                 # The wall clock may be set while we sleep, so no sleep is long.
                 return min(wait, LONGEST_S)
-            # Looked at after `now` was: what a step would make due is moved first.
+            # Checked after `now` was read: jobs that only a step makes due are moved first.
             if not await self._steps.settle():
                 await self._engine.write(tick, now, events=EVENTS_AT_ONCE)
         return None
 
     async def _only_spread(self) -> float:
-        """Events reach who waits for them whatever time it is."""
+        """Tell events, which need no clock."""
         while not self._stopping and await self._engine.read(is_spreading):
             await self._engine.write(spread, self.clock.now(), events=EVENTS_AT_ONCE)
         return HELD_S

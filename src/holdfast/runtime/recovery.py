@@ -1,4 +1,4 @@
-"""Settles what dead sessions left behind, all the time and not only at start-up."""
+"""Settles what dead sessions left behind, at all times and not only at the start."""
 
 from __future__ import annotations
 
@@ -7,17 +7,18 @@ import logging
 from pathlib import Path
 
 from holdfast.core.job import RunId, SessionId
+from holdfast.core.messages.sessions import SessionRow
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.hung import kill_holder
-from holdfast.runtime.judge import Judge, Verdict
+from holdfast.runtime.judge import Judge, LifeVerdict
 from holdfast.runtime.loop import Loop
 from holdfast.runtime.node import boot_id, node_name
-from holdfast.runtime.processes import GRACE_S, KILL_S, Group, empty_groups
+from holdfast.runtime.processes import GRACE_S, KILL_S, ProcessGroup, empty_groups
 from holdfast.runtime.session import GUEST, lock_folder
 from holdfast.store.engine import Engine
 from holdfast.store.locks import clear, is_locked
-from holdfast.store.scripts.recover import processes_of, recover
-from holdfast.store.scripts.sessions import SessionRow, running_sessions
+from holdfast.store.scripts.machines.recover import processes_of, recover
+from holdfast.store.scripts.machines.sessions import running_sessions
 
 LOOK_S = 1.0
 
@@ -27,7 +28,7 @@ log = logging.getLogger("holdfast.recovery")
 class Recovery(Loop):
     """Looks at every other session once a second and settles the runs of those that are gone.
 
-    A worker that hangs is ended first if its lock is in `own_locks`; whoever else hangs is somebody else's to end.
+    A worker that hangs is ended first, if its lock is in `own_locks`. Others are left alone.
     """
 
     def __init__(
@@ -55,12 +56,14 @@ class Recovery(Loop):
             if session.id == self.own:
                 continue
             verdict = self._judge.look(session, self.clock.monotonic(), pulse)
-            if verdict in (Verdict.GONE, Verdict.REBOOTED) or (verdict is Verdict.HUNG and await self._end(session)):
-                await self._settle(session, rebooted=verdict is Verdict.REBOOTED)
+            if verdict in (LifeVerdict.GONE, LifeVerdict.REBOOTED) or (
+                verdict is LifeVerdict.HUNG and await self._end(session)
+            ):
+                await self._settle(session, rebooted=verdict is LifeVerdict.REBOOTED)
         return LOOK_S
 
     async def _end(self, session: SessionRow) -> bool:
-        """End a worker that hangs, if it is one of ours; True once it is gone."""
+        """End a worker that hangs, if it is one of ours. True once it is gone."""
         lock = None if self._own_locks is None else self._own_locks / session.id
         if lock is None or not is_locked(str(lock)):
             return False
@@ -78,8 +81,8 @@ class Recovery(Loop):
         while more:
             done = await self._engine.write(recover, session.id, rebooted, self.clock.now(), spared=spared)
             settled, more = settled + done.settled, done.more
-        # Nobody asks for it again; left alone, one would stay for every crash there ever was. Only in our own folder:
-        # what path another machine wrote down is its own business.
+        # The lock file is not needed any more: otherwise one would stay for every crash. Only in our own folder, as the
+        # stored path may be one of another machine.
         if not spared:
             for folder in {lock_folder(self._engine), self._own_locks or lock_folder(self._engine)}:
                 clear(str(folder / session.id))
@@ -89,14 +92,17 @@ class Recovery(Loop):
             )
 
     async def _stop_processes(self, session: SessionRow) -> list[RunId]:
-        """Stop before settle, or a retry would run beside the original; the runs that could not be stopped yet."""
+        """Stop the processes of a session. Return the runs that could not be stopped yet.
+
+        It comes before the runs are settled, so that no retry runs beside the original.
+        """
         if (session.boot_id, session.host) != (boot_id(), node_name()):
             return []
         left = await self._engine.read(processes_of, session.id)
-        groups = [Group(process.pid, process.started_at, process.run_id) for process in left]
+        groups = [ProcessGroup(process.pid, process.started_at, process.run_id) for process in left]
         if not groups:
             return []
-        # Who was asked before and is still there does not get the same grace again.
+        # Processes that were asked before get no grace again.
         patience = (GRACE_S, KILL_S) if any(group.run_id not in self._stuck for group in groups) else (0.0, 0.0)
         stuck = await asyncio.to_thread(empty_groups, groups, *patience)
         for group in stuck:

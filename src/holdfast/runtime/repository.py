@@ -1,4 +1,4 @@
-"""Reads where a git repository stands from its files, without running git: HEAD, its branch, and its journal."""
+"""Reads the state of a git repository from its files, without git: HEAD, its branch, and its journal (reflog)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,16 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from holdfast.core.git import Entry, Move, Standing, commit_of, is_branch, moved_without_journal, moves_of, parse_entry
+from holdfast.core.git import (
+    Entry,
+    GitMove,
+    Standing,
+    commit_of,
+    is_branch,
+    moved_without_journal,
+    moves_of,
+    parse_entry,
+)
 from holdfast.runtime.regular_files import read_regular
 from holdfast.runtime.tree import FolderGone
 
@@ -20,11 +29,11 @@ _ON_BRANCH = "ref: refs/heads/"
 
 
 class NoRepository(FolderGone):
-    """The folder is there, and is no git repository."""
+    """The folder is there, but is no git repository."""
 
 
-class Memory(Struct, frozen=True):
-    """Where a repository stood, and up to where its journal was read; `tail` is what stood before that place."""
+class RepositoryMemory(Struct, frozen=True):
+    """The last known state of a repository, and up to where its journal was read. `tail` is the text before that."""
 
     head: str
     branch: str
@@ -32,20 +41,20 @@ class Memory(Struct, frozen=True):
     tail: str
 
     def encoded(self) -> str:
-        """As it is stored."""
+        """The text that is stored."""
         return msgspec.json.encode(self, order="sorted").decode()
 
     @classmethod
-    def decode(cls, text: str) -> Memory:
-        """From what was stored."""
+    def decode(cls, text: str) -> RepositoryMemory:
+        """Read from the stored text."""
         return msgspec.json.decode(text, type=cls)
 
 
 class Looked(Struct, frozen=True):
     """What a look at a repository found."""
 
-    memory: Memory
-    moves: list[Move]
+    memory: RepositoryMemory
+    moves: list[GitMove]
 
 
 class Repository:
@@ -63,8 +72,8 @@ class Repository:
             found.add((shared / "refs" / "heads" / branch).parent)
         return {str(folder) for folder in found if folder.is_dir()}
 
-    def look(self, known: Memory | None) -> Looked:
-        """Where it stands, and what happened since it was known to stand elsewhere. A rebase that goes on waits."""
+    def look(self, known: RepositoryMemory | None) -> Looked:
+        """Its state, and the moves since the known one. An unfinished rebase is not told yet."""
         git, shared = self._places()
         is_rebasing = (git / "rebase-merge").exists() or (git / "rebase-apply" / "rebasing").exists()
         standing = self._standing(git, shared)
@@ -77,13 +86,13 @@ class Repository:
             return Looked(known if is_rebasing else _memory(standing, *_end(journal)), moves)
         told = moves_of(entries, standing, begin, is_rebasing=is_rebasing)
         if not entries and begin == 0 and not is_rebasing:
-            # Nothing is written down here, so what one sees must do.
+            # There is no journal, so only the two states can be compared.
             told.moves.extend(moved_without_journal(Standing(known.head, known.branch), standing))
         now = Standing(known.head, known.branch) if is_rebasing else standing
         return Looked(_memory(now, told.end, _tail(journal, told.end)), told.moves)
 
     def _places(self) -> tuple[Path, Path]:
-        """The folder with HEAD, and the one with the branches: the same, but for a worktree."""
+        """The folder with HEAD, and the one with the branches. They differ only in a worktree."""
         root = Path(self.root)
         if not root.is_dir():
             raise FolderGone("the repository is not there")
@@ -125,22 +134,22 @@ class Repository:
         return Standing(_commit_in(shared / name) or _packed(shared / "packed-refs", name), _whole(branch))
 
 
-def _memory(standing: Standing, end: int, tail: str) -> Memory:
-    return Memory(standing.head, standing.branch, end, tail)
+def _memory(standing: Standing, end: int, tail: str) -> RepositoryMemory:
+    return RepositoryMemory(standing.head, standing.branch, end, tail)
 
 
 def _whole(text: str) -> str:
-    """A text that can be stored: what was no letter in the file is a question mark."""
+    """A text that can be stored. Bytes that are no text become question marks."""
     return text.encode("utf-8", "replace").decode()
 
 
 def _text(path: Path) -> str:
-    """The line in a file of git's own, as the names of files are read."""
+    """The line in a file of git, decoded as names of files are."""
     return (read_regular(path, LONGEST_LINE) or b"").decode("utf-8", "surrogateescape").strip()
 
 
 def _commit_in(path: Path) -> str:
-    """The commit that stands in a file; nothing, if what stands there is none."""
+    """The commit in a file. Empty, if it has none."""
     try:
         data = read_regular(path, LONGEST_LINE)
     except (OSError, ValueError):
@@ -157,7 +166,7 @@ def _packed(path: Path, name: str) -> str:
 
 
 def _end(journal: Path) -> tuple[int, str]:
-    """The end of the last whole line, and what stands before it."""
+    """The end of the last whole line, and the text before it."""
     data = _read(journal, 0)
     end = data.rfind(b"\n") + 1
     return end, data[max(0, end - TAIL) : end].decode("latin-1")
@@ -168,13 +177,13 @@ def _tail(journal: Path, end: int) -> str:
     return _read(journal, begin)[: end - begin].decode("latin-1")
 
 
-def _entries(journal: Path, known: Memory) -> tuple[list[Entry] | None, int]:
-    """The whole lines behind what is known, and where they begin; None if that place cannot be found any more."""
+def _entries(journal: Path, known: RepositoryMemory) -> tuple[list[Entry] | None, int]:
+    """The whole lines after the known ones, and where they begin. None if that place is not found any more."""
     tail = known.tail.encode("latin-1")
     begin = known.end - len(tail)
     data = _read(journal, begin)
     if not data.startswith(tail):
-        # git rewrites the journal when it throws away old entries.
+        # git rewrites the journal when it removes old entries.
         data, begin = _read(journal, 0), 0
         place = data.rfind(tail)
         if place < 0:

@@ -7,23 +7,23 @@ from pathlib import Path
 
 from holdfast.core.access import SECRET_BYTES
 from holdfast.core.job import SessionId
+from holdfast.core.messages.machines import TokenSetting
+from holdfast.core.messages.sessions import NewSession, Offer
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.node import boot_id, node_name, own_tokens, process_id
 from holdfast.store.engine import Engine
 from holdfast.store.locks import LifeLock
-from holdfast.store.scripts import sessions
-from holdfast.store.scripts.sessions import NewSession, Offer
-from holdfast.store.scripts.tokens import TokenSetting
+from holdfast.store.scripts.machines import sessions
 
-# What stands in the lock file of a session whose process is not the daemon's to end.
+# The contents of the lock file of a session whose process the daemon must not end.
 GUEST = "guest"
 
 
 class Session:
-    """One life of a process that claims jobs. The lock comes before the row, and goes after it.
+    """One life of a process that claims jobs. The lock is taken before the row is made, and outlives it.
 
-    `is_guest`: the process belongs to somebody who does other things with it; nobody ends it because it stands still.
-    `tokens` is what somebody decided that the machine has; otherwise it is what the machine looks like.
+    `is_guest`: the process does other things too, so it is not ended if it hangs. `tokens` are the tokens that were set
+    for the machine. Without them, they are found out.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class Session:
         self._lock: LifeLock | None = None
 
     async def open(self, offer: Offer | None) -> None:
-        """Begin: from here on the runs of this session are its own until the kernel says it is dead."""
+        """Open the session. From here on its runs are its own, until the kernel shows that it is dead."""
         path = lock_folder(self._engine) / self.id
         self._lock = LifeLock(path)
         if self._is_guest:
@@ -62,24 +62,24 @@ class Session:
             raise
 
     async def announce_stop(self) -> None:
-        """From here on nothing that is left open counts as a crash."""
+        """Note that it stops. From here on, open runs do not count as a crash."""
         if self._lock is None:
             return
         await self._engine.write(sessions.note_stop_request, self.id, self._clock.now())
 
     def abandon(self) -> None:
-        """Others have settled this session: its lock means nothing any more."""
+        """Release the lock of a session that others have settled."""
         if self._lock is not None:
             self._lock.release()
             self._lock = None
 
     async def close(self) -> bool:
-        """End in order. False while a run is still open: then the lock stays until the process is gone."""
+        """Close the session. False while a run is open: then the lock stays until the process is gone."""
         if self._lock is None:
             return True
         if not await self._engine.write(sessions.close_session, self.id, "success", self._clock.now(), self.secret):
             open_ones = await self._engine.read(sessions.running_sessions)
-            # A run that ended at the last moment may have closed it already.
+            # It may have been closed already, by a run that ended at the last moment.
             if any(session.id == self.id for session in open_ones):
                 return False
         self._lock.release()

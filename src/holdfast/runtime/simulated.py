@@ -1,4 +1,4 @@
-"""A machine that is as somebody wants it to be, for tests and for trying things out."""
+"""A simulated machine, for tests and to try things out."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from holdfast.core.readings import Looks, Simulation
 
 
 class SimulatedMachine:
-    """What a program is told about its machine instead of how it is; what is left out stays as it really is.
+    """What a program is told about its machine. What is left out stays as it really is.
 
     `idle`, `charging` and `throttling` are True or False. `cpu` and `gpu` are how busy these are, `memory` and `disk`
     what is free of them, `battery` is its charge, all in percent; `heat` is in °C, and `wal` is the size of the
@@ -41,16 +41,16 @@ class SimulatedMachine:
 
     @property
     def simulation(self) -> Simulation:
-        """What it is like now."""
+        """The simulation now."""
         return self._simulation
 
     def set(self, **looks: Unpack[Looks]) -> None:
-        """Change what is named, in any thread, while programs run; None: as it really is. They go by it on return."""
+        """Change what is named, from any thread. None: as it really is. On return, running programs use it."""
         self._simulation = msgspec.structs.replace(self._simulation, **looks)
         for callback in list(self._callbacks):
             callback()
 
     def on_change(self, callback: Callable[[], None]) -> Callable[[], None]:
-        """Call `callback` after every change; returns the way out."""
+        """Call `callback` after every change. Call the result to end that."""
         self._callbacks.append(callback)
         return lambda: self._callbacks.remove(callback)

@@ -1,6 +1,6 @@
-"""Looks at the files of a watched folder: what is there, and by what one sees later that it changed.
+"""Looks at the files of a watched folder: what is there, and its fingerprints.
 
-A link is a thing of its own and is never followed, so nothing outside the folder is looked at, and no circle is walked.
+A link counts as a file and is never followed. So nothing outside the folder is read, and there is no endless circle.
 """
 
 from __future__ import annotations
@@ -8,21 +8,21 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Iterable
-from functools import cached_property
 
+from holdfast.core.computed_once import computed_once
 from holdfast.core.glob import matcher
 from holdfast.core.watch import speakable
 from holdfast.runtime.ignoring import Ignoring
 
 
 class FolderGone(Exception):
-    """The watched folder is not there, or is none; the text says it to a person."""
+    """The watched folder is not there, or is no folder. The text says it to people."""
 
 
 class Tree:
     """A folder and the rules for what matters in it. Paths are relative to it.
 
-    To match is work for a thread; `interrupt` is called in its midst, and what it raises ends it.
+    Matching is work for a thread. `interrupt` is called during it, and may raise to end it.
     """
 
     def __init__(
@@ -39,18 +39,18 @@ class Tree:
         self._respects_gitignore = respects_gitignore
         self._interrupt = interrupt
 
-    @cached_property
+    @computed_once
     def ignoring(self) -> Ignoring:
-        """What is left out."""
+        """What is ignored."""
         return Ignoring(self.root, self._ignores, self._respects_gitignore, self._interrupt)
 
-    @cached_property
+    @computed_once
     def matters(self) -> Callable[[str], bool]:
-        """What the globs mean."""
+        """Whether the globs mean a path."""
         return matcher(self._globs)
 
     def begin_anew(self) -> None:
-        """Read the files of rules anew when they are needed."""
+        """Read the files of rules again when they are needed."""
         self.ignoring.forget()
 
     def check(self) -> None:
@@ -69,11 +69,11 @@ class Tree:
         return self.matters(speakable(relative)) and not self.ignoring.ignores_path(relative, False)
 
     def absolute(self, relative: str) -> str:
-        """Where it is."""
+        """The absolute path."""
         return os.path.join(self.root, relative) if relative else self.root
 
     def relative(self, absolute: str) -> str | None:
-        """What a path is called here; None if it is elsewhere. The folder itself has an empty name."""
+        """The path relative to the folder. None if it is elsewhere. The folder itself has an empty path."""
         if absolute == self.root:
             return ""
         before = self.root if self.root.endswith("/") else f"{self.root}/"
@@ -86,7 +86,7 @@ class Tree:
 
 
 class Scan:
-    """A walk over a part of a tree, a slice at a time. Files by their speakable path; folders as they are."""
+    """A walk over a part of a tree, in slices. Files are named by their speakable path, folders by their real one."""
 
     def __init__(self, tree: Tree, start: str = "") -> None:
         self.files: dict[str, str] = {}
@@ -96,7 +96,7 @@ class Scan:
         self._todo = [start]
 
     def step(self, entries: int) -> bool:
-        """Look at some more; whether all is done."""
+        """Look at some more entries. Return whether all is done."""
         if not self.folders:
             self._tree.check()
         seen = 0
@@ -105,7 +105,7 @@ class Scan:
         return not self._todo
 
     def knows(self, path: str) -> bool:
-        """Whether the walk could see what is, or is not, at a path."""
+        """Whether the walk knows what is at a path, or that nothing is."""
         return not any(not hidden or path == hidden or path.startswith(f"{hidden}/") for hidden in self.unreadable)
 
     def _look_into(self, folder: str) -> int:
@@ -115,7 +115,7 @@ class Scan:
         except (FileNotFoundError, NotADirectoryError):
             if not folder:
                 raise FolderGone("the folder is not there") from None
-            return 1  # It went away while we walked; so did what was in it.
+            return 1  # The folder is gone meanwhile, with all that was in it.
         except OSError:
             self.unreadable.append(speakable(folder))
             return 1
@@ -138,7 +138,7 @@ class Scan:
 
 
 def fingerprint(path: str) -> str | None:
-    """A text that differs when the file differs; None where there is no file."""
+    """A text that differs when the file differs. None if there is no file."""
     try:
         found = os.lstat(path)
         if stat.S_ISLNK(found.st_mode):

@@ -1,4 +1,4 @@
-"""What a database needs of whoever works on it: due jobs promoted, the dead settled, the chores done."""
+"""The loops that keep a database going: due jobs are promoted, dead sessions settled, and chores done."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from holdfast.runtime.clock import Clock
 from holdfast.runtime.clock_steps import ClockSteps
 from holdfast.runtime.clock_trust import ClockTrust
 from holdfast.runtime.clock_watch import ClockWatch
-from holdfast.runtime.cron import Cron
+from holdfast.runtime.cron import CronLoop
 from holdfast.runtime.file_answers import FileAnswers
 from holdfast.runtime.judge import LEASE_S, Judge
 from holdfast.runtime.loop import Loop
@@ -23,15 +23,14 @@ from holdfast.runtime.promoter import Promoter
 from holdfast.runtime.recovery import Recovery
 from holdfast.runtime.session import lock_folder
 from holdfast.store.engine import Changes, Engine
-from holdfast.store.scripts.clockwork import EVENTS_AT_ONCE, tick
-from holdfast.store.scripts.retention import KEEP_MS
-from holdfast.store.statements import Dialect
+from holdfast.store.scripts.maintenance.clockwork import EVENTS_AT_ONCE, tick
+from holdfast.store.scripts.maintenance.retention import KEEP_MS
 
 
 class Upkeep:
     """The loops that any number of processes may run on one database at the same time. Lives on one event loop.
 
-    `own_locks` is where the workers of a daemon hold their locks: one that hangs is ended.
+    `own_locks` is the folder of the locks of a daemon's workers. A worker of these that hangs is ended.
     """
 
     def __init__(
@@ -51,10 +50,10 @@ class Upkeep:
         self._steps = ClockSteps(engine, clock)
         self._trust = ClockTrust(clock)
         self._promoter = Promoter(engine, clock, self._steps, self._trust)
-        self._cron = Cron(engine, clock, self._trust)
-        # A SQLite file and its lock files are on one machine; those of a PostgreSQL server's clients may not be.
-        locks = lock_folder(engine) if engine.dialect is Dialect.SQLITE else None
-        # The id of the machine is asked for later: a file that cannot be opened leaves nothing beside it.
+        self._cron = CronLoop(engine, clock, self._trust)
+        # A SQLite file and its lock files are on one machine. Clients of a PostgreSQL server may be on several.
+        locks = None if engine.is_shared else lock_folder(engine)
+        # The id of the machine is asked for later: nothing is made beside a file that cannot be opened.
         judge = Judge(boot_id(), lambda: engine.node, locks=locks, lease=lease)
         self._maintenance = Maintenance(engine, clock, own, keep_ms, self._trust)
         self._recovery = Recovery(engine, clock, judge, own, own_locks)
@@ -71,36 +70,36 @@ class Upkeep:
             Alarm(engine, clock),
         ]
         self._file_answers: FileAnswers | None = None
-        if engine.dialect is Dialect.POSTGRES:
-            # On one file system everybody finds every file.
+        if engine.is_shared:
+            # On one file system every process finds every file.
             self._file_answers = FileAnswers(engine, clock)
             self._loops.append(self._file_answers)
         self._leave: list[Callable[[], None]] = []
 
     def rename(self, own: SessionId) -> None:
-        """The process that this belongs to is another session now."""
+        """The process has another session now."""
         self._recovery.own = self._maintenance.own = own
 
     async def settle_the_dead(self) -> None:
-        """Look once, now."""
+        """Settle dead sessions now, once."""
         await self._recovery.tick()
 
     async def look_around(self) -> bool:
-        """See now how the machine is, if anybody waits for that; whether that was news."""
+        """Look at the machine now, if a job waits for that. Return whether something changed."""
         before = self._probe.stored
         await self._probe.tick()
         return self._probe.stored != before
 
     async def do_chores(self) -> int:
-        """Do what somebody asked for, now; how many chores that were."""
+        """Do the chores that were asked for now. Return how many there were."""
         return 0 if self._trust.holds() else await self._maintenance.run_ready()
 
     def leave(self) -> None:
-        """Give back what was taken without a start."""
+        """Release what was taken without `start`."""
         self._probe.leave()
 
     async def promote(self) -> int:
-        """Move everything forward whose time has come, now; how many jobs that were."""
+        """Do what is due now. Return how many jobs changed."""
         moved = await self._cron.fire_due()
         while not self._trust.holds():
             now = self._clock.now()
@@ -113,10 +112,10 @@ class Upkeep:
         return moved
 
     async def start(self) -> None:
-        """Settle what a dead predecessor left, then let every loop run."""
+        """Settle what a dead predecessor left, then start every loop."""
         await self.settle_the_dead()
         await self._steps.settle()
-        # Before anything starts: the battery may be nearly empty.
+        # Before any job starts: the battery may be nearly empty.
         self._probe.watch()
         await self.look_around()
         self._leave = [
@@ -129,7 +128,7 @@ class Upkeep:
             loop.start()
 
     async def stop(self) -> None:
-        """Let the ticks that are under way end."""
+        """Stop every loop after its current tick."""
         for leave in self._leave:
             leave()
         for loop in self._loops:

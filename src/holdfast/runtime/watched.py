@@ -1,4 +1,4 @@
-"""What every watch does, whatever it watches: wait until it is quiet, look; and look at everything now and then."""
+"""What every watch does: wait until it is quiet, then look; and look at everything now and then."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from holdfast.runtime.loop import Loop
 from holdfast.runtime.tree import FolderGone
 from holdfast.runtime.watcher import Watcher
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.plans import note_problem, note_waits
-from holdfast.store.scripts.watches import WatchRow
+from holdfast.store.scripts.watches.plans import note_problem, note_waits
+from holdfast.store.scripts.watches.watches import WatchRow
 
 OnPlanned: TypeAlias = Callable[[float], None]
 """Called when a change became jobs, with how many seconds that took."""
 
-ROOM_S = 1.0  # how often one looks whether there is room again
-LONGEST_SHARE = 20  # looking at everything takes at most one part in so many of the time
+ROOM_S = 1.0  # how often it checks whether there is room again
+LONGEST_SHARE = 20  # looks at everything take at most this part of the time
 
 log = logging.getLogger("holdfast.planner")
 
 
-class Stopped(Exception):
-    """The watch is being stopped in the midst of a long look."""
+class WatchStopped(Exception):
+    """The watch is stopped during a long look."""
 
 
 class PlannerOptions(Struct, frozen=True):
-    """What the settings say about all watches. Without the watcher, changes are found by looking alone."""
+    """The settings for all watches. Without the watcher, changes are found only by looking."""
 
     reconcile: float = RECONCILE_S
     debounce_ms: int = DEBOUNCE_MS
@@ -50,12 +50,13 @@ class Watched(Loop):
     ) -> None:
         super().__init__(clock)
         self.row = row
+        self.told = row.told
         self._engine = engine
         self._watcher = watcher
         self._options = options
-        self._debounce_ms = options.debounce_ms if row.debounce_ms is None else row.debounce_ms
-        max_wait_ms = options.max_wait_ms if row.max_wait_ms is None else row.max_wait_ms
-        # Otherwise nothing could ever be quiet for so long.
+        self._debounce_ms = options.debounce_ms if self.told.debounce_ms is None else self.told.debounce_ms
+        max_wait_ms = options.max_wait_ms if self.told.max_wait_ms is None else self.told.max_wait_ms
+        # Otherwise it would never be quiet for that long.
         self._max_wait_ms = max(max_wait_ms, self._debounce_ms)
         self._paths: set[str] = set()
         self._burst: Burst | None = None
@@ -66,7 +67,7 @@ class Watched(Loop):
         self._jobs_made = 0
         self.on_planned: OnPlanned | None = None
         self._waits_for = row.waits_for
-        # Most of its jobs are superseded before they end, so it waits longer for quiet.
+        # While most of its jobs are superseded, it waits longer for quiet.
         self.is_crowded = False
 
     @property
@@ -79,7 +80,7 @@ class Watched(Loop):
 
     @abstractmethod
     async def look(self, paths: set[str], *, is_again: bool = False) -> None:
-        """Plan for what happened at these paths. `is_again`: only because they could not become jobs before."""
+        """Plan for changes at these paths. `is_again`: they could not become jobs before."""
 
     @abstractmethod
     async def reconcile(self) -> None:
@@ -94,7 +95,7 @@ class Watched(Loop):
                 await self._look()
             elif self._held_until is not None and now >= self._held_until:
                 await self._look_again()
-        except Stopped:
+        except WatchStopped:
             return None
         due = [self._next_round]
         due += [] if self._burst is None else [self._due(self._burst)]
@@ -102,7 +103,7 @@ class Watched(Loop):
         return max(0.0, min(due) - self.clock.monotonic())
 
     def hold(self, paths: Iterable[str], until: float) -> None:
-        """Look at these paths again, at this time of the monotonic clock or before: they cannot become jobs yet."""
+        """Look at these paths again, at this time of the monotonic clock at the latest. They cannot become jobs yet."""
         self._held |= set(paths)
         self._held_until = until if self._held_until is None else min(self._held_until, until)
 
@@ -125,7 +126,7 @@ class Watched(Loop):
         self.wake()
 
     def look_at_everything(self) -> None:
-        """Something may have been missed."""
+        """Look at everything: a change may have been missed."""
         self._next_round = self.clock.monotonic()
         self.wake()
 
@@ -174,7 +175,7 @@ class Watched(Loop):
         self._next_round = began + took + max(self._options.reconcile, took * LONGEST_SHARE)
 
     async def wait_for(self, what: str | None) -> None:
-        """Let people know what keeps changes from becoming jobs, or that nothing does any more."""
+        """Store what keeps changes from becoming jobs, for people. None: nothing does any more."""
         if what == self._waits_for:
             return
         if what is None or self._waits_for is None:
@@ -184,13 +185,13 @@ class Watched(Loop):
         self._waits_for = what
 
     def told_late(self) -> str | None:
-        """What to say while the system does not tell of changes."""
+        """The problem to show while the system does not report changes."""
         if self._watcher is None or self._watcher.trouble is None:
             return None
         return f"changes are only found every {self._options.reconcile:g} s: {self._watcher.trouble}"
 
     async def say(self, problem: str | None) -> None:
-        """Let people know what keeps the watch from seeing, or that nothing does any more."""
+        """Store what keeps the watch from seeing changes, for people. None: nothing does any more."""
         if problem == self._problem:
             return
         extra = {"event": "watch_problem" if problem else "watch_well", "watch": self.row.name}

@@ -1,4 +1,4 @@
-"""A folder that is watched: what changed there becomes jobs, one for each file, or one for all if they are many."""
+"""A watched folder: changes become jobs, one for each file, or one for all if they are many."""
 
 from __future__ import annotations
 
@@ -7,17 +7,15 @@ import heapq
 import os
 from collections.abc import Iterable
 
-import msgspec
-
 from holdfast.core.ignore_rules import LONGEST_LINE, MOST_BYTES, MOST_LINES
-from holdfast.core.watch import Budget, Change, FileChange, Seen, Settling, differences, speakable
+from holdfast.core.watch import Budget, Change, FileChange, SeenFile, Settling, differences, speakable
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.ignoring import GITIGNORE
 from holdfast.runtime.tree import Scan, Tree, fingerprint
-from holdfast.runtime.watched import ROOM_S, PlannerOptions, Stopped, Watched
+from holdfast.runtime.watched import ROOM_S, PlannerOptions, Watched, WatchStopped
 from holdfast.runtime.watcher import Watcher
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.plans import (
+from holdfast.store.scripts.watches.plans import (
     Known,
     files_at,
     files_behind,
@@ -27,7 +25,7 @@ from holdfast.store.scripts.plans import (
     take_in,
     tell,
 )
-from holdfast.store.scripts.watches import WatchRow
+from holdfast.store.scripts.watches.watches import WatchRow
 
 SLICE = 2_000  # entries of the disk in one go
 PAGE = 10_000  # rows that are read in one go
@@ -36,21 +34,21 @@ ROUNDS = 5
 
 
 class WatchedFolder(Watched):
-    """Compares paths that changed, and now and then all, with what the store remembers of them."""
+    """Compares changed paths, and now and then all paths, with what the store remembers."""
 
     def __init__(
         self, engine: Engine, clock: Clock, row: WatchRow, watcher: Watcher | None, options: PlannerOptions
     ) -> None:
         super().__init__(engine, clock, row, watcher, options)
-        globs, ignores = (msgspec.json.decode(text, type=list[str]) for text in (row.globs, row.ignores))
-        self._tree = Tree(row.path, globs, ignores, bool(row.gitignore), self._give_way)
+        told = self.told
+        self._tree = Tree(told.path, told.globs, told.ignores, told.gitignore, self._give_way)
         self._budget = Budget()
         self._is_first = row.scanned_at is None
-        # Changes that are remembered and belong to a job that its queue has no room for.
+        # How many changes are remembered for a job that its queue has no room for.
         self._untold = row.untold
-        # Paths for whose jobs its queue has no room; nothing is remembered of them.
+        # Paths for whose jobs its queue has no room. They are not remembered.
         self._no_room: set[str] = set()
-        self._settling = Settling(row.settle_ms or 0)
+        self._settling = Settling(told.settle_ms or 0)
 
     def cares_for(self, path: str) -> bool:
         relative = self._tree.relative(path)
@@ -60,8 +58,8 @@ class WatchedFolder(Watched):
         await asyncio.to_thread(self._tree.begin_anew)
         found = await self._walk("")
         known = await self._known()
-        seen = [Seen(path, mark) for path, mark in found.files.items()]
-        seen += [Seen(path, None) for path in known if path not in found.files and found.knows(path)]
+        seen = [SeenFile(path, mark) for path, mark in found.files.items()]
+        seen += [SeenFile(path, None) for path in known if path not in found.files and found.knows(path)]
         self._no_room = set()
         self._settling.keep(found.files)
         await self._plan(known, seen, is_first=self._is_first)
@@ -86,13 +84,13 @@ class WatchedFolder(Watched):
             known |= {item.path: item.fingerprint for item in below if all(walk.knows(item.path) for walk in walks)}
             if len(below) == PAGE:
                 self.look_at_everything()
-        # The folder may have gone while we looked; then nothing was deleted in it.
+        # The folder may have gone during the look. Then no file in it counts as deleted.
         await asyncio.to_thread(self._tree.check)
-        seen = [Seen(path, found.get(path)) for path in found.keys() | known.keys()]
+        seen = [SeenFile(path, found.get(path)) for path in found.keys() | known.keys()]
         await self._plan(known, seen)
 
     def _sort(self, paths: Iterable[str]) -> tuple[dict[str, str], list[str], list[str]]:
-        """Files with their marks, folders, and what is not there any more."""
+        """Sort paths into files with their fingerprints, folders, and what is not there any more."""
         files: dict[str, str] = {}
         folders, gone = [], []
         for path in paths:
@@ -109,7 +107,7 @@ class WatchedFolder(Watched):
         return files, folders, gone
 
     async def _walk(self, start: str) -> Scan:
-        """Everything below a folder, with all of its folders watched before the last look at them."""
+        """Everything below a folder. Each folder is watched before the last look at it."""
         scan = await self._scan(start)
         for _ in range(ROUNDS):
             if self._watcher is None or not await self._watcher.cover(self.row.id, scan.folders, only=not start):
@@ -119,7 +117,7 @@ class WatchedFolder(Watched):
 
     def _give_way(self) -> None:
         if self._stopping:
-            raise Stopped
+            raise WatchStopped
 
     async def _scan(self, start: str) -> Scan:
         scan = Scan(self._tree, start)
@@ -141,18 +139,18 @@ class WatchedFolder(Watched):
             found += await self._engine.read(files_at, self.row.id, paths[start : start + PAGE])
         return found
 
-    async def _plan(self, known: dict[str, str], seen: list[Seen], *, is_first: bool = False) -> None:
+    async def _plan(self, known: dict[str, str], seen: list[SeenFile], *, is_first: bool = False) -> None:
         if self._untold:
             await self._tell()
         changes = differences(known, seen)
-        if is_first and not self.row.initial:
+        if is_first and not self.told.initial:
             quiet = [change for change in changes if change.change is not Change.MODIFIED]
             await self._single(quiet, is_first=True)
             changes = [change for change in changes if change.change is Change.MODIFIED]
         changes = self._settled(changes)
         if self._untold:
             self._no_room |= {change.path for change in changes}
-        elif self._budget.is_bulk(len(changes), self.row.max_jobs, self.clock.monotonic()):
+        elif self._budget.is_bulk(len(changes), self.told.max_jobs, self.clock.monotonic()):
             self._untold = len(changes)
             for batch in _batches(changes):
                 await self._engine.write(take_in, self.row.id, self.row.revision, batch, self.clock.now())
@@ -162,8 +160,8 @@ class WatchedFolder(Watched):
         await self._wait_for_room()
 
     def _settled(self, changes: list[FileChange]) -> list[FileChange]:
-        """Those that have stopped changing; the others are looked at again when they may have."""
-        if not self.row.settle_ms:
+        """The changes of files that have stopped changing. The others are looked at again later."""
+        if not self.told.settle_ms:
             return changes
         ready, due = self._settling.sort(changes, self.clock.monotonic())
         for path, moment in due.items():
@@ -179,26 +177,26 @@ class WatchedFolder(Watched):
             self._no_room |= set(done.held)
 
     async def _tell(self) -> None:
-        """The job for what was taken in, perhaps by a daemon that died before it could make one."""
+        """Make the job for changes that were taken in, perhaps by a daemon that died before it could make one."""
         done = await self._engine.write(tell, self.row.id, self.clock.now())
         self._jobs_made += done.jobs
         if not done.held:
             self._untold = 0
 
     async def _wait_for_room(self) -> None:
-        """Look again soon at what its queue has no room for."""
+        """Look again soon at changes that its queue has no room for."""
         count = self._untold + len(self._no_room)
         if count:
             self._hold(heapq.nsmallest(BATCH, self._no_room), self.clock.monotonic() + ROOM_S)
         files = "a changed file" if count == 1 else f"{count} changed files"
-        await self.wait_for(f"room in queue {self.row.queue} for {files}" if count else None)
+        await self.wait_for(f"room in queue {self.told.queue} for {files}" if count else None)
 
     def _hold(self, paths: Iterable[str], until: float) -> None:
-        # What stands for a byte that is no text cannot be found by its name; it is found when everything is compared.
+        # A name with an escaped byte cannot be found by this text. It is found when everything is compared.
         self.hold((self._tree.absolute(path) for path in paths if "\\x" not in path), until)
 
     def _trouble(self, found: Scan) -> str | None:
-        """All that keeps the watch from seeing everything at once, in words."""
+        """All that keeps the watch from seeing changes, in words."""
         troubles = []
         if found.unreadable:
             named = _first_of(found.unreadable)
@@ -218,6 +216,6 @@ def _first_of(names: list[str]) -> str:
     return f"{names[0] or 'the folder'}{f' and {len(names) - 1} more' if len(names) > 1 else ''}"
 
 
-def _batches(changes: list[FileChange]) -> Iterable[list[Seen]]:
-    seen = [Seen(change.path, change.fingerprint) for change in changes]
+def _batches(changes: list[FileChange]) -> Iterable[list[SeenFile]]:
+    seen = [SeenFile(change.path, change.fingerprint) for change in changes]
     return (seen[start : start + BATCH] for start in range(0, len(seen), BATCH))

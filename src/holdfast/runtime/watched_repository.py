@@ -1,14 +1,14 @@
-"""A git repository that is watched: each commit, switch, merge and rebase becomes a job and an event."""
+"""A watched git repository: each commit, switch, merge and rebase becomes a job and an event."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 
-from holdfast.core.git import GitEvent, Move
-from holdfast.runtime.repository import Memory, Repository
+from holdfast.core.git import GitEvent, GitMove
+from holdfast.runtime.repository import Repository, RepositoryMemory
 from holdfast.runtime.watched import ROOM_S, Watched
-from holdfast.store.scripts.plans import note_scanned, plan_moves, where_it_stood
+from holdfast.store.scripts.watches.plans import note_scanned, plan_moves, where_it_stood
 
 ROUNDS = 5
 
@@ -31,11 +31,11 @@ class WatchedRepository(Watched):
             if self._watcher is None or not await self._watcher.cover(self.row.id, self._folders, only=True):
                 break
         text = await self._engine.read(where_it_stood, self.row.id)
-        known = None if text is None else Memory.decode(text)
+        known = None if text is None else RepositoryMemory.decode(text)
         looked = await asyncio.to_thread(repository.look, known)
         moves = looked.moves
-        if known is None and self.row.initial and looked.memory.head:
-            moves = [Move(GitEvent.BRANCH, "", looked.memory.head, looked.memory.branch)]
+        if known is None and self.told.initial and looked.memory.head:
+            moves = [GitMove(GitEvent.BRANCH, "", looked.memory.head, looked.memory.branch)]
         new, held = looked.memory.encoded(), 0
         if new != text or moves:
             row = self.row
@@ -44,7 +44,7 @@ class WatchedRepository(Watched):
             held = len(done.held)
         if held:
             self.hold((), self.clock.monotonic() + ROOM_S)
-        await self.wait_for(f"room in queue {self.row.queue} for {held} moves" if held else None)
+        await self.wait_for(f"room in queue {self.told.queue} for {held} moves" if held else None)
         if self.row.scanned_at is None and known is None:
             await self._engine.write(note_scanned, self.row.id, self.row.revision, self.clock.now())
         await self.say(self.told_late())

@@ -1,7 +1,7 @@
-"""Is told by the system of changes in folders: one watcher for all that is watched here.
+"""The system's watcher reports changes in folders. There is one for all watches.
 
-Every folder is named to the system by itself. Left to walk a tree alone, it would follow links out of it, and watch
-what is ignored as well.
+Each folder is given to it by itself. If it walked a tree itself, it would follow links out of the tree, and watch what
+is ignored.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from watchfiles._rust_notify import RustNotify
 
-# While one file changes all the time there is a report every two steps, which no debounce may take for quiet.
+# While a file changes all the time, a report comes every two steps. A debounce must not take that pause for quiet.
 STEP_MS = 10
 GATHER_MS = 20
 LOOK_UP_MS = 5_000
@@ -24,7 +24,7 @@ DELETED = 3
 TRIES = 5
 RECOVERY_S = 1.0
 
-# What the system may have no more of, what people set it to, and how it is said.
+# Limits of the system: the setting, a better value, and the words of its error.
 LIMITS = (
     ("max_user_watches", 1_048_576, ("limit reached", "no space left")),
     ("max_user_instances", 1_024, ("too many open files",)),
@@ -48,9 +48,9 @@ class Watcher:
         self.trouble: str | None = None
 
     async def cover(self, owner: str, folders: Iterable[str], *, only: bool = False) -> bool:
-        """Watch these folders too, for somebody; with `only`, no others for him. Whether any of them is new.
+        """Watch these folders too, for an owner. With `only`, no others for that owner. Return whether any is new.
 
-        What happens in a new folder before this returns may be missed, so look again.
+        Changes in a new folder before this returns may be missed, so look again.
         """
         wanted = set(folders)
         self._folders[owner] = wanted if only else self._folders.get(owner, set()) | wanted
@@ -61,7 +61,7 @@ class Watcher:
             return True
 
     def leave(self, owner: str) -> None:
-        """Somebody watches nothing any more."""
+        """Watch nothing for an owner any more."""
         self._folders.pop(owner, None)
 
     async def close(self) -> None:
@@ -73,7 +73,7 @@ class Watcher:
                 await asyncio.to_thread(pump.stop)
 
     async def _renew(self) -> None:
-        """The system's watcher takes no more folders once it runs, so there is another one, and then none missing."""
+        """Start another watcher with all folders, as one that runs takes no more folders."""
         wanted = set().union(*self._folders.values())
         old, self._pump, self._covered = self._pump, None, wanted
         try:
@@ -87,7 +87,7 @@ class Watcher:
             await asyncio.to_thread(old.stop)
 
     def _give_up(self, error: Exception, folders: int) -> None:
-        """Then only looking by ourselves is left."""
+        """The system cannot watch. From now on changes are found only by looking."""
         trouble = _limit_met(error, folders) or str(error)
         if self.trouble is None:
             log.warning("changes are only found by looking: %s", trouble, extra={"event": "watcher_failed"})
@@ -104,7 +104,7 @@ class Watcher:
     def _take(self, found: set[tuple[int, str]]) -> None:
         for change, path in found:
             if change == DELETED and path in self._covered:
-                # A folder that comes back under the same name is another one for the system.
+                # For the system, a folder that comes back under the same name is another one.
                 self._covered = {
                     folder for folder in self._covered if folder != path and not folder.startswith(f"{path}/")
                 }
@@ -112,7 +112,7 @@ class Watcher:
             self._heard({path for _, path in found})
 
     def _recover(self, pump: _Pump, error: Exception) -> None:
-        """It stumbled, over a name that is not UTF-8 for one. What it knew is lost with it."""
+        """The watcher failed, for example at a name that is not UTF-8. Its reports are lost, so start another one."""
         if pump is not self._pump or self._is_closed:
             return
         log.info("the watcher begins again: %s", error, extra={"event": "watcher_restarted"})
@@ -137,7 +137,7 @@ class _Pump:
         self._thread.start()
 
     def stop(self) -> None:
-        """Tell what has come so far, and nothing more."""
+        """Report what has come so far, and then nothing more."""
         self._stopping.set()
         self._thread.join()
 
@@ -156,7 +156,7 @@ class _Pump:
             try:
                 self._tell(found)
             except RuntimeError:
-                self._stopping.set()  # The event loop is gone, and everybody with it.
+                self._stopping.set()  # The event loop is gone.
 
 
 def _in_place_of(old: _Pump | None, folders: set[str]) -> RustNotify:
@@ -165,7 +165,7 @@ def _in_place_of(old: _Pump | None, folders: set[str]) -> RustNotify:
     except Exception:
         if old is None:
             raise
-        # Two at once need twice as much of what the system allows.
+        # Two at once would need twice as much of the limits of the system.
         old.stop()
         return _notify(folders)
 
@@ -178,12 +178,12 @@ def _notify(folders: set[str]) -> RustNotify:
         try:
             return RustNotify(there, False, False, 0, False, True)
         except FileNotFoundError:
-            continue  # One of them went away in the meantime.
+            continue  # One of them is gone meanwhile.
     raise OSError("folders come and go too fast")
 
 
 def _limit_met(error: Exception, folders: int) -> str | None:
-    """What to do if the system watches no more for this user; None if it is something else."""
+    """The message if a limit of the system is reached. None for other errors."""
     said = str(error).lower()
     for name, allowed, words in LIMITS:
         if any(word in said for word in words):
@@ -204,7 +204,7 @@ def _limit(name: str) -> str:
 
 
 def _is_speakable(path: str) -> bool:
-    """Whether the system's watcher can take the name; others are found by looking."""
+    """Whether the system's watcher can take the name. Others are found by looking."""
     try:
         path.encode()
     except UnicodeEncodeError:
