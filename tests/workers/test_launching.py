@@ -14,7 +14,7 @@ import pytest
 from holdfast.core.retry import FailureKind
 from holdfast.runtime.processes import RUN_VARIABLE, look_at
 from holdfast.workers.launching import Gated, Program, why_not_started
-from holdfast.workers.watching import Bell, Watch
+from holdfast.workers.watching import ProcessWatch, WakePipe
 from tests.client.acts import wait_until
 
 ROOT = Path(__file__).parents[2]
@@ -27,12 +27,12 @@ class Followed:
     def __init__(self, *argv: str, env: dict[str, str] | None = None, **more: object) -> None:
         self.program = Program(argv=argv, env={"PATH": PATH} if env is None else env, **more)  # type: ignore[arg-type]
         written: list[bytes] = []
-        bell, process = Bell(), Gated("the run")
-        watch = Watch(process, self.program, bell, written.append, lambda: (False, None))
+        wake_up, process = WakePipe(), Gated("the run")
+        watch = ProcessWatch(process, self.program, wake_up, written.append, lambda: (False, None))
         process.open(self.program)
         self.status = watch.follow()
         process.close()
-        bell.close()
+        wake_up.close()
         self.output = b"".join(written).decode()
         self.failure = why_not_started(watch.failure, self.program) if watch.failure else None
 

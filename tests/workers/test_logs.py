@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.store.files import JobFiles, segment_name, segments_of
-from holdfast.workers.files import LogLimits, LogWriter, RunFiles
+from holdfast.workers.files import FilesLeft, LogLimits, LogWriter, RunFiles
 
 JOB, RUN = "job", "run"
 LINE = 16
@@ -105,7 +105,7 @@ def test_output_that_cannot_be_written_is_counted_and_the_rest_goes_on(
 
 
 def test_nothing_is_made_for_a_run_that_says_nothing(files: JobFiles) -> None:
-    assert RunFiles(files, JOB, RUN).close() == (None, None)
+    assert RunFiles(files, JOB, RUN).close() == FilesLeft()
     assert not files.folder.exists()
 
 

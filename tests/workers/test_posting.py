@@ -9,7 +9,7 @@ import pytest
 
 from holdfast.core.addresses import AddressPolicy
 from holdfast.core.webhook import read_url
-from holdfast.workers.posting import MOST_READ, Answer, Patience, Post, PostFailed, Resolve, look_up, send
+from holdfast.workers.posting import MOST_READ, Post, PostAnswer, PostFailed, PostPatience, Resolve, look_up, send
 from tests.certificates import make_certificate
 from tests.workers.receiver import (
     LOOPBACK,
@@ -36,9 +36,9 @@ def post(
     seconds: float = PATIENCE_S,
     resolve: Resolve = look_up,
     body: bytes = b"{}",
-) -> Answer:
+) -> PostAnswer:
     request = Post(read_url(url), {"Content-Type": "application/json"}, body)
-    return send(request, policy, Patience(seconds, lambda: None), resolve)
+    return send(request, policy, PostPatience(seconds, lambda: None), resolve)
 
 
 def refused(url: str, **options: object) -> PostFailed:
@@ -210,7 +210,7 @@ def test_who_is_asked_to_stop_does_not_wait_for_an_answer() -> None:
 
         request = Post(read_url(receiver.url), {}, b"{}")
         with pytest.raises(Asked):
-            send(request, ALLOWED, Patience(PATIENCE_S, check), look_up)
+            send(request, ALLOWED, PostPatience(PATIENCE_S, check), look_up)
 
 
 @pytest.fixture(scope="module")
@@ -225,7 +225,7 @@ def secure(certificate: Path) -> ssl.SSLContext:
     return context
 
 
-def post_securely(receiver: Receiver, host: str) -> Answer:
+def post_securely(receiver: Receiver, host: str) -> PostAnswer:
     return post(f"https://{host}:{receiver.port}/", resolve=lambda host, port: ["127.0.0.1"])
 
 

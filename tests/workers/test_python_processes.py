@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import logging
 import os
@@ -17,10 +16,11 @@ from typing import Any
 import pytest
 
 from holdfast import Holdfast, InvalidInput, JobHandle, Retry, RunStatus, StateName
-from holdfast.client import apps
 from holdfast.core.requests import NewJob
-from holdfast.store.scripts.enqueue import enqueue
+from holdfast.hosting import app_loader
+from holdfast.store.scripts.jobs.enqueue import enqueue
 from tests.client.acts import WAIT, wait_until
+from tests.workers.task_modules import loaded_anew
 
 ROOT = Path(__file__).parents[2]
 MODULE = "tests.workers.isolated_tasks"
@@ -31,14 +31,8 @@ def tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """The module of the tasks, loaded anew on a database of its own."""
     monkeypatch.setenv("ISOLATED_DB", str(tmp_path / "work.db"))
     monkeypatch.setenv("OF_THE_WORKER", "inherited")
-    sys.modules.pop(MODULE, None)
-    module = importlib.import_module(MODULE)
-    yield module
-    module.hf.stop(short=0, grace=30)
-    found = module.hf.doctor()
-    module.hf.close()
-    sys.modules.pop(MODULE, None)
-    assert found == []
+    with loaded_anew(MODULE) as module:
+        yield module
 
 
 def ended(tasks: Any, job: JobHandle[Any]) -> JobHandle[Any]:
@@ -206,7 +200,8 @@ def test_a_task_of_an_app_file_is_loaded_from_it(tmp_path: Path, monkeypatch: py
     app.write_text(GUARDED)
     original = sys.modules["json"]
     monkeypatch.setitem(sys.modules, "json", original)  # Before it is replaced: this is what comes back at the end.
-    hf = apps.load(f"{app}:hf")
+    hf = app_loader.load(f"{app}:hf")
+    assert isinstance(hf, Holdfast)
     sys.modules["json"] = original
     monkeypatch.setattr(sys, "path", sys.path[1:])
     job = hf.job(_enqueue(hf, "where"))

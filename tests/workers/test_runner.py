@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from holdfast.core.requests import Claimed, Report
-from holdfast.core.settle import Cancelled, Completed
+from holdfast.core.settle import Completed, StoppedByCancel
 from holdfast.runtime.clock import SystemClock
 from holdfast.workers.context import Context
 from holdfast.workers.raising import StopReason
@@ -83,5 +83,5 @@ def test_a_coroutine_that_is_stopped_before_its_first_step_is_reported(
     runner.stop([("run of late", StopReason.CANCEL)])
     go_on.set()
     outcomes = {report.job_id: report.outcome for report in (reports.get(timeout=30), reports.get(timeout=30))}
-    assert outcomes == {"block": Completed("null"), "late": Cancelled()}
+    assert outcomes == {"block": Completed("null"), "late": StoppedByCancel()}
     assert reports.empty()

@@ -14,14 +14,15 @@ import pytest
 from holdfast.core.requests import COMMAND
 from holdfast.runtime.clock import ManualClock
 from holdfast.runtime.processes import look_at
-from holdfast.store.scripts.recover import processes_of
+from holdfast.store.scripts.machines.recover import processes_of
 from holdfast.store.sqlite.engine import SqliteEngine
 from holdfast.workers.command import SPEC
-from holdfast.workers.exchange import Exchange
+from holdfast.workers.exchange import ExchangeLoop
 from holdfast.workers.schema import PayloadSchema
 from holdfast.workers.spec import TaskSpec
 from holdfast.workers.stuck import OTHERS_GRACE_S, OTHERS_S, StuckWatch
 from tests.chaos.processes import until
+from tests.migrated import copy_migrated
 from tests.store.acts import SESSION, open_session, put_one, states
 
 GRACE_S = 30.0
@@ -35,7 +36,7 @@ def clock() -> ManualClock:
 
 @pytest.fixture
 def engine(tmp_path: Path, clock: ManualClock) -> Iterator[SqliteEngine]:
-    made = SqliteEngine(tmp_path / "work.db", durability="normal", now=clock.now)
+    made = SqliteEngine(copy_migrated(tmp_path / "work.db"), durability="normal", now=clock.now)
     open_session(made, now=clock.now())
     yield made
     made.close()
@@ -52,7 +53,7 @@ class Watched:
 
         spec = TaskSpec("deaf", "default", deaf, PayloadSchema("deaf", deaf, skip_first=False), False, ())
         specs = {"deaf": spec, COMMAND: SPEC}
-        self.exchange = Exchange(engine, clock, SESSION, "w", specs, {"default": 4})
+        self.exchange = ExchangeLoop(engine, clock, SESSION, "w", specs, {"default": 4})
         self.left: list[Any] = []
         self.processes: list[int] = []
         self.watch = StuckWatch(clock, self.exchange, lambda: GRACE_S, self._leave)

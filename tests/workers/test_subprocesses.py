@@ -21,6 +21,7 @@ from holdfast.workers.command import SPEC
 from holdfast.workers.context import Context
 from holdfast.workers.files import RunFiles
 from holdfast.workers.subprocesses import Subprocesses
+from tests.migrated import copy_migrated
 from tests.store.acts import NOW, SESSION, claim_one, lose, open_session, put_one
 
 WAIT = 60.0
@@ -28,7 +29,7 @@ WAIT = 60.0
 
 @pytest.fixture
 def engine(tmp_path: Path) -> Iterator[SqliteEngine]:
-    made = SqliteEngine(tmp_path / "work.db", durability="normal", now=lambda: NOW)
+    made = SqliteEngine(copy_migrated(tmp_path / "work.db"), durability="normal", now=lambda: NOW)
     open_session(made)
     yield made
     made.close()

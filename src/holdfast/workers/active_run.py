@@ -1,4 +1,4 @@
-"""A run of a function or coroutine, for as long as it is under way in this process."""
+"""A run of a function or coroutine in this process, until it ends."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from holdfast.workers.spec import TaskSpec
 
 
 class ActiveRun:
-    """A run that is under way here."""
+    """A run that has not ended."""
 
     __slots__ = ("asked", "claimed", "context", "spec", "started", "task", "timer")
 
@@ -32,6 +32,6 @@ class ActiveRun:
         return None if run.trace_id is None else (run.trace_id, run.job_id, run.run_id)
 
     def note_asked(self, reason: StopReason, at: float) -> None:
-        """Remember since when it should be at its end. Called from any thread."""
+        """Remember when it was asked to stop. Called from any thread."""
         if self.asked is None or outranks(reason, self.asked[0]):
             self.asked = (reason, at)

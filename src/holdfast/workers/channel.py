@@ -1,4 +1,7 @@
-"""What a worker and the process of a Python task say to each other: one JSON document a line, each way."""
+"""The messages between a worker and the process of a Python task: one JSON document a line, each way.
+
+The `tag` of a message never changes: during an upgrade, a worker starts processes that have newer code than itself.
+"""
 
 from __future__ import annotations
 
@@ -11,19 +14,19 @@ from typing import TypeAlias
 import msgspec
 from msgspec import Struct
 
+from holdfast.core.messages.events import Emitted
+from holdfast.core.messages.jobs import Predecessor
+from holdfast.core.messages.watches import ChangedFiles
 from holdfast.core.requests import Claimed
 from holdfast.core.settle import Outcome
-from holdfast.store.scripts.changed_files import ChangedFiles
-from holdfast.store.scripts.events import Emitted
-from holdfast.store.scripts.predecessors import Predecessor
 from holdfast.workers.isolation import TaskPlace
-from holdfast.workers.launching import End
+from holdfast.workers.launching import PipeEnd
 from holdfast.workers.raising import StopReason
-from holdfast.workers.watching import Bell
+from holdfast.workers.watching import WakePipe
 
 
 class Start(Struct, frozen=True, tag=True):
-    """The first word: what to run, and where things are."""
+    """The first message to the process: what to run, and where things are."""
 
     claimed: Claimed
     place: TaskPlace
@@ -37,16 +40,16 @@ class Stop(Struct, frozen=True, tag=True):
     reason: StopReason
 
 
-class Kept(Struct, frozen=True, tag=True):
-    """A checkpoint is durable, or it is not, with the code and text of the error."""
+class CheckpointKept(Struct, frozen=True, tag="Kept"):
+    """A checkpoint is durable. With `code` and `error` it is not."""
 
     number: int
     code: str | None = None
     error: str | None = None
 
 
-class Told(Struct, frozen=True, tag=True):
-    """What the job came after."""
+class PredecessorsTold(Struct, frozen=True, tag="Told"):
+    """The jobs that the job came after."""
 
     number: int
     predecessors: list[Predecessor]
@@ -74,88 +77,88 @@ class Noted(Struct, frozen=True, tag=True):
 
 
 class Saved(Struct, frozen=True, tag=True):
-    """A checkpoint to keep; answered with `Kept`."""
+    """A checkpoint to keep; answered with `CheckpointKept`."""
 
     number: int
     data: str
 
 
-class Asked(Struct, frozen=True, tag=True):
-    """What did the job come after? Answered with `Told`, or with `Kept` and an error."""
+class PredecessorsAsked(Struct, frozen=True, tag="Asked"):
+    """Which jobs did the job come after? Answered with `PredecessorsTold`, or with `CheckpointKept` and an error."""
 
     number: int
 
 
 class LookedUp(Struct, frozen=True, tag=True):
-    """Which files is the job about? Answered with `Found`, or with `Kept` and an error."""
+    """Which files is the job about? Answered with `Found`, or with `CheckpointKept` and an error."""
 
     number: int
 
 
 class Happened(Struct, frozen=True, tag=True):
-    """An event to store; answered with `Stored`, or with `Kept` and an error."""
+    """An event to store; answered with `Stored`, or with `CheckpointKept` and an error."""
 
     number: int
     name: str
     attributes: dict[str, str]
 
 
-class Said(Struct, frozen=True, tag=True):
+class LineSaid(Struct, frozen=True, tag="Said"):
     """A line for the log."""
 
     level: int
     text: str
 
 
-class Ended(Struct, frozen=True, tag=True):
-    """The last word: how the task ended."""
+class TaskEnded(Struct, frozen=True, tag="Ended"):
+    """The last message of the process: how the task ended."""
 
     outcome: Outcome
     traceback: str | None = None
 
 
-ToChild: TypeAlias = Start | Stop | Kept | Told | Found | Stored
-FromChild: TypeAlias = Noted | Saved | Asked | LookedUp | Happened | Said | Ended
+ToChild: TypeAlias = Start | Stop | CheckpointKept | PredecessorsTold | Found | Stored
+FromChild: TypeAlias = Noted | Saved | PredecessorsAsked | LookedUp | Happened | LineSaid | TaskEnded
 
 to_child = msgspec.json.Decoder(ToChild)
 from_child = msgspec.json.Decoder(FromChild)
 
 
-class Ear:
-    """Puts together what a pipe brings in pieces, and heeds each line."""
+class MessageReader:
+    """Puts the pieces together that come from a pipe, and calls `receive` with each message."""
 
-    def __init__(self, heed: Callable[[FromChild], None]) -> None:
-        self._heed = heed
+    def __init__(self, receive: Callable[[FromChild], None]) -> None:
+        self._receive = receive
         self._rest = bytearray()
 
-    def hear(self, data: bytes) -> None:
-        """A piece has come. What is not a line of ours is left out: nobody but our own code writes here."""
+    def feed(self, data: bytes) -> None:
+        """Take in the next piece. A line that is no message is left out: only our own code writes here."""
         self._rest += data
         *lines, rest = self._rest.split(b"\n") if b"\n" in data else [self._rest]
         self._rest = rest
         for line in lines:
             with suppress(msgspec.DecodeError):
-                self._heed(from_child.decode(line))
+                self._receive(from_child.decode(line))
 
 
-class Mouth:
-    """Lines on their way to a process that may be slow to read. `say` from any thread, `flush` from one."""
+class MessageWriter:
+    """Sends messages to a process that may be slow to read. Call `send` from any thread, and `flush` from one."""
 
-    def __init__(self, end: End, bell: Bell) -> None:
+    def __init__(self, end: PipeEnd, wake_up: WakePipe) -> None:
         os.set_blocking(end.fileno(), False)
         self._end = end
-        self._bell = bell
+        self._wake_up = wake_up
         self._lock = threading.Lock()
         self._waiting = b""
 
-    def say(self, word: ToChild) -> None:
-        """Have a line sent."""
+    def send(self, message: ToChild) -> None:
+        """Have the thread that calls `flush` send this."""
         with self._lock:
-            self._waiting += msgspec.json.encode(word) + b"\n"
-        self._bell.ring()
+            self._waiting += msgspec.json.encode(message) + b"\n"
+        self._wake_up.wake()
 
     def flush(self) -> bool:
-        """Send what can be sent now; whether something is left."""
+        """Send what can be sent now, and say whether something is left."""
         with self._lock:
             try:
                 while self._waiting:
@@ -163,6 +166,6 @@ class Mouth:
             except BlockingIOError:
                 return True
             except OSError:
-                # It reads no more.
+                # The process reads no more.
                 self._waiting = b""
             return False

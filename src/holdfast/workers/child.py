@@ -1,6 +1,6 @@
 """The process of a Python task: `python -m holdfast.workers.child CHANNEL`.
 
-It loads the module of the task, runs the function once, and says through the channel how that ended. Standard output
+It loads the module of the task, runs the function once, and sends how that ended through the channel. Standard output
 and error are the log of the run.
 """
 
@@ -31,20 +31,20 @@ from holdfast.observe import trace
 from holdfast.store.files import JobFiles
 from holdfast.wire.problem import error_of
 from holdfast.workers.channel import (
-    Asked,
-    Ended,
+    CheckpointKept,
     Found,
     FromChild,
     Happened,
-    Kept,
+    LineSaid,
     LookedUp,
     Noted,
-    Said,
+    PredecessorsAsked,
+    PredecessorsTold,
     Saved,
     Start,
     Stop,
     Stored,
-    Told,
+    TaskEnded,
     to_child,
 )
 from holdfast.workers.context import Context
@@ -58,7 +58,7 @@ MAIN = "__holdfast_main__"
 
 
 class ChildContext(Context):
-    """A run as its own process sees it: what it says goes to the worker."""
+    """The context of a run in its own process. It sends everything to the worker."""
 
     def __init__(self, start: Start, send: Callable[[FromChild], None]) -> None:
         run = start.claimed
@@ -68,7 +68,7 @@ class ChildContext(Context):
             lambda data: self._ask(lambda number: Saved(number, data)),
             lambda fraction, text: send(Noted(fraction, text)),
             lambda: files,
-            look_back=lambda: self._ask(Asked),
+            look_back=lambda: self._ask(PredecessorsAsked),
             look_up=lambda: self._ask(LookedUp),
             tell=lambda name, attributes: self._ask(lambda number: Happened(number, name, attributes)),
         )
@@ -81,8 +81,8 @@ class ChildContext(Context):
         self._silent = logging.Logger("holdfast.child")
         self._silent.disabled = True
 
-    def heed(self, word: Stop | Kept | Told | Found | Stored) -> None:
-        """The worker says something. Called from the thread that listens."""
+    def heed(self, word: Stop | CheckpointKept | PredecessorsTold | Found | Stored) -> None:
+        """Take a message of the worker. Called from the thread that reads."""
         match word:
             case Stop(reason=reason):
                 asked_before = must_stop(self._stop_reason)
@@ -90,13 +90,13 @@ class ChildContext(Context):
                     self._stop_reason = reason
                 if must_stop(reason) and not asked_before:
                     self._cancel()
-            case Told(number=number, predecessors=found):
+            case PredecessorsTold(number=number, predecessors=found):
                 self._answered(number).set_result(found)
             case Found(number=number, files=files):
                 self._answered(number).set_result(files)
             case Stored(number=number, event=event):
                 self._answered(number).set_result(event)
-            case Kept(number=number, code=code, error=error):
+            case CheckpointKept(number=number, code=code, error=error):
                 future = self._answered(number)
                 if code is None:
                     future.set_result(None)
@@ -104,7 +104,7 @@ class ChildContext(Context):
                     future.set_exception(error_of(code, error or code))
 
     def lose_worker(self) -> None:
-        """The worker is gone: nobody will hear how this ends, and somebody else will be asked to do it again."""
+        """The worker is gone. How this ends cannot be reported any more, and the job will run again elsewhere."""
         with self._lock:
             self._has_worker = False
             waiting, self._asked = self._asked, {}
@@ -113,7 +113,7 @@ class ChildContext(Context):
         self.heed(Stop(StopReason.SHUTDOWN))
 
     def on_stop(self, cancel: Callable[[], object]) -> None:
-        """Call this when the run is asked to stop, or now if it was."""
+        """Call `cancel` when the run is asked to stop, or now if it was."""
         self._cancel = cancel
         if must_stop(self._stop_reason):
             cancel()
@@ -123,7 +123,7 @@ class ChildContext(Context):
             return self._asked.pop(number)
 
     def _ask(self, question: Callable[[int], FromChild]) -> Future[Any]:
-        """Say something that the worker answers."""
+        """Send a message that the worker answers."""
         future: Future[Any] = Future()
         with self._lock:
             if not self._has_worker:
@@ -134,11 +134,11 @@ class ChildContext(Context):
         return future
 
     def _logger(self) -> logging.Logger:
-        # The worker has the program's own logging; here it would come out twice.
+        # The worker logs it too, so here it would come out twice.
         return self._silent
 
     def _say(self, level: int, text: str) -> None:
-        self._send(Said(level, text))
+        self._send(LineSaid(level, text))
 
 
 def main() -> None:
@@ -153,7 +153,7 @@ def main() -> None:
 
     def send(word: FromChild) -> None:
         text = msgspec.json.encode(word) + b"\n"
-        # Without a worker nobody hears it.
+        # Without a worker it is lost.
         with lock, suppress(BrokenPipeError):
             while text:
                 text = text[os.write(channel, text) :]
@@ -166,11 +166,11 @@ def main() -> None:
     run = start.claimed
     with trace.using(None if run.trace_id is None else (run.trace_id, run.job_id, run.run_id)):
         outcome, said = _run(start, context)
-    send(Ended(outcome, said))
+    send(TaskEnded(outcome, said))
 
 
 def _take_stdin() -> BinaryIO:
-    """What the worker says, out of the way of code that reads standard input: that is empty."""
+    """The messages of the worker come by standard input. Move them to another file, so that tasks find it empty."""
     orders = os.fdopen(os.dup(0), "rb")
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
@@ -179,7 +179,7 @@ def _take_stdin() -> BinaryIO:
 
 
 def _log_to_stderr() -> None:
-    """Where nothing else is set, what is logged is part of the log of the run, which is what stderr is here."""
+    """If logging is not set up, log to stderr, which is the log of the run here."""
     handler = logging.StreamHandler(sys.stderr)
     line = logging.Formatter("%(asctime)s.%(msecs)03dZ %(levelname)-7s %(name)s: %(message)s", "%Y-%m-%dT%H:%M:%S")
     line.converter = time.gmtime
@@ -189,9 +189,9 @@ def _log_to_stderr() -> None:
 
 
 def _outlive_sigterm() -> None:
-    """SIGTERM goes to everybody in the group; this process is asked through its channel as well, and may clean up."""
+    """Ignore SIGTERM, which goes to the whole group. This process is asked by its channel as well, and may clean up."""
     signal.signal(signal.SIGTERM, lambda number, frame: None)
-    # What is forked from here has no channel, and its parent may want to end it.
+    # A forked process has no channel, and its parent may want to end it.
     os.register_at_fork(after_in_child=lambda: signal.signal(signal.SIGTERM, signal.SIG_DFL))
 
 
@@ -238,7 +238,7 @@ def _call(spec: TaskSpec, context: ChildContext, arguments: dict[str, Any]) -> A
 
 
 def load(place: TaskPlace) -> TaskSpec | None:
-    """The task, after the modules that make it were loaded; None if they do not."""
+    """Load the modules that make the task. None if they do not make it."""
     made_in = MAIN if place.made_in.name == "__main__" else place.made_in.name
     for module in (place.made_in, place.function_in):
         _load_module(module)
@@ -256,7 +256,7 @@ def _load_module(module: ModulePlace) -> None:
     found = None
     with suppress(ImportError, ValueError):
         found = importlib.util.find_spec(module.name)
-    # An app that was given as a file need not be on the path, and another module of its name may be.
+    # An app that was given as a file need not be on the path, where another module may have its name.
     if module.file is None or (found is not None and found.origin and os.path.abspath(found.origin) == module.file):
         importlib.import_module(module.name)
     else:

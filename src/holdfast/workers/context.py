@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, MutableMapping
 from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Protocol
 
 import msgspec
@@ -18,17 +19,18 @@ import msgspec
 from holdfast.core.errors import HoldfastError, InvalidInput, InvalidPayload
 from holdfast.core.event import joined_attributes
 from holdfast.core.job import Millis
-from holdfast.core.limits import check_name, check_payload, shown
+from holdfast.core.limits import check_payload, shown
+from holdfast.core.messages.events import Emitted
+from holdfast.core.messages.jobs import Predecessor
+from holdfast.core.messages.watches import ChangedFiles
 from holdfast.core.requests import Claimed
-from holdfast.store.scripts.changed_files import ChangedFiles
-from holdfast.store.scripts.events import Emitted
-from holdfast.store.scripts.predecessors import Predecessor
-from holdfast.workers.files import RunFiles
+from holdfast.core.rules import check
+from holdfast.workers.files import FilesLeft, RunFiles
 from holdfast.workers.raising import Stopped, StopReason, storable, traceback_of
 
 LONGEST_TEXT = 1_000
 
-# The threads of a run may come at once. One lock for all runs, because those that print nothing pay for none.
+# Several threads of a run may come at once. One lock for all runs, so that a run that prints nothing needs none.
 _making_files = threading.RLock()
 
 
@@ -36,10 +38,10 @@ class Child(Protocol):
     """Something that can be enqueued as a child of a run: a task, or a task with options."""
 
     def enqueue_from(self, parent: Claimed, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Enqueue it; blocks until it is durable."""
+        """Enqueue it, and block until it is durable."""
 
     async def aenqueue_from(self, parent: Claimed, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Enqueue it; durable when awaited."""
+        """Enqueue it. It is durable when awaited."""
 
 
 class JobInfo(msgspec.Struct, frozen=True):
@@ -57,7 +59,7 @@ class JobInfo(msgspec.Struct, frozen=True):
 
 
 class RunLog(logging.LoggerAdapter[logging.Logger]):
-    """A logger whose records carry the job and the run; from INFO on they also go into the run's log."""
+    """A logger whose records have the job and the run. From INFO on they also go into the log of the run."""
 
     def __init__(self, logger: logging.Logger, extra: Mapping[str, object], say: Callable[[int, str], None]) -> None:
         super().__init__(logger, extra)
@@ -68,7 +70,7 @@ class RunLog(logging.LoggerAdapter[logging.Logger]):
             given = kwargs.get("exc_info")
             error = given if isinstance(given, BaseException) else sys.exc_info()[1] if given else None
             self._say(level, line_of(logging.LogRecord("", 0, "", 0, msg, args, None), error))
-        # The caller is whoever called us.
+        # The record names the caller of this method.
         super().log(level, msg, *args, **kwargs | {"stacklevel": kwargs.get("stacklevel", 1) + 1})
 
     def process(self, msg: Any, kwargs: MutableMapping[str, Any]) -> tuple[Any, MutableMapping[str, Any]]:
@@ -79,8 +81,9 @@ class RunLog(logging.LoggerAdapter[logging.Logger]):
 class Context:
     """The first argument of a task that asks for it.
 
-    `job` and `attempt` say what is running, `log` records what it does, `progress` and `checkpoint` tell how far it is,
-    `cancelled` and `should_yield` say whether it is asked to stop, `enqueue` starts child jobs, `emit` tells events.
+    `job`, `attempt` and `env` say what is running, `log` records what it does, `progress` and `checkpoint` tell how far
+    it is, `cancelled` and `should_yield` say whether it is asked to stop, `enqueue` starts child jobs, `emit` tells
+    events.
 
     >>> from holdfast import Context, Holdfast
     >>> hf = Holdfast("work.db")
@@ -135,8 +138,16 @@ class Context:
 
     @property
     def run_id(self) -> str:
-        """This run. Every try has its own; what a task does outside is best keyed by what the job is about."""
+        """The id of this run. Every try has its own, so effects outside are better keyed by what the job is about."""
         return self._claimed.run_id
+
+    @property
+    def env(self) -> Mapping[str, str]:
+        """The variables that the job was given with `env=`.
+
+        Only in a process of its own they are in `os.environ` too: inside a worker, that belongs to all runs.
+        """
+        return MappingProxyType(self._claimed.env or {})
 
     @property
     def log(self) -> RunLog:
@@ -150,9 +161,9 @@ class Context:
 
     def progress(self, fraction: float, text: str | None = None) -> None:
         """Show how far the run is, from 0 to 1. Never waits; the last one counts."""
-        if isinstance(fraction, bool) or not isinstance(fraction, int | float) or not 0 <= fraction <= 1:
-            raise InvalidInput(f"progress {shown(fraction)} is not valid: use a fraction from 0 to 1")
-        self._note(float(fraction), None if text is None else storable(str(text))[:LONGEST_TEXT])
+        self._note(
+            float(check("fraction", fraction, "progress")), None if text is None else storable(str(text))[:LONGEST_TEXT]
+        )
 
     def checkpoint(self, data: Any) -> None:
         """Keep `data` (JSON) for the next run of this job. Durable when it returns."""
@@ -174,7 +185,7 @@ class Context:
         return await asyncio.wrap_future(self._ask_for_predecessors())
 
     def results(self) -> list[Any]:
-        """What the predecessors returned, in the same order; None for one that has no result."""
+        """What the predecessors returned, in the same order. None for one without a result."""
         return [one.result for one in self.predecessors()]
 
     async def aresults(self) -> list[Any]:
@@ -239,25 +250,25 @@ class Context:
             self._files_of_run.say(self._now(), level, text)
 
     def _print(self, text: str | bytes) -> None:
-        """Add to the log what the code of the run prints. Never fails: a task must not break because of that."""
+        """Add to the log what the code of the run prints. It never fails, so that no task breaks because of it."""
         if self._make_files is not None:
             with suppress(HoldfastError, OSError):
                 self._files_of_run.print(text)
 
-    def _close_files(self) -> tuple[str | None, str | None]:
-        """The run has ended: the artifacts it made, and where its log is."""
-        return (None, None) if self._files is None else self._files.close()
+    def _close_files(self) -> FilesLeft:
+        """After the end of the run: close its files, and return what it leaves."""
+        return FilesLeft() if self._files is None else self._files.close()
 
     def emit(self, name: str, /, *, attributes: Mapping[str, object] | None = None, **more: object) -> Emitted:
         """Say that something happened: `ctx.emit("report:ready", day="Monday")`. Durable when it returns.
 
         As `hf.emit`; the event shows this run as what triggered it. A run that is tried again may say it again.
         """
-        return self._emit(check_name("event", name), joined_attributes(attributes, more)).result()
+        return self._emit(check("name", name, "event"), joined_attributes(attributes, more)).result()
 
     async def aemit(self, name: str, /, *, attributes: Mapping[str, object] | None = None, **more: object) -> Emitted:
         """The awaitable twin of `emit`."""
-        return await asyncio.wrap_future(self._emit(check_name("event", name), joined_attributes(attributes, more)))
+        return await asyncio.wrap_future(self._emit(check("name", name, "event"), joined_attributes(attributes, more)))
 
     def _emit(self, name: str, attributes: dict[str, str]) -> Future[Emitted]:
         if self._tell is None:
@@ -274,7 +285,7 @@ class Context:
 
 
 def line_of(record: logging.LogRecord, error: BaseException | None) -> str:
-    """What a handler would write. A mistake in the arguments is the logger's business, not the task's."""
+    """The line that a handler would write. A mistake in the arguments must not break the task."""
     try:
         text = record.getMessage()
     except Exception:

@@ -1,4 +1,4 @@
-"""Which threads must not wait: those whose event loop runs the coroutines of a worker."""
+"""The threads whose event loop runs the coroutines of a worker. They must not block."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ _thread = threading.local()
 
 
 def is_coroutines_thread() -> bool:
-    """Whether every coroutine of a worker stands still while the calling thread waits."""
+    """Whether the calling thread runs the coroutines of a worker, so that to block it blocks them all."""
     return getattr(_thread, "serves_coroutines", False)
 
 
 def serve_coroutines() -> None:
-    """The calling thread is one where every coroutine stands still while it waits."""
+    """Mark the calling thread as one that runs the coroutines of a worker."""
     _thread.serves_coroutines = True

@@ -1,9 +1,8 @@
-"""The environment of a command: little of the worker's own, what the job says, and who it is."""
+"""The environment of a command: a few variables of the worker, those of the job, and those that identify the run."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from pathlib import Path
 
 from holdfast.core.requests import Claimed
@@ -15,19 +14,19 @@ from holdfast.wire.home import HOME, Address
 KEPT = ("PATH", "HOME", "USER", "LANG", "TERM")
 
 
-def clean(own: Mapping[str, str]) -> dict[str, str]:
-    """What is kept of this process's environment, and the job's own variables over it."""
-    return {name: os.environ[name] for name in KEPT if name in os.environ} | dict(own)
+def kept_variables() -> dict[str, str]:
+    """The variables that a command has from this process."""
+    return {name: os.environ[name] for name in KEPT if name in os.environ}
 
 
 def home_of(engine: Engine) -> dict[str, str]:
-    """What lets a program behind a daemon find that daemon: its home folder, if it is one of this machine."""
+    """The variable by which a program finds the daemon: its home folder, if that is on this machine."""
     address = getattr(engine, "address", None)
     return {HOME: str(Path(address.socket).parent)} if isinstance(address, Address) and address.socket else {}
 
 
 def identity(claimed: Claimed, artifacts: Path) -> dict[str, str]:
-    """What tells a program which run it is, where to put artifacts, and which trace it goes on with."""
+    """The variables that tell a program its run, its folder for artifacts, and its trace."""
     span = trace.of_run(claimed.trace_id or claimed.job_id, claimed.job_id, claimed.run_id)
     return {
         RUN_VARIABLE: claimed.run_id,

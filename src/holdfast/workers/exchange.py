@@ -1,4 +1,4 @@
-"""The worker's side of the exchange: reports out, jobs in, in one transaction, whenever there is something to say."""
+"""The worker's side of the exchange: it sends reports and gets jobs in one transaction, whenever there are some."""
 
 from __future__ import annotations
 
@@ -12,6 +12,10 @@ from contextlib import suppress
 
 from holdfast.core.errors import HoldfastError, InvalidInput
 from holdfast.core.job import RunId, SessionId, StateName
+from holdfast.core.messages.events import Emitted
+from holdfast.core.messages.jobs import Predecessor
+from holdfast.core.messages.runs import Progress
+from holdfast.core.messages.watches import ChangedFiles
 from holdfast.core.requests import ANY_QUEUE, Claimed, ClaimRequest, Report
 from holdfast.core.settle import Broke
 from holdfast.core.trigger import by_run
@@ -19,12 +23,12 @@ from holdfast.runtime.clock import Clock
 from holdfast.runtime.loop import Loop
 from holdfast.store.engine import Changes, Engine, new_uuid
 from holdfast.store.files import JobFiles
-from holdfast.store.scripts.changed_files import ChangedFiles, changed_files
-from holdfast.store.scripts.events import Emitted, emit
-from holdfast.store.scripts.exchange import exchange
-from holdfast.store.scripts.predecessors import Predecessor, predecessors
-from holdfast.store.scripts.progress import Progress, save_checkpoint
-from holdfast.store.scripts.sessions import close_session
+from holdfast.store.scripts.events.events import emit
+from holdfast.store.scripts.jobs.predecessors import predecessors
+from holdfast.store.scripts.machines.sessions import close_session
+from holdfast.store.scripts.runs.exchange import exchange
+from holdfast.store.scripts.runs.progress import save_checkpoint
+from holdfast.store.scripts.watches.changed_files import changed_files
 from holdfast.workers.context import Context
 from holdfast.workers.files import USUAL, LogLimits, RunFiles
 from holdfast.workers.holdings import Holdings
@@ -42,8 +46,8 @@ BREATH_S = 0.02
 log = logging.getLogger("holdfast.worker")
 
 
-class Exchange(Loop):
-    """Brings reports to the store and jobs to the runner; `share` is as for `Holdings`."""
+class ExchangeLoop(Loop):
+    """Brings reports to the store and jobs to the runner. `share` is as for `Holdings`."""
 
     def __init__(
         self,
@@ -83,12 +87,12 @@ class Exchange(Loop):
         self.runner = Runner(specs, clock, self._make_context, self._deliver, subprocesses)
 
     async def tick(self) -> float | None:
-        """One exchange. Comes back by itself only in case a wake-up got lost."""
+        """One exchange. It ticks by itself only in case a wake-up was lost."""
         await self.exchange_once()
         return LOOK_AGAIN_S if self._claiming else None
 
     async def exchange_once(self) -> int:
-        """Send what is to be said, take what is to be had; how many jobs were taken."""
+        """Send what has ended, and take new jobs. Return how many were taken."""
         async with self._talking:
             return await self._exchange_once()
 
@@ -101,12 +105,12 @@ class Exchange(Loop):
         try:
             answer = await self._engine.write(exchange, reports, notes, request, holds, self.clock.now())
         except InvalidInput as error:
-            # Sent again as it is, it would be refused again, and nothing else would ever leave this worker.
+            # Sent again as it is, it would be refused again, and no other report would ever be sent.
             self._take_back(reports, notes, error)
             raise
         except BaseException:
-            # Whether it was written is not known here. Reports can be repeated; jobs we were given but never saw
-            # go back with the next exchange, which lists what is held.
+            # It is not known whether it was written. Reports can be repeated. Jobs that were given to us, but never
+            # arrived, go back with the next exchange, which lists what is held.
             self._missed_an_answer = True
             with self._lock:
                 self._outbox[:0] = reports
@@ -126,11 +130,11 @@ class Exchange(Loop):
             self._holdings.hold(answer.claimed)
             self.runner.run(answer.claimed)
         elif answer.claimed:
-            # The stop began while the question was under way: they go back with the next exchange, unstarted.
+            # The stop began during the call. They go back with the next exchange, unstarted.
             self._missed_an_answer = True
             self.wake()
         if answer.claimed and len(answer.claimed) == request.slots == self._holdings.share:
-            self.wake()  # It was no more than a share; there may be more, and room for it.
+            self.wake()  # It was only a share. There may be more, and room for it.
         if answer.stops:
             self.runner.stop((stop.run_id, StopReason(stop.stop_reason)) for stop in answer.stops)
         return len(answer.claimed)
@@ -159,21 +163,21 @@ class Exchange(Loop):
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing is held here, and nothing can be on its way."""
+        """Whether nothing is held here, and no jobs can be on their way."""
         return not (self._holdings.runs or self._is_asking or self._missed_an_answer)
 
     def hurry(self) -> None:
-        """Cut every `wait_idle` short."""
+        """End every `wait_idle` now."""
         self._hurried = True
         self._settled.set()
 
     async def woken(self) -> None:
-        """For whoever drives the exchange by hand: wait until there is something to say."""
+        """For callers of `exchange_once`: wait until there is something to exchange."""
         await self._woken.wait()
         self._woken.clear()
 
     async def wait_idle(self, limit: float | None = None) -> bool:
-        """Wait until nothing is held here any more; False if that takes longer than `limit` seconds."""
+        """Wait until nothing is held here any more. False if that takes longer than `limit` seconds."""
         try:
             async with asyncio.timeout(limit):
                 while not (self.is_idle or self._hurried):
@@ -198,7 +202,7 @@ class Exchange(Loop):
         return reports, notes
 
     def _take_back(self, reports: list[Report], notes: list[Progress], error: InvalidInput) -> None:
-        """What was refused goes one by one; alone, it goes as the failure that it is."""
+        """Send refused reports again one by one. One that is refused alone is replaced by a failure."""
         if len(reports) == 1 and not notes:
             reports = [refused(reports[0], error)]
         with self._lock:
@@ -218,11 +222,11 @@ class Exchange(Loop):
                 if self._note_is_coming:
                     return
                 self._note_is_coming = True
-            with suppress(RuntimeError):  # The worker has stopped without this function, which took no notice.
+            with suppress(RuntimeError):  # The worker has stopped without waiting for this function.
                 self._home.call_soon_threadsafe(self._home.call_later, NOTES_EVERY_S, self._send_notes)
 
         def files() -> RunFiles:
-            # Asked for by what uses it: a daemon may have to be asked in turn where its files are.
+            # Made at its first use: a daemon may have to be asked where its files are.
             return RunFiles(JobFiles(self._engine.files), claimed.job_id, claimed.run_id, self._log_limits)
 
         def look_back() -> Future[list[Predecessor]]:
@@ -243,7 +247,7 @@ class Exchange(Loop):
         self.wake()
 
     def _deliver(self, reports: list[Report]) -> None:
-        """Runs have ended. Called from the runner's thread, or from a function's that outlived the worker."""
+        """Runs have ended. Called from the thread of the runner, or of a function that outlived the worker."""
         record_runs(reports, self._holdings.runs)
         with self._lock:
             closed = self._closed
@@ -255,7 +259,7 @@ class Exchange(Loop):
             self._wake_soon()
 
     async def deliver_last(self, reports: list[Report]) -> None:
-        """Deliver these and what else has ended; whatever is held besides goes back. Nothing is held afterwards."""
+        """Deliver these and all other reports. Other held runs go back. Nothing is held afterwards."""
         async with self._talking:
             while len(self._outbox) > how_many_fit(self._outbox) or self._one_by_one:
                 await self._exchange_once()
@@ -268,7 +272,7 @@ class Exchange(Loop):
                 raise
 
     def _deliver_late(self, reports: list[Report]) -> None:
-        """Without the loop that would try again; what cannot be written now is settled with the session."""
+        """Deliver after the loop has stopped, with one try. What cannot be written is settled with the session."""
         now = self.clock.now()
         try:
             self._engine.submit(exchange, reports, [], self._request([]), None, now).result()
@@ -277,7 +281,7 @@ class Exchange(Loop):
             log.warning("%d results came too late and could not be stored: %s", len(reports), error)
 
     def _wake_after_a_breath(self) -> None:
-        """Whoever serves all queues is not to ask after every commit that made anybody's job ready."""
+        """Wake up after a short pause. A worker of all queues must not ask after every commit with a ready job."""
         with self._lock:
             if self._wake_is_coming or self._breath_is_coming or self._closed:
                 return
@@ -291,11 +295,11 @@ class Exchange(Loop):
             if self._wake_is_coming or self._closed:
                 return
             self._wake_is_coming = True
-        with suppress(RuntimeError):  # The event loop is closed; whoever closes this exchange takes what is left.
+        with suppress(RuntimeError):  # The event loop is closed. `close` takes what is left.
             self._home.call_soon_threadsafe(self.wake)
 
     def close(self) -> None:
-        """After the loop has stopped: what is still running reports by itself when it ends."""
+        """After the loop has stopped: functions that still run report by themselves when they end."""
         with self._lock:
             self._closed = True
             late, self._outbox = self._outbox, []

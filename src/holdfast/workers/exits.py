@@ -1,4 +1,4 @@
-"""What the end of a process means for its run: exit codes as sysexits(3) has them, and deaths by signal."""
+"""What the end of a process means for its run: exit codes as in sysexits(3), and deaths by signal."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ def is_signal(status: int) -> bool:
 
 
 def exit_code(status: int) -> int | None:
-    """The code as a shell shows it: 128 and the number of the signal for a death by one."""
+    """The code as a shell shows it. For a death by a signal, that is 128 plus its number."""
     return None if status == UNKNOWN else 128 - status if is_signal(status) else status
 
 
 def broke(status: int, program: Program, last_line: str, *, is_out_of_memory: bool = False) -> Broke:
-    """The failure of a command that did not end with 0. `last_line` is the last thing it said.
+    """The failure of a command that did not end with 0. `last_line` is the last line that it printed.
 
-    `is_out_of_memory`: the kernel has killed somebody for want of memory while it ran.
+    `is_out_of_memory`: while it ran, the kernel has killed a process for lack of memory.
     """
     name = program.argv[0]
     if status == UNKNOWN:
@@ -39,13 +39,13 @@ def broke(status: int, program: Program, last_line: str, *, is_out_of_memory: bo
     if -status == signal.SIGKILL and is_out_of_memory:
         message = _said(f"{name!r} was killed because memory ran out", last_line)
         return Broke(Failure(FailureKind.INFRA, "ERR_OUT_OF_MEMORY", message), death=True)
-    # Its worker lives, so the machine is not to blame: it is as if it had ended with a code.
+    # Its worker lives, so the machine is not to blame. It counts as if it had ended with an exit code.
     what = signal_name(-status)
     return Broke(Failure(FailureKind.TRANSIENT, f"SIGNAL_{what}", _said(f"{name!r} was killed by {what}", last_line)))
 
 
 def crashed(status: int, task: str, last_line: str) -> Broke:
-    """The process of a Python task ended without a word about its task: a crash, whatever its exit code."""
+    """The process of a Python task ended without telling the outcome. That is a crash, whatever its exit code."""
     name = f"the process of task {task!r}"
     if status == UNKNOWN:
         return _unknown(name)
@@ -56,7 +56,7 @@ def crashed(status: int, task: str, last_line: str) -> Broke:
 
 
 def _died(status: int, name: str, last_line: str) -> Broke:
-    """The death of a process by a signal that was not ours: it took nobody else down, so it counts as its own."""
+    """The death of a process by a signal that was not ours. It ran alone, so the job itself is to blame."""
     what = signal_name(-status)
     hint = ", which is also what a machine without memory does" if what == "SIGKILL" else ""
     message = _said(f"{name} was killed by {what}{hint}", last_line)
@@ -69,7 +69,7 @@ def _unknown(name: str) -> Broke:
 
 
 def signal_name(number: int) -> str:
-    """SIGKILL and the like."""
+    """The name of a signal, such as SIGKILL."""
     try:
         return signal.Signals(number).name
     except ValueError:

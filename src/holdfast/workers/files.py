@@ -1,4 +1,4 @@
-"""The writing side of what a run leaves behind: its log, in segments by size, and its artifacts."""
+"""Write what a run leaves behind: its log, in segments by size, and its artifacts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ import msgspec
 
 from holdfast.core.job import JobId, Millis, RunId
 from holdfast.core.limits import MAX_PAYLOAD
-from holdfast.store.files import JobFiles, open_file, segment_name, segments_of
+from holdfast.private_files import open_file
+from holdfast.store.files import JobFiles, segment_name, segments_of
 
 SEGMENT_BYTES = 8 << 20
 MAX_LOG_BYTES = 64 << 20
@@ -32,13 +33,13 @@ USUAL = LogLimits()
 
 
 class LogWriter:
-    """Appends to the log of one run. A disk that is full costs output, never the run; what was lost is counted."""
+    """Appends to the log of one run. On a full disk output is lost, but never the run. Lost bytes are counted."""
 
     def __init__(self, folder: Path, limits: LogLimits = USUAL) -> None:
         self._folder = folder
         self._segment_bytes = limits.segment_bytes
         self._max_bytes = limits.max_bytes
-        # Whatever happens in here may have something to say in the same thread, such as an object that is deleted.
+        # Code that runs during a write, such as that of a deleted object, may print in the same thread.
         self._lock = threading.RLock()
         self._file: int | None = None
         self._room = 0
@@ -60,12 +61,12 @@ class LogWriter:
                 self._lost = len(left)
 
     def close(self) -> None:
-        """Let go of the file. A later write goes on behind the end."""
+        """Close the file. A later write appends to it."""
         with self._lock:
             self._leave()
 
     def _append(self, data: bytes) -> bytes:
-        """Write as much as is possible; what is left over."""
+        """Write as much as is possible. Return what is left."""
         try:
             while data:
                 if self._file is None or self._room <= 0:
@@ -87,7 +88,7 @@ class LogWriter:
 
     def _drop_oldest(self) -> None:
         segments = segments_of(self._folder)
-        # What is kept ends here, and grows by one segment before the next look.
+        # The limit is for the log with one more segment, which is written before the next check.
         while len(segments) > 1 and self._end + self._segment_bytes - segments[0].start > self._max_bytes:
             (self._folder / segments.pop(0).name).unlink(missing_ok=True)
 
@@ -102,8 +103,16 @@ def _end_of(folder: Path) -> int:
     return segments[-1].start + (folder / segments[-1].name).lstat().st_size if segments else 0
 
 
+class FilesLeft(msgspec.Struct, frozen=True):
+    """What a run leaves behind: its artifacts as JSON, the folder of its log and that of the artifacts, if any."""
+
+    artifacts: str | None = None
+    log_path: str | None = None
+    artifact_path: str | None = None
+
+
 class RunFiles:
-    """What one run writes. Nothing is made before it is used."""
+    """The files of one run. Nothing is made before it is used."""
 
     def __init__(self, files: JobFiles, job_id: JobId, run_id: RunId, limits: LogLimits = USUAL) -> None:
         self._files = files
@@ -131,7 +140,7 @@ class RunFiles:
         return self._files.artifacts_of(self._job_id)
 
     def open_log(self) -> None:
-        """Make the log, so that there is one even if nothing is ever said."""
+        """Make the log, so that there is one even if nothing is written."""
         with self._lock:
             if self._log is None:
                 self._log = LogWriter(self._files.make(self.log_folder), self._limits)
@@ -144,12 +153,12 @@ class RunFiles:
         self._log.write(data)
 
     def say(self, now: Millis, level: int, text: str) -> None:
-        """Add a line that the task says. Never fails: a task must not break because its log cannot be written."""
+        """Add a line of the task. It never fails, so that no task breaks because its log cannot be written."""
         moment = datetime.fromtimestamp(now / 1000, UTC).isoformat(timespec="milliseconds").removesuffix("+00:00")
         self.print(f"{moment}Z {logging.getLevelName(level):<7} {text}\n")
 
     def print(self, text: str | bytes) -> None:
-        """Add output as it comes, which need not be a whole line. Never fails either."""
+        """Add output, which need not be a whole line. It never fails either."""
         try:
             self.write(text if isinstance(text, bytes) else text.encode("utf-8", "backslashreplace"))
         except Exception as error:
@@ -169,12 +178,16 @@ class RunFiles:
         self.has_artifacts = True
         return path
 
-    def close(self) -> tuple[str | None, str | None]:
-        """The run has ended: its artifacts as JSON and the folder of its log, where there are such. Never fails."""
+    def close(self) -> FilesLeft:
+        """Close the files after the end of the run. It never fails."""
         if self._log is not None:
             self._log.close()
-        log_path = None if self._log is None else str(self.log_folder)
-        return self._list_artifacts() if self.has_artifacts else None, log_path
+        artifacts = self._list_artifacts() if self.has_artifacts else None
+        return FilesLeft(
+            artifacts=artifacts,
+            log_path=None if self._log is None else str(self.log_folder),
+            artifact_path=None if artifacts is None else str(self.artifact_folder),
+        )
 
     def _list_artifacts(self) -> str | None:
         try:
@@ -185,7 +198,7 @@ class RunFiles:
                 return None
             encoded = msgspec.json.encode(made)
             while len(encoded) > MAX_PAYLOAD:
-                # The list is too long to be kept, the files are there all the same.
+                # The list is too long to be stored. The files are there all the same.
                 made = made[: len(made) * 3 // 4]
                 encoded = msgspec.json.encode(made)
             return encoded.decode()

@@ -1,4 +1,4 @@
-"""What a worker holds: its runs by the slots they take, and from that, what it can ask for."""
+"""The runs that a worker holds, the slots that they take, and so the jobs that it can ask for."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from holdfast.workers.spec import TaskSpec
 
 
 class Holdings:
-    """Knows which runs are held here, and how many more of each queue can be.
+    """The runs that are held here, and how many more of each queue may be.
 
-    `share` is how many jobs it asks for at once: with less than all slots, some run while others are fetched.
+    `share` is how many jobs it asks for at once. If that is less than all slots, some run while others are fetched.
     """
 
     def __init__(
@@ -35,24 +35,24 @@ class Holdings:
         self.runs: dict[RunId, Claimed] = {}
 
     def hold(self, claimed: Sequence[Claimed]) -> None:
-        """These runs take a slot each from now on."""
+        """Count a slot for each of these runs."""
         for run in claimed:
             self.runs[run.run_id] = run
             self._running[self._lane(run)] += 1
 
     def let_go(self, run_id: RunId) -> None:
-        """This run takes no slot any more, if it did."""
+        """Free the slot of this run, if it has one."""
         run = self.runs.pop(run_id, None)
         if run is not None:
             self._running[self._lane(run)] -= 1
 
     def request(self, reports: Sequence[Report], *, claims: bool) -> ClaimRequest:
-        """The slots that are free once the reports that travel along are written; without `claims`, for no job."""
+        """The request for the slots that are free once these reports are written. Without `claims`, for no job."""
         free = {queue: slots - self._running[queue] for queue, slots in self.slots.items()}
         for report in reports:
             if report.run_id in self.runs:
                 free[self._lane(self.runs[report.run_id])] += 1
-        # Beside a wild lane, those that are full are named as well: they are not wild.
+        # If it takes jobs of all other queues too, full queues are named as well, so that they do not count as others.
         queues = tuple(
             QueueSlots(queue, max(0, slots)) for queue, slots in free.items() if slots > 0 or ANY_QUEUE in free
         )
@@ -68,11 +68,11 @@ class Holdings:
         )
 
     def _lane(self, run: Claimed) -> str:
-        """Whose slots a run takes."""
+        """The queue whose slot a run takes."""
         return run.queue if run.queue in self.slots else ANY_QUEUE
 
 
 def wild_tasks(specs: Mapping[str, TaskSpec]) -> tuple[str, ...] | None:
-    """Those that are taken from queues that nobody names; None: all of them."""
+    """The tasks that are taken from queues that are not named. None: all of them."""
     roaming = tuple(name for name, spec in specs.items() if spec.roams)
     return None if len(roaming) == len(specs) else roaming

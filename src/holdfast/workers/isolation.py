@@ -1,4 +1,4 @@
-"""Python tasks that run in processes of their own: where a new process finds the task, and what it is started as."""
+"""Python tasks that run in processes of their own: where a process finds the task, and how it is started."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ from msgspec import Struct
 from holdfast.core.errors import InvalidInput
 from holdfast.core.requests import Claimed
 from holdfast.runtime.processes import GRACE_S
-from holdfast.workers.environment import identity
-from holdfast.workers.files import RunFiles
 from holdfast.workers.launching import Program
 
 CHILD = "holdfast.workers.child"
@@ -44,35 +42,35 @@ class Isolation(Struct, frozen=True, kw_only=True):
     memory_mb: int | None = None
     cpu_s: int | None = None
 
-    def program(self, arguments: Mapping[str, Any], claimed: Claimed, files: RunFiles) -> Program:
-        """The process of one run. It is code of this program, so it has this program's environment."""
+    def program(self, arguments: Mapping[str, Any], claimed: Claimed) -> Program:
+        """The process of one run. It runs code of this program, so it has the environment of this program."""
         flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
         return Program(
-            # -P: a file in the present folder must not stand in for ours.
+            # -P: a file in the current folder must not replace ours.
             argv=(sys.executable, *flags, *(() if "-P" in flags else ("-P",)), "-m", CHILD),
-            env=dict(os.environ) | identity(claimed, files.make_artifact_folder()),
+            env=dict(os.environ),
+            own=claimed.env or {},
             grace_s=self.grace_s,
             memory_mb=self.memory_mb,
             cpu_s=self.cpu_s,
         )
 
 
-def place_of(task: str, made_in: Mapping[str, Any], function_in: Mapping[str, Any]) -> TaskPlace:
-    """Where another process finds a task, by the globals of its modules; InvalidInput if it cannot."""
-    return TaskPlace(task, _module_place(task, made_in), _module_place(task, function_in))
+def place_of(task: str, made_in: Mapping[str, Any], function_in: Mapping[str, Any]) -> TaskPlace | None:
+    """Where another process finds a task, by the globals of its modules. None if it is defined in no file."""
+    made, function = _module_place(made_in), _module_place(function_in)
+    return None if made is None or function is None else TaskPlace(task, made, function)
 
 
-def _module_place(task: str, module: Mapping[str, Any]) -> ModulePlace:
+def _module_place(module: Mapping[str, Any]) -> ModulePlace | None:
     name, file = str(module.get("__name__")), module.get("__file__")
     if name == "__main__":
-        # Started as `python -m package.module`, it has a name that others can import it by.
+        # Started as `python -m package.module`, it can be imported by that name.
         spec = module.get("__spec__")
         if spec is not None:
             name = spec.name
         elif file is None:
-            raise InvalidInput(
-                f"task {task!r} cannot run in a process of its own: it is defined in no file that one could load"
-            )
+            return None
     return ModulePlace(name, None if file is None else os.path.abspath(file))
 
 
@@ -81,7 +79,7 @@ _is_loading = False
 
 @contextmanager
 def loading() -> Iterator[None]:
-    """While a process of a task loads the module: what a program does when it is started must not happen again."""
+    """In the block, a process of a task loads its module. What a program does at its start must not happen again."""
     global _is_loading
     _is_loading = True
     try:

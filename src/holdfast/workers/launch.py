@@ -1,8 +1,8 @@
-"""The first moments of a process of its own: it waits at a gate, and then becomes the program.
+"""The start of a process for a run: it waits at a gate, and then becomes the program.
 
 Run as `python -I -S launch.py PARENT GATE FAILURE`, with nothing of Holdfast imported. GATE is a pipe that brings the
-program once the process was written down; if it ends before, nothing may start. FAILURE is a pipe that says what kept
-the program from starting, and is closed by its start.
+program once the process was stored. If it ends before, nothing may start. FAILURE is a pipe for why the program could
+not start. It is closed when the program starts.
 """
 
 import marshal
@@ -28,7 +28,7 @@ def main() -> None:
     program: dict[str, Any] = marshal.loads(text)
     step = "start"
     try:
-        # Python ignores some, a shell others for what runs behind it, and the program would go on ignoring them.
+        # Python ignores some signals, and a shell others for background jobs. The program would inherit that.
         for number in signal.valid_signals():
             if signal.getsignal(number) is signal.SIG_IGN:
                 signal.signal(number, signal.SIG_DFL)
@@ -47,10 +47,10 @@ def main() -> None:
 
 
 def wait(gate: int, parent: int) -> bytes | None:
-    """What comes through the gate, as a whole; None if it ends before, or if the parent is gone."""
+    """All that comes through the gate. None if it ends before, or if the parent is gone."""
     text = b""
     while len(text) < LENGTH or len(text) < LENGTH + int.from_bytes(text[:LENGTH]):
-        # A copy of the other end may live on in a process that the parent forked.
+        # A process that the parent forked may have a copy of the other end.
         if not select.select([gate], [], [], LOOK_S)[0]:
             if os.getppid() != parent:
                 return None
@@ -63,10 +63,10 @@ def wait(gate: int, parent: int) -> bytes | None:
 
 
 def limit(kind: int, amount: int) -> None:
-    """Lower a limit of this process and of all that come from it; never above what it is allowed."""
+    """Lower a limit of this process and its children. It is never raised."""
     hard = resource.getrlimit(kind)[1]
     most = amount if hard == resource.RLIM_INFINITY else min(amount, hard)
-    # With room behind the soft limit of CPU time, the program is told before it is killed.
+    # The hard limit of CPU time is higher than the soft one, so that the program is told before it is killed.
     behind = most + 5 if kind == resource.RLIMIT_CPU else most
     resource.setrlimit(kind, (most, behind if hard == resource.RLIM_INFINITY else min(behind, hard)))
 

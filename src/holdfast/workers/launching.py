@@ -1,10 +1,10 @@
-"""Starts a process that is written down before it does anything: see `launch.py` for its own side.
+"""Start a process that is stored before it does anything. `launch.py` is the side of the process.
 
 1. `Gated` starts the launcher in a session of its own; it waits.
 2. Its pid and start time are stored.
 3. `open` sends the program through the gate.
 
-Whoever is killed between two of these steps leaves nothing running that is not stored: the gate ends with its owner.
+If the worker is killed between two of these steps, nothing runs that is not stored: the gate ends with its owner.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from msgspec import Struct
 from holdfast.core.errors import InvalidInput
 from holdfast.core.job import RunId
 from holdfast.core.retry import Failure, FailureKind
-from holdfast.runtime.processes import GRACE_S, RUN_VARIABLE, Group, look_at
+from holdfast.runtime.processes import GRACE_S, RUN_VARIABLE, ProcessGroup, look_at
 from holdfast.workers.launch import LENGTH
 
 # Without these, a Python that was built against libraries in odd places does not start.
@@ -34,17 +34,18 @@ _LAUNCHER = str(Path(__file__).with_name("launch.py"))
 
 
 class Program(Struct, frozen=True, kw_only=True):
-    """What runs in a process of its own, and with what."""
+    """What runs in a process of its own, and with what. `own` are the variables of the job, over those of `env`."""
 
     argv: tuple[str, ...]
     env: Mapping[str, str]
+    own: Mapping[str, str] = {}
     cwd: str | None = None
     grace_s: float = GRACE_S
     memory_mb: int | None = None
     cpu_s: int | None = None
 
     def encoded(self) -> bytes:
-        """As it goes through the gate."""
+        """The bytes for the gate."""
         limits = {}
         if self.memory_mb is not None:
             limits["RLIMIT_AS"] = self.memory_mb << 20
@@ -54,33 +55,33 @@ class Program(Struct, frozen=True, kw_only=True):
         return len(text).to_bytes(LENGTH) + text
 
 
-class End:
-    """One end of a pipe, closed once: its number may soon belong to somebody else."""
+class PipeEnd:
+    """One end of a pipe. It is closed once, as its number may soon belong to another file."""
 
     def __init__(self, number: int) -> None:
         self._number = number
 
     def fileno(self) -> int:
-        """For whoever waits for it."""
+        """Its number, for a selector."""
         return self._number
 
     def close(self) -> None:
-        """Let go of it. Again does no harm."""
+        """Close it. Twice is harmless."""
         if self._number >= 0:
             os.close(self._number)
             self._number = -1
 
 
-def pipe(reader: ExitStack, writer: ExitStack) -> tuple[End, End]:
+def pipe(reader: ExitStack, writer: ExitStack) -> tuple[PipeEnd, PipeEnd]:
     """A pipe whose ends are closed with the stacks of their owners."""
-    ends = [End(number) for number in os.pipe()]
+    ends = [PipeEnd(number) for number in os.pipe()]
     reader.callback(ends[0].close)
     writer.callback(ends[1].close)
     return ends[0], ends[1]
 
 
 class Gated:
-    """A process that waits at its gate. `output` is what it will write; `failure` says why it did not start."""
+    """A process that waits at its gate. `output` is what it will write. `failure` says why it did not start."""
 
     def __init__(self, run_id: RunId, stdin: int = subprocess.DEVNULL, pass_fds: tuple[int, ...] = ()) -> None:
         if not sys.executable:
@@ -90,7 +91,7 @@ class Gated:
             self.output, output = pipe(ours, theirs)
             self.failure, failure = pipe(ours, theirs)
             env = {RUN_VARIABLE: run_id} | {name: os.environ[name] for name in LIBRARY_PATHS if name in os.environ}
-            # -I and -S: nothing of the user's environment or packages takes part in what happens before the gate.
+            # -I and -S: nothing of the user's environment or packages is used before the gate.
             self._process = subprocess.Popen(
                 [sys.executable, "-I", "-S", _LAUNCHER, *map(str, (os.getpid(), gate.fileno(), failure.fileno()))],
                 stdin=stdin,
@@ -104,32 +105,32 @@ class Gated:
         self._status: int | None = None
         seen = look_at(self._process.pid)
         assert seen is not None, "a child that nobody has waited for is there"
-        self.group = Group(seen.pid, seen.started_at, run_id)
+        self.group = ProcessGroup(seen.pid, seen.started_at, run_id)
 
     def open(self, program: Program) -> None:
         """Let the program begin."""
         text = program.encoded()
-        with suppress(BrokenPipeError):  # It was killed while it waited; its exit status says so.
+        with suppress(BrokenPipeError):  # It was killed while it waited, as its exit status says.
             while text:
                 text = text[os.write(self._gate.fileno(), text) :]
         self._gate.close()
 
     @property
     def status(self) -> int | None:
-        """How it ended: a code, or a negative signal number; None while it lives.
+        """How it ended: a code, or a negative signal number. None while it lives.
 
-        It is not buried before `close`: until then its pid belongs to nobody else, and so does its group.
+        It is reaped only by `close`. Until then its pid and its group belong to no other process.
         """
         if self._status is None:
             with suppress(ChildProcessError):
                 self._status = _look(self._process.pid)
                 return self._status
-            # Somebody else in this program waits for every child, or has the kernel throw them away.
+            # Other code in this program waits for every child, or has the kernel reap them.
             self._status = UNKNOWN
         return self._status
 
     def close(self) -> None:
-        """Bury it if it has ended, and let go of the pipes. A gate that was not opened never will be."""
+        """Reap it if it has ended, and close the pipes. A gate that was not opened never will be."""
         self._closing.close()
         if self.status is not None:
             with suppress(ChildProcessError):
@@ -148,11 +149,11 @@ def _look(pid: int) -> int | None:
 
 
 UNKNOWN = 1 << 16
-"""The exit status of a process whose status somebody else has taken."""
+"""The exit status of a process whose real status other code has taken."""
 
 
 def why_not_started(said: bytes, program: Program) -> Failure:
-    """What the launcher wrote, as a failure that tells what to do."""
+    """The failure for what the launcher wrote. It says what to do."""
     step, number, text = (*said.decode("utf-8", "replace").split(" ", 2), "", "")[:3]
     code = int(number) if number.isdigit() else 0
     kind = FailureKind.INFRA if code in OUR_FAULT else FailureKind.PERMANENT

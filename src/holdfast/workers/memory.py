@@ -13,20 +13,20 @@ _COUNT = re.compile(r"^oom_kill (\d+)$", re.MULTILINE)
 
 
 class MemoryKills:
-    """The counts at one moment. They only ever grow, and do so before the process that they count has died."""
+    """The counts at one moment. They only grow, and they do so before the process has died."""
 
     def __init__(self) -> None:
         self._before = _counts()
 
     def have_risen(self) -> bool:
-        """Whether somebody was killed for want of memory since then."""
+        """Whether a process was killed for lack of memory since then."""
         return any(count > self._before.get(path, count) for path, count in _counts().items())
 
 
 def _counts() -> dict[Path, int]:
     found = {}
     for path in _sources():
-        # There need not be any of them: other systems count elsewhere, or not at all.
+        # These files may be missing: other systems count elsewhere, or not at all.
         with suppress(OSError, ValueError):
             if count := _COUNT.search(path.read_text()):
                 found[path] = int(count.group(1))

@@ -1,4 +1,4 @@
-"""Which reports travel together, and what becomes of one that is refused."""
+"""Which reports are sent together, and what happens to one that is refused."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LONGEST_REFUSAL = 1_000
 
 
 def how_many_fit(reports: Sequence[Report]) -> int:
-    """How many of these go together; one always does."""
+    """How many of these fit together. One always does."""
     room = MOST_AT_ONCE
     for number, report in enumerate(reports):
         room -= _size(report)
@@ -27,10 +27,10 @@ def how_many_fit(reports: Sequence[Report]) -> int:
 
 
 def refused(report: Report, error: InvalidInput) -> Report:
-    """The failure to report instead: sent again as it is, it would be refused again, for ever."""
+    """The failure to report instead. Sent again as it is, the report would be refused for ever."""
     said = f"what became of it was refused: {error}"[:LONGEST_REFUSAL]
     outcome = Broke(Failure(FailureKind.PERMANENT, "ERR_REPORT_REFUSED", said))
-    return structs.replace(report, outcome=outcome, traceback=None, artifacts=None, log_path=None)
+    return structs.replace(report, outcome=outcome, traceback=None, artifacts=None, log_path=None, artifact_path=None)
 
 
 def _size(report: Report) -> int:

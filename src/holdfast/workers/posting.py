@@ -1,8 +1,8 @@
-"""One POST to somebody who may fail, hang or lie: bounded in time and size, and only to an address that was checked.
+"""One POST to a receiver that may fail, hang or lie: limited in time and size, and only to a checked address.
 
-Names are resolved once; every address that comes back is checked, and the connection goes to one of those very
-addresses, so that a name that means something else a moment later leads nowhere else. Redirects are not followed, and
-proxies of the environment are not used.
+A name is resolved once. Every address is checked, and the connection goes to one of these addresses, so that it does
+not matter if the name means another one a moment later. Redirects are not followed, and proxies of the environment are
+not used.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ from holdfast.core.limits import shown
 from holdfast.core.webhook import Target
 
 CONNECT_S = 5.0
-BODY_S = 1.0  # once the status is known, the rest is of little interest
+BODY_S = 1.0  # once the status is known, the rest matters little
 MOST_READ = 64 << 10
-MOST_HEARD = 1 << 20  # all of an answer, whatever it says about its length
+MOST_HEARD = 1 << 20  # bytes of a whole answer, whatever it says about its length
 LOOK_S = 0.25
 
 Resolve: TypeAlias = Callable[[str, int], list[str]]
 
 
 class PostFailed(Exception):
-    """Nothing came back that says how it went."""
+    """There was no valid answer."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
         self.code = code
 
 
-class Answer(Struct, frozen=True):
-    """What the receiver said; of the body, the beginning."""
+class PostAnswer(Struct, frozen=True):
+    """The answer of the receiver, with the beginning of its body."""
 
     status: int
     reason: str
@@ -50,8 +50,8 @@ class Answer(Struct, frozen=True):
     body: bytes
 
 
-class Patience:
-    """How long it may take in all. `check` raises what is to end it sooner."""
+class PostPatience:
+    """How long it may take in all. `check` may raise to end it sooner."""
 
     def __init__(self, seconds: float, check: Callable[[], None]) -> None:
         self._seconds = seconds
@@ -59,7 +59,7 @@ class Patience:
         self._check = check
 
     def left(self) -> float:
-        """The seconds that are left; PostFailed if there are none."""
+        """The seconds that are left. PostFailed if there are none."""
         self._check()
         left = self._ends - time.monotonic()
         if left <= 0:
@@ -71,7 +71,7 @@ class Patience:
         self._ends = min(self._ends, time.monotonic() + seconds)
 
     def fail(self) -> NoReturn:
-        """The time is over."""
+        """Raise that the time is over."""
         raise PostFailed("ERR_WEBHOOK_TIMEOUT", f"there was no answer within {self._seconds:g} s") from None
 
 
@@ -83,15 +83,15 @@ class Post(Struct, frozen=True):
     body: bytes
 
     def encoded(self) -> bytes:
-        """The request as it goes over the line."""
+        """The request as bytes."""
         lines = [f"POST {self.target.path} HTTP/1.1", f"Host: {self.target.authority}"]
         lines += [f"{name}: {value}" for name, value in self.headers.items()]
         lines += [f"Content-Length: {len(self.body)}", "Connection: close", "", ""]
         return "\r\n".join(lines).encode("ascii") + self.body
 
 
-def send(post: Post, policy: AddressPolicy, patience: Patience, resolve: Resolve) -> Answer:
-    """Send it to the first of the host's addresses that takes a connection; PostFailed if nobody answers in time."""
+def send(post: Post, policy: AddressPolicy, patience: PostPatience, resolve: Resolve) -> PostAnswer:
+    """Send it to the first address of the host that takes a connection. PostFailed if no answer comes in time."""
     try:
         addresses = checked_addresses(post.target, policy, patience, resolve)
         with _connected(post.target, addresses, patience) as line:
@@ -112,7 +112,7 @@ def send(post: Post, policy: AddressPolicy, patience: Patience, resolve: Resolve
         raise PostFailed("ERR_WEBHOOK_UNREACHABLE", said) from None
 
 
-def checked_addresses(target: Target, policy: AddressPolicy, patience: Patience, resolve: Resolve) -> list[str]:
+def checked_addresses(target: Target, policy: AddressPolicy, patience: PostPatience, resolve: Resolve) -> list[str]:
     """The addresses of the host, each of which the policy allows."""
     addresses = _resolved(target, patience, resolve)
     if not addresses:
@@ -134,8 +134,8 @@ def look_up(host: str, port: int) -> list[str]:
     return list(dict.fromkeys(str(item[4][0]) for item in found))
 
 
-def _resolved(target: Target, patience: Patience, resolve: Resolve) -> list[str]:
-    """The system's resolver knows no time limit: it is left behind if it takes too long."""
+def _resolved(target: Target, patience: PostPatience, resolve: Resolve) -> list[str]:
+    """The addresses by the resolver of the system. It has no time limit, so it is left alone if it takes too long."""
     answers: SimpleQueue[list[str] | Exception] = SimpleQueue()
 
     def ask() -> None:
@@ -155,10 +155,10 @@ def _resolved(target: Target, patience: Patience, resolve: Resolve) -> list[str]
     return answer
 
 
-def _connected(target: Target, addresses: list[str], patience: Patience) -> socket.socket:
+def _connected(target: Target, addresses: list[str], patience: PostPatience) -> socket.socket:
     last: OSError | None = None
     for address in addresses:
-        # An address needs no resolver: what is connected to is what was checked.
+        # It is an address, so it needs no resolver.
         try:
             line = socket.create_connection((address, target.port), min(CONNECT_S, patience.left()))
         except OSError as error:
@@ -176,18 +176,18 @@ def _connected(target: Target, addresses: list[str], patience: Patience) -> sock
     raise last
 
 
-def _secured(line: socket.socket, target: Target, patience: Patience) -> socket.socket:
+def _secured(line: socket.socket, target: Target, patience: PostPatience) -> socket.socket:
     # The time limit of a socket holds for the handshake as a whole.
     line.settimeout(patience.left())
     return ssl.create_default_context().wrap_socket(line, server_hostname=target.host)
 
 
-def _talk(line: socket.socket, post: Post, patience: Patience) -> Answer:
+def _talk(line: socket.socket, post: Post, patience: PostPatience) -> PostAnswer:
     left = memoryview(post.encoded())
     with suppress(BrokenPipeError, ConnectionResetError):
-        # Who does not want to hear it all may have said so already.
+        # A receiver that does not read all of it may have answered already.
         while left:
-            # Not `sendall`: over TLS that would have the whole time anew for each piece.
+            # Not `sendall`: over TLS it would have the whole time again for each piece.
             line.settimeout(patience.left())
             left = left[line.send(left) :]
     answer = http.client.HTTPResponse(_Line(line, patience), method="POST")  # type: ignore[arg-type]
@@ -195,25 +195,25 @@ def _talk(line: socket.socket, post: Post, patience: Patience) -> Answer:
     patience.shorten(BODY_S)
     body = b""
     with suppress(Exception):
-        # The status says how it went; what is wrong with the rest does not change it.
+        # The status says how it went. An error in the rest does not change that.
         body = answer.read(MOST_READ)
     headers = {name.lower(): value for name, value in answer.getheaders()}
-    return Answer(answer.status, answer.reason, headers, body)
+    return PostAnswer(answer.status, answer.reason, headers, body)
 
 
 class _Line:
-    """A socket whose bytes all have to come within the patience, however slowly they drip, and are bounded in all."""
+    """A socket whose bytes all have to come within the patience, however slowly, and up to a limit."""
 
-    def __init__(self, line: socket.socket, patience: Patience) -> None:
+    def __init__(self, line: socket.socket, patience: PostPatience) -> None:
         self._raw = _Bounded(line, patience)
 
     def makefile(self, mode: str) -> io.BufferedReader:
-        """What the reader of the answer asks for."""
+        """Called by the reader of the answer."""
         return io.BufferedReader(self._raw)
 
 
 class _Bounded(io.RawIOBase):
-    def __init__(self, line: socket.socket, patience: Patience) -> None:
+    def __init__(self, line: socket.socket, patience: PostPatience) -> None:
         self._line = line
         self._patience = patience
         self._heard = 0

@@ -9,8 +9,8 @@ from msgspec import structs
 from holdfast.core.errors import InvalidPayload
 from holdfast.core.filling import filled, gaps
 from holdfast.core.job import StateName
+from holdfast.core.messages.jobs import Predecessor
 from holdfast.core.requests import Claimed
-from holdfast.store.scripts.predecessors import Predecessor
 from holdfast.workers.context import Context
 from holdfast.workers.schema import PayloadSchema
 
@@ -32,7 +32,7 @@ async def aarguments_of(schema: PayloadSchema, context: Context) -> dict[str, An
 
 
 def complete(schema: PayloadSchema, context: Context) -> tuple[Claimed, dict[str, Any]]:
-    """The run with its payload as it is called, for a process of its own."""
+    """The run with its complete payload, for a process of its own."""
     claimed = context._claimed
     names = gaps(claimed.payload)
     if not names:

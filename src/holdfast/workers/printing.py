@@ -1,8 +1,8 @@
-"""What the code of a run prints, or says by `logging`, goes into the log of that run.
+"""What the code of a run prints or logs goes into the log of that run.
 
-The code is known by its context: that of a coroutine, of a function in its thread, of `asyncio.to_thread`. A thread
-that a run starts, or work that it gives to a pool of threads, is marked with the run. Nothing of this costs a run that
-prints nothing. While no runner works here, everything is as it was before.
+The run is found by the context of the code: of a coroutine, of a function in its thread, of `asyncio.to_thread`. A
+thread that a run starts, or work that it gives to a pool of threads, is marked with the run. A run that prints nothing
+pays nothing for it. While no runner works here, everything is as it was before.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _is_shown = True
 
 
 class _Passing(threading.local):
-    """Whether this thread is handing something on that is in the log already, or is not meant for it."""
+    """Whether this thread passes something on that is in the log already, or is not meant for it."""
 
     is_on = False
 
@@ -42,7 +42,7 @@ _passing = _Passing()
 
 
 def listen(lookup: Lookup) -> Callable[[], None]:
-    """Hear what the runs that `lookup` knows print and log, until the function that comes back is called."""
+    """Take what the runs that `lookup` knows print and log. Call the result to end that."""
     global _lookups
     with _changing:
         if not _lookups:
@@ -63,13 +63,13 @@ def listen(lookup: Lookup) -> Callable[[], None]:
 
 
 def show_nothing() -> None:
-    """What runs print is shown nowhere else: this process is the daemon's, and nobody looks at it."""
+    """Show what runs print nowhere else: this process belongs to a daemon, and has no reader."""
     global _is_shown
     _is_shown = False
 
 
 def speaker() -> Context | None:
-    """The run that the calling code belongs to, while it is under way here."""
+    """The run that the calling code belongs to, if it has not ended."""
     lookups = _lookups
     if not lookups or _passing.is_on:
         return None
@@ -90,7 +90,7 @@ def _handing_on() -> Iterator[None]:
 
 
 class RunStream:
-    """Stands in for `sys.stdout` or `sys.stderr`; in everything but writing it is what was there before."""
+    """Replaces `sys.stdout` or `sys.stderr`. All but its writing is that of the old one."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
@@ -99,7 +99,7 @@ class RunStream:
         return getattr(self._stream, name)
 
     def write(self, text: str) -> int:
-        """Into the log of the run that writes, if one does, and to where it went before."""
+        """Write to the log of the calling run, if there is one, and to the old stream."""
         context = speaker()
         if context is None or not isinstance(text, str):
             return int(self._stream.write(text) or 0)
@@ -110,7 +110,7 @@ class RunStream:
         return len(text)
 
     def writelines(self, lines: Iterable[str]) -> None:
-        """One after the other."""
+        """Write them one after the other."""
         for line in lines:
             self.write(line)
 
@@ -122,7 +122,7 @@ class RunStream:
 
 
 class RunBytes:
-    """Stands in for the bytes below such a stream."""
+    """Replaces the bytes below such a stream."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
@@ -131,7 +131,7 @@ class RunBytes:
         return getattr(self._stream, name)
 
     def write(self, data: Any) -> int:
-        """Into the log of the run that writes, and to where it went before."""
+        """Write to the log of the calling run, and to the old stream."""
         context = speaker()
         if context is None:
             return int(self._stream.write(data) or 0)
@@ -145,7 +145,7 @@ class RunBytes:
 def _wrapped_handling(original: Callable[..., None]) -> Callable[..., None]:
     def call_handlers(self: logging.Logger, record: logging.LogRecord) -> None:
         name = record.name
-        # What Holdfast says itself is not the task's; `ctx.log` has said it in the log already.
+        # Messages of Holdfast are not of the task, and those of `ctx.log` are in the log already.
         if name != OURS and not name.startswith(f"{OURS}.") and (context := speaker()) is not None:
             with suppress(Exception):
                 said = line_of(record, record.exc_info[1] if record.exc_info else None)
@@ -159,12 +159,12 @@ def _wrapped_handling(original: Callable[..., None]) -> Callable[..., None]:
 def _wrapped_start(original: Callable[..., None]) -> Callable[..., None]:
     def start(self: threading.Thread) -> None:
         context = speaker()
-        # The threads of a pool outlive whoever had them started. What they do is marked piece by piece.
+        # The threads of a pool outlive the run that had them started. Each work that they do is marked by itself.
         if context is not None and getattr(self, "_target", None) is not pools._worker:
             run_id, work = context.run_id, self.run
 
             def run() -> None:
-                # For good: even what the thread says of its own end belongs to the run.
+                # Never reset: even what the thread prints at its own end belongs to the run.
                 _marked.set(run_id)
                 vars(self).pop("run", None)
                 work()
@@ -195,7 +195,7 @@ def _wrapped_submit(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _Patch:
-    """A place of the standard library that is ours for a while."""
+    """A name of the standard library that is replaced for a while."""
 
     def __init__(self, owner: Any, name: str, wrap: Callable[[Any], Any]) -> None:
         self._owner = owner
@@ -205,22 +205,22 @@ class _Patch:
         self._ours: Any = None
 
     def apply(self) -> None:
-        """Put ours there."""
+        """Replace it."""
         found = getattr(self._owner, self._name)
         if self._ours is not None or found is None:
-            return  # Somebody has put his own around ours, and it is still at work in there; or nothing is there.
+            return  # Other code has wrapped ours, which still works inside; or nothing is there.
         self._original, self._ours = found, self._wrap(found)
         setattr(self._owner, self._name, self._ours)
 
     def remove(self) -> None:
-        """Put back what was there, unless somebody has put something else in its place."""
+        """Put back what was there, unless other code has replaced it since."""
         if self._ours is not None and getattr(self._owner, self._name) is self._ours:
             setattr(self._owner, self._name, self._original)
             self._original = self._ours = None
 
 
 class _StreamPatch(_Patch):
-    """Streams are replaced by others all the time, and not always put back: each time counts anew."""
+    """A stream. Other code replaces streams often, and does not always put them back, so it is patched each time."""
 
     def remove(self) -> None:
         super().remove()
@@ -237,7 +237,7 @@ _PATCHES = (
 
 
 def _forget() -> None:
-    """A forked child is no run of ours. It prints as if we were not there: another process writes the log."""
+    """A forked child is no run. It prints as before, because another process writes the log."""
     global _lookups, _changing
     _lookups, _changing = (), threading.Lock()
 

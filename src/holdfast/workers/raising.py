@@ -5,23 +5,23 @@ from __future__ import annotations
 import asyncio
 import errno
 import traceback
-from datetime import timedelta
 from enum import StrEnum
 from typing import ClassVar
 
 from holdfast.core.errors import InvalidPayload, StoreError
 from holdfast.core.retry import Failure, FailureKind
+from holdfast.core.rule import DURATION
 from holdfast.core.settle import (
     Broke,
-    Cancelled,
     Outcome,
     Outdated,
     Overdue,
     Skipped,
     Snoozed,
+    StoppedByCancel,
     Yielded,
 )
-from holdfast.core.timing import LONGEST
+from holdfast.core.units import Duration
 
 LONGEST_MESSAGE = 2_000
 LONGEST_CODE = 200
@@ -42,7 +42,8 @@ class TaskError(Exception):
 class Transient(TaskError):
     """It may work next time: retry as the policy says. Any exception that is not listed otherwise means the same.
 
-    `wait` is how long somebody asked to be left alone, in seconds or as a timedelta: a retry comes no sooner.
+    `wait` is how long the other side asked to wait, in seconds, as a timedelta or as a text such as "5min". A retry
+    comes no sooner.
 
     >>> raise Transient("the index is being rebuilt", code="ERR_INDEX_BUSY")
     Traceback (most recent call last):
@@ -52,9 +53,9 @@ class Transient(TaskError):
     kind = FailureKind.TRANSIENT
     default_code = "ERR_TRANSIENT"
 
-    def __init__(self, message: str = "", *, code: str | None = None, wait: float | timedelta = 0) -> None:
+    def __init__(self, message: str = "", *, code: str | None = None, wait: Duration = 0) -> None:
         super().__init__(message, code=code)
-        self.wait_ms = _delay_ms("wait", wait)
+        self.wait_ms = DURATION.millis("wait", wait)
 
 
 class Permanent(TaskError):
@@ -82,15 +83,15 @@ class Infra(TaskError):
 
 
 class Snooze(Exception):
-    """Run me again after a delay (seconds or a timedelta), at no charge.
+    """Run me again after a delay (seconds, a timedelta or a text such as "5min"), at no charge.
 
     >>> raise Snooze(30)
     Traceback (most recent call last):
     holdfast.workers.raising.Snooze: 30 s
     """
 
-    def __init__(self, delay: float | timedelta) -> None:
-        self.delay_ms = _delay_ms("snooze", delay)
+    def __init__(self, delay: Duration) -> None:
+        self.delay_ms = DURATION.millis("delay", delay)
         super().__init__(f"{self.delay_ms / 1000:g} s")
 
 
@@ -118,7 +119,7 @@ class StopReason(StrEnum):
     DEADLINE = "deadline"
     TIMEOUT = "timeout"
     SHUTDOWN = "shutdown"
-    # The machine needs room. Who does not look may go on.
+    # The machine is under pressure. A run that ignores it may go on.
     YIELD = "yield"
 
     @property
@@ -131,12 +132,12 @@ _RANKS = {StopReason.YIELD: 0, StopReason.SHUTDOWN: 1}
 
 
 def outranks(reason: StopReason, earlier: StopReason | None) -> bool:
-    """What a person asked for stands above what the machine did, and that above a wish; else the first one stands."""
+    """Whether a reason replaces an earlier one. What a person asked for is above the machine, and that above a wish."""
     return earlier is None or _RANKS.get(reason, 2) > _RANKS.get(earlier, 2)
 
 
 def must_stop(reason: StopReason | None) -> bool:
-    """Whether a run with this reason is to be ended, and not only told."""
+    """Whether a run with this reason is ended, and not only told."""
     return reason is not None and not reason.is_wish
 
 
@@ -144,7 +145,7 @@ def stopped(reason: StopReason) -> Outcome:
     """The outcome of a run that stopped because it was asked to."""
     match reason:
         case StopReason.CANCEL:
-            return Cancelled()
+            return StoppedByCancel()
         case StopReason.SUPERSEDED:
             return Outdated()
         case StopReason.DEADLINE:
@@ -160,7 +161,7 @@ def stopped(reason: StopReason) -> Outcome:
 def ended_by(
     error: BaseException, reason: StopReason | None, permanent: tuple[type[BaseException], ...]
 ) -> tuple[Outcome, str | None]:
-    """The outcome of a run that ended with an exception, and its traceback; `reason`: it was asked to stop before."""
+    """The outcome of a run that ended with an exception, and its traceback. `reason`: why it was asked to stop."""
     if reason is not None and isinstance(error, asyncio.CancelledError | GeneratorExit | Stopped):
         return stopped(reason), None
     if isinstance(error, asyncio.CancelledError | Stopped):
@@ -182,15 +183,6 @@ def raised(error: BaseException, permanent: tuple[type[BaseException], ...]) -> 
             return Broke(Failure(_kind(error, permanent), _code(type(error).__qualname__), _message(error)))
 
 
-def _delay_ms(what: str, delay: float | timedelta) -> int:
-    seconds = delay.total_seconds() if isinstance(delay, timedelta) else delay
-    if seconds < 0:
-        raise ValueError(f"a {what} cannot end in the past ({seconds} s)")
-    if not seconds <= LONGEST / 1000:
-        raise ValueError(f"a {what} of {seconds} s is too long: use up to 100 years")
-    return round(seconds * 1000)
-
-
 def _kind(error: BaseException, permanent: tuple[type[BaseException], ...]) -> FailureKind:
     if isinstance(error, (InvalidPayload, *permanent)):
         return FailureKind.PERMANENT
@@ -201,7 +193,7 @@ def _kind(error: BaseException, permanent: tuple[type[BaseException], ...]) -> F
 
 
 def _code(given: object) -> str:
-    """A code is one line that can be searched for."""
+    """A code as one line that can be searched for."""
     return "".join(char if char.isprintable() else " " for char in storable(str(given)))[:LONGEST_CODE]
 
 
@@ -214,10 +206,10 @@ def _message(error: BaseException) -> str:
 
 
 def traceback_of(error: BaseException) -> str:
-    """The traceback as it is kept with the run; the end of it says most."""
+    """The traceback as it is stored with the run. If it is long, its end, which says most."""
     return storable("".join(traceback.format_exception(error)))[-LONGEST_TRACEBACK:]
 
 
 def storable(text: str) -> str:
-    """What a task says may hold anything; what is stored must be text that both databases take."""
+    """Any text of a task, made so that both databases can store it."""
     return text.replace("\x00", "\\0").encode("utf-8", "backslashreplace").decode()

@@ -1,6 +1,6 @@
-"""Runs claimed jobs: coroutines on an event loop of their own, plain functions in threads, programs beside it all.
+"""Runs claimed jobs: coroutines on an event loop of their own, plain functions in threads, programs in processes.
 
-User code never runs on the loop that talks to the store, so a task that blocks delays nobody's heartbeat.
+User code never runs on the loop that talks to the store, so a task that blocks delays no heartbeat.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ log = logging.getLogger("holdfast.worker")
 
 
 class Runner:
-    """Takes claimed jobs from the exchange's thread and hands reports back to it."""
+    """Takes claimed jobs from the thread of the exchange, and gives reports back to it."""
 
     def __init__(
         self,
@@ -72,12 +72,16 @@ class Runner:
         """Start these jobs. Called from the exchange's thread."""
         inside = batch
         if self._subprocesses is not None:
-            inside = [claimed for claimed in batch if self._specs[claimed.task].program is None]
+            inside = [claimed for claimed in batch if not self._is_alone(claimed)]
             for claimed in batch:
-                if self._specs[claimed.task].program is not None:
+                if self._is_alone(claimed):
                     self._subprocesses.run(claimed, self._specs[claimed.task])
         if inside:
             self._call(self._begin_all, inside)
+
+    def _is_alone(self, claimed: Claimed) -> bool:
+        """Whether the run has a process of its own."""
+        return claimed.execution == "subprocess" or self._specs[claimed.task].program is not None
 
     def stop(self, stops: Iterable[tuple[RunId, StopReason]]) -> None:
         """Ask runs to stop. Called from the exchange's thread."""
@@ -98,24 +102,24 @@ class Runner:
 
     @property
     def active(self) -> list[ActiveRun]:
-        """The functions and coroutines that are under way. Called from any thread."""
+        """The functions and coroutines that have not ended. Called from any thread."""
         return list(self._active.values())
 
     @property
     def is_busy(self) -> bool:
-        """Whether anything is under way. Called from any thread."""
+        """Whether anything runs. Called from any thread."""
         return bool(self._active) or (self._subprocesses is not None and self._subprocesses.is_busy)
 
     def is_program(self, run_id: RunId) -> bool:
-        """Whether the run has a process of its own that is under way. Called from any thread."""
+        """Whether the run has a process of its own that has not ended. Called from any thread."""
         return self._subprocesses is not None and self._subprocesses.has(run_id)
 
     def end_programs(self) -> bool:
-        """End what has a process of its own, and wait until it has reported; False if something is left."""
+        """End the runs with processes of their own, and wait for their reports. False if something is left."""
         return self._subprocesses is None or self._subprocesses.end()
 
     def ask_for_answer(self, answer: Callable[[], None]) -> None:
-        """Have the event loop call `answer`, which it does at once unless a coroutine blocks it."""
+        """Have the event loop call `answer`. It does so at once, unless a coroutine blocks it."""
         self._call(answer)
 
     def flush(self) -> None:
@@ -151,17 +155,17 @@ class Runner:
                 try:
                     self._loop.run_forever()
                 except (SystemExit, KeyboardInterrupt) as error:
-                    # A task of the user's beside the run's own can raise these through the loop; others still run here.
+                    # An asyncio task of the user can raise these through the loop, while other runs go on here.
                     log.error("a task raised %r through the event loop; it goes on", error)
         finally:
             self._loop.run_until_complete(self._loop.shutdown_asyncgens())
             self._loop.close()
             self._drop_coroutines()
-            # What ended during the last passes; whoever ends from now on finds the loop closed.
+            # What ended during the last passes. From now on the loop is closed.
             self._flush()
 
     def _drop_coroutines(self) -> None:
-        """Without its loop, a coroutine that did not heed its cancellation is over, unlike a function in its thread."""
+        """End coroutines that ignored their cancellation. Without their loop they are over, unlike a function."""
         for run in list(self._active.values()):
             if run.task is None:
                 continue
@@ -170,7 +174,7 @@ class Runner:
             try:
                 run.task.get_coro().close()
             except Exception:
-                # What its clean-up does without a loop is not the outcome of the run.
+                # The end of its clean-up without a loop is not the outcome of the run.
                 log.info("job %s (%s) was cut off while it cleaned up", run.claimed.job_id, run.claimed.task)
 
     def _begin_all(self, batch: list[Claimed]) -> None:
@@ -187,7 +191,7 @@ class Runner:
     def _begin(self, run: ActiveRun) -> None:
         if run.spec.is_coroutine:
             run.task = self._loop.create_task(self._run_coroutine(run))
-            # A task that is cancelled before its first step never gets to report by itself.
+            # An asyncio task that is cancelled before its first step cannot report by itself.
             run.task.add_done_callback(lambda _: self._end_unstarted(run))
         else:
             self._threads.run(lambda: self._run_function(run))
@@ -229,7 +233,7 @@ class Runner:
             self._flush_is_coming = True
             self._call(self._flush)
         except RuntimeError:
-            # The worker has stopped without this function, which took no notice; its result still counts.
+            # The worker has stopped without waiting for this function. Its result still counts.
             self._flush()
 
     def _start(self, run: ActiveRun, arguments: dict[str, Any]) -> Any:
@@ -238,20 +242,20 @@ class Runner:
         return run.spec.function(**arguments)
 
     def _outcome(self, run: ActiveRun, error: BaseException) -> tuple[Outcome, str | None]:
-        """What an exception means; if the run was asked to stop, that is why it ended."""
+        """What an exception means. If the run was asked to stop, that is why it ended."""
         outcome, trace = ended_by(error, run.context._stop_reason, run.spec.permanent)
         if trace is not None:
             log.info("job %s (%s) attempt %d: %r", run.claimed.job_id, run.claimed.task, run.claimed.attempt, error)
         return outcome, trace
 
     def _end(self, run: ActiveRun, outcome: Outcome, trace: str | None) -> None:
-        """Lay the report ready for the next `_flush`. Called from the event loop, or from a function's own thread."""
+        """Keep the report for the next `_flush`. Called from the event loop, or from the thread of a function."""
         if self._active.pop(run.claimed.run_id, None) is None:
             return
         if run.timer is not None:
             run.timer.cancel()
         took = max(0, round((self._clock.monotonic() - run.started) * 1000))
-        artifacts, log_path = run.context._close_files()
+        left = run.context._close_files()
         self._ended.append(
             Report(
                 run.claimed.run_id,
@@ -259,14 +263,15 @@ class Runner:
                 outcome,
                 took,
                 traceback=trace,
-                artifacts=artifacts,
-                log_path=log_path,
+                artifacts=left.artifacts,
+                log_path=left.log_path,
+                artifact_path=left.artifact_path,
             )
         )
 
     def _flush(self) -> None:
-        """Deliver what has ended; each report is taken by one caller, whichever thread that is."""
-        # Before the look: whoever lays a report ready and still sees this set has it taken along.
+        """Deliver the reports. Each is taken by one thread."""
+        # Before the reports are taken: a thread that still sees it set has its report taken too.
         self._flush_is_coming = False
         ended = []
         with suppress(IndexError):
@@ -280,7 +285,7 @@ class Runner:
             self._check_budget(run)
 
     def _check_budget(self, run: ActiveRun) -> None:
-        """Ask the run to stop if its time is over, and look again when it may be."""
+        """Ask the run to stop if its time is over. Otherwise look again when it may be."""
         if run.claimed.timeout_ms is None and run.claimed.deadline is None:
             return
         if run.timer is not None:
@@ -293,7 +298,7 @@ class Runner:
         if left == 0:
             self._ask_all([(run.claimed.run_id, StopReason.DEADLINE if by_deadline else StopReason.TIMEOUT)])
             return
-        # A deadline is a moment of the wall clock, which may be set, or go on while the machine sleeps.
+        # A deadline is by the wall clock, which may be set, or go on while the machine sleeps.
         longest = left / 1000 if run.claimed.deadline is None else min(left / 1000, LOOK_AGAIN_S)
         wait = self._clock.timeout(longest)
         if wait is not None:

@@ -1,4 +1,4 @@
-"""A task's type hints are its payload's schema: what does not fit is refused before it is stored."""
+"""The type hints of a task are the schema of its payload. What does not fit is refused before it is stored."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class PayloadSchema:
             forbid_unknown_fields=not rest,
         )
         self._decoder = _decoder(task, self._shape)
-        # What `**more: int` says about the arguments that have no name of their own.
+        # The hint of `**more: int`, for arguments without a name of their own.
         self._rest = self._hints.get(rest[0], Any) if rest else Any
         self._names = [parameter.name for parameter in named]
         self._defaults = {
@@ -46,11 +46,11 @@ class PayloadSchema:
 
     @property
     def names(self) -> tuple[str, ...] | None:
-        """The arguments there are, or None where the task takes any (`**more`)."""
+        """The names of the arguments. None if the task takes any (`**more`)."""
         return tuple(self._names) if self._signature.parameters.keys() == set(self._names) else None
 
     def encode(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
-        """The payload as JSON, and the arguments by name; InvalidPayload if they do not fit."""
+        """The payload as JSON, and the arguments by name. InvalidPayload if they do not fit."""
         arguments = self._bind(args, kwargs)
         if any(value is PREVIOUS for value in arguments.values()):
             return self._encode_with_gaps(arguments)
@@ -72,7 +72,7 @@ class PayloadSchema:
         return encoded.decode(), arguments
 
     def _encode_with_gaps(self, arguments: dict[str, Any]) -> tuple[str, Mapping[str, Any]]:
-        """What is known now is checked as ever; what the job before returns is checked when the run starts."""
+        """Check what is known now. The result of the job before is checked when the run starts."""
         later = {name for name, value in arguments.items() if value is PREVIOUS}
         known = {name: value for name, value in arguments.items() if name not in later}
         try:
@@ -101,7 +101,7 @@ class PayloadSchema:
                 given |= self._read_rest(given)
         except msgspec.DecodeError as error:
             raise InvalidPayload(f"the payload does not fit task {self._task!r}: {error}") from None
-        # Arguments that were not given are left to the function's own defaults, as they are today.
+        # Arguments that were not given get the defaults that the function has now.
         return {name: getattr(values, name) if name in self._names else value for name, value in given.items()}
 
     def with_defaults(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -109,7 +109,7 @@ class PayloadSchema:
         return {**self._defaults, **arguments}
 
     def describe(self, with_defaults_of: Collection[str] = ()) -> dict[str, Any]:
-        """The JSON schema of the payload. Only the defaults of these arguments stand in it: others may be secrets."""
+        """The JSON schema of the payload. It has only the defaults of these arguments, as others may be secrets."""
         schemas, shapes = _described([self._hints.get(name, Any) for name in self._names])
         properties = dict(zip(self._names, schemas, strict=True))
         for name in with_defaults_of:
@@ -135,7 +135,7 @@ class PayloadSchema:
         return encoded.decode()
 
     def decode_result(self, result: str) -> Any:
-        """What the task returned, as its return hint says; plain JSON values where it no longer fits."""
+        """What the task returned, as its return hint says. Plain JSON values if it no longer fits."""
         try:
             return self._result.decode(result)
         except msgspec.ValidationError:
@@ -143,7 +143,7 @@ class PayloadSchema:
 
     def _bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         if not args and self._required.issubset(kwargs) and self._named.issuperset(kwargs):
-            return {name: kwargs[name] for name in self._names if name in kwargs}  # The common case, for less.
+            return {name: kwargs[name] for name in self._names if name in kwargs}  # The common case, made fast.
         try:
             bound = self._signature.bind(*args, **kwargs)
         except TypeError as error:
@@ -183,15 +183,8 @@ class PayloadSchema:
         return InvalidPayload(f"task {self._task!r} returned {shown(result)}, which is not JSON: {why}")
 
 
-def check_arguments(payload: object) -> Mapping[str, Any]:
-    """Arguments by name, or InvalidPayload."""
-    if not isinstance(payload, Mapping):
-        raise InvalidPayload(f"{shown(payload)} is not a payload: give a dictionary of arguments by name")
-    return payload
-
-
 def _refuse_marks(task: str, encoded: bytes, meant: Collection[str]) -> None:
-    """What a program hands on from somewhere else must not be taken for PREVIOUS."""
+    """Refuse foreign data that would be taken for PREVIOUS."""
     for name in gaps(encoded.decode()):
         if name not in meant:
             raise InvalidPayload(
@@ -201,7 +194,7 @@ def _refuse_marks(task: str, encoded: bytes, meant: Collection[str]) -> None:
 
 
 def encode_payload(task: str, arguments: Mapping[str, Any]) -> str:
-    """The payload of a task whose hints are not known here: any JSON object goes."""
+    """The payload of a task whose hints are not known here: any JSON object."""
     known = {name: MARK if value is PREVIOUS else value for name, value in arguments.items()}
     try:
         encoded = msgspec.json.encode(known)
@@ -234,7 +227,7 @@ def _hints(task: str, function: Callable[..., Any]) -> dict[str, Any]:
     try:
         return get_type_hints(function, include_extras=True)
     except Exception as error:
-        # Hints are expressions of the user's: a missing import is a NameError, but they can raise anything.
+        # Hints are expressions of the user. A missing import is a NameError, but they can raise anything.
         raise InvalidInput(f"the type hints of task {task!r} cannot be read: {error}; import what they name") from None
 
 
@@ -247,7 +240,7 @@ def _check_parameters(task: str, parameters: list[inspect.Parameter], hints: Map
 
 
 def is_context(name: str, hints: Mapping[str, Any]) -> bool:
-    """Whether a parameter means the run's context: it is called `ctx`, or hinted as one."""
+    """Whether a parameter is the context of the run: it is called `ctx`, or hinted as one."""
     hint = hints.get(name)
     return name == "ctx" or hint is Context or Context in get_args(hint)
 
@@ -256,12 +249,12 @@ def _field(parameter: inspect.Parameter, hints: Mapping[str, Any]) -> tuple[str,
     hint = hints.get(parameter.name, Any)
     if parameter.default is parameter.empty:
         return (parameter.name, hint)
-    # Only whether it may be left out matters here; the default itself stays with the function.
+    # Only whether it may be left out matters here. The default itself stays with the function.
     return (parameter.name, hint, msgspec.field(default=None))
 
 
 def _described(hints: list[Any]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """The JSON schemas of these types, and the shapes they share. What JSON schema has no words for may be anything."""
+    """The JSON schemas of these types, and the shapes they share. A type that has none may be any value."""
     try:
         schemas, shapes = msgspec.json.schema_components(hints, ref_template="#/$defs/{name}")
         return list(schemas), shapes
@@ -283,5 +276,5 @@ def _result_decoder(hint: Any) -> msgspec.json.Decoder[Any]:
     try:
         return msgspec.json.Decoder(hint)
     except TypeError:
-        # Nothing is checked against a return hint, so one that JSON cannot follow does no harm.
+        # Nothing is checked against a return hint, so one that JSON does not have is harmless.
         return msgspec.json.Decoder(Any)

@@ -1,7 +1,7 @@
-"""What becomes of a worker with a run in it that takes no notice of being asked to stop.
+"""What happens to a worker with a deaf run: one that ignores a request to stop.
 
-A thread cannot be ended from outside, only its process can. So the worker takes no more jobs, lets the others end,
-delivers what became of the deaf run, and goes in the same breath; whoever keeps it puts another one in its place.
+A thread cannot be ended from outside, only its process can. So the worker takes no more jobs, lets the other runs end,
+reports the deaf run, and ends at once. The daemon starts another one in its place.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from holdfast.core.requests import Report
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.loop import Loop
 from holdfast.workers.active_run import ActiveRun
-from holdfast.workers.exchange import Exchange
+from holdfast.workers.exchange import ExchangeLoop
 from holdfast.workers.raising import StopReason, stopped
 
 LOOK_S = 1.0
@@ -26,9 +26,11 @@ log = logging.getLogger("holdfast.worker")
 
 
 class StuckWatch(Loop):
-    """Looks for deaf runs. `grace` is how long a run may need to notice; `leave` ends the process."""
+    """Looks for deaf runs. `grace` is how long a run may take to notice. `leave` ends the process."""
 
-    def __init__(self, clock: Clock, exchange: Exchange, grace: Callable[[], float], leave: Callable[[], None]) -> None:
+    def __init__(
+        self, clock: Clock, exchange: ExchangeLoop, grace: Callable[[], float], leave: Callable[[], None]
+    ) -> None:
         super().__init__(clock)
         self._exchange = exchange
         self._runner = exchange.runner
@@ -46,9 +48,9 @@ class StuckWatch(Loop):
         self._say(deaf)
         is_blocked = self._silence() >= self._grace()
         if is_blocked:
-            # Functions in threads still end, but nobody delivers that.
+            # Functions in threads still end, but the blocked loop does not deliver their reports.
             self._runner.flush()
-        # Processes do not go with this one: what is given back here must not run on beside its next run.
+        # Processes of runs do not end with this one. A job that is given back must not run on beside its next run.
         if self._may_go(deaf, is_blocked) and await asyncio.to_thread(self._runner.end_programs):
             await self._exchange.deliver_last([self._report(run) for run in deaf])
             self._leave()
@@ -59,11 +61,11 @@ class StuckWatch(Loop):
         return max(0.05, min(LOOK_S, self._grace()))
 
     def _deaf(self) -> list[ActiveRun]:
-        """Runs that should have ended a while ago; their own event loop need not know, it may be blocked."""
+        """Runs that should have ended a while ago. Their event loop may be blocked, so it is not asked."""
         now, grace, found = self.clock.monotonic(), self._grace(), []
         for run in self._runner.active:
             timeout = run.claimed.timeout_ms
-            # Asked from now on, and not since then: a machine that slept has not told the run before either.
+            # It counts as asked from now on, and not from then: if the machine slept, the run was not told before.
             if timeout is not None and now - run.started > timeout / 1000:
                 run.note_asked(StopReason.TIMEOUT, now)
             if run.claimed.deadline is not None and self.clock.now() > run.claimed.deadline:
@@ -92,7 +94,7 @@ class StuckWatch(Loop):
         self._known.update(run.claimed.run_id for run in deaf)
 
     def _silence(self) -> float:
-        """For how long the event loop of the coroutines has not answered."""
+        """How long the event loop of the coroutines has not answered."""
         if self._asked_for_answer is None:
             self._asked_for_answer = self.clock.monotonic()
             self._runner.ask_for_answer(self._answered)
@@ -102,28 +104,29 @@ class StuckWatch(Loop):
         self._asked_for_answer = None
 
     def _may_go(self, deaf: list[ActiveRun], is_blocked: bool) -> bool:
-        """Whether everybody else has ended, or has had long enough for that."""
+        """Whether all other runs have ended, or have had long enough for that."""
         gone = {run.claimed.run_id for run in deaf}
         in_threads = {run.claimed.run_id for run in self._runner.active if run.task is None}
         others = [run.run_id for run in self._exchange.held if run.run_id not in gone]
         if is_blocked:
-            # Nothing else can end any more: coroutines stand still, and what is given to the loop never begins.
+            # Nothing else can end: coroutines are blocked, and what is given to the loop never begins.
             others = [run_id for run_id in others if run_id in in_threads or self._runner.is_program(run_id)]
         waited = self.clock.monotonic() - self._since
         if others and waited >= OTHERS_S:
             self._runner.stop_all(StopReason.SHUTDOWN)
-        # Jobs that are on their way to us must have arrived, or they would seem to have died with us.
+        # Jobs on their way to us must have arrived, or they would seem to have died with us.
         return not self._exchange.is_asking and (not others or waited >= OTHERS_S + OTHERS_GRACE_S)
 
     def _report(self, run: ActiveRun) -> Report:
         assert run.asked is not None
         took = round((self.clock.monotonic() - run.started) * 1000)
-        artifacts, log_path = run.context._close_files()
+        left = run.context._close_files()
         return Report(
             run.claimed.run_id,
             run.claimed.job_id,
             stopped(run.asked[0]),
             took,
-            artifacts=artifacts,
-            log_path=log_path,
+            artifacts=left.artifacts,
+            log_path=left.log_path,
+            artifact_path=left.artifact_path,
         )

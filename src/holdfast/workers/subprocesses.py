@@ -1,4 +1,4 @@
-"""Runs in processes of their own, each followed by a thread: nothing that other user code does can delay them."""
+"""Runs in processes of their own. Each is followed by a thread, so that other user code cannot delay it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import ExitStack, closing
 
 from msgspec import structs
 
-from holdfast.core.errors import InvalidPayload, StoreError
+from holdfast.core.errors import InvalidInput, InvalidPayload, StoreError
 from holdfast.core.job import RunId, SessionId
 from holdfast.core.requests import Claimed, Report
 from holdfast.core.retry import Failure, FailureKind
@@ -18,19 +18,18 @@ from holdfast.core.timing import run_budget
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.processes import GRACE_S, empty_groups
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.progress import note_start
-from holdfast.wire.home import HOME
+from holdfast.store.scripts.runs.progress import note_start
 from holdfast.workers.context import Context
 from holdfast.workers.conversation import Conversation
-from holdfast.workers.environment import home_of
+from holdfast.workers.environment import home_of, identity
 from holdfast.workers.exits import broke, crashed, exit_code
 from holdfast.workers.launching import Gated, Program, why_not_started
 from holdfast.workers.memory import MemoryKills
 from holdfast.workers.previous import complete
 from holdfast.workers.raising import StopReason, must_stop, outranks, raised, stopped
-from holdfast.workers.spec import TaskSpec
+from holdfast.workers.spec import TaskSpec, program_of
 from holdfast.workers.threads import Threads
-from holdfast.workers.watching import Bell, Watch
+from holdfast.workers.watching import ProcessWatch, WakePipe
 
 LOOK_AGAIN_S = 5.0
 CLOSE_S = 10.0
@@ -58,9 +57,9 @@ class ProcessRun:
         self._secret = secret
         self._spec = spec
         self._context = context
-        self._bell = Bell()
+        self._wake_up = WakePipe()
         self._started = clock.monotonic()
-        self._watch: Watch | None = None
+        self._watch: ProcessWatch | None = None
         self._is_hurried = False
         self._talk: Conversation | None = None
         self._grace_s = GRACE_S
@@ -72,25 +71,25 @@ class ProcessRun:
         if outranks(reason, self._context._stop_reason):
             self._context._stop_reason = reason
             if reason.is_wish and self._talk is not None:
-                # A command has no ear for it.
+                # A command has no channel.
                 self._talk.stop(reason)
-        self._bell.ring()
+        self._wake_up.wake()
 
     def hurry(self) -> None:
-        """Wait for its grace no longer. Called from any thread."""
+        """Do not wait for the end of its grace. Called from any thread."""
         self._is_hurried = True
         if self._watch is not None:
             self._watch.is_hurried = True
         self.stop(StopReason.SHUTDOWN)
 
     def wake(self) -> None:
-        """Look at the clock again. Called from any thread."""
-        self._bell.ring()
+        """Have it look at the clock again. Called from any thread."""
+        self._wake_up.wake()
 
     def work(self) -> Report:
-        """From the start to the end; what to report."""
+        """Run it from start to end. Return what to report."""
         try:
-            with closing(self._bell):
+            with closing(self._wake_up):
                 outcome = self._run()
         except InvalidPayload as error:
             outcome = raised(error, ())
@@ -98,7 +97,7 @@ class ProcessRun:
             log.warning("job %s could not be started: %r", self.claimed.job_id, error)
             outcome = _not_started(str(error))
         took = max(0, round((self._clock.monotonic() - self._started) * 1000))
-        artifacts, log_path = self._context._close_files()
+        left = self._context._close_files()
         return Report(
             self.claimed.run_id,
             self.claimed.job_id,
@@ -106,18 +105,22 @@ class ProcessRun:
             took,
             exit_code=self._exit_code,
             traceback=self._traceback,
-            artifacts=artifacts,
-            log_path=log_path,
+            artifacts=left.artifacts,
+            log_path=left.log_path,
+            artifact_path=left.artifact_path,
         )
 
     def _run(self) -> Outcome:
-        assert self._spec.program is not None
+        try:
+            make_program = program_of(self._spec)
+        except InvalidInput as error:
+            return Broke(Failure(FailureKind.PERMANENT, "ERR_TASK_NOT_LOADED", str(error)))
         files = self._context._files_of_run
         self.claimed, arguments = complete(self._spec.schema, self._context)
-        program = self._spec.program(arguments, self.claimed, files)
-        # A command may have been told to use another daemon.
-        home = {} if HOME in (arguments.get("env") or {}) else home_of(self._engine)
-        program = structs.replace(program, env={**program.env, **home})
+        program = make_program(arguments, self.claimed)
+        who = identity(self.claimed, files.make_artifact_folder())
+        # A job may set the variable for another daemon, but not those that identify the run.
+        program = structs.replace(program, env={**program.env, **home_of(self._engine), **program.own, **who})
         self._grace_s = program.grace_s
         files.open_log()
         with ExitStack() as stack:
@@ -125,7 +128,7 @@ class ProcessRun:
             if self._spec.place is None:
                 process = Gated(self.claimed.run_id)
             else:
-                self._talk = talk = stack.enter_context(closing(Conversation(self._context, self._bell)))
+                self._talk = talk = stack.enter_context(closing(Conversation(self._context, self._wake_up)))
                 channel = talk.channel.fileno()
                 process = Gated(self.claimed.run_id, talk.orders.fileno(), (channel,))
                 program = structs.replace(program, argv=(*program.argv, str(channel)))
@@ -142,7 +145,7 @@ class ProcessRun:
         try:
             is_ours = self._engine.submit(note_start, *start, self._secret).result()
         except StoreError as error:
-            # What cannot be written down must not begin. The job is not to blame.
+            # A process that cannot be stored must not begin. The job is not to blame.
             empty_groups([group], grace=0)
             return Yielded(f"its start could not be stored: {error}")
         if not is_ours:
@@ -151,7 +154,7 @@ class ProcessRun:
         if self._pause()[0]:
             empty_groups([group], grace=0)
             return self._stopped()
-        watch = self._watch = Watch(process, program, self._bell, files.write, self._pause)
+        watch = self._watch = ProcessWatch(process, program, self._wake_up, files.write, self._pause)
         watch.is_hurried = self._is_hurried
         if talk is not None and self._spec.place is not None:
             talk.begin(self.claimed, self._spec.place, files.top, watch)
@@ -173,14 +176,14 @@ class ProcessRun:
             return Completed('{"exit_code":0}')
         return broke(status, program, watch.last_line, is_out_of_memory=kills.have_risen())
 
-    def _said(self, talk: Conversation, watch: Watch, status: int) -> Outcome:
-        """The outcome as the process of a Python task told it; if it did not, it has crashed."""
+    def _said(self, talk: Conversation, watch: ProcessWatch, status: int) -> Outcome:
+        """The outcome that the process of a Python task has sent. If it sent none, it has crashed."""
         if talk.ended is None:
             return self._stopped() if watch.was_stopped else crashed(status, self.claimed.task, watch.last_line)
         self._traceback = talk.ended.traceback
         outcome = talk.ended.outcome
         if must_stop(self._context._stop_reason) and not isinstance(outcome, Completed | Skipped | Snoozed):
-            # SIGTERM went to what it had started as well: whatever broke then, broke because of us.
+            # SIGTERM also went to what it had started, so an error after that is because of us.
             self._traceback = None
             return self._stopped()
         return outcome
@@ -189,12 +192,12 @@ class ProcessRun:
         return stopped(self._context._stop_reason or StopReason.SHUTDOWN)
 
     def _pause(self) -> tuple[bool, float | None]:
-        """Whether it is to stop, and how long it may go on before that has to be asked again."""
+        """Whether it has to stop, and after how long to ask again."""
         if must_stop(self._context._stop_reason):
             return True, None
         silent = None if self._talk is None else self._talk.silent_for()
         if silent is not None:
-            # It has told its outcome, and now hangs in what it does on its way out.
+            # It has sent its outcome, and hangs in its exit.
             return silent > self._grace_s, self._grace_s
         took = round((self._clock.monotonic() - self._started) * 1000)
         timeout = None if self.claimed.timeout_ms is None else max(0, self.claimed.timeout_ms - took)
@@ -204,7 +207,7 @@ class ProcessRun:
         if left == 0:
             self._context._stop_reason = StopReason.DEADLINE if by_deadline else StopReason.TIMEOUT
             return True, None
-        # A deadline is a moment of the wall clock, which may be set, or go on while the machine sleeps.
+        # A deadline is by the wall clock, which may be set, or go on while the machine sleeps.
         longest = left / 1000 if self.claimed.deadline is None else min(left / 1000, LOOK_AGAIN_S)
         return False, self._clock.timeout(longest)
 
@@ -241,13 +244,13 @@ class Subprocesses:
                 self._active[claimed.run_id] = run
             self._threads.run(lambda: self._work(run))
         except (OSError, RuntimeError) as error:
-            # No more files or threads are to be had. The run is here and must be reported all the same.
+            # There are no more files or threads. The run is here, and must be reported all the same.
             with self._changed:
                 self._active.pop(claimed.run_id, None)
             self._deliver([Report(claimed.run_id, claimed.job_id, _not_started(str(error)), 0)])
 
     def stop(self, stops: Iterable[tuple[RunId, StopReason]]) -> None:
-        """Ask those of these runs that are here to stop."""
+        """Ask these runs to stop, if they are here."""
         for run_id, reason in stops:
             run = self._active.get(run_id)
             if run is not None:
@@ -255,11 +258,11 @@ class Subprocesses:
 
     @property
     def is_busy(self) -> bool:
-        """Whether anything is under way."""
+        """Whether anything runs."""
         return bool(self._active)
 
     def has(self, run_id: RunId) -> bool:
-        """Whether the run is under way here."""
+        """Whether the run is here, and has not ended."""
         return run_id in self._active
 
     def stop_all(self, reason: StopReason) -> None:
@@ -268,7 +271,7 @@ class Subprocesses:
             run.stop(reason)
 
     def end(self) -> bool:
-        """End what is still there, without its grace, and wait until it has reported; False if something is left."""
+        """End what still runs, without its grace, and wait for its reports. False if something is left."""
         for run in self._runs():
             run.hurry()
         with self._changed:

@@ -1,4 +1,4 @@
-"""Threads for plain functions. They are daemons: a function that never returns must not keep the process alive."""
+"""Daemon threads for plain functions. A function that never returns cannot keep the process alive."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 
 class Threads:
-    """Grows with the work; the caller bounds how much of it there is at once."""
+    """As many threads as are needed at once. The caller limits that."""
 
     def __init__(self) -> None:
         self._work: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
@@ -26,7 +26,7 @@ class Threads:
         self._work.put(function)
 
     def close(self) -> None:
-        """Let idle threads go; one that is stuck goes with the process."""
+        """End idle threads. One that is stuck ends with the process."""
         with self._lock:
             for _ in range(self._threads):
                 self._work.put(None)

@@ -1,4 +1,4 @@
-"""Runs as spans, for whoever collects traces."""
+"""Runs as spans of traces."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from holdfast.observe.spans import Span
 
 
 def record_runs(reports: Sequence[Report], held: Mapping[RunId, Claimed]) -> None:
-    """Hand over a span for each run that has ended just now."""
+    """Record a span for each run that has just ended."""
     if not spans.are_wanted():
         return
     now = time.time_ns()

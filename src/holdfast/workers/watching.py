@@ -1,4 +1,4 @@
-"""Follows a process from its gate to its end: output into the log, requests to stop, and a group that is empty."""
+"""Follow a process from its gate until its group is empty: write its output to the log, and stop it if asked to."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from holdfast.runtime.processes import living, signal_group
-from holdfast.workers.launching import End, Gated, Program
+from holdfast.workers.launching import Gated, PipeEnd, Program
 
 CHUNK = 1 << 16
 MOST_AT_THE_END = 1 << 20
@@ -21,8 +21,8 @@ LONGEST_LOOK_S = 1.0
 LOOK_FOR_EXIT_S = 0.05
 
 
-class Bell:
-    """Wakes a thread that waits for several things at once; rung from any other."""
+class WakePipe:
+    """Wakes a thread that waits for several things at once. Any other thread may call `wake`."""
 
     def __init__(self) -> None:
         ends = os.pipe()
@@ -30,44 +30,44 @@ class Bell:
             os.set_blocking(end, False)
         self._lock = threading.Lock()
         self._is_closed = False
-        self.heard, self._rung = End(ends[0]), End(ends[1])
+        self.read_end, self._write_end = PipeEnd(ends[0]), PipeEnd(ends[1])
 
-    def ring(self) -> None:
-        """Wake it. Does nothing once it has gone."""
+    def wake(self) -> None:
+        """Wake the thread. Does nothing after `close`."""
         with self._lock:
             if not self._is_closed:
-                with suppress(BlockingIOError):  # It has not heard the ones before yet.
-                    os.write(self._rung.fileno(), b"!")
+                with suppress(BlockingIOError):  # The pipe is full, so the thread wakes up anyway.
+                    os.write(self._write_end.fileno(), b"!")
 
-    def silence(self) -> None:
-        """Take note."""
+    def clear(self) -> None:
+        """The thread is awake."""
         with suppress(BlockingIOError):
-            os.read(self.heard.fileno(), CHUNK)
+            os.read(self.read_end.fileno(), CHUNK)
 
     def close(self) -> None:
-        """Nobody waits any more."""
+        """The thread has ended."""
         with self._lock:
             self._is_closed = True
-            self.heard.close()
-            self._rung.close()
+            self.read_end.close()
+            self._write_end.close()
 
 
-class Watch:
-    """One process that has been let through its gate. Everything here happens in the thread that calls `follow`."""
+class ProcessWatch:
+    """One process that has passed its gate. Everything here happens in the thread that calls `follow`."""
 
     def __init__(
         self,
         process: Gated,
         program: Program,
-        bell: Bell,
-        write: Callable[[bytes], None],
+        wake_up: WakePipe,
+        log: Callable[[bytes], None],
         pause: Callable[[], tuple[bool, float | None]],
     ) -> None:
         """`pause` says whether to stop the process now, and how long to wait until it is asked again."""
         self._process = process
         self._program = program
-        self._bell = bell
-        self._write = write
+        self._wake_up = wake_up
+        self._log = log
         self._pause = pause
         self._selector = selectors.DefaultSelector()
         self._kill_at: float | None = None
@@ -78,27 +78,27 @@ class Watch:
         self.was_stopped = False
         self.is_hurried = False
         self.on_stop: Callable[[], None] = lambda: None
-        self.speak: Callable[[], bool] = lambda: False
-        self._ends: list[tuple[End, Callable[[bytes], None]]] = []
+        self.flush: Callable[[], bool] = lambda: False
+        self._ends: list[tuple[PipeEnd, Callable[[bytes], None]]] = []
 
     @property
     def last_line(self) -> str:
-        """The last thing that the process said."""
+        """The last line that the process printed."""
         lines = self._tail.decode("utf-8", "replace").split("\n")
         return next((line.strip() for line in reversed(lines) if line.strip()), "")
 
-    def hear(self, end: End, heed: Callable[[bytes], None]) -> None:
-        """Call `heed` with what comes out of a pipe."""
+    def follow_pipe(self, end: PipeEnd, receive: Callable[[bytes], None]) -> None:
+        """Call `receive` with what comes out of a pipe."""
         os.set_blocking(end.fileno(), False)
-        self._ends.append((end, heed))
-        self._selector.register(end.fileno(), selectors.EVENT_READ, lambda: self._read(end, heed))
+        self._ends.append((end, receive))
+        self._selector.register(end.fileno(), selectors.EVENT_READ, lambda: self._read(end, receive))
 
     def follow(self) -> int:
-        """Until the process has ended and nobody of its group is left; its exit status."""
+        """Follow it until the process has ended and its group is empty. Return its exit status."""
         with self._selector:
-            self.hear(self._process.output, self._note)
-            self.hear(self._process.failure, self._fail)
-            self._selector.register(self._bell.heard.fileno(), selectors.EVENT_READ, self._bell.silence)
+            self.follow_pipe(self._process.output, self._note)
+            self.follow_pipe(self._process.failure, self._fail)
+            self._selector.register(self._wake_up.read_end.fileno(), selectors.EVENT_READ, self._wake_up.clear)
             handle = self._watch_exit()
             try:
                 self._until_exit()
@@ -124,7 +124,7 @@ class Watch:
             self._wait(pause)
 
     def _until_empty(self) -> None:
-        """The first process has ended; who came from it and is still there goes the same way."""
+        """The first process has ended. End the processes that it has left."""
         while living(self._process.group):
             if self._kill_at is None:
                 self._terminate()
@@ -135,13 +135,13 @@ class Watch:
             left = self._kill_at - time.monotonic()
             if left <= 0 or self.is_hurried:
                 signal_group(self._process.group, signal.SIGKILL)
-                # Who does not die of that hangs in the kernel; nobody knows how long.
+                # A process that survives SIGKILL hangs in the kernel, for an unknown time.
                 left = self._kill_again_s = min(2 * self._kill_again_s, LONGEST_LOOK_S)
             pause = left if pause is None else min(pause, left)
         if not hasattr(os, "pidfd_open"):
             pause = LOOK_FOR_EXIT_S if pause is None else min(pause, LOOK_FOR_EXIT_S)
-        if self.speak():
-            # It has not read all of it yet.
+        if self.flush():
+            # The process has not read all messages yet.
             pause = LOOK_S if pause is None else min(pause, LOOK_S)
         for key, _ in self._selector.select(pause):
             key.data()
@@ -149,19 +149,19 @@ class Watch:
     def _terminate(self) -> None:
         self._kill_at = time.monotonic() + self._program.grace_s
         signal_group(self._process.group, signal.SIGTERM)
-        # One that was stopped hears nothing else before it goes on.
+        # A stopped process gets no other signal before it continues.
         signal_group(self._process.group, signal.SIGCONT)
 
     def _watch_exit(self) -> int | None:
         if not hasattr(os, "pidfd_open"):
             return None
         handle = os.pidfd_open(self._process.group.pid)
-        # That it wakes us is all; whether it has ended is looked up.
+        # It only wakes us. `_until_exit` checks whether the process has ended.
         self._selector.register(handle, selectors.EVENT_READ, lambda: None)
         return handle
 
-    def _read(self, end: End, heed: Callable[[bytes], None]) -> bool:
-        """Whether more may come."""
+    def _read(self, end: PipeEnd, receive: Callable[[bytes], None]) -> bool:
+        """Read a piece. Return whether more may come."""
         try:
             data = os.read(end.fileno(), CHUNK)
         except BlockingIOError:
@@ -170,19 +170,19 @@ class Watch:
             self._selector.unregister(end.fileno())
             end.close()
             return False
-        heed(data)
+        receive(data)
         return True
 
     def _read_out(self) -> None:
-        """What is still in the pipes. Their end may never come: somebody may have left the group with one."""
-        for end, heed in self._ends:
+        """Read what is still in the pipes. Their end may never come: a process outside the group may have one open."""
+        for end, receive in self._ends:
             left = MOST_AT_THE_END
-            while left > 0 and end.fileno() >= 0 and self._read(end, heed):
+            while left > 0 and end.fileno() >= 0 and self._read(end, receive):
                 left -= CHUNK
 
     def _note(self, data: bytes) -> None:
         self._tail = (self._tail + data)[-LONGEST_TAIL:]
-        self._write(data)
+        self._log(data)
 
     def _fail(self, data: bytes) -> None:
         self.failure += data

@@ -1,7 +1,7 @@
 """The task `holdfast.webhook`: tells one receiver about one event.
 
-The signed request is asked for by the run, when it runs. Neither the URL nor a secret stands in the payload of the job,
-and no secret leaves the store.
+The run asks for the signed request when it runs. Neither the URL nor a secret is in the payload of the job, and no
+secret leaves the store.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from holdfast.core.job import Millis
 from holdfast.core.webhook import TIMEOUT_MS, WEBHOOK, WEBHOOK_QUEUE, read_url
 from holdfast.runtime.clock import Clock
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.webhooks import note_gone, request_of_run
+from holdfast.store.scripts.webhooks.webhooks import note_gone, request_of_run
 from holdfast.workers.context import Context
 from holdfast.workers.raising import Permanent, Transient
 from holdfast.workers.schema import PayloadSchema
 from holdfast.workers.spec import TaskSpec
 
 if TYPE_CHECKING:
-    from holdfast.workers.posting import Answer, Resolve
+    from holdfast.workers.posting import PostAnswer, Resolve
 
-DELIVERIES = 64  # at once, in one process; a receiver has its share of them
+DELIVERIES = 64  # at once, in one process; each receiver has a share of them
 GONE_FOR_GOOD = 410
 ASK_FOR_PATIENCE = (429, 503)
 MOST_PATIENCE_S = 3_600
@@ -38,7 +38,7 @@ DISABLED, GONE, REDIRECT, STATUS = (
 
 
 class Deliverer:
-    """Delivers with these settings; `resolve` finds the addresses of a host, by default as the system does."""
+    """Delivers with these settings. `resolve` finds the addresses of a host, by default as the system does."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class Deliverer:
 
     @property
     def spec(self) -> TaskSpec:
-        """The task as a worker knows it."""
+        """The task for a worker."""
         return TaskSpec(
             name=WEBHOOK,
             queue=WEBHOOK_QUEUE,
@@ -78,15 +78,15 @@ class Deliverer:
         attributes: dict[str, str],
         key: str,
     ) -> dict[str, int]:
-        """Send it; the result is the status that the receiver answered with."""
-        # Whoever delivers nothing need not wait for what speaks HTTP and TLS.
-        from holdfast.workers.posting import Patience, Post, PostFailed, look_up, send
+        """Send it. The result is the status of the answer."""
+        # Imported late: most workers deliver nothing.
+        from holdfast.workers.posting import Post, PostFailed, PostPatience, look_up, send
 
         try:
             request = self._engine.query(request_of_run, ctx.run_id, self._clock.now())
         except (Conflict, NotFound) as error:
             raise Permanent(str(error), code=DISABLED) from None
-        patience = Patience((request.timeout_ms or self._timeout_ms) / 1000, ctx.check)
+        patience = PostPatience((request.timeout_ms or self._timeout_ms) / 1000, ctx.check)
         try:
             post = Post(read_url(request.url), request.headers | {"User-Agent": _name()}, request.body.encode())
             answer = send(post, self._policy, patience, self._resolve or look_up)
@@ -95,8 +95,8 @@ class Deliverer:
         self._judge(ctx, request.url, answer)
         return {"status": answer.status}
 
-    def _judge(self, ctx: Context, url: str, answer: Answer) -> None:
-        """Whether the receiver took it. Whatever else it says is tried again: receivers err, and get repaired."""
+    def _judge(self, ctx: Context, url: str, answer: PostAnswer) -> None:
+        """Whether the receiver took it. All other answers are retried, as receivers fail, and get repaired."""
         status = answer.status
         if 200 <= status < 300:
             return
@@ -114,13 +114,13 @@ class Deliverer:
 
 
 def _name() -> str:
-    from holdfast.version import VERSION  # Reading it takes longer than all the rest.
+    from holdfast.version import VERSION  # Imported late: it is slow to read.
 
     return f"Holdfast/{VERSION}"
 
 
 def patience_asked_for(retry_after: str, now: Millis) -> float:
-    """The seconds that a receiver asks to be left alone for, at most an hour; 0 if it cannot be understood."""
+    """The seconds that a receiver asks to wait, at most an hour. 0 if it cannot be understood."""
     from email.utils import parsedate_to_datetime
 
     text = retry_after.strip()
