@@ -17,7 +17,7 @@ from holdfast.api.app import Api, Backend, make_app
 from holdfast.api.hub import Hub
 from holdfast.api.long_calls import LongCalls
 from holdfast.api.wrong_tokens import WrongTokens
-from holdfast.daemon.server import Doors
+from holdfast.daemon.server import HttpServers
 from holdfast.daemon.settings import ApiSettings
 from holdfast.runtime.clock import SystemClock
 from holdfast.runtime.session import Session
@@ -26,6 +26,7 @@ from holdfast.store.sqlite.engine import SqliteEngine
 from holdfast.version import VERSION
 from holdfast.wire.calls import PROTOCOL, Hello
 from holdfast.wire.home import Home
+from tests.migrated import copy_migrated
 
 T = TypeVar("T")
 
@@ -49,7 +50,7 @@ class RunningApi:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="api under test")
         self._app: Api | None = None
-        self._doors: Doors | None = None
+        self._servers: HttpServers | None = None
         self._session: Session | None = None
 
     @property
@@ -95,14 +96,14 @@ class RunningApi:
         app = self._app = make_app(backend)
         self.long_calls = app.long_calls
         access = Access(self.token, self.engine, clock, self.wrong)
-        self._doors = Doors(app, self.home, self._settings, access)
-        await self._doors.open()
-        self.port = self._doors.port
+        self._servers = HttpServers(app, self.home, self._settings, access)
+        await self._servers.open()
+        self.port = self._servers.port
 
     async def _stop(self) -> None:
         self.hub.cut()
-        if self._doors is not None:
-            await self._doors.close()
+        if self._servers is not None:
+            await self._servers.close()
         self.hub.stop()
         if self._session is not None:
             await self._session.close()
@@ -124,7 +125,9 @@ def short_home() -> Iterator[Home]:
 def running_api(engine: Engine | None = None, **settings: Any) -> Iterator[RunningApi]:
     """The API with these settings of the section `api`, on a database of its own unless another one is given."""
     with short_home() as home:
-        used = engine or SqliteEngine(home.database, durability="normal", now=SystemClock().now, files=home.jobs)
+        used = engine or SqliteEngine(
+            copy_migrated(home.database), durability="normal", now=SystemClock().now, files=home.jobs
+        )
         api = RunningApi(home, used, ApiSettings(**settings))
         api.start()
         try:

@@ -16,10 +16,10 @@ from holdfast.core.errors import InvalidInput
 from holdfast.runtime.clock import SystemClock
 from holdfast.store.engine import Engine
 from holdfast.store.postgres.engine import PostgresEngine
-from holdfast.store.scripts.users import add_user, list_users, revoke_user
+from holdfast.store.scripts.access.users import add_user, list_users, revoke_user
 from holdfast.store.statements import Dialect
 from holdfast.wire.calls import CALLS
-from holdfast.wire.extras import EXTRAS
+from holdfast.wire.special_calls import EXTRAS
 from tests.api.acts import until, work_once
 from tests.api.caller import Caller, new_id, new_job, on_socket, on_tcp
 from tests.api.running import RunningApi, running_api
@@ -184,9 +184,15 @@ SECRETS = {"db": {"password": "hush-1"}, "argv": ["curl", "--token", "hush-2"], 
 
 def test_a_reader_sees_payloads_redacted(api: RunningApi, caller: Caller) -> None:
     reader = as_user(api, add(caller, "eyes", "read"))
-    job_id = caller.enqueue(payload=SECRETS, tokens={"cpu": 1}, trigger='{"kind": "call", "api_key": "hush-4"}')
+    env = {"PGPASSWORD": "hush-6", "PLAIN": "seen"}
+    job_id = caller.enqueue(
+        payload=SECRETS, env=env, tokens={"cpu": 1}, trigger='{"kind": "call", "api_key": "hush-4"}'
+    )
     caller.post("/v1/events", {"id": new_id(), "name": "deploy", "attributes": {"secret": "hush-5"}})
-    caller.post("/v1/templates", {"template": {"id": new_id(), "name": "t", "task": "t", "payload": SECRETS}})
+    caller.post(
+        "/v1/templates",
+        {"template": {"id": new_id(), "name": "t", "task": "t", "payload": SECRETS, "options": {"env": env}}},
+    )
     paths = [f"/v1/jobs/{job_id}", "/v1/jobs", f"/v1/jobs/{job_id}/wait?timeout_ms=0", "/v1/events", "/v1/templates"]
     for path in paths:
         for_reader, for_admin = reader.get(path), caller.get(path)
@@ -198,6 +204,7 @@ def test_a_reader_sees_payloads_redacted(api: RunningApi, caller: Caller) -> Non
     assert b"hush" not in found.body
     [job] = found.json["jobs"]
     assert json.loads(job["payload"])["db"] == {"password": "***"}
+    assert job["env"] == {"PGPASSWORD": "***", "PLAIN": "seen"}
     # The name of our own field gives nothing away.
     assert job["tokens"]["cpu"] == 1
 

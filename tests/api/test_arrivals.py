@@ -14,8 +14,8 @@ import pytest
 
 from holdfast.api import arrivals as module
 from holdfast.api import budgets
+from holdfast.api.admission import TcpHttp
 from holdfast.api.arrivals import SILENCE_S, SPEECH_S, Arrival, Arrivals
-from holdfast.api.doors import TokenDoor
 from holdfast.daemon import listening
 from tests.api.caller import on_socket, on_tcp
 from tests.api.running import PATIENCE_S, RunningApi, running_api
@@ -161,9 +161,9 @@ def test_those_with_a_token_are_counted_and_the_socket_has_room_of_its_own(api: 
 
 def test_the_next_one_comes_in_as_soon_as_another_has_left(api: RunningApi, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "SPEECH_S", 1_000.0)
-    assert api._doors is not None
-    assert api._doors._tcp is not None
-    arrivals, listener = api._doors._arrivals, api._doors._tcp._listener
+    assert api._servers is not None
+    assert api._servers._tcp is not None
+    arrivals, listener = api._servers._arrivals, api._servers._tcp._listener
     asking = f"GET /v1/stats HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {api.token}\r\n\r\n".encode()
     with guest(api, b"G") as first, guest(api, b"G"):
         wait_until(lambda: len(arrivals._speaking) == 2 and listener._pause is None)
@@ -174,16 +174,16 @@ def test_the_next_one_comes_in_as_soon_as_another_has_left(api: RunningApi, monk
 
 
 def test_a_token_that_turns_out_to_be_valid_after_the_end_takes_no_room(api: RunningApi) -> None:
-    assert api._doors is not None
-    assert api._doors._tcp is not None
-    budget, known = api._doors._budgets.connections, api._doors._tcp._server.server_state.connections
+    assert api._servers is not None
+    assert api._servers._tcp is not None
+    budget, known = api._servers._budgets.connections, api._servers._tcp._server.server_state.connections
     with guest(api, b"GET /v1/stats HTTP/1.1\r\n"):
         wait_until(lambda: len(known) == 1)
         [connection] = list(known)
     wait_until(lambda: len(known) == 0)
 
     async def show_late() -> str | None:
-        assert isinstance(connection, TokenDoor)
+        assert isinstance(connection, TcpHttp)
         return connection._show_token()
 
     assert api.do(show_late()) is None
@@ -194,8 +194,8 @@ def test_a_caller_that_goes_away_before_its_first_byte_leaves_nothing(api: Runni
     for _ in range(5):
         guest(api).close()
     assert on_tcp(api).get("/v1/stats").status == 200
-    assert api._doors is not None
-    arrivals = api._doors._arrivals
+    assert api._servers is not None
+    arrivals = api._servers._arrivals
     wait_until(lambda: len(arrivals) == 0)
 
 
@@ -212,8 +212,8 @@ def test_a_handshake_has_only_so_much_time(tmp_path: Path, monkeypatch: pytest.M
         with trusting.wrap_socket(guest(api), server_hostname="localhost") as secured:
             secured.sendall(b"GET /v1/stats HTTP/1.1\r\nHost: localhost\r\n\r\n")
             assert secured.recv(20).startswith(b"HTTP/1.1 401 ")
-        assert api._doors is not None
-        arrivals = api._doors._arrivals
+        assert api._servers is not None
+        arrivals = api._servers._arrivals
         wait_until(lambda: len(arrivals) == 0)
 
 

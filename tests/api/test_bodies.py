@@ -37,8 +37,8 @@ def uploading(api: RunningApi, body: bytes, sent: int) -> socket.socket:
 
 
 def under_way(api: RunningApi) -> int:
-    assert api._doors is not None
-    return api._doors._budgets.bodies._used
+    assert api._servers is not None
+    return api._servers._budgets.bodies._used
 
 
 def test_large_requests_have_a_bound_together_and_small_ones_keep_going(api: RunningApi) -> None:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from holdfast.api import budgets, doors
+from holdfast.api import admission, budgets
 from tests.api.caller import Caller, new_id, new_job, on_socket
 from tests.api.running import PATIENCE_S, RunningApi, running_api
 
@@ -143,8 +143,8 @@ def test_what_is_not_http_is_answered_with_a_problem(api: RunningApi) -> None:
 def test_a_request_that_never_completes_is_given_up(
     api: RunningApi, monkeypatch: pytest.MonkeyPatch, start: bytes
 ) -> None:
-    monkeypatch.setattr(doors, "HEAD_S", 0.1)
-    monkeypatch.setattr(doors, "BODY_S", 0.1)
+    monkeypatch.setattr(admission, "HEAD_S", 0.1)
+    monkeypatch.setattr(admission, "BODY_S", 0.1)
     with raw(api) as door:
         door.sendall(start)
         said = heard(door)
@@ -153,7 +153,7 @@ def test_a_request_that_never_completes_is_given_up(
 
 
 def test_a_trickle_does_not_buy_time(api: RunningApi, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doors, "HEAD_S", 0.1)
+    monkeypatch.setattr(admission, "HEAD_S", 0.1)
     with raw(api) as door:
         door.sendall(b"GET /livez HTTP/1.1\r\nHost: x\r\n")
         door.settimeout(0.05)
@@ -174,7 +174,7 @@ def test_a_trickle_does_not_buy_time(api: RunningApi, monkeypatch: pytest.Monkey
 def test_between_two_requests_a_connection_may_rest(api: RunningApi, monkeypatch: pytest.MonkeyPatch) -> None:
     caller, other = on_socket(api), on_socket(api)
     assert caller.get("/livez").status == 200
-    monkeypatch.setattr(doors, "HEAD_S", 0.0)
+    monkeypatch.setattr(admission, "HEAD_S", 0.0)
     with raw(api) as door:  # The next sweep takes this one, and has looked at the others as well.
         heard(door)
     sock = caller.connection.sock

@@ -14,7 +14,7 @@ import pytest
 
 from holdfast.api.description import describe
 from holdfast.wire.calls import CALLS
-from holdfast.wire.extras import EXTRAS
+from holdfast.wire.special_calls import EXTRAS
 from tests.api.caller import Caller
 from tests.daemon.house import House, short_folder
 
@@ -24,6 +24,7 @@ LONG = r"/wait$|/v1/changes$"
 # JSON Schema cannot say that 1.0 is no integer here, that a text is JSON, or that two fields exclude each other.
 # An address whose tokens were wrong too often is told to wait, with another status than the first times.
 BEYOND_SCHEMA = "positive_data_acceptance,ignored_auth"
+SUMMARY = " SUMMARY "  # the heading of what a run prints last
 
 
 @pytest.fixture
@@ -95,22 +96,32 @@ def attack(house: House, *options: str, hooks: str | None = None) -> None:
     env = os.environ | ({} if hooks is None else {"SCHEMATHESIS_HOOKS": hooks, "PYTHONPATH": str(ROOT)})
     run = subprocess.run(command, cwd=house.side, env=env, capture_output=True, text=True, check=False)
     assert run.returncode == 0, f"{run.stdout}{run.stderr}"
+    print(run.stdout[run.stdout.index(SUMMARY) :])
 
 
-@pytest.mark.timeout(600)  # Seconds where nobody else works on the machine.
-def test_no_request_breaks_the_daemon_or_is_answered_otherwise_than_described(house: House) -> None:
-    attack(house, "--phases=coverage,fuzzing", "--max-examples=2", "--seed=1", "--no-shrink")
+def some_calls(step: int, seed: int) -> list[str]:
+    """Each n-th call; the long attacks take all of them."""
+    names = sorted(call.name for call in (*CALLS, *EXTRAS))
+    return [f"--include-operation-id={name}" for name in names[seed % step :: step]]
 
 
-@pytest.mark.timeout(600)
-def test_no_large_body_breaks_the_daemon_or_is_answered_otherwise_than_described(house: House) -> None:
+def test_no_value_at_a_bound_breaks_the_daemon_or_is_answered_otherwise_than_described(house: House, seed: int) -> None:
+    attack(house, "--phases=coverage", "--no-shrink", *some_calls(8, seed))
+
+
+def test_no_random_request_breaks_the_daemon_or_is_answered_otherwise_than_described(house: House, seed: int) -> None:
+    attack(house, "--phases=fuzzing", "--max-examples=3", f"--seed={seed}", "--no-shrink", *some_calls(8, seed))
+
+
+def test_no_large_body_breaks_the_daemon_or_is_answered_otherwise_than_described(house: House, seed: int) -> None:
+    paths = ("jobs", "events", "templates", "schedules", "exchange", "reports")[seed % 2 :: 2]
     attack(
         house,
         "--phases=fuzzing",
         "--max-examples=4",
-        "--seed=3",
+        f"--seed={seed}",
         "--no-shrink",
-        "--include-path-regex=^/v1/(jobs|events|templates|schedules|exchange|reports)$",
+        f"--include-path-regex=^/v1/({'|'.join(paths)})$",
         hooks="tests.api.large_bodies",
     )
 

@@ -146,13 +146,13 @@ def test_with_a_certificate_the_door_speaks_tls(tmp_path: Path) -> None:
 def test_small_answers_are_sent_at_once_on_tcp(api: RunningApi) -> None:
     caller = on_tcp(api)
     assert caller.get("/livez").status == 200
-    assert api._doors is not None
-    assert api._doors._tcp is not None
+    assert api._servers is not None
+    assert api._servers._tcp is not None
 
     async def no_delay() -> list[int]:
-        assert api._doors is not None
-        assert api._doors._tcp is not None
-        connections = api._doors._tcp._server.server_state.connections
+        assert api._servers is not None
+        assert api._servers._tcp is not None
+        connections = api._servers._tcp._server.server_state.connections
         sockets = [connection.transport.get_extra_info("socket") for connection in connections]
         return [one.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) for one in sockets]
 

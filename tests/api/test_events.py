@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.store.scripts.clockwork import tick
+from holdfast.store.scripts.maintenance.clockwork import tick
 from tests.api.acts import work_once
 from tests.api.caller import Caller, new_id, on_tcp
 from tests.api.running import RunningApi
@@ -85,7 +85,11 @@ def test_a_template_has_conditions_and_one_job_may_have_others(caller: Caller) -
         ("/v1/events", {"name": "go", "attributes": {"a": "\x00"}}, "is not valid"),
         ("/v1/events", {"name": "go", "attributes": ["a"]}, "the request does not fit"),
         ("/v1/events", {"name": "go", "trigger": "no JSON"}, "the trigger is not JSON"),
-        ("/v1/templates/index/jobs", {"overrides": {"event_attributes": {"a": "b"}}}, "waits for no event"),
+        (
+            "/v1/templates/index/jobs",
+            {"overrides": {"event_attributes": {"a": "b"}}},
+            "event_attributes {'a': 'b'} means nothing without wait_for_event",
+        ),
         ("/v1/templates/index/jobs", {"overrides": {"wait_for_event": "*a"}}, "wait_for_event '*a' is not valid"),
     ],
     ids=str,

@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 import psutil
 import pytest
+from msgspec import structs
 
 from holdfast.core.job import JobId, RunId
 from holdfast.store.files import JobFiles
@@ -35,8 +36,7 @@ class Held:
 
     def end(self) -> None:
         """Report the run as done, and what it has made."""
-        artifacts, log_path = self.files.close()
-        report = done(self._run) | {"artifacts": artifacts, "log_path": log_path}
+        report = done(self._run) | structs.asdict(self.files.close())
         self._caller.post("/v1/exchange", ask(self._request | {"slots": 0}, reports=[report]))
 
     @property

@@ -13,17 +13,18 @@ from typing import Any
 import pytest
 
 from holdfast.api import long_calls
-from holdfast.core.machine import Judged
-from holdfast.core.queue import QueueChanges, QueueClass
+from holdfast.core.machine import JudgedMachine
+from holdfast.core.queue import QueueClass
+from holdfast.core.queue_changes import QueueChanges
 from holdfast.core.readings import Simulation
-from holdfast.store.scripts.machines import note_machine, simulate
-from holdfast.store.scripts.queues import set_queue
+from holdfast.store.scripts.machines.machines import note_machine, simulate
+from holdfast.store.scripts.queues.queues import set_queue
 from tests.api.acts import ask, asking, done, open_worker, until, work_once
 from tests.api.caller import Caller, new_job, on_socket
 from tests.api.running import PATIENCE_S, RunningApi, running_api
 from tests.store.acts import NOW, let_time_pass, write
 
-ON_AC = Judged(is_idle=False, idle="in use", is_charging=True, charging="on AC", source="test")
+ON_AC = JudgedMachine(is_idle=False, idle="in use", is_charging=True, charging="on AC", source="test")
 
 
 def events(response: HTTPResponse) -> Iterator[dict[str, Any]]:

@@ -42,6 +42,20 @@ def test_a_schedule_is_changed_paused_resumed_and_run(caller: Caller) -> None:
     assert caller.post("/v1/schedules/nightly/resume").json["enabled"] is True
 
 
+def test_a_schedule_narrows_the_event_of_its_template(caller: Caller) -> None:
+    waits = {"id": new_id(), "name": "waits", "task": "t", "options": {"wait_for_event": "git:*"}}
+    caller.post("/v1/templates", {"template": waits})
+    main, other = ({"event_attributes": {"branch": name}} for name in ("main", "other"))
+    assert put(caller, template="waits", options=main).status == 201
+    assert caller.put("/v1/schedules/nightly", {"changes": {"options": other}}).json["options"] == other
+    caller.post("/v1/schedules/nightly/run", {"id": new_id()})
+    [waiting] = caller.get("/v1/jobs/1/conditions").json
+    assert (waiting["event"], waiting["attributes"]) == ("git:*", {"branch": "other"})
+    refused = put(caller, name="daily", options=main)
+    said = "event_attributes {'branch': 'main'} means nothing without wait_for_event: give that as well"
+    assert (refused.status, refused.detail) == (400, said)
+
+
 def test_no_name_of_a_schedule_is_taken_by_the_paths(caller: Caller) -> None:
     for name in ("declare", "with-template", "preview"):
         assert put(caller, name=name).status == 201
@@ -64,11 +78,11 @@ def test_a_preview_says_what_an_expression_means(caller: Caller) -> None:
         ({"cron": "\u0000"}, "1 to 200 characters without control characters"),
         ({"cron": "0 0 30 2 *"}, "never comes in month 2"),
         ({"timezone": "Mars"}, "there is no time zone 'Mars'"),
-        ({"misfire": "never"}, "Invalid enum value 'never'"),
-        ({"jitter_ms": -1}, "use a number from 0 to 86400000"),
+        ({"misfire": "never"}, "schedule.misfire 'never' is not valid: use one of 'skip', 'latest', 'all'"),
+        ({"jitter_ms": -1}, "use 0 s to 1 day, in milliseconds"),
         ({"payload": [1]}, "the payload is not a JSON object"),
         ({"options": {"due": 5}}, "Object contains unknown field `due`"),
-        ({"origin": "space"}, "Invalid enum value 'space'"),
+        ({"origin": "space"}, "schedule.origin 'space' is not valid: use one of"),
     ],
 )
 def test_what_does_not_fit_is_refused(caller: Caller, fields: dict[str, Any], said: str) -> None:

@@ -11,9 +11,8 @@ from typing import Any
 
 import pytest
 
-from holdfast.api.callers import STORE_JOBS, WORKERS
 from holdfast.core.trigger import words
-from holdfast.store.scripts.events import publish
+from holdfast.store.scripts.events.events import publish
 from holdfast.wire.calls import CALLS
 from tests.api.caller import Caller, new_id
 from tests.api.running import RunningApi
@@ -27,9 +26,9 @@ NOT_BY_CALLERS = {"simulate"}
 
 
 def test_every_call_that_makes_jobs_or_events_takes_the_trigger_of_its_caller() -> None:
-    makers = [call for call in CALLS if call.tag != WORKERS and _writes(call.script)]
+    makers = [call for call in CALLS if not call.is_for_workers and _writes(call.function)]
     assert {call.name for call in makers} >= {"enqueue", "emit", "retry_job", "bulk", "send_test", "maintain"}
-    silent = {call.name for call in makers if not call.takes_trigger and call.script not in STORE_JOBS}
+    silent = {call.name for call in makers if not call.takes_trigger and not call.takes_jobs}
     assert silent == NOT_BY_CALLERS
 
 

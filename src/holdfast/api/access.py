@@ -1,4 +1,4 @@
-"""Whose a token is: the one place that decides it."""
+"""Finds the user of a token."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from holdfast.api.refusals import TooManyTries
 from holdfast.api.wrong_tokens import WrongTokens
 from holdfast.core.access import Role, hash_secret
 from holdfast.core.errors import HoldfastError, InvalidInput, InvalidToken
+from holdfast.core.messages.access import User
 from holdfast.runtime.clock import Clock
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.users import NOTED_EVERY_MS, User, note_use_of_token, user_of_token
+from holdfast.store.scripts.access.users import NOTED_EVERY_MS, note_use_of_token, user_of_token
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -29,9 +30,9 @@ log = logging.getLogger("holdfast.api")
 class Access:
     """Knows the token of the home folder, and finds all others in the database.
 
-    It asks the database at every call: a token that is revoked or rotated, by whichever process, stops at once. An
-    address that has sent wrong tokens has to wait before others of it are looked at; tokens that were right before
-    are looked at always, so that nobody is slowed by what a neighbour does.
+    It asks the database at every call, so that a token that any process has revoked or rotated stops at once. An
+    address that has sent wrong tokens has to wait before its next one is checked. Tokens that were right before are
+    always checked, so that no caller is slowed by others at its address.
     """
 
     def __init__(self, home_token: str, engine: Engine, clock: Clock, wrong: WrongTokens | None = None) -> None:
@@ -41,16 +42,16 @@ class Access:
         self._engine = engine
         self._clock = clock
         self._noted_at: dict[str, int] = {}
-        self._were_right: OrderedDict[str, None] = OrderedDict()  # hashes; the one not used for longest comes first
+        self._were_right: OrderedDict[str, None] = OrderedDict()  # hashes; the least recently used comes first
         self.wrong = WrongTokens() if wrong is None else wrong
 
     async def caller(self, token: bytes, address: str) -> Caller:
-        """Who has this token; InvalidToken says why nobody has."""
+        """The caller with this token. InvalidToken says why there is none."""
         if hmac.compare_digest(token, self._home_token):
             return Caller(Role.ADMIN, address=address)
         if not token:
             raise InvalidToken(MISSING)
-        # Found by its hash, so that no comparison tells how much of it was right.
+        # Found by its hash, so that the time of a comparison tells nothing about it.
         token_hash = hash_secret(token[:LONGEST_TOKEN].decode("latin-1"))
         self._refuse_if_early(token_hash, address)
         user = await self._engine.read(user_of_token, token_hash)
@@ -84,7 +85,7 @@ class Access:
             self._were_right.popitem(last=False)
 
     def _note_use(self, user: User, now: int) -> None:
-        """Have it written when the token was used, about once a minute; the call does not wait for that."""
+        """Store when the token was used, about once a minute. The call does not wait for that."""
         noted_at = self._noted_at.get(user.id, user.last_used_at)
         if noted_at is not None and now - NOTED_EVERY_MS < noted_at <= now:
             return

@@ -1,4 +1,4 @@
-"""Answers: JSON by msgspec, errors as problem details (RFC 9457), and long ones in pieces."""
+"""Answers: JSON by msgspec, errors as problem details (RFC 9457), and streams."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from holdfast.api.incoming import Send
 from holdfast.api.refusals import TooLarge, TooManyLongCalls, TooManyTries, TooMuchAtOnce
 from holdfast.api.sending import send_whole
 from holdfast.core import errors
+from holdfast.core.messages.runs import Exchange
 from holdfast.observe import trace
 from holdfast.observe.redact import redacted_shape
-from holdfast.store.scripts.exchange import Exchange
 from holdfast.wire.call import JSON
 from holdfast.wire.problem import Problem
 
@@ -70,7 +70,7 @@ class Answer:
 
 
 class Stream:
-    """An answer that comes in pieces. `leave` is called when it has ended, however that came about."""
+    """An answer in pieces. `leave` is called when it has ended, in whatever way."""
 
     __slots__ = ("headers", "leave", "media", "pieces", "status")
 
@@ -106,7 +106,7 @@ class Stream:
         await send({"type": "http.response.start", "status": self.status, "headers": headers})
 
     async def close(self) -> None:
-        """Let go of what it holds."""
+        """Release what it holds."""
         aclose = getattr(self.pieces, "aclose", None)
         if aclose is not None:
             await aclose()
@@ -119,12 +119,12 @@ def answer(value: Any, status: int = 200) -> Answer:
 
 
 def answer_to(caller: Caller, value: Any, status: int = 200) -> Answer:
-    """The same, for a caller who may only read without what looks secret."""
+    """The same for this caller. One that may only read gets it without what looks secret."""
     return answer(value if caller.sees_secrets else redacted_shape(value), status)
 
 
 async def answer_exchange(said: Exchange) -> Answer:
-    """An exchange as JSON. Many long payloads are encoded one by one in a thread, so that others have their turn."""
+    """An exchange as JSON. Many long payloads are encoded in a thread, so that other calls are not delayed."""
     if sum(len(claimed.payload) for claimed in said.claimed) <= LARGE_BYTES:
         return answer(said)
     return await asyncio.to_thread(_encoded_by_parts, said)
@@ -136,19 +136,19 @@ def _encoded_by_parts(said: Exchange) -> Answer:
 
 
 def problem(status: int, code: str, detail: str, headers: Headers = ()) -> Answer:
-    """An error as a problem document. What is wrong with a long text can be said without all of it."""
+    """An error as a problem document. Long texts in it are cut."""
     detail = detail if len(detail) <= LONGEST_DETAIL else f"{detail[:LONGEST_DETAIL]}…"
     said = Problem(TITLES.get(status, "Error"), status, detail, code, trace_id=trace.current_id())
     return Answer(msgspec.json.encode(said), status, PROBLEM, headers)
 
 
 def status_of(error: type[errors.HoldfastError]) -> int:
-    """The status that says most about an error."""
+    """The status that fits an error best."""
     return next((status for kind, status in STATUS.items() if issubclass(error, kind)), 500)
 
 
 def problem_of(error: errors.HoldfastError) -> Answer:
-    """The problem document that stands for one of our errors."""
+    """The problem document of one of our errors."""
     status = status_of(type(error))
     wait = error.retry_after
     if wait is None and not isinstance(error, errors.QueueFull):
@@ -163,7 +163,7 @@ def retry_after(seconds: float) -> Headers:
 
 
 CHALLENGES: dict[int, Headers] = {401: ((b"www-authenticate", b"Bearer"),)}
-# What is said of errors that do not know themselves when another try might go well.
+# For errors without a `retry_after` of their own.
 RETRY_AFTER_S = {429: 1, 503: 1, 507: 10}
 RETRY_SOON = retry_after(RETRY_AFTER_S[503])
 

@@ -1,4 +1,4 @@
-"""The application: one route for each call, and the few that are more than a call."""
+"""The application: one route for each call, and a few others."""
 
 from __future__ import annotations
 
@@ -15,45 +15,44 @@ import msgspec
 from msgspec import Struct
 
 from holdfast.api.answers import RETRY_SOON, Answer, Stream, answer, answer_exchange, answer_to, problem, problem_of
-from holdfast.api.callers import STORE_JOBS, WORKERS, give_trigger, log_call
+from holdfast.api.callers import give_trigger, log_call
 from holdfast.api.description import describe
 from holdfast.api.files import Files
+from holdfast.api.guards import check_guard
 from holdfast.api.holders import check_secret
 from holdfast.api.hub import Hub
 from holdfast.api.incoming import Incoming, Receive, Scope, Send
 from holdfast.api.long_calls import LongCalls
-from holdfast.api.observed import Nobody, Observer, give_trace, record
+from holdfast.api.observed import NoObserver, Observer, give_trace, record
 from holdfast.api.reading import MAX_BODY, read_request, resolve_dependencies
 from holdfast.api.refusals import Gone
 from holdfast.api.routing import Endpoint, Route, Router
-from holdfast.api.targets import refuse_place, refuse_target
 from holdfast.core.addresses import AddressPolicy
 from holdfast.core.errors import Conflict, HoldfastError, StoreError
 from holdfast.observe import trace
 from holdfast.observe.user import working_for
 from holdfast.runtime.clock import Clock
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.exchange import exchange
-from holdfast.store.scripts.machines import list_machines
-from holdfast.store.scripts.retention import known_jobs
-from holdfast.wire.call import Call
+from holdfast.store.scripts.machines.machines import list_machines
+from holdfast.store.scripts.maintenance.retention import known_jobs
+from holdfast.wire.call import ApiCall
 from holdfast.wire.calls import CALLS, Hello
-from holdfast.wire.extras import DAEMON, EXTRAS, HELLO, LIVEZ, METRICS, METRICS_TEXT, OPENAPI, READYZ, Health
 from holdfast.wire.peer import INSIDE
+from holdfast.wire.special_calls import DAEMON, EXTRAS, HELLO, LIVEZ, METRICS, METRICS_TEXT, OPENAPI, READYZ, Health
 from holdfast.wire.status import DaemonStatus
 
 READERS = 8
-NOT_READY = "the daemon is not ready"  # whoever has shown no token learns no more
+NOT_READY = "the daemon is not ready"  # a caller without a token is told no more
 _INSIDE = INSIDE.lower().encode()
 
 log = logging.getLogger("holdfast.api")
 
 
 class Backend(Struct, frozen=True):
-    """What the routes stand on. `missing` says why the daemon takes no calls, or None.
+    """What the routes use. `missing` says why the daemon takes no calls, or None.
 
-    While it stops, its workers may still deliver what they have; `is_stopping` says so. `lacks_room`: it answers what
-    needs no writing, and says why it is not ready.
+    `is_stopping`: it stops, and only its workers may call, to deliver what they have. `lacks_room`: it answers calls
+    that write nothing, and says why it is not ready.
     """
 
     engine: Engine
@@ -66,7 +65,7 @@ class Backend(Struct, frozen=True):
     long_calls: int = 1_000
     max_body: int = MAX_BODY
     requires_secret: bool = False
-    observer: Observer = Nobody()
+    observer: Observer = NoObserver()
     status: Callable[[], DaemonStatus] | None = None
     targets: AddressPolicy = AddressPolicy()
 
@@ -96,10 +95,11 @@ class Api:
             except Gone:
                 return
             log_call(caller, route.call, said.status)
-            # How long a long call takes says nothing.
+            # The duration of a long call says nothing.
             if not route.is_long:
                 self._observer.called(route.name, time.monotonic() - began, said.status)
-            record(route.name, here, started_at, said.status)
+            if not route.is_quiet:
+                record(route.name, here, started_at, said.status)
             more = (b"traceparent", here.header.encode())
             if incoming.method == "HEAD" and isinstance(said, Stream):
                 await said.send_head(send, more)
@@ -122,10 +122,10 @@ class Api:
 
 def make_app(backend: Backend) -> Api:
     """The API of a daemon."""
-    # Short calls never stand in line behind long ones.
+    # Short calls never wait behind long ones.
     readers = ThreadPoolExecutor(READERS, "holdfast-read")
     patient = ThreadPoolExecutor(READERS, "holdfast-long")
-    # A file may have to come from a machine that has just gone away, which takes a while to notice.
+    # A file may have to come from a machine that has just gone, and it takes a while to notice that.
     distant = ThreadPoolExecutor(READERS, "holdfast-files")
     long_calls = LongCalls(
         backend.engine,
@@ -144,7 +144,7 @@ def make_app(backend: Backend) -> Api:
         router.add(call, _endpoint(call, backend, distant if call.is_procedure else readers))
     long_calls.add_to(router)
     files.add_to(router)
-    about: dict[Call, Endpoint] = {
+    about: dict[ApiCall, Endpoint] = {
         HELLO: _hello(backend),
         LIVEZ: _constant(answer(Health("alive"))),
         READYZ: _readyz(backend),
@@ -158,25 +158,24 @@ def make_app(backend: Backend) -> Api:
     return Api(router, long_calls, backend.observer)
 
 
-def _endpoint(call: Call, backend: Backend, readers: ThreadPoolExecutor) -> Endpoint:
-    if call.script in STORE_JOBS:
+def _endpoint(call: ApiCall, backend: Backend, readers: ThreadPoolExecutor) -> Endpoint:
+    if call.takes_jobs:
         return _enqueue(call, backend)
-    if call.script is exchange:
+    if call.gives_jobs:
         return _exchange(call, backend)
     engine = backend.engine
 
     async def endpoint(incoming: Incoming) -> Answer:
-        refusal = _refusal(backend, incoming, is_for_workers=call.tag == WORKERS)
+        refusal = _refusal(backend, incoming, is_for_workers=call.is_for_workers)
         if refusal is not None:
             return refusal
         wanted = await read_request(call, incoming, engine, backend.max_body)
-        refuse_target(call.script, wanted, backend.targets)
-        check_secret(wanted, backend.requires_secret and call.tag == WORKERS)
-        await refuse_place(call.script, wanted)
+        check_secret(wanted, backend.requires_secret and call.is_for_workers)
+        await check_guard(call.guard, wanted, backend.targets)
         give_trigger(call, wanted, incoming.caller)
         args, named = call.arguments(wanted, backend.clock.now())
         caller = incoming.caller
-        # What is read is encoded by the thread that has read it: a long answer keeps nobody else waiting.
+        # The thread that reads also encodes, so that a long answer does not delay other calls.
         if call.is_procedure:
             loop = asyncio.get_running_loop()
             done = partial(call.script, engine, *args, **named)
@@ -191,7 +190,7 @@ def _endpoint(call: Call, backend: Backend, readers: ThreadPoolExecutor) -> Endp
     return endpoint
 
 
-def _enqueue(call: Call, backend: Backend) -> Endpoint:
+def _enqueue(call: ApiCall, backend: Backend) -> Endpoint:
     engine = backend.engine
 
     async def endpoint(incoming: Incoming) -> Answer:
@@ -214,7 +213,7 @@ def _enqueue(call: Call, backend: Backend) -> Endpoint:
 
 
 async def _refuse_known_ids(ids: list[str], engine: Engine, error: StoreError) -> None:
-    """An id that is taken is the caller's mistake, and not the store's."""
+    """If an id is taken already, raise that as a mistake of the caller."""
     twice = next((job_id for job_id, count in Counter(ids).items() if count > 1), None)
     if twice is not None:
         raise Conflict(f"two of the jobs have the id {twice}; make one for each") from error
@@ -226,7 +225,7 @@ async def _refuse_known_ids(ids: list[str], engine: Engine, error: StoreError) -
         ) from error
 
 
-def _exchange(call: Call, backend: Backend) -> Endpoint:
+def _exchange(call: ApiCall, backend: Backend) -> Endpoint:
     engine, observer = backend.engine, backend.observer
 
     async def endpoint(incoming: Incoming) -> Answer:
@@ -237,7 +236,9 @@ def _exchange(call: Call, backend: Backend) -> Endpoint:
         check_secret(wanted, backend.requires_secret)
         request = wanted.request if why_not is None else msgspec.structs.replace(wanted.request, slots=0)
         began = time.monotonic()
-        said = await engine.write(exchange, wanted.reports, wanted.progress, request, wanted.holds, backend.clock.now())
+        said = await engine.write(
+            call.script, wanted.reports, wanted.progress, request, wanted.holds, backend.clock.now()
+        )
         observer.exchanged(wanted.reports, said, time.monotonic() - began)
         return await answer_exchange(said)
 
@@ -245,7 +246,7 @@ def _exchange(call: Call, backend: Backend) -> Endpoint:
 
 
 def _refusal(backend: Backend, incoming: Incoming, *, is_for_workers: bool = False) -> Answer | None:
-    """Why a call is turned away; while the daemon stops, workers and the jobs in them are not."""
+    """Why a call is refused, or None. While the daemon stops, calls of workers and their jobs are not."""
     missing = backend.missing()
     if missing is None or (backend.is_stopping() and (is_for_workers or incoming.header(_INSIDE) is not None)):
         return None

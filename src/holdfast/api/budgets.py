@@ -1,4 +1,4 @@
-"""How much all callers together may take: connections, and the bytes of requests that are under way."""
+"""How much all callers together may take: connections, and the bytes of open requests."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ MOST_CONNECTIONS = 4_096
 MOST_ARRIVALS = 64
 # The database and the files of jobs need some of the descriptors that the system allows.
 OTHER_FILES = 200
-# Whatever comes by TCP, so many connections of the unix socket still find room.
+# So many connections are kept for the unix socket, whatever comes by TCP.
 KEPT_FOR_SOCKET = 256
 LEAST_CONNECTIONS = 32
-# A request up to this size counts as small: it finds room even while large ones use up theirs.
+# A request up to this size counts as small. There is room for it even if large ones have used up theirs.
 SMALL_BODY = 64 << 10
 
 
 class ConnectionLimits(Struct, frozen=True):
-    """How many connections there may be in all, how many of these by TCP, and besides these without a token yet."""
+    """The limits of connections: in all, by TCP, and by TCP without a token yet, which come on top."""
 
     most: int
     by_tcp: int
@@ -34,7 +34,7 @@ class ConnectionLimits(Struct, frozen=True):
 
 
 class ConnectionBudget:
-    """Counts the connections of all doors. Those by TCP never take the last ones: these are for the unix socket."""
+    """Counts all connections. Those by TCP never take the last ones, which are for the unix socket."""
 
     def __init__(self, limits: ConnectionLimits) -> None:
         self.limits = limits
@@ -42,18 +42,18 @@ class ConnectionBudget:
         self._by_tcp = 0
 
     def take(self, *, by_tcp: bool) -> bool:
-        """Take room for one connection; False if there is none."""
+        """Take room for one connection. False if there is none."""
         if self._on_socket + self._by_tcp >= self.limits.most or (by_tcp and self._by_tcp >= self.limits.by_tcp):
             return False
         self._count(1, by_tcp=by_tcp)
         return True
 
     def give_back(self, *, by_tcp: bool) -> None:
-        """The connection has ended."""
+        """Give the room of an ended connection back."""
         self._count(-1, by_tcp=by_tcp)
 
     def refusal(self, *, by_tcp: bool) -> str:
-        """What to say to a caller for whom there is no room."""
+        """The message for a caller for whom there is no room."""
         most = self.limits.by_tcp if by_tcp else self.limits.most
         return f"{most} connections are open already; use one for many calls, or try again later"
 
@@ -73,7 +73,7 @@ class BodyBudget:
         self._used = 0
 
     def take(self, size: int, held: int) -> bool:
-        """Take room for more bytes of a request that holds some already; False if there is none."""
+        """Take room for more bytes of a request that has `held` already. False if there is none."""
         most = self.most if held + size <= SMALL_BODY else self._for_large
         if self._used + size > most:
             return False
@@ -81,21 +81,21 @@ class BodyBudget:
         return True
 
     def give_back(self, size: int) -> None:
-        """Those bytes are needed no longer."""
+        """Give the room for these bytes back."""
         self._used -= size
 
 
 class Budgets(Struct, frozen=True):
-    """What the doors share."""
+    """What all connections share."""
 
     connections: ConnectionBudget
     bodies: BodyBudget
 
 
 def make_room_for_files() -> ConnectionLimits:
-    """Have the system allow this process the files that all connections need, as far as it does; what that leaves.
+    """Raise the limit of open files to what all connections need, as far as the system allows. Return the limits.
 
-    No more than needed: processes that this one starts have the same limit.
+    No more than needed, as processes that this one starts inherit it.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     needed = MOST_CONNECTIONS + MOST_ARRIVALS + OTHER_FILES

@@ -10,7 +10,7 @@ import msgspec
 
 from holdfast.api.answers import PROBLEM
 from holdfast.version import VERSION
-from holdfast.wire.call import JSON, Call
+from holdfast.wire.call import JSON, ApiCall
 from holdfast.wire.problem import Problem
 
 REF = "#/components/schemas/{name}"
@@ -40,15 +40,10 @@ TAGS = {
     "maintenance": "What a database needs now and then.",
     "system": "The daemon itself.",
 }
-LOG_HEADERS = {
-    "Holdfast-Offset": ("integer", "Where the answer begins in the log."),
-    "Holdfast-Next-Offset": ("integer", "Where to go on; not with `follow`."),
-    "Holdfast-Eof": ("boolean", "Whether nothing can come behind that; not with `follow`."),
-}
 
 
 @cache
-def describe(calls: Sequence[Call]) -> dict[str, Any]:
+def describe(calls: Sequence[ApiCall]) -> dict[str, Any]:
     """The whole description."""
     kinds = [part for call in calls for part in (call.path_part, call.query_part, call.body_part, call.returns)]
     shapes, components = msgspec.json.schema_components([*kinds, Problem], ref_template=REF)
@@ -76,7 +71,7 @@ def describe(calls: Sequence[Call]) -> dict[str, Any]:
 
 
 def _operation(
-    call: Call, path: dict[str, Any], query: dict[str, Any], body: dict[str, Any], returns: dict[str, Any]
+    call: ApiCall, path: dict[str, Any], query: dict[str, Any], body: dict[str, Any], returns: dict[str, Any]
 ) -> dict[str, Any]:
     operation: dict[str, Any] = {
         "operationId": call.name,
@@ -99,17 +94,17 @@ def _operation(
     return operation
 
 
-def _access(call: Call) -> dict[str, Any]:
+def _access(call: ApiCall) -> dict[str, Any]:
     """What a caller needs."""
     return {"security": []} if call.role is None else {"x-role": call.role}
 
 
-def _done(call: Call, returns: dict[str, Any]) -> dict[str, Any]:
+def _done(call: ApiCall, returns: dict[str, Any]) -> dict[str, Any]:
     schema = returns if call.media == JSON else {}
     done: dict[str, Any] = {"description": "Done.", "content": {call.media: {"schema": schema}}}
-    if call.name == "run_log":
+    if call.headers:
         done["headers"] = {
-            name: {"description": text, "schema": {"type": kind}} for name, (kind, text) in LOG_HEADERS.items()
+            name: {"description": text, "schema": {"type": kind}} for name, (kind, text) in call.headers.items()
         }
     return done
 
@@ -127,7 +122,7 @@ def _plain(shape: dict[str, Any]) -> dict[str, Any]:
 
 
 def _used(node: Any, components: dict[str, Any]) -> set[str]:
-    """Every shape that something refers to, or that such a shape refers to."""
+    """All shapes that are referred to, directly or through others."""
     used: set[str] = {"Problem"}
     todo = [node, components["Problem"]]
     while todo:
@@ -144,7 +139,7 @@ def _used(node: Any, components: dict[str, Any]) -> set[str]:
 
 
 def _named_shortly(description: dict[str, Any], names: list[str]) -> dict[str, Any]:
-    """Where two shapes have one name, msgspec writes out where they come from; the one of a request is `Given…`."""
+    """Give short names to shapes that share a name, which msgspec calls by long ones. That of a request is `Given…`."""
     short: dict[str, str] = {}
     for name in names:
         last = name.rpartition(".")[2]

@@ -16,19 +16,21 @@ from holdfast.api.hub import Hub, Waiter
 from holdfast.api.incoming import Incoming
 from holdfast.api.long_calls import LongCalls, noticing
 from holdfast.api.reading import read_request
-from holdfast.api.refusals import Closing, Gone
+from holdfast.api.refusals import DaemonStopping, Gone
 from holdfast.api.routing import Router
-from holdfast.core.errors import InvalidInput, NotFound
+from holdfast.core.errors import NotFound
+from holdfast.core.messages.runs import ArtifactPart
+from holdfast.core.pairs import LOG, check_pairs
 from holdfast.store.engine import Engine
 from holdfast.store.files import Excerpt, JobFiles
-from holdfast.store.scripts.file_requests import PIECE_BYTES
-from holdfast.store.scripts.output import ArtifactPart, Located, locate_job, locate_run
-from holdfast.wire.extras import ARTIFACT, BYTES, PLAIN, RUN_LOG
+from holdfast.store.scripts.runs.file_requests import PIECE_BYTES
+from holdfast.store.scripts.runs.output import Located, locate_job, locate_run
+from holdfast.wire.special_calls import ARTIFACT, BYTES, PLAIN, RUN_LOG
 
 PIECE = 1 << 16
 LOOK_SOON_S = 0.1
 LOOK_LATE_S = 1.0
-# Whatever a job wrote must not become a page of ours in somebody's browser.
+# What a job wrote must not run as a page of ours in a browser.
 HARMLESS: Headers = (
     (b"x-content-type-options", b"nosniff"),
     (b"content-security-policy", b"sandbox; default-src 'none'"),
@@ -39,7 +41,7 @@ T = TypeVar("T")
 
 
 class Files:
-    """Reads them in threads, piece by piece, so that a big file or a slow reader costs no memory."""
+    """Reads files in threads, piece by piece, so that a big file or a slow reader takes no memory."""
 
     def __init__(self, engine: Engine, hub: Hub, long_calls: LongCalls, threads: Executor) -> None:
         self._engine = engine
@@ -49,14 +51,13 @@ class Files:
 
     def add_to(self, router: Router) -> None:
         """Make the routes."""
-        router.add(RUN_LOG, self._run_log, is_long=True)
-        router.add(ARTIFACT, self._artifact, is_long=True)
+        router.add(RUN_LOG, self._run_log)
+        router.add(ARTIFACT, self._artifact)
 
     async def _run_log(self, incoming: Incoming) -> Answer | Stream:
         wanted: Any = await read_request(RUN_LOG, incoming, self._engine)
-        if wanted.tail is not None and wanted.lines is not None:
-            raise InvalidInput("give either tail or lines, not both")
-        # First whether it has ended, then the file: whatever comes later would have been in it.
+        check_pairs(LOG, lambda field: getattr(wanted, field))
+        # First whether the run has ended, then the file: so the file of an ended run is complete.
         located = await self._engine.read(locate_run, wanted.run_id)
         first = await self._in_thread(partial(self._first, located, wanted))
         if wanted.follow:
@@ -89,7 +90,7 @@ class Files:
     async def _growing(
         self, incoming: Incoming, located: Located, piece: Excerpt, waiter: Waiter
     ) -> AsyncIterator[bytes]:
-        """The log from its first piece on, until the run has ended and the log is read out."""
+        """The log from this piece on, until the run has ended and all of it was read."""
         pause = LOOK_SOON_S
         try:
             async with noticing(incoming, waiter):
@@ -105,8 +106,8 @@ class Files:
                         pause = min(pause * 1.5, LOOK_LATE_S)
                         located = await self._in_thread(partial(self._engine.query, locate_run, located.run.id))
                     piece = await self._in_thread(partial(located.read, self._engine, at, PIECE))
-        except (Closing, Gone, NotFound):
-            return  # The daemon stops, the caller has gone, or the job is too old to be kept.
+        except (DaemonStopping, Gone, NotFound):
+            return  # The daemon stops, the caller has gone, or the job was removed.
 
     async def _artifact(self, incoming: Incoming) -> Stream:
         wanted: Any = await read_request(ARTIFACT, incoming, self._engine)
@@ -136,7 +137,7 @@ class Files:
         return Stream(self._pieces(file, size), *_about(path, size), leave)
 
     async def _pieces(self, file: BinaryIO, size: int) -> AsyncIterator[bytes]:
-        """As many bytes as were announced, even if the file grows meanwhile."""
+        """Exactly as many bytes as the header says, even if the file grows."""
         while size > 0:
             piece = await self._in_thread(partial(file.read, min(PIECE, size)))
             if not piece:
@@ -145,7 +146,7 @@ class Files:
             yield piece
 
     async def _far_pieces(self, located: Located, path: str, piece: ArtifactPart) -> AsyncIterator[bytes]:
-        """The same of one on another machine; what is changed meanwhile ends it early."""
+        """The same for a file on another machine. If it changes meanwhile, the answer ends early."""
         size, at = piece.size, 0
         while at < size and piece.data and piece.size == size:
             yield piece.data

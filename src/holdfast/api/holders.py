@@ -1,4 +1,4 @@
-"""Sessions without a secret, where the settings refuse them."""
+"""Refuse sessions without a secret, if the settings say so."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from holdfast.core.errors import NotHolder
 
 
 def check_secret(wanted: Any, is_required: bool) -> None:
-    """Refuse a caller that opens a session, or speaks for one, without a secret. Other calls have no place for it."""
+    """Refuse a caller that opens a session, or acts for one, without a secret. Other calls have no secret."""
     place = getattr(wanted, "session", getattr(wanted, "request", wanted))
     if is_required and getattr(place, "secret", "") is None:
         raise NotHolder(

@@ -1,4 +1,4 @@
-"""Commits, told to every long call that they concern: a single listener on the engine for all of them."""
+"""Tells long calls of the commits that concern them. It is the only listener of the API on the engine."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from itertools import islice
 
 import msgspec
 
-from holdfast.api.refusals import Closing, Gone
+from holdfast.api.refusals import DaemonStopping, Gone
 from holdfast.core.job import JobId
 from holdfast.core.requests import ANY_QUEUE
 from holdfast.store.engine import Changes, Engine
 
 MOST_IDS = 5_000
-# Of workers that offer the same, so many are asked at once; one that takes something has the next one asked.
+# Of workers that offer the same, so many are woken at once. When one takes something, the next one is woken.
 ASKED_AT_ONCE = 2
 FEW_STREAMS = 16
 REST_PER_STREAM_S = 0.0001
 
 
 class Waiter:
-    """A long call that rests until somebody wakes it: a commit, its caller's going away, the daemon's stop."""
+    """A long call that waits until it is woken: by a commit, by the end of its caller, or by the stop of the daemon."""
 
     def __init__(self) -> None:
         self._woken = asyncio.Event()
@@ -31,11 +31,11 @@ class Waiter:
         self._is_gone = False
 
     def wake(self) -> None:
-        """There may be something for it."""
+        """Wake it: there may be something for it."""
         self._woken.set()
 
     def cut(self) -> None:
-        """End the rest that is under way, and every later one."""
+        """The daemon stops: end this wait, and every later one."""
         self._is_cut = True
         self._woken.set()
 
@@ -45,7 +45,7 @@ class Waiter:
         self._woken.set()
 
     async def rest(self, limit: float) -> None:
-        """Until it is woken, at most so many seconds. Gone or Closing if it should not go on."""
+        """Wait until it is woken, at most so many seconds. Raise Gone or DaemonStopping if it should not go on."""
         if not self._woken.is_set():
             with suppress(TimeoutError):
                 async with asyncio.timeout(limit):
@@ -54,11 +54,11 @@ class Waiter:
         if self._is_gone:
             raise Gone
         if self._is_cut:
-            raise Closing
+            raise DaemonStopping
 
 
-class Told:
-    """A commit, written down once for all who read the stream."""
+class ToldCommit:
+    """A commit, encoded once for all readers of the stream."""
 
     def __init__(self, changes: Changes) -> None:
         self.changes = changes
@@ -66,20 +66,20 @@ class Told:
 
     @property
     def encoded(self) -> bytes:
-        """As JSON."""
+        """The commit as JSON."""
         if self._encoded is None:
             self._encoded = msgspec.json.encode(self.changes)
         return self._encoded
 
 
 class Subscription(Waiter):
-    """What the reader of a stream has not yet been told. One that falls behind is told to look for itself."""
+    """What the reader of a stream has not been told yet. One that falls behind is told `unknown`."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._told: Told | None = None
+        self._told: ToldCommit | None = None
 
-    def take(self, told: Told) -> None:
+    def take(self, told: ToldCommit) -> None:
         """Add a commit to what is to be told."""
         if self._told is None:
             self._told = told
@@ -89,11 +89,11 @@ class Subscription(Waiter):
             both.merge(told.changes)
             if len(both.ended) + len(both.ready) > MOST_IDS:
                 both = Changes(due=True, stops=True, unknown=True)
-            self._told = Told(both)
+            self._told = ToldCommit(both)
         self.wake()
 
     async def next(self, limit: float) -> bytes | None:
-        """Everything since the last call, as soon as there is something; None after `limit` seconds."""
+        """Everything since the last call, as soon as there is something. None after `limit` seconds."""
         await self.rest(limit)
         told, self._told = self._told, None
         return None if told is None else told.encoded
@@ -107,7 +107,7 @@ class Hub:
         self._home = asyncio.get_running_loop()
         self._streams: set[Subscription] = set()
         self._of_jobs: dict[JobId, set[Waiter]] = {}
-        # By queue, and there by what they offer, in the order in which they are asked.
+        # By queue, and there by what they offer, in the order in which they are woken.
         self._of_queues: dict[str, dict[Hashable, dict[Waiter, None]]] = {}
         self._all: set[Waiter] = set()
         self._lock = threading.Lock()
@@ -120,30 +120,30 @@ class Hub:
         self._leave = await asyncio.to_thread(self._engine.listen, self._hear)
 
     def stop(self) -> None:
-        """Listen no longer."""
+        """Stop listening."""
         self._leave()
 
     def cut(self) -> None:
-        """Let nobody wait any longer."""
+        """The daemon stops: end all waits."""
         self.is_cut = True
         for waiter in list(self._all):
             waiter.cut()
 
     def subscribe(self) -> Subscription:
-        """Be told of every commit from now on, until `unsubscribe`."""
+        """Tell the subscription of every commit from now on, until `unsubscribe`."""
         subscription = Subscription()
         self._join(subscription)
         self._streams.add(subscription)
         return subscription
 
     def unsubscribe(self, subscription: Subscription) -> None:
-        """Be told no longer."""
+        """Tell it no more."""
         self._streams.discard(subscription)
         self._all.discard(subscription)
 
     @property
     def rest_of_streams(self) -> float:
-        """How long a stream rests between two commits, so that many streams leave room for others."""
+        """How long a stream pauses between two commits, so that many streams leave time for other calls."""
         streams = len(self._streams)
         return 0.0 if streams <= FEW_STREAMS else streams * REST_PER_STREAM_S
 
@@ -163,7 +163,7 @@ class Hub:
                     del self._of_jobs[job_id]
 
     def wait_for_work(self, waiter: Waiter, queues: Iterable[str], offer: Hashable) -> None:
-        """Wake it when one of the queues may have work, or somebody should stop, until `forget_work`."""
+        """Wake it when one of the queues may have work, or a run should stop, until `forget_work`."""
         self._join(waiter)
         for queue in queues:
             self._of_queues.setdefault(queue, {}).setdefault(offer, {})[waiter] = None
@@ -180,7 +180,7 @@ class Hub:
                 self._of_queues.pop(queue, None)
 
     def ask_next(self, queues: Iterable[str], offer: Hashable) -> None:
-        """Somebody has taken work from the queues; there may be more, for another one."""
+        """A worker has taken jobs from the queues. There may be more, so wake the next one."""
         for queue in queues:
             _ask(self._of_queues.get(queue, {}).get(offer, {}), 1)
 
@@ -198,7 +198,7 @@ class Hub:
                 return
             self._heard = Changes()
             self._heard.merge(changes)
-        with suppress(RuntimeError):  # The event loop is closed: nobody waits any more.
+        with suppress(RuntimeError):  # The event loop is closed, and no call waits.
             self._home.call_soon_threadsafe(self._spread)
 
     def _spread(self) -> None:
@@ -206,7 +206,7 @@ class Hub:
             heard, self._heard = self._heard, None
         if heard is None:
             return
-        told = Told(heard)
+        told = ToldCommit(heard)
         for subscription in self._streams:
             subscription.take(told)
         if heard.unknown:
@@ -230,7 +230,7 @@ class Hub:
 
 
 def _ask(waiting: dict[Waiter, None], most: int) -> None:
-    """Wake those that have not been asked for longest."""
+    """Wake the waiters that were not woken for the longest time."""
     for waiter in list(islice(waiting, most)):
         del waiting[waiter]
         waiting[waiter] = None

@@ -1,4 +1,4 @@
-"""A request as it comes from the server: its head at once, its body when it is asked for."""
+"""A request: its head at once, its body when it is read."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ IS_OVER = "holdfast.is_over"  # in the scope of a request: there is no room for 
 
 
 class Incoming:
-    """One request. `params` is what stands in its path."""
+    """One request. `params` are the variables in its path."""
 
     __slots__ = ("params", "receive", "scope")
 
@@ -42,18 +42,18 @@ class Incoming:
 
     @property
     def caller(self) -> Caller:
-        """Who makes it."""
+        """Its caller."""
         return caller_of(self.scope)
 
     def header(self, wanted: bytes) -> str | None:
-        """A header by its name in small letters; the first one, if there are several."""
+        """A header by its name in lower case. The first one, if there are several."""
         for name, value in self.scope["headers"]:
             if name == wanted:
                 return value.decode("latin-1")  # type: ignore[no-any-return]
         return None
 
     def query(self) -> list[tuple[str, str]]:
-        """What stands behind the question mark."""
+        """The part after the question mark."""
         text = self.scope["query_string"]
         if not text:
             return []

@@ -1,4 +1,4 @@
-"""Calls that wait: for a job to end, for work, for whatever changes. They have a budget of their own."""
+"""Calls that wait: for a job to end, for work, for changes. They have a budget of their own."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ from holdfast.api.hub import Hub, Subscription, Waiter
 from holdfast.api.incoming import Incoming
 from holdfast.api.observed import Observer
 from holdfast.api.reading import read_request
-from holdfast.api.refusals import Closing, Gone, NotReady, TooManyLongCalls
+from holdfast.api.refusals import DaemonStopping, Gone, NotReady, TooManyLongCalls
 from holdfast.api.routing import Endpoint, Router
-from holdfast.core.job import TERMINAL, Job, RunId
+from holdfast.core.job import TERMINAL, RunId
+from holdfast.core.stored_job import Job
 from holdfast.runtime.clock import Clock
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.exchange import exchange
-from holdfast.store.scripts.look import find_last
-from holdfast.wire.call import Call
-from holdfast.wire.extras import CHANGES, EVENTS, EXCHANGE_WAIT, WAIT
+from holdfast.store.scripts.jobs.read_jobs import find_last
+from holdfast.store.scripts.runs.exchange import exchange
+from holdfast.wire.call import ApiCall
+from holdfast.wire.special_calls import CHANGES, EVENTS, EXCHANGE_WAIT, WAIT
 
 BREATH_S = 15.0
 LOOK_AGAIN_S = 5.0
@@ -31,7 +32,7 @@ NO_STORE = ((b"cache-control", b"no-store"),)
 
 
 class LongCalls:
-    """Every long call that is open. More than `most` are refused, so that short ones keep their place."""
+    """The open long calls. More than `most` are refused, so that short ones are not delayed."""
 
     def __init__(
         self,
@@ -59,14 +60,14 @@ class LongCalls:
 
     def add_to(self, router: Router) -> None:
         """Make the routes."""
-        endpoints: dict[Call, Endpoint] = {WAIT: self._wait, EXCHANGE_WAIT: self._exchange, CHANGES: self._changes}
+        endpoints: dict[ApiCall, Endpoint] = {WAIT: self._wait, EXCHANGE_WAIT: self._exchange, CHANGES: self._changes}
         for call, endpoint in endpoints.items():
-            router.add(call, endpoint, is_long=True)
+            router.add(call, endpoint)
 
     def take_place(self) -> None:
-        """Become one of the open ones, until `leave_place`; TooManyLongCalls or Closing if that cannot be."""
+        """Count a call as open, until `leave_place`. Raise TooManyLongCalls or DaemonStopping if that cannot be."""
         if self._hub.is_cut:
-            raise Closing
+            raise DaemonStopping
         if self.open >= self._most:
             self.refused += 1
             said = f"{self._most} long calls are open already; close some, or raise api.long_calls in holdfast.toml"
@@ -112,7 +113,7 @@ class LongCalls:
                 self._hub.forget_job(waiter, ids)
 
     async def _exchange(self, incoming: Incoming) -> Answer:
-        """An exchange that waits until it has something to say. What it reports is written once, at its beginning."""
+        """An exchange that waits until it has an answer. Its reports are written once, at its beginning."""
         why_not = self._gives_no_jobs()
         if why_not is not None:
             raise NotReady(why_not)
@@ -122,7 +123,7 @@ class LongCalls:
         request = wanted.request
         reports, progress, holds = wanted.reports, wanted.progress, wanted.holds
         queues = {slots.queue for slots in request.queues if slots.slots > 0}
-        # A run that was asked to make room may go on: told as often as it is asked, its worker would do nothing else.
+        # A run that was asked to yield may go on. If its worker were told again each time, it would do nothing else.
         known: set[RunId] | None = None
         told_again = time.monotonic() + LOOK_AGAIN_S
         waiter = Waiter()
@@ -140,7 +141,7 @@ class LongCalls:
                         news = wishes if time.monotonic() >= told_again else wishes - known
                         if said.settled or said.claimed or news or len(said.stops) > len(wishes) or left <= 0:
                             break
-                        # What was reported is written, and jobs that got lost on their way have gone back.
+                        # The reports are written, and jobs that never arrived have gone back.
                         reports, progress, holds = [], [], None
                         await waiter.rest(min(left, LOOK_AGAIN_S))
             finally:
@@ -169,13 +170,13 @@ class LongCalls:
                     yield b": still here\n\n" if told is None else b"data: " + told + b"\n\n"
                     if pause := self._hub.rest_of_streams:
                         await asyncio.sleep(pause)
-        except (Closing, Gone):
-            return  # The end of the stream says it.
+        except (DaemonStopping, Gone):
+            return  # The stream ends, which tells the reader.
 
 
 @asynccontextmanager
 async def noticing(incoming: Incoming, waiter: Waiter) -> AsyncIterator[None]:
-    """Within, a caller that goes away ends the rest of the waiter."""
+    """In the block, the waiter is woken if the caller goes away."""
     watching = asyncio.create_task(incoming.until_gone(waiter.go))
     try:
         yield

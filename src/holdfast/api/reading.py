@@ -8,30 +8,36 @@ from typing import Any, get_origin
 
 import msgspec
 
-from holdfast.api.completing import complete
 from holdfast.api.incoming import Incoming
 from holdfast.core.errors import InvalidInput
 from holdfast.core.job import JobId
 from holdfast.core.limits import MAX_PAYLOAD, shown
 from holdfast.core.requests import NewJob
+from holdfast.core.rule import FLAG, ChoiceRule, Rule
+from holdfast.core.rules import RULES, rule_of
+from holdfast.core.task import Overrides
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.look import find_job
-from holdfast.store.scripts.templates import Overrides
-from holdfast.wire.allowed import fields_at, words_at
-from holdfast.wire.call import Call
-from holdfast.wire.rules import RULES, rule_of
+from holdfast.store.scripts.jobs.read_jobs import find_job
+from holdfast.wire.call import ApiCall
+from holdfast.wire.expected_values import fields_at, words_at
+from holdfast.wire.preparation import check_trigger
 
 MAX_BODY = 16 * MAX_PAYLOAD
 
 _AT = re.compile(r" - at (?:`key` in )?`\$([^`]*)`$")
 _STEP = re.compile(r"\.(\w+)|\[(\d+)\]")
 _FIELDS = re.compile(r"\.(\w+)")
-_OUT_OF_BOUNDS = re.compile(r"Expected `\w+` (matching|of length|[<>])|Invalid enum")
+_NO_FLAG = re.compile(r"Expected `bool(?: \| null)?`, got")
+_NO_SUCH_VALUE = re.compile(
+    r"Expected `\w+` (?:matching|of length|[<>])|Expected `(?:str|int|float|int \| str|str \| int)(?: \| null)?`, got|"
+    r"Invalid enum"
+)
+_NO_SUCH_COUNT = re.compile(r"Expected `array` of length")
 _UNREADABLE = (msgspec.MsgspecError, RecursionError, ValueError)
 
 
-async def read_request(call: Call, incoming: Incoming, engine: Engine, max_body: int = MAX_BODY) -> msgspec.Struct:
-    """What the caller wants, checked; InvalidInput says what does not fit."""
+async def read_request(call: ApiCall, incoming: Incoming, engine: Engine, max_body: int = MAX_BODY) -> msgspec.Struct:
+    """The checked request. InvalidInput says what does not fit."""
     if call.is_all_body:
         wanted: msgspec.Struct = _from_body(call, await incoming.body(max_body))
     else:
@@ -42,7 +48,9 @@ async def read_request(call: Call, incoming: Incoming, engine: Engine, max_body:
         wanted = call.request(**values)
         for name in call.job_refs:
             setattr(wanted, name, await job_id_of(getattr(wanted, name), engine))
-    complete(call.script, wanted)
+    check_trigger(wanted)
+    if call.prepare is not None:
+        call.prepare(wanted)
     overrides = getattr(wanted, "overrides", None)
     if isinstance(overrides, Overrides):
         await resolve_dependencies([overrides], engine)
@@ -50,9 +58,9 @@ async def read_request(call: Call, incoming: Incoming, engine: Engine, max_body:
 
 
 async def resolve_dependencies(jobs: Sequence[NewJob | Overrides], engine: Engine) -> None:
-    """Whoever names the jobs to wait for by number means their ids."""
+    """Replace the numbers of jobs to wait for by their ids."""
     for job in jobs:
-        for dependency in job.after:
+        for dependency in job.after or ():
             if not _is_id(dependency.job_id):
                 msgspec.structs.force_setattr(dependency, "job_id", await job_id_of(dependency.job_id, engine))
 
@@ -66,14 +74,14 @@ def _is_id(ref: str | int) -> bool:
     return isinstance(ref, str) and not (ref.isascii() and ref.isdigit())
 
 
-def _from_body(call: Call, body: bytes) -> Any:
+def _from_body(call: ApiCall, body: bytes) -> Any:
     try:
         return call.body_decoder.decode(body or b"{}")
     except _UNREADABLE as error:
         raise _does_not_fit(call, call.request if call.is_all_body else call.body_part, error, body) from None
 
 
-def _converted(call: Call, kind: type[msgspec.Struct], values: dict[str, Any]) -> dict[str, Any]:
+def _converted(call: ApiCall, kind: type[msgspec.Struct], values: dict[str, Any]) -> dict[str, Any]:
     if not values and not kind.__struct_fields__:
         return {}
     try:
@@ -82,8 +90,8 @@ def _converted(call: Call, kind: type[msgspec.Struct], values: dict[str, Any]) -
         raise _does_not_fit(call, kind, error, values) from None
 
 
-def _query(call: Call, incoming: Incoming) -> dict[str, Any]:
-    """Every name once, unless it is a list; a name that is given twice is more likely a mistake than a wish."""
+def _query(call: ApiCall, incoming: Incoming) -> dict[str, Any]:
+    """The query by name. A name that is given twice is refused, unless it is a list."""
     values: dict[str, Any] = {}
     several = {field.name for field in msgspec.structs.fields(call.query_part) if _is_list(field.type)}
     for name, value in incoming.query():
@@ -101,46 +109,51 @@ def _is_list(kind: Any) -> bool:
 
 
 def _does_not_fit(
-    call: Call, kind: type[msgspec.Struct], error: Exception, given: bytes | dict[str, Any]
+    call: ApiCall, kind: type[msgspec.Struct], error: Exception, given: bytes | dict[str, Any]
 ) -> InvalidInput:
     if isinstance(error, RecursionError):
         return InvalidInput(f"the request does not fit {call.name}: it is nested too deeply")
     said = str(error)
     found = _AT.search(said)
     place = "" if found is None else found[1]
-    says = _says(call, place)
-    if says is None or not _OUT_OF_BOUNDS.match(said):
+    rule = _rule(call, kind, said, place)
+    if rule is None:
         where = f" at {place.lstrip('.')}" if found is not None else ""
         allowed = _allowed(kind, said, place)
         return InvalidInput(f"the request does not fit {call.name}: {_AT.sub('', said)}{where}{allowed}")
     try:
         document = given if isinstance(given, dict) else msgspec.json.decode(given)
     except _UNREADABLE as worse:
-        # What comes behind the first mistake was not read yet.
+        # What comes after the first mistake was not read yet.
         return _does_not_fit(call, kind, worse, {})
-    return InvalidInput(f"{place.lstrip('.')} {shown(_at(document, place))} is not valid: use {says}")
+    says = rule.counts if _NO_SUCH_COUNT.match(said) else None
+    return rule.refusal(place.lstrip("."), _at(document, place), says)
 
 
 def _allowed(kind: type[msgspec.Struct], said: str, place: str) -> str:
-    """What might have been meant by a field or a word that is not known."""
+    """What is allowed in place of an unknown field or word."""
     if said.startswith("Object contains unknown field"):
         names = fields_at(kind, place)
         return f"; allowed are {', '.join(names)}" if names else ""
-    words = words_at(kind, place) if said.startswith("Invalid enum value") else []
-    return f"; use {' or '.join(words)}" if words else ""
+    return ""
 
 
-def _says(call: Call, where: str) -> str | None:
+def _rule(call: ApiCall, kind: type[msgspec.Struct], said: str, where: str) -> Rule | None:
+    """The rule that a value does not fit. None if the mistake is of another kind."""
     fields = _FIELDS.findall(where)
     if not fields:
         return None
-    # Which shape the field is in cannot be told from its place; only one that has a rule of its own matters.
+    if _NO_FLAG.match(said):
+        return FLAG
+    # The place does not tell which shape the field is in. It only matters if a shape has a rule of its own.
     own = (RULES.get(f"{owner}.{fields[-1]}") for owner in _named(call))
     rule = next((rule for rule in own if rule is not None), None) or rule_of(call.name, fields[-1])
-    return None if rule is None else rule.says
+    if said.startswith("Invalid enum value") and not isinstance(rule, ChoiceRule):
+        rule = ChoiceRule(words_at(kind, where))
+    return rule if _NO_SUCH_VALUE.match(said) else None
 
 
-def _named(call: Call) -> set[str]:
+def _named(call: ApiCall) -> set[str]:
     """The call and every shape in its request."""
     _, shapes = msgspec.json.schema_components([call.request])
     return {call.name, *(name.rpartition(".")[2] for name in shapes)}

@@ -1,4 +1,4 @@
-"""The errors that only the API knows, each with the code that stands in its problem document."""
+"""The errors that only the API has, each with the code of its problem document."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ class NotReady(StoreUnavailable):
     code = "ERR_NOT_READY"
 
 
-class Closing(NotReady):
-    """The daemon stops: nobody waits any longer."""
+class DaemonStopping(NotReady):
+    """The daemon stops, so all waits end."""
 
     def __init__(self) -> None:
         super().__init__("the daemon is stopping")

@@ -8,7 +8,7 @@ from urllib.parse import unquote
 
 from holdfast.api.answers import Answer, Stream, problem
 from holdfast.api.incoming import Incoming, Scope
-from holdfast.wire.call import Call
+from holdfast.wire.call import ApiCall
 
 Endpoint: TypeAlias = Callable[[Incoming], Awaitable[Answer | Stream]]
 
@@ -17,21 +17,20 @@ _REST = "{:path}"
 
 
 class Route:
-    """An endpoint, under the name by which it is measured; `is_long` if how long it takes says nothing.
+    """An endpoint, under the name by which it is measured.
 
-    `call` is None where no call is: then everybody who is let in is told so.
+    `call` is None if there is no such call. Every caller that is let in is told so.
     """
 
-    __slots__ = ("call", "endpoint", "is_long", "name", "names")
+    __slots__ = ("call", "endpoint", "is_long", "is_quiet", "name", "names")
 
-    def __init__(
-        self, call: Call | None, endpoint: Endpoint, names: tuple[str, ...] = (), is_long: bool = False
-    ) -> None:
+    def __init__(self, call: ApiCall | None, endpoint: Endpoint, names: tuple[str, ...] = ()) -> None:
         self.call = call
         self.name = "nowhere" if call is None else call.name
         self.endpoint = endpoint
         self.names = names
-        self.is_long = is_long
+        self.is_long = call is not None and call.is_long
+        self.is_quiet = call is not None and call.is_quiet
 
 
 class _Node:
@@ -41,14 +40,14 @@ class _Node:
 
 
 class Router:
-    """All routes: those without a variable part by their path, the others part by part."""
+    """All routes. Those without a variable part are found by their path, the others part by part."""
 
     def __init__(self) -> None:
         self._exact: dict[str, dict[str, Route]] = {}
         self._root = _Node()
 
-    def add(self, call: Call, endpoint: Endpoint, *, is_long: bool = False) -> None:
-        """Lead requests for a call's path, such as `/v1/jobs/{job_id}`, to an endpoint."""
+    def add(self, call: ApiCall, endpoint: Endpoint) -> None:
+        """Route requests for the path of a call, such as `/v1/jobs/{job_id}`, to an endpoint."""
         node, names = self._root, []
         for part in call.path.split("/")[1:]:
             key = part
@@ -56,12 +55,12 @@ class Router:
                 names.append(part.strip("{}").partition(":")[0])
                 key = _REST if part.endswith(":path}") else _ANY
             node = node.children.setdefault(key, _Node())
-        node.routes[call.method] = Route(call, endpoint, tuple(names), is_long)
+        node.routes[call.method] = Route(call, endpoint, tuple(names))
         if not names:
             self._exact[call.path] = node.routes
 
     def find(self, scope: Scope) -> tuple[Route, dict[str, str]]:
-        """The route of a request, and what stands in its path."""
+        """The route of a request, and the variables in its path."""
         method = scope["method"]
         routes = self._exact.get(scope["path"])
         values: list[str] = []

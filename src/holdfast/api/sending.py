@@ -10,7 +10,7 @@ from holdfast.api.incoming import Send
 
 
 async def send_whole(send: Send, status: int, headers: Iterable[tuple[bytes, bytes]], body: bytes) -> None:
-    """Give an answer to the server; at once where the server is uvicorn with nothing in between."""
+    """Give an answer to the server. Write it directly, if the server is uvicorn with nothing in between."""
     cycle = getattr(send, "__self__", None)
     if isinstance(cycle, RequestResponseCycle) and _is_free(cycle):
         _write(cycle, status, headers, body)
@@ -20,7 +20,7 @@ async def send_whole(send: Send, status: int, headers: Iterable[tuple[bytes, byt
 
 
 def _is_free(cycle: RequestResponseCycle) -> bool:
-    """Whether nothing else has to be thought of: the server's own way knows about all the rest."""
+    """Whether it can be written directly. In all other cases the server does it."""
     return not (
         cycle.response_started or cycle.disconnected or cycle.flow.write_paused or cycle.scope["method"] == "HEAD"
     )

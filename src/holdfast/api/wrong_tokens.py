@@ -1,4 +1,4 @@
-"""Wrong tokens: counted, logged now and then, and slowed by the address that they come from."""
+"""Wrong tokens. They are counted, logged now and then, and slow down the address that they come from."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-# A person mistypes, and a program that was not told of a new token tries a few times.
+# People mistype, and a program with an old token tries a few times.
 FREE_TRIES = 5
 LONGEST_WAIT_S = 60.0
 FORGOTTEN_AFTER_S = 600.0
@@ -20,7 +20,7 @@ LOGGED_EVERY_S = 10.0
 log = logging.getLogger("holdfast.api")
 
 
-class Tries(Struct):
+class WrongTries(Struct):
     """The wrong tokens of one address."""
 
     count: int
@@ -28,39 +28,39 @@ class Tries(Struct):
 
 
 class WrongTokens:
-    """Remembers who has tried. Nobody is made to wait here: a try that comes too early is turned away instead.
+    """Remembers the addresses that have tried. It makes no call wait: a try that comes too early is refused.
 
-    `refused` counts what was turned away, by reason.
+    `refused` counts refused tries by reason.
     """
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self.refused: Counter[str] = Counter()
         self._now = now
-        self._tries: OrderedDict[str, Tries] = OrderedDict()  # the one that has not tried for longest comes first
+        self._tries: OrderedDict[str, WrongTries] = OrderedDict()  # the one whose last try is longest ago comes first
         self._untold = 0
         self._told_at: float | None = None
 
     def wait_s(self, address: str) -> float:
-        """How long an address has to wait before another token of it is looked at."""
+        """How long an address has to wait before its next token is checked."""
         tries = self._tries.get(_network(address))
         if tries is None or tries.count < FREE_TRIES:
             return 0.0
-        # The exponent is bounded before the power is: tries can be many.
+        # The exponent is bounded too, as there may be very many tries.
         wait = min(2.0 ** min(tries.count - FREE_TRIES, 10), LONGEST_WAIT_S)
         return max(0.0, tries.last_at + wait - self._now())
 
     def note(self, address: str, reason: str) -> None:
-        """A token was wrong."""
+        """Note a wrong token."""
         now, network = self._now(), _network(address)
         self._forget(now)
-        tries = self._tries.pop(network, None) or Tries(0, now)
-        self._tries[network] = Tries(tries.count + 1, now)
+        tries = self._tries.pop(network, None) or WrongTries(0, now)
+        self._tries[network] = WrongTries(tries.count + 1, now)
         if len(self._tries) > MOST_ADDRESSES:
             self._tries.popitem(last=False)
         self.count(address, reason)
 
     def count(self, address: str, reason: str) -> None:
-        """A token was turned away; whoever tries fast does not fill the log."""
+        """Count a refused token. It is logged only now and then, so that fast tries do not fill the log."""
         self.refused[reason] += 1
         self._untold += 1
         now = self._now()
@@ -78,7 +78,7 @@ class WrongTokens:
 
 
 def _network(address: str) -> str:
-    """The address; of IPv6 the part that one customer has, who can call from all addresses in it."""
+    """The address. For IPv6, the network of one customer, who can use all addresses in it."""
     try:
         found = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:

@@ -1,7 +1,7 @@
-"""Who may come in, and how much of the house one caller may take.
+"""Who may call the daemon, and how much one connection may take of it.
 
-On the unix socket the user who runs the daemon comes in, on TCP whoever has a token. A connection has so much time
-and so many bytes to say what it wants. How much all callers together may take stands in `budgets`.
+On the unix socket that is the user who runs the daemon, on TCP a caller with a token. The head and the body of a
+request have limits of time and bytes. The limits for all connections together are in `budgets`.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from holdfast.api.callers import CALLER, NOBODY, Caller
 from holdfast.api.incoming import IS_OVER, AsgiApp, Receive, Scope, Send
 from holdfast.core.access import ANYBODY, Role
 from holdfast.core.errors import HoldfastError
-from holdfast.wire.extras import EXTRAS
 from holdfast.wire.problem import Problem
+from holdfast.wire.special_calls import EXTRAS
 
 MOST_HEADERS = 100
 MOST_HEAD_BYTES = 64 << 10
@@ -35,10 +35,10 @@ SHOW_TOKEN = "holdfast.show_token"  # in the scope of a request by TCP: what tel
 OPEN_PATHS = frozenset(call.path for call in EXTRAS if call.role is ANYBODY)
 
 
-class BoundedDoor(HttpToolsProtocol):
-    """HTTP with bounds: for the head of a request, for the time it may take, for what all of them take together.
+class BoundedHttp(HttpToolsProtocol):
+    """HTTP with limits for the head of a request, for its time, and for what all requests take together.
 
-    Time is looked at from outside, by `sweep`: a request that comes in one piece, as nearly all do, costs nothing.
+    `sweep` checks the time, from outside: so a request that comes in one piece, as nearly all do, costs nothing.
     """
 
     is_tcp = False
@@ -49,13 +49,13 @@ class BoundedDoor(HttpToolsProtocol):
         self._is_counted = False
         self._is_lost = False
         self._body_bytes = 0
-        # A path may carry what belongs in no log.
+        # A path may have secrets.
         self.access_log = False
         self._in_head = True
         self._in_body = False
         self._head_bytes = 0
         self._is_refused = False
-        # Since when it owes us the rest of a request, or has not read the rest of an answer.
+        # Since when the rest of a request has been missing, and since when the peer has not read the rest of an answer.
         self._slow_since: float | None = None
         self._stalled_since: float | None = None
 
@@ -72,8 +72,8 @@ class BoundedDoor(HttpToolsProtocol):
             self._budgets.connections.give_back(by_tcp=self.is_tcp)
 
     def count(self) -> bool:
-        """Be one of the connections that are counted; False if there is no room for it."""
-        # Who calls may be found out after the connection has ended; nobody would give back what it took then.
+        """Count this connection; False if there is no room for it."""
+        # The caller may be known only after the connection has ended. What it took then would never be given back.
         if not self._is_counted and not self._is_lost:
             self._is_counted = self._budgets.connections.take(by_tcp=self.is_tcp)
         return self._is_counted or self._is_lost
@@ -120,7 +120,7 @@ class BoundedDoor(HttpToolsProtocol):
             self._body_bytes += len(body)
             super().on_body(body)
         else:
-            # The request is refused where it is read; what still comes of it is thrown away.
+            # The code that reads the request refuses it; the rest of its body is thrown away.
             self.scope[IS_OVER] = True  # type: ignore[literal-required]
             self.cycle.message_event.set()
 
@@ -128,7 +128,7 @@ class BoundedDoor(HttpToolsProtocol):
         self._in_body = False
         if not self._is_refused:
             super().on_message_complete()
-        # The next head has not begun: between two requests a connection may rest.
+        # The next head has not begun: between two requests a connection may be idle.
 
     def on_response_complete(self) -> None:
         if not self.pipeline:
@@ -139,14 +139,14 @@ class BoundedDoor(HttpToolsProtocol):
         self._refuse(400, "ERR_BAD_HTTP", "this is not HTTP/1.1")
 
     def shutdown(self) -> None:
-        # Whoever has not read what he asked for by now will not read it in the last moments either.
+        # A caller that has not read its answer by now will not read it in the last moments either.
         if self.flow is not None and self.flow.write_paused:
             self.transport.abort()
         else:
             super().shutdown()
 
     def sweep(self, now: float) -> None:
-        """Close the connection if it has kept us waiting for too long."""
+        """Close the connection if it has kept the daemon waiting for too long."""
         if self.transport.is_closing():
             return
         if self._slow_since is not None:
@@ -169,7 +169,7 @@ class BoundedDoor(HttpToolsProtocol):
         self._refuse(431, "ERR_HEAD_TOO_LARGE", said)
 
     def _refuse(self, status: int, code: str, detail: str) -> None:
-        """Say why, and hang up. Nothing that still comes is read."""
+        """Say why, and close the connection. Nothing more is read."""
         if self._is_refused or self.transport.is_closing():
             return
         self._is_refused = True
@@ -183,8 +183,8 @@ class BoundedDoor(HttpToolsProtocol):
         self.transport.close()
 
 
-class UnixDoor(BoundedDoor):
-    """HTTP on the unix socket; a peer of another user is turned away before a byte is read."""
+class UnixHttp(BoundedHttp):
+    """HTTP on the unix socket. A peer of another user is refused before a byte is read."""
 
     def connection_made(self, transport: Any) -> None:
         self._peer = peer_user(transport.get_extra_info("socket"))
@@ -204,8 +204,8 @@ class UnixDoor(BoundedDoor):
             super().connection_lost(exc)
 
 
-class TokenDoor(BoundedDoor):
-    """HTTP on TCP. Until it has shown a valid token, a connection is one of the arrivals, and may have to make room."""
+class TcpHttp(BoundedHttp):
+    """HTTP on TCP. Before a valid token has come, a connection is one of the arrivals, and may have to make room."""
 
     is_tcp = True
 
@@ -234,7 +234,7 @@ class TokenDoor(BoundedDoor):
 
 
 def show_token(scope: Scope) -> Answer | None:
-    """Tell the connection of a request that it has shown a valid token; a refusal if there is no room for it."""
+    """Tell the connection of a request that its token is valid; a refusal if there is no room for it."""
     refusal: str | None = scope[SHOW_TOKEN]() if SHOW_TOKEN in scope else None
     return None if refusal is None else problem(503, TOO_MANY, refusal, RETRY_SOON)
 
@@ -244,15 +244,15 @@ def peer_user(peer: socket.socket) -> int:
     if hasattr(socket, "SO_PEERCRED"):
         credentials = peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
         return int(struct.unpack("3i", credentials)[1])
-    return os.getuid()  # the socket's mode 0600 is the check where the kernel does not tell
+    return os.getuid()  # if the kernel does not tell, the mode 0600 of the socket is the check
 
 
-class TcpDoor:
-    """Host, Origin and bearer token, in front of the application on TCP.
+class TcpAccess:
+    """Checks Host, Origin and the bearer token of requests by TCP.
 
-    A web page in a browser of this machine can send requests here. It cannot know the token; that it comes from
-    elsewhere shows in Host (where it has made a name of its own point here) and in Origin. Calls that need no role
-    need none of all that.
+    A web page in a browser of this machine can send requests here. It cannot know the token. Host shows it if the page
+    has made a name of its own point here, and Origin shows where the page comes from. Calls that need no role are not
+    checked.
     """
 
     def __init__(self, app: AsgiApp, access: Access, hosts: frozenset[str]) -> None:
@@ -272,7 +272,7 @@ class TcpDoor:
             await self._app(scope, receive, send)
 
     async def _let_in(self, scope: Scope) -> Answer | None:
-        """Find out who calls. What comes back says why the request is turned away instead."""
+        """Find out who calls. An answer says why the request is refused."""
         headers = scope["headers"]
         given = [value for name, value in headers if name == b"authorization"]
         stranger = self._stranger(headers)
@@ -287,7 +287,7 @@ class TcpDoor:
         return show_token(scope)
 
     def _stranger(self, headers: list[tuple[bytes, bytes]]) -> Answer | None:
-        """Whether the request was meant for another host, or comes from a page of one."""
+        """A refusal if the request was meant for another host, or comes from a page of one."""
         hosts = [value for name, value in headers if name == b"host"]
         if len(hosts) != 1 or host_of(hosts[0].decode("latin-1")) not in self._hosts:
             said = "the daemon does not answer for this host; callers may use the names in api.hosts of holdfast.toml"
