@@ -1,1 +1,1 @@
-"""The daemon: its home folder, its settings, its loops and its doors, put together."""
+"""The daemon: its home folder, its settings, its loops and its servers, put together."""

@@ -1,4 +1,4 @@
-"""The certificate that the daemon shows. A renewed one is taken up without a restart."""
+"""The certificate of the daemon. A renewed one is used without a restart."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ log = logging.getLogger("holdfast.daemon")
 
 
 class Certificate:
-    """A pair of PEM files, and what the doors use of them."""
+    """A pair of PEM files, and the TLS context that is made of them."""
 
     def __init__(self, certificate: str, key: str) -> None:
         self._files = (certificate, key)
@@ -18,7 +18,7 @@ class Certificate:
         self._context = server_context(*self._files)
 
     def current(self) -> ssl.SSLContext:
-        """What the next connection is met with. Files that do not fit together, or not yet, change nothing."""
+        """The context for the next connection. New files that do not fit together change nothing."""
         seen = self._stamp()
         if seen != self._seen:
             self._seen = seen
@@ -36,9 +36,9 @@ class Certificate:
 
 
 def server_context(certificate: str, key: str) -> ssl.SSLContext:
-    """TLS with this certificate; OSError says why it cannot be used."""
+    """TLS with this certificate. OSError says why it cannot be used."""
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    # A key with a password would have the system ask for it on the terminal.
+    # Otherwise the system would ask for the password of a key on the terminal.
     context.load_cert_chain(certificate, key, password=lambda: "")
     return context
 

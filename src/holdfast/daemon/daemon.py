@@ -1,4 +1,4 @@
-"""The daemon: the list of its loops, the API in front of them, and an orderly way in and out."""
+"""The daemon: its loops, its API, and how it starts and stops in order."""
 
 from __future__ import annotations
 
@@ -11,22 +11,25 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 
+import msgspec
+
 from holdfast.api.access import Access
 from holdfast.api.app import Api, Backend, make_app
 from holdfast.api.hub import Hub
 from holdfast.core.addresses import AddressPolicy
 from holdfast.core.errors import Conflict, HoldfastError, StoreFull, StoreUnavailable
 from holdfast.core.job import Millis
-from holdfast.core.queue import QueueChanges
-from holdfast.core.watch import NewWatch
+from holdfast.core.new_watch import NewWatch
+from holdfast.core.queue_changes import QueueChanges
+from holdfast.daemon.daemon_session import DaemonSession
 from holdfast.daemon.instruments import Instruments
 from holdfast.daemon.meter import Meter, Sources
-from holdfast.daemon.presence import Presence
-from holdfast.daemon.server import Doors
+from holdfast.daemon.server import HttpServers
 from holdfast.daemon.settings import Settings
 from holdfast.daemon.settings_file import CONFIG
 from holdfast.daemon.settings_meaning import crowding, places, planning, probing, tokens
 from holdfast.daemon.supervisor import Supervisor
+from holdfast.private_files import for_owner_alone
 from holdfast.runtime.clock import Clock, SystemClock
 from holdfast.runtime.crowding import CrowdWatch
 from holdfast.runtime.judge import BEATS
@@ -36,10 +39,9 @@ from holdfast.runtime.probe import is_pressure_off
 from holdfast.runtime.upkeep import Upkeep
 from holdfast.store.engine import Engine
 from holdfast.store.locks import LifeLock
-from holdfast.store.scripts.nodes import list_nodes
-from holdfast.store.scripts.queues import set_queue
-from holdfast.store.scripts.sessions import note_stop_request, running_sessions
-from holdfast.store.statements import Dialect
+from holdfast.store.scripts.machines.nodes import list_nodes
+from holdfast.store.scripts.machines.sessions import note_stop_request, running_sessions
+from holdfast.store.scripts.queues.queues import set_queue
 from holdfast.version import VERSION
 from holdfast.wire.calls import PROTOCOL, Hello
 from holdfast.wire.home import LOOKS_S, Home
@@ -52,7 +54,7 @@ log = logging.getLogger("holdfast.daemon")
 
 
 class Daemon:
-    """One home, one database, one life."""
+    """One run of a daemon, with one home and one database."""
 
     def __init__(
         self,
@@ -79,12 +81,12 @@ class Daemon:
         self._signals = 0
         self._asked = asyncio.Event()
         self._supervisor: Supervisor | None = None
-        self._doors: Doors | None = None
+        self._servers: HttpServers | None = None
         self._started_at: Millis = 0
         self._node_name = node_name()
 
     async def run(self) -> None:
-        """Until SIGINT or SIGTERM. A second signal hurries."""
+        """Run until SIGINT or SIGTERM. A second signal hurries the stop."""
         lock = take_lock(self.home)
         try:
             for number in (signal.SIGINT, signal.SIGTERM):
@@ -110,33 +112,35 @@ class Daemon:
             await hub.start()
             parts.callback(hub.stop)
             instruments = Instruments(engine, self._clock, self._settings, self.home.printed)
-            app = self._app(hub, instruments)
+            hello = self._hello()
+            self._leave_hello(hello)
+            app = self._app(hub, instruments, hello)
             access = Access(self.home.token.read_text(), engine, self._clock)
-            doors = self._doors = Doors(app, self.home, self._settings.api, access)
-            parts.push_async_callback(doors.close)
-            await doors.open()
+            servers = self._servers = HttpServers(app, self.home, self._settings.api, access)
+            parts.push_async_callback(servers.close)
+            await servers.open()
             upkeep = await self._begin(parts, instruments.meter)
             if upkeep is None:
                 await instruments.stop()
             else:
                 await instruments.meter.learn_attendance()
-                await self._serve(app, doors, hub, upkeep, instruments)
+                await self._serve(app, servers, hub, upkeep, instruments)
         log.info("stopped", extra={"event": "daemon_stopped"})
 
     async def _begin(self, parts: AsyncExitStack, meter: Meter) -> Upkeep | None:
-        """Become a session, and start every loop; None if a signal came while there was no room for that."""
+        """Open a session, and start every loop. None if a signal came while it waited for room on the disk."""
         settings, engine = self._settings.daemon, self._engine
-        presence = Presence(engine, self._clock, settings.lease / BEATS, tokens(self._settings.tokens))
+        session = DaemonSession(engine, self._clock, settings.lease / BEATS, tokens(self._settings.tokens))
         upkeep = Upkeep(
             engine,
             self._clock,
-            presence.id,
+            session.id,
             round(settings.keep * 1000),
             lease=settings.lease,
             own_locks=self._locks / "sessions",
             probing=probing(self._settings.machine, self._settings.pressure),
         )
-        presence.on_renewed(upkeep.rename)
+        session.on_renewed(upkeep.rename)
         planner = Planner(
             engine,
             self._clock,
@@ -146,7 +150,7 @@ class Daemon:
         )
         for step, undo in (
             (self._settle_queues, None),
-            (presence.start, presence.stop),
+            (session.start, session.stop),
             (upkeep.start, upkeep.stop),
             (planner.settle_file, None),
         ):
@@ -163,17 +167,17 @@ class Daemon:
         return upkeep
 
     async def _learn_name(self) -> None:
-        """What people call this machine; with its first session it may become another one than it calls itself."""
+        """Read the name of this machine. With its first session it may get another one than its host name."""
         known = await self._engine.read(list_nodes)
         self._node_name = next((node.name for node in known if node.id == self._engine.node), node_name())
 
     async def _settle_queues(self) -> None:
-        """What the file names stands above what was set by hand before; all else stays."""
+        """Apply the queue settings of the file. They replace what was set by hand. All else stays."""
         for name, changes in self._queues.items():
             await self._engine.write(set_queue, name, changes)
 
     async def _do_with_room(self, step: Callable[[], Awaitable[None]]) -> bool:
-        """Do a step of the start. Without room on the disk, callers may read until there is; False: not any more."""
+        """Do a step of the start. While the disk is full, callers may read, and it is tried again. False: it stops."""
         while True:
             try:
                 await step()
@@ -189,13 +193,21 @@ class Daemon:
             if self._asked.is_set():
                 return False
 
-    def _app(self, hub: Hub, instruments: Instruments) -> Api:
+    def _leave_hello(self, hello: Hello) -> None:
+        """Write the `Hello` to a file, for programs of this machine."""
+        fresh = self.home.hello.with_suffix(".new")
+        with suppress(OSError):  # Programs that find no file ask the daemon.
+            with open(fresh, "wb", opener=for_owner_alone) as file:
+                file.write(msgspec.json.encode(hello))
+            fresh.replace(self.home.hello)
+
+    def _app(self, hub: Hub, instruments: Instruments, hello: Hello) -> Api:
         api = self._settings.api
         backend = Backend(
             self._engine,
             self._clock,
             hub,
-            self._hello(),
+            hello,
             lambda: self._missing,
             lambda: self._is_stopping,
             lambda: self._lacks_room,
@@ -208,7 +220,7 @@ class Daemon:
         )
         return make_app(backend)
 
-    async def _serve(self, app: Api, doors: Doors, hub: Hub, upkeep: Upkeep, instruments: Instruments) -> None:
+    async def _serve(self, app: Api, servers: HttpServers, hub: Hub, upkeep: Upkeep, instruments: Instruments) -> None:
         supervisor = self._supervisor = Supervisor(
             self.home, self._places, self._environment, patience=self._workers_patience
         )
@@ -217,19 +229,19 @@ class Daemon:
         long_calls = app.long_calls
         sources = Sources(lambda: (long_calls.open, long_calls.refused), lambda: supervisor.restarts)
         sources.crash_loops = lambda: sum(place.is_crash_looping for place in supervisor.kept())
-        sources.tokens_refused = lambda: doors.access.wrong.refused
+        sources.tokens_refused = lambda: servers.access.wrong.refused
         instruments.start(sources)
         log.info("listening on %s", self.home.socket, extra={"event": "daemon_ready"})
         await self._asked.wait()
         log.info("stopping", extra={"event": "daemon_stopping"})
-        # Others are turned away, while the workers deliver what they still have.
+        # Other callers are refused, while the workers deliver what they still have.
         self._missing, self._is_stopping = "the daemon is stopping", True
-        doors.shut_tcp()
+        servers.shut_tcp()
         hub.cut()
         await asyncio.gather(instruments.stop(), self._stop_workers(supervisor))
-        # What a worker left that had to be killed goes back now, and not when somebody starts the next daemon.
+        # What a killed worker left goes back now, and not only with the next daemon.
         await self._try(upkeep.settle_the_dead())
-        await doors.close()
+        await servers.close()
 
     def _hello(self) -> Hello:
         settings = self._settings.daemon
@@ -249,7 +261,7 @@ class Daemon:
 
     def _status(self) -> DaemonStatus:
         api, engine = self._settings.api, self._engine
-        port = None if self._doors is None else self._doors.port
+        port = None if self._servers is None else self._servers.port
         scheme = "https" if api.tls_cert is not None else "http"
         kept = [] if self._supervisor is None else self._supervisor.kept()
         trouble = engine.troubles.current
@@ -273,17 +285,17 @@ class Daemon:
 
     @property
     def _locks(self) -> Path:
-        """Where the workers of this daemon hold their life locks. On PostgreSQL others may have workers there too."""
-        return self._engine.locks if self._engine.dialect is Dialect.SQLITE else self.home.folder / "locks"
+        """The folder of the life locks of its workers. With PostgreSQL, other daemons may have workers there too."""
+        return self.home.folder / "locks" if self._engine.is_shared else self._engine.locks
 
     async def _stop_workers(self, supervisor: Supervisor) -> None:
-        # Whatever becomes of them from here on, nothing that they leave open counts as a crash.
+        # From here on, runs that they leave open do not count as a crash.
         noting = self._try(self._note_stop_requests(supervisor.pids()))
         await asyncio.gather(noting, supervisor.stop(self._workers_patience))
 
     @property
     def _workers_patience(self) -> float:
-        """How long a worker that was asked to stop may take."""
+        """How long a worker may take to stop."""
         return self._settings.daemon.short + self._settings.daemon.grace + MARGIN_S
 
     async def _note_stop_requests(self, pids: set[int]) -> None:
@@ -292,7 +304,7 @@ class Daemon:
                 await self._engine.write(note_stop_request, session.id, self._clock.now())
 
     async def _try(self, step: Awaitable[None]) -> None:
-        """A stop comes to its end, whatever the database says."""
+        """Do a step of the stop. A failure of the database does not end the stop."""
         try:
             await step
         except HoldfastError as error:
@@ -300,7 +312,7 @@ class Daemon:
 
 
 def take_lock(home: Home) -> LifeLock:
-    """The right to be this home's daemon; Conflict names the pid of the one that has it."""
+    """Take the lock of the daemon of this home. Conflict names the pid of the one that has it."""
     try:
         lock = LifeLock(home.lock, LOOKS_S)
     except BlockingIOError:
@@ -310,7 +322,7 @@ def take_lock(home: Home) -> LifeLock:
         raise StoreUnavailable(
             f"the home folder {home.folder} cannot be used ({error.strerror}); choose another with --home"
         ) from error
-    # Without room for the number, the socket still tells it.
+    # Without room for the pid, the socket still tells it.
     with suppress(OSError):
         home.lock.write_text(str(os.getpid()))
     return lock

@@ -1,4 +1,4 @@
-"""The database of a home, whether a daemon runs on it or not: where it is, and how it is looked after."""
+"""The database of a home, whether a daemon runs or not: where it is, and how it is maintained."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from holdfast.client.database import clock_for, make_engine
 from holdfast.core.errors import Conflict, HoldfastError, InvalidInput, NoDaemon, StoreUnavailable
+from holdfast.core.messages.maintenance import Violation
 from holdfast.daemon.settings_file import find_file, load
+from holdfast.hosting.database import clock_for, make_engine
 from holdfast.runtime.clock import SystemClock
 from holdfast.store.engine import new_uuid
-from holdfast.store.locks import LifeLock, is_locked
-from holdfast.store.scripts.doctor import Violation, examine
-from holdfast.store.sqlite import care
-from holdfast.store.sqlite.care import Size, Tell, Versions
+from holdfast.store.locks import LifeLock
+from holdfast.store.scripts.maintenance.doctor import examine
+from holdfast.store.sqlite import database_file
+from holdfast.store.sqlite.database_file import FileSize, Tell, Versions
 from holdfast.wire.home import Address, Home
 from holdfast.wire.peer import Peer
 from holdfast.wire.status import DaemonStatus
@@ -27,15 +28,15 @@ from holdfast.wire.transport import Transport
 
 
 class Compacted(Struct, frozen=True):
-    """The sizes before and after; `is_whole` says whether the file itself was made small, or only its log emptied."""
+    """The sizes before and after. `is_whole`: the file itself was made small. Otherwise only its log was emptied."""
 
-    before: Size
-    after: Size
+    before: FileSize
+    after: FileSize
     is_whole: bool
 
 
 class HomeDatabase:
-    """Where the jobs of a home are."""
+    """The database of a home."""
 
     def __init__(self, home: Home, config: Path | None = None) -> None:
         self.home = home
@@ -62,7 +63,7 @@ class HomeDatabase:
 
     @property
     def path(self) -> str:
-        """The SQLite file; InvalidInput says what to use where the jobs are in PostgreSQL."""
+        """The SQLite file. With PostgreSQL, InvalidInput says what to use instead."""
         if self._path is None:
             raise InvalidInput(
                 f"the jobs of this home are in {self.name}: use PostgreSQL's own tools for that, such as pg_dump and "
@@ -71,7 +72,7 @@ class HomeDatabase:
         return self._path
 
     def back_up(self, target: Path, tell: Tell) -> int:
-        """Make a checked copy, while a daemon runs or not; its size."""
+        """Make a checked copy, while a daemon runs or not. Return its size."""
         if target.is_dir():
             raise InvalidInput(f"{target} is a folder; give the path of a file in it")
         if not target.absolute().parent.is_dir():
@@ -79,14 +80,14 @@ class HomeDatabase:
         with suppress(OSError):
             if target.samefile(self.path):
                 raise InvalidInput(f"{target} is the database itself; choose another file")
-        return care.copied(self.path, target.absolute(), tell)
+        return database_file.copied(self.path, target.absolute(), tell)
 
     def restore(self, copy: Path, tell: Tell) -> Path | None:
-        """Put a copy in the place of the database; where the old one went, if there was one."""
+        """Replace the database by a copy. Return where the old one was moved, if there was one."""
         self._refuse_while_used()
         if not copy.is_file():
             raise InvalidInput(f"there is no file {copy}")
-        if not care.versions(str(copy)).has:
+        if not database_file.versions(str(copy)).has:
             raise InvalidInput(f"{copy} is not a copy of a Holdfast database")
         self.home.create()
         aside = Path(f"{self.path}.before-restore-{time.strftime('%Y%m%d-%H%M%S')}")
@@ -94,20 +95,20 @@ class HomeDatabase:
             raise Conflict(f"{aside} exists already; try again in a second")
         is_new = not Path(self.path).exists()
         with self._no_daemon():
-            care.restored(self.path, copy, aside, tell)
+            database_file.restored(self.path, copy, aside, tell)
         return None if is_new else aside
 
     def check(self) -> list[Violation]:
-        """What must never be, with the rows that show it."""
+        """Check the file and its invariants. Return what is wrong, with the rows."""
         if self._path is not None and not Path(self._path).exists():
             raise StoreUnavailable(f"there is no database {self._path} yet; holdfast up makes it")
         if self._url is not None:
             engine = make_engine(self._url, "full", self._schema, clock_for(self._url), new_uuid, home=self.home.folder)
         elif self._path is not None:
-            wrong = care.problems(self._path)
+            wrong = database_file.problems(self._path)
             if wrong:
                 return [Violation("database", [{"message": line} for line in wrong])]
-            versions = care.versions(self._path)
+            versions = database_file.versions(self._path)
             if versions.has != versions.newest:
                 raise HoldfastError(
                     f"{self._path} has schema {versions.has:03d}, this program needs {versions.newest:03d}; "
@@ -122,11 +123,11 @@ class HomeDatabase:
             engine.close()
 
     def versions(self) -> Versions:
-        """The schema of the file, and the newest one."""
-        return care.versions(self.path)
+        """The version of the schema of the file, and the newest one."""
+        return database_file.versions(self.path)
 
     def migrate(self) -> None:
-        """Bring the file to the newest schema; a copy of what it was stays beside it."""
+        """Bring the file to the newest schema. A copy of the old file stays beside it."""
         self._refuse_while_used()
         with self._no_daemon():
             engine = make_engine(self.path, "full", "holdfast", SystemClock(), new_uuid)
@@ -134,27 +135,27 @@ class HomeDatabase:
             engine.close()
 
     def compact(self) -> Compacted:
-        """Give back what is free inside; while somebody works with it, only empty the write-ahead log."""
-        before = care.size(self.path)
-        is_whole = self.status is None and not care.users(self.path)
+        """Give back what is free inside. While a program works with it, only empty the write-ahead log."""
+        before = database_file.size(self.path)
+        is_whole = self.status is None and not database_file.users(self.path)
         if is_whole:
             with self._no_daemon():
-                care.compacted(self.path)
+                database_file.compacted(self.path)
         else:
-            care.emptied_wal(self.path)
-        return Compacted(before, care.size(self.path), is_whole)
+            database_file.emptied_wal(self.path)
+        return Compacted(before, database_file.size(self.path), is_whole)
 
     def _refuse_while_used(self) -> None:
-        if is_locked(str(self.home.lock)):
+        if self.home.is_lived_in:
             pid = self.home.daemon_pid() or "unknown"
             raise Conflict(f"a daemon with pid {pid} works with {self.name}; stop it first: holdfast down")
-        living = care.users(self.path)
+        living = database_file.users(self.path)
         if living:
             raise Conflict(f"{len(living)} programs work with {self.name}; stop them first")
 
     @contextmanager
     def _no_daemon(self) -> Iterator[None]:
-        """Nobody becomes the daemon of this home meanwhile."""
+        """In the block, no daemon can start in this home."""
         try:
             lock = LifeLock(self.home.lock)
         except BlockingIOError:
@@ -167,8 +168,8 @@ class HomeDatabase:
 
 
 def ask_daemon(home: Home, timeout: float = 5.0) -> DaemonStatus | None:
-    """How the daemon of a home is; None if there is none."""
-    if not is_locked(str(home.lock)):
+    """The status of the daemon of a home. None if there is none."""
+    if not home.is_lived_in:
         return None
     transport = Transport(Peer(Address(socket=str(home.socket), lock=str(home.lock))))
     try:

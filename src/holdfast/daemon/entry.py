@@ -1,4 +1,4 @@
-"""How the processes of a daemon begin: their settings, their logs, and then their work."""
+"""How the processes of a daemon start: their settings, their logs, and then their work."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from holdfast.client.database import clock_for, make_engine
-from holdfast.client.worker import Limits, serve
 from holdfast.core.errors import HoldfastError, InvalidInput
 from holdfast.core.limits import shown
 from holdfast.daemon.daemon import Daemon
 from holdfast.daemon.instruments import start_otlp
 from holdfast.daemon.settings import LogSettings, Settings
 from holdfast.daemon.settings_file import CONFIG, find_file, load, load_queues, load_watches
+from holdfast.hosting.database import clock_for, make_engine
+from holdfast.hosting.worker import Limits, serve
 from holdfast.observe.logs import set_up
 from holdfast.runtime.probe import is_pressure_off
 from holdfast.store.engine import new_uuid
@@ -36,10 +36,10 @@ def run_daemon(
     options: Mapping[str, Any] | None = None,
     log_file: Path | None = None,
 ) -> None:
-    """Be the daemon of a home until a signal ends it. What it logs goes to a file only if one is given."""
+    """Be the daemon of a home until a signal ends it. It logs to a file only if one is given."""
     file = find_file(home, config)
     settings = load(file, options)
-    is_pressure_off()  # Refused here if it says neither.
+    is_pressure_off()  # It raises if the variable is neither on nor off.
     set_up_logs(settings.logs, log_file)
     daemon = settings.daemon
     store = daemon.store or home.database
@@ -73,7 +73,7 @@ def run_worker(
     config: Path | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> None:
-    """Be a worker of the daemon until a signal ends it. In a place, it leaves word of why it ends."""
+    """Be a worker of the daemon until a signal ends it. With a place, it writes there why it ends."""
     folder = os.environ.get(LOGS) if place else None
     file = None if folder is None else Path(folder) / f"worker-{place}.log"
     try:
@@ -88,7 +88,7 @@ def run_worker(
 
 
 def _why(error: BaseException) -> str | None:
-    """What an error says; nothing if somebody just wants to end."""
+    """The message of an error. None for an exit that was asked for."""
     match error:
         case HoldfastError():
             return str(error)
@@ -109,7 +109,7 @@ def _work(settings: Settings, apps: Sequence[str], file: Path | None, *, is_syst
 
 
 def limits_of(settings: Settings) -> Limits:
-    """What the settings say to a worker."""
+    """The settings for a worker."""
     daemon = settings.daemon
     return Limits(
         command_slots=daemon.command_slots,
@@ -135,7 +135,7 @@ def set_up_logs(settings: LogSettings, file: Path | None, *, of_everybody: bool 
 
 
 def _shared_folder(named: str) -> Path:
-    """A folder that others have too: nobody makes it here, or one that is not mounted would look like an empty one."""
+    """A folder that other machines share. It is not made here: one that is not mounted would look like an empty one."""
     folder = Path(named).expanduser()
     if not folder.is_absolute():
         raise InvalidInput(f"files.shared {shown(named)} is not valid: give the whole path of a folder")

@@ -1,4 +1,4 @@
-"""The instruments of a daemon, put together: what is measured, who judges it, where it is sent."""
+"""The instruments of a daemon: what is measured, how it is judged, and where it is sent."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.core.errors import InvalidInput
+from holdfast.core.rules import without_user
 from holdfast.daemon.meter import Meter, Sources
 from holdfast.daemon.settings import Settings, SlaSettings
 from holdfast.daemon.watching import MetricsSender, PrintedFile, SlaWatch
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Instruments:
-    """Everything that watches one daemon. Lives on its event loop, from `start` until `stop`."""
+    """All that measures one daemon. Lives on its event loop, from `start` until `stop`."""
 
     def __init__(self, engine: Engine, clock: Clock, settings: Settings, printed: Path | None = None) -> None:
         """`printed` is the file that this process and its workers may print to."""
@@ -43,14 +44,14 @@ class Instruments:
             self._loops.append(MetricsSender(clock, self._otlp, metrics, self.meter, every))
 
     def start(self, sources: Sources) -> None:
-        """Begin, once the daemon takes calls."""
+        """Begin, when the daemon takes calls."""
         sources.lines_dropped = lines_dropped
         self.meter.sources = sources
         for loop in self._loops:
             loop.start()
 
     async def stop(self) -> None:
-        """Send what is left, and watch no longer."""
+        """Send what is left, and stop measuring."""
         for loop in self._loops:
             await loop.stop()
         if self._otlp is not None:
@@ -58,7 +59,7 @@ class Instruments:
 
 
 def promises(settings: SlaSettings) -> list[Promise]:
-    """What is promised, with the limits that were set."""
+    """The promises, with the limits of the settings."""
     return [
         Promise(promise.name, getattr(settings, promise.name) * 1000, promise.measure, promise.fewest)
         for promise in PROMISES
@@ -66,13 +67,13 @@ def promises(settings: SlaSettings) -> list[Promise]:
 
 
 def start_otlp(endpoint: str | None, service: str) -> Otlp | None:
-    """The connection to a collector, if one was set; InvalidInput says what it lacks."""
+    """The connection to a collector, if one is set. InvalidInput says what is missing for it."""
     if endpoint is None:
         return None
     try:
         from holdfast.observe.otlp import Otlp
     except ImportError as error:
-        raise InvalidInput(f"observe.otlp = {endpoint!r} cannot be used: {error}") from None
+        raise InvalidInput(f"observe.otlp = {without_user(endpoint)!r} cannot be used: {error}") from None
     return Otlp(endpoint, service)
 
 

@@ -1,4 +1,4 @@
-"""Takes connections from a listening socket, a few at a time, so that no flood of them uses up the daemon's files.
+"""Accepts connections, a few at a time, so that a flood of them cannot use up the files of the daemon.
 
 On TCP a connection is counted from the moment it is accepted. Nothing is made for it (no TLS, no parser) before its
 first byte has come.
@@ -16,8 +16,8 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
+from holdfast.api.admission import HEAD_S
 from holdfast.api.arrivals import Arrival, Arrivals
-from holdfast.api.doors import HEAD_S
 
 HANDSHAKE_S = 5.0
 GOODBYE_S = 2.0
@@ -30,7 +30,7 @@ log = logging.getLogger("holdfast.daemon")
 
 
 class Listener:
-    """Takes connections until it is closed. It is what uvicorn calls a server."""
+    """Accepts connections until it is closed. It is what uvicorn calls a server."""
 
     def __init__(self, listening: socket.socket, when_out_of_files: Callable[[], None] = lambda: None) -> None:
         self.make_protocol: Callable[..., asyncio.Protocol]
@@ -58,21 +58,21 @@ class Listener:
                 self._pause.cancel()
 
     async def wait_closed(self) -> None:
-        """Nothing is left to wait for: connections that were taken are the server's."""
+        """Returns at once: accepted connections belong to the server."""
 
     def sweep(self, now: float) -> None:
-        """Look at what has waited for too long."""
+        """Close what has waited for too long."""
 
     def _wait_s(self) -> float:
         """How long to wait before the next one can be taken."""
         return 0.0
 
     def _accept(self) -> None:
-        # Only so many in a row: then those that are there already have their turn.
+        # Only so many in a row, so that open connections are served too.
         for _ in range(AT_ONCE):
             wait = self._wait_s()
             if wait > 0:
-                # One of those that are there may show its token, or go, before that.
+                # An open connection may show its token, or end, before that.
                 self._rest(min(wait, LOOK_S))
                 return
             try:
@@ -115,30 +115,30 @@ class Listener:
         limits: dict[str, Any] = {}
         if tls is not None:
             limits = {"ssl": tls, "ssl_handshake_timeout": HANDSHAKE_S, "ssl_shutdown_timeout": GOODBYE_S}
-        # A caller that does not get through the handshake is nobody's loss.
+        # A failed handshake does not matter here.
         with suppress(OSError):
             await self._loop.connect_accepted_socket(partial(self.make_protocol, **more), connection, **limits)
 
 
 class TcpListener(Listener):
-    """The same for TCP, where anybody can come."""
+    """The same for TCP, where anyone can connect."""
 
     def __init__(
         self, listening: socket.socket, arrivals: Arrivals, tls: Callable[[], ssl.SSLContext] | None = None
     ) -> None:
-        # Those that only sit there make room for everybody else.
+        # Silent connections make room for others.
         super().__init__(listening, lambda: arrivals.close_silent(self._loop.time()))
         self._arrivals = arrivals
         self._tls = tls
         self._silence_s = HEAD_S if tls is None else HANDSHAKE_S
 
     def close(self) -> None:
-        """Take no more, and let go of those that have not shown a token."""
+        """Take no more, and close those that have not shown a token."""
         super().close()
         self._arrivals.close()
 
     def sweep(self, now: float) -> None:
-        """Close those that have not begun to speak in time."""
+        """Close those that have not sent a byte in time."""
         self._arrivals.close_silent(now - self._silence_s)
 
     def _wait_s(self) -> float:
@@ -151,7 +151,7 @@ class TcpListener(Listener):
 
     def _drop(self, connection: socket.socket) -> None:
         self._loop.remove_reader(connection)
-        # Reset at once: thousands of them would otherwise live on in the kernel for a minute.
+        # Reset at once: otherwise thousands of them would stay in the kernel for a minute.
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         connection.close()
 
@@ -177,12 +177,12 @@ class TcpListener(Listener):
             tls = None if self._tls is None else self._tls()
             await self._connect(connection, tls, arrivals=self._arrivals, arrival=arrival)
         finally:
-            # The protocol tells of the end of a connection, but not if the handshake came to nothing.
+            # The protocol tells of the end of a connection, but not if the handshake failed.
             if not arrival.is_connected:
                 self._arrivals.leave(arrival)
 
 
 def _hang_up(connection: socket.socket) -> None:
-    """End a connection whose handshake is under way: what reads it sees the end."""
+    """End a connection during its handshake. Its reader sees the end."""
     with suppress(OSError):
         connection.shutdown(socket.SHUT_RDWR)

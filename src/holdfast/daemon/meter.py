@@ -1,4 +1,4 @@
-"""Turns what happens in the daemon into metrics and samples: every commit, every call, every exchange with a worker."""
+"""Turns the commits, calls and exchanges of the daemon into metrics and samples."""
 
 from __future__ import annotations
 
@@ -11,6 +11,10 @@ from msgspec import Struct
 from holdfast.core.attendance import Span, attended, merged
 from holdfast.core.breaker import state_at
 from holdfast.core.job import TERMINAL, Millis, RunId, StateName
+from holdfast.core.messages.jobs import Count
+from holdfast.core.messages.machines import Machine, NodeTokens
+from holdfast.core.messages.queues import Crowded, TenantView
+from holdfast.core.messages.runs import Exchange
 from holdfast.core.pressure import READINGS
 from holdfast.core.requests import Claimed, Report
 from holdfast.core.settle import Broke
@@ -20,14 +24,13 @@ from holdfast.observe.metrics import Depth, Metrics, Pressed, Readings, Share, T
 from holdfast.observe.sla import Sla
 from holdfast.runtime.clock import Clock
 from holdfast.store.engine import Engine, Tx
-from holdfast.store.scripts.breakers import open_breakers
-from holdfast.store.scripts.crowded import Crowded, list_crowded
-from holdfast.store.scripts.exchange import Exchange
-from holdfast.store.scripts.look import Count, counts
-from holdfast.store.scripts.machines import Machine, list_machines
-from holdfast.store.scripts.sessions import attendance
-from holdfast.store.scripts.tenants import TenantView, list_tenants
-from holdfast.store.scripts.tokens import NodeTokens, list_tokens
+from holdfast.store.scripts.jobs.read_jobs import counts
+from holdfast.store.scripts.machines.machines import list_machines
+from holdfast.store.scripts.machines.sessions import attendance
+from holdfast.store.scripts.machines.tokens import list_tokens
+from holdfast.store.scripts.queues.breakers import open_breakers
+from holdfast.store.scripts.queues.crowding import list_crowded
+from holdfast.store.scripts.queues.tenants import list_tenants
 from holdfast.store.statements import sql
 from holdfast.store.tally import Tally
 
@@ -35,12 +38,12 @@ MOST_RUNS = 100_000
 MOST_TENANTS = 2_000
 RUNNING = StateName.RUNNING
 LOOKS = frozenset({"stats", "counts", "list_queues", "find_job", "hello", "livez", "readyz"})
-# After these, a job may start that could not before, however idle the system was.
+# After these calls, a job may start that had to wait before, however idle the system was.
 OPENING = frozenset({"resume", "release", "set_limit", "set_queue", "set_tokens", "open_session", "bulk"})
 
 
 class Store(Struct, frozen=True):
-    """What the database says about itself."""
+    """Figures of the database."""
 
     counts: list[Count]
     workers: int
@@ -52,7 +55,7 @@ class Store(Struct, frozen=True):
 
 
 class Sources(Struct):
-    """Where figures come from that others count."""
+    """The sources of figures that other parts count."""
 
     long_calls: Callable[[], tuple[int, int]] = lambda: (0, 0)
     restarts: Callable[[], int] = lambda: 0
@@ -62,7 +65,7 @@ class Sources(Struct):
 
 
 class Meter:
-    """Lives on the daemon's event loop; `committed` may come from any thread."""
+    """Lives on the event loop of the daemon. `committed` may be called from any thread."""
 
     def __init__(self, engine: Engine, clock: Clock, metrics: Metrics, sla: Sla) -> None:
         self._engine = engine
@@ -75,7 +78,7 @@ class Meter:
         self.sources = Sources()
 
     async def learn_attendance(self) -> None:
-        """Find out when somebody was there before this daemon, to tell how long its jobs have waited."""
+        """Read when sessions were there before this daemon, to know how long its jobs have waited."""
         before = await self._engine.read(attendance)
         self._attended = merged([*before, (self._began, FAR_FUTURE)])
 
@@ -95,7 +98,7 @@ class Meter:
         for kind, tokens in tally.tokens.items():
             self._metrics.took_tokens(kind, tokens)
         if tally.warns:
-            # A queue was held back, or goes on: how long its jobs were ready says nothing about how fast we are.
+            # A queue was held back, or goes on. How long its jobs were ready then says nothing about our speed.
             self._calm_since = self._clock.now()
 
     def called(self, call: str, seconds: float, status: int) -> None:
@@ -109,7 +112,7 @@ class Meter:
             self._calm_since = self._clock.now()
 
     def exchanged(self, reports: Sequence[Report], said: Exchange, seconds: float) -> None:
-        """A worker delivered and took; handing out took so many seconds, once there was something."""
+        """A worker delivered reports and took jobs. To hand out jobs took so many seconds."""
         for report, settled in zip(reports, said.settled, strict=True):
             if settled.refused is not None:
                 self._metrics.refused_a_report()
@@ -126,7 +129,7 @@ class Meter:
         self._sla.sample("event_to_job", seconds * 1000, self._clock.monotonic())
 
     async def forget_lost_runs(self) -> None:
-        """Runs of workers that died are settled by others and never reported; where nothing runs, none is left."""
+        """Forget runs that were never reported, as their workers died. If nothing runs, none is left."""
         if self._runs and not any(count.jobs and count.state == RUNNING for count in await self._engine.read(counts)):
             self._runs.clear()
             self._calm_since = self._clock.now()
@@ -137,7 +140,7 @@ class Meter:
         return self._metrics.text()
 
     async def look(self) -> None:
-        """Look up what is not counted as it happens."""
+        """Read the figures that are not counted as they happen."""
         store = await self._engine.read(_store, self._clock.now())
         open_ones, refused = self.sources.long_calls()
         trouble = self._engine.troubles.current
@@ -179,16 +182,16 @@ class Meter:
             queued_at = run.started_at if run.queued_at is None else run.queued_at
             waited = max(0, run.started_at - queued_at)
             self._metrics.started(run.queue, self._waited(queued_at, run.started_at))
-            # Nothing ran, and nothing was in its way, from before it was ready until now.
+            # Nothing else ran, and nothing held it back, since before it was ready.
             if was_calm and queued_at >= self._calm_since:
                 self._sla.sample("queue_to_run", waited, self._clock.monotonic())
             self._runs[run.run_id] = run.queue
         while len(self._runs) > MOST_RUNS:
-            # Those that were settled because their worker died are never reported.
+            # Runs that were settled because their worker died are never reported.
             del self._runs[next(iter(self._runs))]
 
     def _waited(self, since: Millis, until: Millis) -> Millis:
-        """How long a job was ready, without the time in which nobody ran."""
+        """How long a job was ready, without the time in which no session was there."""
         return max(0, until - since) if since >= self._began else attended(self._attended, since, until)
 
     def _ended(self, report: Report, state: StateName | None) -> None:

@@ -1,4 +1,4 @@
-"""Looks whether somebody else could change what a daemon runs: its home, its settings, the files of its apps."""
+"""Checks whether another user could change what a daemon runs: its home, its settings, the files of its apps."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ MOST_LINKS = 40
 
 
 def refuse_exposed(home: Home, settings: Path | None = None, apps: Sequence[str] = ()) -> None:
-    """HoldfastError says what somebody else could change, and how to end that."""
+    """HoldfastError says what another user could change, and how to prevent it."""
     for found in exposures(home, settings, apps):
         raise HoldfastError(str(found))
 
 
 def exposures(home: Home, settings: Path | None = None, apps: Sequence[str] = ()) -> Iterator[Exposure]:
-    """What somebody else could change, each once."""
+    """What another user could change, each once."""
     told: set[Exposure] = set()
     files = [file for app in apps if (file := _file_of(app)) is not None]
     for path in (home.folder, *([] if settings is None else [settings]), *files):
@@ -51,7 +51,7 @@ def _exposure_of(path: Path) -> Exposure | None:
 
 
 def _steps(path: str) -> list[str]:
-    """Every link on the way to a file, and then the file itself. Whoever can replace a link decides where it leads."""
+    """Every link on the way to a file, and the file itself. A user that can replace a link decides where it leads."""
     links: list[str] = []
     at, rest = "/", path.split("/")[::-1]
     while rest:
@@ -79,7 +79,7 @@ def _folders_above(path: str, user: int) -> Iterator[Ownership]:
 
 
 def _ownership(path: str, user: int) -> Ownership | None:
-    """None if there is no such file."""
+    """The ownership of a file. None if there is no such file."""
     try:
         found = os.lstat(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -102,7 +102,7 @@ def _name_of(uid: int) -> str:
 
 
 def _shared_group(gid: int, user: int) -> str | None:
-    """The name of a group that somebody besides the user and root is in."""
+    """The name of a group that has other members than the user and root."""
     everybody = pwd.getpwall()
     ours = {entry.pw_name for entry in everybody if entry.pw_uid in (user, ROOT_UID)}
     try:
@@ -115,7 +115,7 @@ def _shared_group(gid: int, user: int) -> str | None:
 
 
 def _file_of(app: str) -> Path | None:
-    """The file that a worker takes an app from; None if there is no telling. Nothing is imported."""
+    """The file that a worker loads an app from. None if that is not known. Nothing is imported."""
     where = app.partition(":")[0]
     if where.endswith(".py"):
         return Path(where)
@@ -138,7 +138,7 @@ def _present_folder() -> list[str]:
 
 
 def _installed(name: str) -> importlib.machinery.ModuleSpec | None:
-    """What a finder of its own knows of, such as that of a package that is installed to be edited."""
+    """The file of a module that a finder of its own knows, such as that of an editable install."""
     try:
         return importlib.util.find_spec(name)
     except (ImportError, ValueError):

@@ -1,4 +1,4 @@
-"""A `holdfast.toml` in which every setting stands with its meaning and its default, for a person to change."""
+"""A sample `holdfast.toml`: every setting with its meaning and its default."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from typing import Any
 
 import msgspec
 
+from holdfast.core.units import written_duration, written_size
 from holdfast.daemon import queue_tables, watch_tables
-from holdfast.daemon.kinds import Says, in_bytes, in_time
+from holdfast.daemon.kinds import Says
 from holdfast.daemon.settings import Settings, described
 
 WIDTH = 100
 
 
 def sample(settings: Settings | None = None) -> str:
-    """The whole file. What is as it is by default is commented out, so that it changes nothing."""
+    """The whole file. Settings with their default are commented out, so that they change nothing."""
     chosen = settings or Settings()
     parts = [
         "# The settings of a Holdfast daemon. Each line shows a default, or an example where there is none;\n"
@@ -35,15 +36,15 @@ def sample(settings: Settings | None = None) -> str:
 
 
 def _example(head: str, meaning: str, keys: Mapping[str, Says]) -> str:
-    """A table that there can be several of, commented out as a whole."""
-    # Further in, so that they do not look like settings of the section above.
+    """An example of a table that may be there several times, commented out as a whole."""
+    # Indented, so that they do not look like settings of the section above.
     return "\n".join(
         [f"# {head}", *_commented(meaning), *(f"#   {key} = {says.example}" for key, says in keys.items())]
     )
 
 
 def written(says: Says, value: Any) -> str:
-    """A value as it stands in the file."""
+    """A value as it is written in the file."""
     if value is None:
         return says.example or ""
     if says.kind.write is not None:
@@ -51,9 +52,9 @@ def written(says: Says, value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float):
-        return f'"{in_time(value)}"'
+        return f'"{written_duration(value)}"'
     if isinstance(value, int) and value >= 1 << 16:
-        return f'"{in_bytes(value)}"'
+        return f'"{written_size(value)}"'
     if isinstance(value, tuple):
         return "[" + ", ".join(f'"{item}"' for item in value) + "]"
     return f'"{value}"' if isinstance(value, str) else str(value)

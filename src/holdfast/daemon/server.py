@@ -1,4 +1,4 @@
-"""The doors of the daemon: uvicorn on the unix socket and, with a token, on loopback TCP."""
+"""The HTTP servers of the daemon: uvicorn on the unix socket and, with a token, on TCP."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 import uvicorn
 
 from holdfast.api.access import Access
+from holdfast.api.admission import BoundedHttp, TcpAccess, TcpHttp, UnixHttp
 from holdfast.api.arrivals import Arrivals
 from holdfast.api.budgets import BodyBudget, Budgets, ConnectionBudget, make_room_for_files
-from holdfast.api.doors import BoundedDoor, TcpDoor, TokenDoor, UnixDoor
 from holdfast.api.incoming import AsgiApp
 from holdfast.core.addresses import is_loopback
 from holdfast.core.errors import StoreUnavailable
@@ -38,9 +38,9 @@ log = logging.getLogger("holdfast.daemon")
 
 
 class QuietServer(uvicorn.Server):
-    """Signals are the daemon's business, and so is taking connections. `is_open` tells when it listens."""
+    """A uvicorn server that leaves signals to the daemon, and connections to a `Listener`. `is_open`: it listens."""
 
-    def __init__(self, config: uvicorn.Config, listener: Listener, http: type[BoundedDoor], budgets: Budgets) -> None:
+    def __init__(self, config: uvicorn.Config, listener: Listener, http: type[BoundedHttp], budgets: Budgets) -> None:
         super().__init__(config)
         self.is_open = asyncio.Event()
         self._listener = listener
@@ -59,11 +59,11 @@ class QuietServer(uvicorn.Server):
         yield
 
 
-class Door:
+class ServedSocket:
     """A socket, and the server behind it."""
 
     def __init__(
-        self, app: AsgiApp, listening: socket.socket, listener: Listener, http: type[BoundedDoor], budgets: Budgets
+        self, app: AsgiApp, listening: socket.socket, listener: Listener, http: type[BoundedHttp], budgets: Budgets
     ) -> None:
         config = uvicorn.Config(
             app,
@@ -93,7 +93,7 @@ class Door:
         self._sweeping = asyncio.create_task(self._sweep())
 
     async def _sweep(self) -> None:
-        """Whoever keeps us waiting for too long has to go."""
+        """Close connections that have kept the daemon waiting for too long."""
         while True:
             await asyncio.sleep(SWEEP_S)
             now = asyncio.get_running_loop().time()
@@ -106,7 +106,7 @@ class Door:
         self._server.should_exit = True
 
     async def close(self) -> None:
-        """Shut it, and cut off whoever has not ended soon: a reader that reads nothing, say."""
+        """Shut it, and cut connections that do not end soon, such as that of a reader that reads nothing."""
         self.shut()
         if self._task is not None:
             await self._task
@@ -117,36 +117,36 @@ class Door:
             connection.transport.abort()
 
 
-class Doors:
-    """Listening from `open` until `close`."""
+class HttpServers:
+    """The servers of both sockets. They listen from `open` until `close`."""
 
     def __init__(self, app: AsgiApp, home: Home, settings: ApiSettings, access: Access) -> None:
         self._home = home
         self._settings = settings
         self.access = access
         self.port: int | None = None
-        self._tcp: Door | None = None
+        self._tcp: ServedSocket | None = None
         limits = make_room_for_files()
         self._arrivals = Arrivals(limits.arrivals)
         self._budgets = Budgets(ConnectionBudget(limits), BodyBudget(LARGEST_AT_ONCE * settings.max_body))
         if settings.port is not None:
             listening = _tcp_socket(settings.host, settings.port)
             self.port = listening.getsockname()[1]
-            inner = TcpDoor(app, access, LOOPBACK | names(settings))
+            inner = TcpAccess(app, access, LOOPBACK | names(settings))
             listener = TcpListener(listening, self._arrivals, _certificate(settings))
-            self._tcp = Door(inner, listening, listener, TokenDoor, self._budgets)
+            self._tcp = ServedSocket(inner, listening, listener, TcpHttp, self._budgets)
         listening = _unix_socket(home)
-        self._unix = Door(app, listening, Listener(listening, self._make_room), UnixDoor, self._budgets)
-        self._doors = [door for door in (self._tcp, self._unix) if door is not None]
+        self._unix = ServedSocket(app, listening, Listener(listening, self._make_room), UnixHttp, self._budgets)
+        self._servers = [server for server in (self._tcp, self._unix) if server is not None]
 
     def _make_room(self) -> None:
-        """The socket finds no file for a connection: those by TCP that only sit there have to go."""
+        """No file is left for a connection to the unix socket, so silent ones by TCP are closed."""
         self._arrivals.close_silent(asyncio.get_running_loop().time())
 
     async def open(self) -> None:
         """Begin to listen."""
-        for door in self._doors:
-            await door.open()
+        for server in self._servers:
+            await server.open()
         if self.port is not None:
             self._say_who_may_come()
 
@@ -159,13 +159,13 @@ class Doors:
         log.warning("other machines can reach this daemon: listening on %s %s", where, safe, extra=extra)
 
     def shut_tcp(self) -> None:
-        """Let nobody in by TCP any more."""
+        """Take no new connection by TCP."""
         if self._tcp is not None:
             self._tcp.shut()
 
     async def close(self) -> None:
-        """Let nobody in any more, and have the last ones go."""
-        await asyncio.gather(*(door.close() for door in self._doors))
+        """Take no new connection, and end those that are left."""
+        await asyncio.gather(*(server.close() for server in self._servers))
         self._home.socket.unlink(missing_ok=True)
 
 
@@ -178,40 +178,40 @@ def _certificate(settings: ApiSettings) -> Callable[[], SSLContext] | None:
 
 
 def _unix_socket(home: Home) -> socket.socket:
-    # Only the holder of the daemon's lock comes here, so a socket file that is there is a dead daemon's.
+    # This process holds the lock of the daemon, so a socket file that is there is of a dead daemon.
     home.socket.unlink(missing_ok=True)
-    door = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        door.bind(str(home.socket))
+        listening.bind(str(home.socket))
         home.socket.chmod(0o600)
     except OSError as error:
-        door.close()
+        listening.close()
         raise StoreUnavailable(
             f"the socket {home.socket} cannot be made ({error.strerror or error}); choose another --home"
         ) from error
-    door.listen(BACKLOG)
-    return door
+    listening.listen(BACKLOG)
+    return listening
 
 
 def names(settings: ApiSettings) -> frozenset[str]:
-    """What callers may call this machine, besides the names of loopback."""
+    """The names by which callers may call this machine, besides those of loopback."""
     host = settings.host.strip("[]")
     return frozenset({*settings.hosts, f"[{host}]" if ":" in host else host})
 
 
 def _tcp_socket(host: str, port: int) -> socket.socket:
-    door: socket.socket | None = None
+    listening: socket.socket | None = None
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM)[0]
-        # With the protocol named, asyncio knows that it is TCP and has small packets sent at once.
-        door = socket.socket(family, kind, protocol)
-        door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        door.bind(address)
+        # With the protocol given, asyncio knows that it is TCP, and sends small packets at once.
+        listening = socket.socket(family, kind, protocol)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(address)
     except OSError as error:
-        if door is not None:
-            door.close()
+        if listening is not None:
+            listening.close()
         raise StoreUnavailable(
             f"port {port} on {host} cannot be used ({error.strerror}); choose another --port"
         ) from error
-    door.listen(BACKLOG)
-    return door
+    listening.listen(BACKLOG)
+    return listening

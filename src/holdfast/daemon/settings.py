@@ -1,4 +1,4 @@
-"""What can be set for a daemon, each with its meaning and its default. How a file is read stands in settings_file."""
+"""What can be set for a daemon, each with its meaning and its default. `settings_file` reads them from a file."""
 
 from __future__ import annotations
 
@@ -6,10 +6,8 @@ from typing import Annotated, Literal, get_type_hints
 
 from msgspec import Struct
 
-from holdfast.core.readings import LARGEST_WAL, LEAST_WAL
-from holdfast.core.tokens import MOST_TOKENS, USUAL_GPU, USUAL_IO, USUAL_TIMEOUT_MS
 from holdfast.core.watch import DEBOUNCE_MS, MAX_WAIT_MS, RECONCILE_S
-from holdfast.core.webhook import LONGEST_TIMEOUT_MS, TIMEOUT_MS
+from holdfast.core.webhook import TIMEOUT_MS
 from holdfast.daemon.kinds import (
     FLAG,
     HOSTS,
@@ -18,18 +16,17 @@ from holdfast.daemon.kinds import (
     URL,
     WORDS,
     Says,
+    by_rule,
     duration,
-    limit_share,
-    limit_size,
     one_of,
-    share,
     size,
     whole,
 )
+from holdfast.daemon.machine_settings import MachineSettings, PressureSettings, TokenSettings
 
-YEAR_S = 365 * 86_400.0
-_MOMENTS = duration(0, 3_600, "0 seconds to an hour")
-_PROMISE = duration(0.001, 3_600, "1 millisecond to an hour")
+LONGEST_KEPT_S = 100 * 365 * 86_400.0
+_MOMENTS = duration(0, 3_600)
+_PROMISE = duration(0.001, 3_600)
 
 
 class DaemonSettings(Struct, frozen=True, kw_only=True):
@@ -44,13 +41,13 @@ class DaemonSettings(Struct, frozen=True, kw_only=True):
             '"postgresql://localhost/work"',
         ),
     ] = None
-    schema: Annotated[str, Says("PostgreSQL only: the schema that holds the tables.", TEXT)] = "holdfast"
+    schema: Annotated[str, Says("PostgreSQL only: the schema that holds the tables.", by_rule("schema"))] = "holdfast"
     durability: Annotated[
         Literal["full", "normal"],
         Says(
             "`full`: an acknowledged write survives power loss. `normal`: the last moments may be lost, never "
             "consistency.",
-            one_of("full", "normal"),
+            by_rule("durability"),
         ),
     ] = "full"
     apps: Annotated[
@@ -61,7 +58,7 @@ class DaemonSettings(Struct, frozen=True, kw_only=True):
             WORDS,
         ),
     ] = ()
-    workers: Annotated[int, Says("How many worker processes run that code.", whole(0, 1_000))] = 1
+    workers: Annotated[int, Says("How many worker processes run that code.", by_rule("daemon.workers"))] = 1
     concurrency: Annotated[
         int | dict[str, int] | None,
         Says(
@@ -79,7 +76,7 @@ class DaemonSettings(Struct, frozen=True, kw_only=True):
         float,
         Says(
             "How long ended jobs are kept, with their runs, logs and artifacts.",
-            duration(0, 100 * YEAR_S, "0 seconds to 100 years"),
+            duration(0, LONGEST_KEPT_S),
         ),
     ] = 7 * 86_400.0
     short: Annotated[float, Says("At a stop: how long running jobs may go on by themselves.", _MOMENTS)] = 5.0
@@ -89,7 +86,7 @@ class DaemonSettings(Struct, frozen=True, kw_only=True):
         Says(
             "How long a worker may be silent: then one on this machine hangs and is replaced, and one on another "
             "machine counts as gone.",
-            duration(0.5, 3_600, "half a second to an hour"),
+            duration(0.5, 3_600),
         ),
     ] = 30.0
     stuck: Annotated[
@@ -97,7 +94,7 @@ class DaemonSettings(Struct, frozen=True, kw_only=True):
         Says(
             "How long a function may take no notice of being cancelled or out of time; then its worker process is "
             "replaced.",
-            duration(0, 86_400, "0 seconds to a day"),
+            duration(0, 86_400),
         ),
     ] = 30.0
 
@@ -109,7 +106,7 @@ class ApiSettings(Struct, frozen=True, kw_only=True):
         int | None,
         Says(
             "Listen on TCP too, on this port; 0 takes a free one. Callers need a token. By default there is no TCP.",
-            whole(0, 65_535),
+            by_rule("api.port"),
             "8787",
         ),
     ] = None
@@ -189,7 +186,7 @@ class ObserveSettings(Struct, frozen=True, kw_only=True):
         float,
         Says(
             "How often a small job goes all the way, so that its latency shows how well the daemon works; 0 for never.",
-            duration(0, 86_400, "0 seconds to a day"),
+            duration(0, 86_400),
         ),
     ] = 60.0
     otlp: Annotated[
@@ -201,9 +198,7 @@ class ObserveSettings(Struct, frozen=True, kw_only=True):
             '"http://localhost:4318"',
         ),
     ] = None
-    otlp_every: Annotated[
-        float, Says("How often metrics are sent there.", duration(1, 3_600, "a second to an hour"))
-    ] = 15.0
+    otlp_every: Annotated[float, Says("How often metrics are sent there.", duration(1, 3_600))] = 15.0
 
 
 class SlaSettings(Struct, frozen=True, kw_only=True):
@@ -233,94 +228,9 @@ class WebhookSettings(Struct, frozen=True, kw_only=True):
         float,
         Says(
             "How long one delivery may take in all, for webhooks that say nothing else.",
-            duration(0.1, LONGEST_TIMEOUT_MS / 1000, "100 milliseconds to 5 minutes"),
+            by_rule("NewWebhook.timeout_ms"),
         ),
     ] = TIMEOUT_MS / 1000
-
-
-class MachineSettings(Struct, frozen=True, kw_only=True):
-    """When this machine counts as idle, for jobs that wait for that."""
-
-    idle_after: Annotated[
-        float,
-        Says(
-            "How long nobody may have used it: no input, or, where nothing tells of input, a low load.",
-            duration(1, 86_400, "a second to a day"),
-        ),
-    ] = 300.0
-    idle_load: Annotated[
-        float,
-        Says("Where nothing tells of input: the share of its processors from which on it is not idle.", share()),
-    ] = 0.3
-    probe_every: Annotated[float, Says("How often to look at it.", duration(1, 60, "a second to a minute"))] = 10.0
-
-
-class PressureSettings(Struct, frozen=True, kw_only=True):
-    """From when on this machine needs rest: heavy queues wait, workers pull less often, or new jobs are refused.
-
-    Shares are numbers such as 0.8, or texts such as "80%"; 0 turns a threshold off. `HOLDFAST_PRESSURE=off` in the
-    environment of the daemon turns all of them off.
-    """
-
-    cpu: Annotated[float, Says("The share of the processors in use over 10 seconds.", limit_share())] = 0.8
-    cpu_others: Annotated[
-        float,
-        Says("How much of them programs must use that Holdfast did not start; less does not count.", limit_share()),
-    ] = 0.2
-    gpu: Annotated[float, Says("The share of the busiest GPU in use; `nvidia-smi` tells it.", limit_share())] = 0.8
-    memory: Annotated[
-        float, Says("The share of the memory that is still free.", limit_share(is_whole_allowed=False))
-    ] = 0.1
-    battery: Annotated[int, Says("On battery: the charge in percent below which heavy queues wait.", whole(0, 100))] = (
-        30
-    )
-    battery_critical: Annotated[
-        int, Says("On battery: the charge in percent below which all but light queues wait.", whole(0, 100))
-    ] = 10
-    heat: Annotated[
-        int, Says("The heat of the processors in °C; also whether they slow down because of it.", whole(0, 150))
-    ] = 90
-    wal: Annotated[
-        int,
-        Says(
-            "SQLite only: the size of the write-ahead log above which new jobs are refused.",
-            limit_size(LEAST_WAL, LARGEST_WAL),
-        ),
-    ] = 256 << 20
-    disk: Annotated[
-        float,
-        Says(
-            "The share of the disk that is free below which new jobs are refused.", limit_share(is_whole_allowed=False)
-        ),
-    ] = 0.05
-    disk_bytes: Annotated[
-        int, Says("The same in bytes; the one that is reached first counts.", limit_size(1 << 20, 1 << 50))
-    ] = 1 << 30
-    pull_interval: Annotated[
-        float, Says("How often each worker takes jobs while the processors or the GPU are busy.", _MOMENTS)
-    ] = 0.1
-    enter_after: Annotated[
-        float, Says("How long memory, heat or GPU must be beyond the threshold before it counts.", _MOMENTS)
-    ] = 10.0
-    leave_after: Annotated[
-        float, Says("How long it must be better before it counts no more. Refusals end at once.", _MOMENTS)
-    ] = 30.0
-    wait: Annotated[
-        float,
-        Says(
-            "How long the next job of a queue may have been ready before that is told.",
-            duration(0, YEAR_S, "0 seconds to a year"),
-        ),
-    ] = 300.0
-    superseded: Annotated[
-        float,
-        Says(
-            "The share of the jobs of a queue that may be superseded before they end; above it, watches that fill this "
-            "queue wait four times as long for quiet.",
-            limit_share(),
-        ),
-    ] = 0.5
-    unplugged: Annotated[float, Says("How long heavy queues wait after the power was unplugged.", _MOMENTS)] = 60.0
 
 
 class FileSettings(Struct, frozen=True, kw_only=True):
@@ -337,30 +247,6 @@ class FileSettings(Struct, frozen=True, kw_only=True):
     ] = None
 
 
-class TokenSettings(Struct, frozen=True, kw_only=True):
-    """What this machine has for jobs that take tokens of it, and how long one of them lets smaller ones pass."""
-
-    cpu: Annotated[
-        int | None,
-        Says("How many cores they may use. By default all but one.", whole(0, MOST_TOKENS), "4"),
-    ] = None
-    gpu: Annotated[
-        int | None,
-        Says(f"How many graphics cards they may use. By default {USUAL_GPU}.", whole(0, MOST_TOKENS), str(USUAL_GPU)),
-    ] = None
-    io: Annotated[
-        int | None,
-        Says(
-            f"How many tokens there are for heavy input and output. By default {USUAL_IO}.",
-            whole(0, MOST_TOKENS),
-            str(USUAL_IO),
-        ),
-    ] = None
-    timeout: Annotated[
-        float, Says("How long a job that does not fit lets smaller ones pass; then room is kept for it.", _MOMENTS)
-    ] = USUAL_TIMEOUT_MS / 1000
-
-
 class PlannerSettings(Struct, frozen=True, kw_only=True):
     """How watched folders and repositories are looked at; which ones stands in `[[watch]]`, or is added by hand."""
 
@@ -368,16 +254,22 @@ class PlannerSettings(Struct, frozen=True, kw_only=True):
         float,
         Says(
             "How often everything is compared with the disk, to find what was not told.",
-            duration(0.1, 86_400, "100 milliseconds to a day"),
+            duration(0.1, 86_400),
         ),
     ] = RECONCILE_S
     debounce: Annotated[
         float,
-        Says("How long it must be quiet before changes become jobs, for watches that say nothing else.", _MOMENTS),
+        Says(
+            "How long it must be quiet before changes become jobs, for watches that say nothing else.",
+            by_rule("NewWatch.debounce_ms"),
+        ),
     ] = DEBOUNCE_MS / 1000
     max_wait: Annotated[
         float,
-        Says("How long changes wait at most while others keep coming, for watches that say nothing else.", _MOMENTS),
+        Says(
+            "How long changes wait at most while others keep coming, for watches that say nothing else.",
+            by_rule("NewWatch.max_wait_ms"),
+        ),
     ] = MAX_WAIT_MS / 1000
     watcher: Annotated[
         bool,

@@ -15,9 +15,8 @@ from msgspec import Struct
 from holdfast.core.addresses import is_loopback
 from holdfast.core.errors import InvalidInput
 from holdfast.core.limits import shown
-from holdfast.core.queue import QueueChanges
-from holdfast.core.watch import NewWatch
-from holdfast.daemon.kinds import Wrong
+from holdfast.core.new_watch import NewWatch
+from holdfast.core.queue_changes import QueueChanges
 from holdfast.daemon.queue_tables import queues_of
 from holdfast.daemon.settings import Settings, described
 from holdfast.daemon.watch_tables import watches_of
@@ -38,8 +37,8 @@ def find_file(home: Home, chosen: Path | None = None) -> Path | None:
 def load(file: Path | None = None, options: Mapping[str, Any] | None = None) -> Settings:
     """The settings of a file, if there is one, and above them the options of a command, such as `{"api.port": 80}`.
 
-    `HOLDFAST_STORE` stands between the two: a password in it is seen neither in the file nor in a list of processes.
-    InvalidInput names what is wrong, where it stands, and what is allowed. An option that is None was not given.
+    `HOLDFAST_STORE` comes between the two, so that a password is seen neither in the file nor in a list of processes.
+    InvalidInput names what is wrong, where it is, and what is allowed. An option that is None was not given.
     """
     folder = Path.cwd() if file is None else file.parent.absolute()
     given = {} if file is None else _read(file)
@@ -99,7 +98,7 @@ def check(settings: Settings) -> Settings:
 
 
 def _check_certificate(certificate: str, key: str) -> None:
-    from holdfast.daemon.certificate import server_context  # Who uses no TLS need not wait for it.
+    from holdfast.daemon.certificate import server_context  # Imported late: most daemons use no TLS.
 
     try:
         server_context(certificate, key)
@@ -139,11 +138,7 @@ def _with_options(settings: Settings, options: Mapping[str, Any]) -> Settings:
 def _value(kind: type[Struct], where: str, key: str, value: Any, section: str) -> Any:
     known = described(kind)
     _refuse_unknown([key], known, where, "", f"[{section}] has")
-    try:
-        return known[key].kind.read(value)
-    except Wrong as wrong:
-        use = str(wrong) or known[key].kind.allowed
-        raise InvalidInput(f"{where}{key} = {shown(value)} is not valid: use {use}") from None
+    return known[key].kind.read(f"{where}{key} =", value)
 
 
 def _refuse_unknown(given: Iterable[str], known: Iterable[str], before: str, after: str, those: str) -> None:
@@ -156,7 +151,7 @@ def _refuse_unknown(given: Iterable[str], known: Iterable[str], before: str, aft
 
 
 def _rooted(values: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Paths of a file are seen from the folder that it is in."""
+    """Paths in a file are relative to its folder."""
     for key in ("tls_cert", "tls_key"):
         if key in values:
             values[key] = str(folder / values[key])

@@ -5,25 +5,31 @@ from __future__ import annotations
 from holdfast.core.crowding import CrowdingRules
 from holdfast.core.machine import Rules
 from holdfast.core.measures import Thresholds
+from holdfast.core.messages.machines import TokenSetting
 from holdfast.core.tokens import Tokens
-from holdfast.daemon.settings import MachineSettings, PlannerSettings, PressureSettings, TokenSettings
+from holdfast.daemon.machine_settings import MachineSettings, PressureSettings, TokenSettings
+from holdfast.daemon.settings import PlannerSettings
 from holdfast.runtime.node import own_tokens
 from holdfast.runtime.probe import Probing
 from holdfast.runtime.watched import PlannerOptions
-from holdfast.store.scripts.tokens import TokenSetting
-from holdfast.wire.places import Place, app_words
+from holdfast.wire.places import WorkerPlace, app_words
 
 
-def places(apps: tuple[str, ...], workers: int) -> list[Place]:
-    """One worker for commands and the system's own jobs, and as many as were asked for with the user's code."""
-    with_code = [Place(f"app-{number}", app_words(apps)) for number in range(1, workers + 1)] if apps else []
-    return [Place("system", ("--system",)), *with_code]
+def places(apps: tuple[str, ...], workers: int) -> list[WorkerPlace]:
+    """The places for workers: one for commands and the jobs of the system, and so many for the user's code."""
+    with_code = [WorkerPlace(f"app-{number}", app_words(apps)) for number in range(1, workers + 1)] if apps else []
+    return [WorkerPlace("system", ("--system",)), *with_code]
 
 
 def probing(settings: MachineSettings, pressure: PressureSettings) -> Probing:
-    """How the machine is looked at, and from where on it counts as pressed."""
+    """How the machine is looked at, and the thresholds of its pressure."""
     rules = Rules(round(settings.idle_after * 1000), settings.idle_load)
-    thresholds = Thresholds(
+    return Probing(rules=rules, thresholds=thresholds(pressure), every=settings.probe_every, is_eager=True)
+
+
+def thresholds(pressure: PressureSettings) -> Thresholds:
+    """The thresholds of the pressure of the machine."""
+    return Thresholds(
         cpu=pressure.cpu,
         cpu_others=pressure.cpu_others,
         gpu=pressure.gpu,
@@ -39,11 +45,10 @@ def probing(settings: MachineSettings, pressure: PressureSettings) -> Probing:
         leave_ms=round(pressure.leave_after * 1000),
         unplugged_ms=round(pressure.unplugged * 1000),
     )
-    return Probing(rules=rules, thresholds=thresholds, every=settings.probe_every, is_eager=True)
 
 
 def tokens(settings: TokenSettings) -> TokenSetting:
-    """What the settings say of this machine; what they leave out is what it looks like."""
+    """The tokens that the settings give this machine. Those that they leave out are found out."""
     own = own_tokens()
     said = {"cpu": settings.cpu, "gpu": settings.gpu, "io": settings.io}
     has = Tokens(**{kind: getattr(own, kind) if count is None else count for kind, count in said.items()})
@@ -52,7 +57,7 @@ def tokens(settings: TokenSettings) -> TokenSetting:
 
 
 def crowding(settings: PressureSettings) -> CrowdingRules:
-    """From where on a queue counts as crowded."""
+    """The thresholds at which a queue counts as crowded."""
     return CrowdingRules(round(settings.wait * 1000), settings.superseded)
 
 

@@ -1,7 +1,7 @@
 """Keeps worker processes alive. User code never runs in the daemon itself.
 
-Each place for a worker has a lock that its process holds for life. A worker that outlived an earlier daemon goes on in
-its place; another one starts there only when it has ended.
+Each place for a worker has a lock that its process holds while it lives. A worker that outlived an earlier daemon goes
+on in its place. Another one starts there only when that has ended.
 """
 
 from __future__ import annotations
@@ -18,7 +18,16 @@ from contextlib import suppress
 from holdfast.store.locks import is_locked
 from holdfast.version import VERSION
 from holdfast.wire.home import HOME, Home
-from holdfast.wire.places import REPLACE_ME, Occupant, Place, forget_words, last_words, lock_of, occupant, occupied
+from holdfast.wire.places import (
+    REPLACE_ME,
+    Occupant,
+    WorkerPlace,
+    forget_words,
+    last_words,
+    lock_of,
+    occupant,
+    occupied,
+)
 from holdfast.wire.status import PlaceStatus
 
 FIRST_PAUSE_S = 0.5
@@ -33,10 +42,10 @@ PATIENCE_S = 12.0
 log = logging.getLogger("holdfast.supervisor")
 
 
-class Post:
+class PlaceHistory:
     """One place, and what has happened there."""
 
-    def __init__(self, place: Place, pause: float) -> None:
+    def __init__(self, place: WorkerPlace, pause: float) -> None:
         self.place = place
         self._pause = pause
         self.process: asyncio.subprocess.Process | None = None
@@ -48,12 +57,12 @@ class Post:
 
     @property
     def is_crash_looping(self) -> bool:
-        """Whether its worker has ended right after its start, time and again, and has not lived well since."""
+        """Whether its workers end right after their start, again and again."""
         lives_well = self.process is not None and time.monotonic() - self.started_at >= LIVED_WELL_S
         return self.failures >= CRASH_LOOP and not lives_well
 
     def ended(self, code: int, words: str | None) -> float:
-        """Note the end of its worker, and what it said of that; how long to wait before the next one."""
+        """Note the end of its worker, and its last words. Return how long to wait before the next one."""
         lived = time.monotonic() - self.started_at
         self.last_end = f"ended with code {code}" if code >= 0 else f"was killed by {_signal_name(-code)}"
         self.last_words = words
@@ -75,19 +84,19 @@ class Post:
 
 
 class Supervisor:
-    """Fills every place, and fills it again when its worker ends, ever more slowly if that happens at once."""
+    """Starts a worker in every place, and another one when it ends. If it ends at once, the next one waits longer."""
 
     def __init__(
         self,
         home: Home,
-        places: list[Place],
+        places: list[WorkerPlace],
         environment: dict[str, str] | None = None,
         pause: float = FIRST_PAUSE_S,
         patience: float = PATIENCE_S,
     ) -> None:
-        """`patience` is how long a worker from before that has to go may take for that, in seconds."""
+        """`patience` is how many seconds a worker of an earlier daemon may take to stop, if it has to."""
         self._home = home
-        self._posts = [Post(place, pause) for place in places]
+        self._posts = [PlaceHistory(place, pause) for place in places]
         self._environment = {**os.environ, **(environment or {}), HOME: str(home.folder)}
         self._patience = patience
         self._stopping = asyncio.Event()
@@ -96,7 +105,7 @@ class Supervisor:
         self._is_hurried = False
 
     def start(self) -> None:
-        """Begin. Whoever is left from before in a place that is not wanted any more is asked to go."""
+        """Begin. Workers of an earlier daemon in places that are not wanted any more are asked to stop."""
         for name in occupied(self._home) - {post.place.name for post in self._posts}:
             there = occupant(self._home, name)
             if there is not None:
@@ -105,7 +114,7 @@ class Supervisor:
         self._tasks = [asyncio.create_task(self._keep(post)) for post in self._posts]
 
     def kept(self) -> list[PlaceStatus]:
-        """How it stands with every place."""
+        """The status of every place."""
         return [
             PlaceStatus(
                 post.place.name,
@@ -142,14 +151,14 @@ class Supervisor:
             self._limit = None
 
     def hurry(self) -> None:
-        """Wait for no job any longer."""
+        """Do not wait for jobs any longer."""
         self._is_hurried = True
         if self._limit is not None and not self._limit.expired():
-            # Another one than the first: two of the same kind may arrive as one.
+            # Another signal than the first: two of the same kind may arrive as one.
             self._signal_all(signal.SIGINT)
             self._limit.reschedule(asyncio.get_running_loop().time() + HURRIED_S)
 
-    def _pid(self, post: Post) -> int | None:
+    def _pid(self, post: PlaceHistory) -> int | None:
         if post.process is not None and post.process.returncode is None:
             return post.process.pid
         there = occupant(self._home, post.place.name)
@@ -159,7 +168,7 @@ class Supervisor:
         for pid in self.pids():
             _send(pid, number)
 
-    async def _keep(self, post: Post) -> None:
+    async def _keep(self, post: PlaceHistory) -> None:
         while not self._stopping.is_set():
             await self._outlast_predecessor(post.place)
             if self._stopping.is_set():
@@ -176,12 +185,12 @@ class Supervisor:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._stopping.wait(), post.ended(code, words))
 
-    async def _outlast_predecessor(self, place: Place) -> None:
-        """A worker of an earlier daemon keeps its place while it lives. One with other code, or of another version, has
-        to go."""
+    async def _outlast_predecessor(self, place: WorkerPlace) -> None:
+        """Wait while a worker of an earlier daemon lives in the place. One with other code, or of another version, is
+        stopped."""
         lock = str(lock_of(self._home, place.name))
         there, kill_at = None, math.inf
-        # It is not our child: its lock is all that tells of its end.
+        # It is not our child, so only its lock tells of its end.
         while is_locked(lock):
             if there is None and (there := occupant(self._home, place.name)) is not None:
                 other = _difference(there, place)
@@ -199,11 +208,11 @@ class Supervisor:
         if there is not None and not self._stopping.is_set():
             log.warning("worker %s (pid %d) from before has ended; another one starts", place.name, there.pid)
 
-    async def _run_one(self, post: Post) -> int:
+    async def _run_one(self, post: PlaceHistory) -> int:
         place, post.started_at = post.place, time.monotonic()
         post.process = process = await asyncio.create_subprocess_exec(
             sys.executable,
-            # A file in the present folder must not stand in for a module of ours or of Python's.
+            # A file in the current folder must not replace a module of ours or of Python.
             "-P",
             "-m",
             "holdfast.cli",
@@ -213,17 +222,17 @@ class Supervisor:
             *place.words,
             stdin=asyncio.subprocess.DEVNULL,
             env=self._environment,
-            # A Ctrl-C in the terminal is for the daemon, which then asks its workers in order.
+            # A Ctrl-C in the terminal is for the daemon, which then stops its workers in order.
             start_new_session=True,
         )
         if self._stopping.is_set():
-            # It came too late to hear of the stop.
+            # It was started too late to be told of the stop.
             _send(process.pid, signal.SIGTERM)
         return await process.wait()
 
 
-def _difference(there: Occupant, place: Place) -> str | None:
-    """What a worker from before runs instead of what is wanted."""
+def _difference(there: Occupant, place: WorkerPlace) -> str | None:
+    """How a worker of an earlier daemon differs from what is wanted."""
     if there.version != VERSION:
         return f"is of version {there.version}"
     return None if there.words == place.words else "runs other code"

@@ -1,4 +1,4 @@
-"""The loops with which the daemon watches itself: are promises kept, and who else wants to see the figures."""
+"""The loops with which the daemon watches itself: its promises, the file it prints to, and its metrics."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ log = logging.getLogger("holdfast.sla")
 
 
 class SlaWatch(Loop):
-    """Judges the promises every few seconds. A broken one is a line in the log and a count, and nothing else."""
+    """Judges the promises every few seconds. A broken one is only logged and counted."""
 
     def __init__(self, clock: Clock, sla: Sla, metrics: Metrics, meter: Meter) -> None:
         super().__init__(clock)
@@ -49,7 +49,7 @@ class SlaWatch(Loop):
 
 
 class PrintedFile(Loop):
-    """Keeps the file short that the processes of the daemon print to."""
+    """Rotates the file that the processes of the daemon print to."""
 
     def __init__(self, clock: Clock, path: Path, max_bytes: int, keep: int) -> None:
         super().__init__(clock)
@@ -63,7 +63,7 @@ class PrintedFile(Loop):
 
 
 class MetricsSender(Loop):
-    """Sends the metrics to a collector, again and again."""
+    """Sends the metrics to a collector at intervals."""
 
     def __init__(self, clock: Clock, otlp: Otlp, metrics: Metrics, meter: Meter, every: float) -> None:
         super().__init__(clock)

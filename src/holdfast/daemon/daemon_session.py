@@ -1,4 +1,4 @@
-"""The daemon as a session of the database; as another one if others took it for dead."""
+"""The session of the daemon. If others took it for dead, it opens another one."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from collections.abc import Callable
 
 from holdfast.core.errors import HoldfastError
 from holdfast.core.job import SessionId
+from holdfast.core.messages.machines import TokenSetting
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.heartbeat import Heartbeat
 from holdfast.runtime.session import Session
 from holdfast.store.engine import Engine, new_uuid
-from holdfast.store.scripts.tokens import TokenSetting
 
 TRY_AGAIN_S = 1.0
 
 log = logging.getLogger("holdfast.daemon")
 
 
-class Presence:
-    """A session with its heartbeat. A daemon that stood still for too long comes back under a new name."""
+class DaemonSession:
+    """A session with its heartbeat. A daemon that stood still for too long opens a new session."""
 
     def __init__(self, engine: Engine, clock: Clock, every: float, tokens: TokenSetting | None = None) -> None:
         self._engine = engine
@@ -47,7 +47,7 @@ class Presence:
         self._heartbeat.start()
 
     async def stop(self) -> None:
-        """End in order."""
+        """Close the session."""
         if self._renewing is not None:
             self._renewing.cancel()
         await self._heartbeat.stop()

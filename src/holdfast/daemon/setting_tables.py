@@ -1,0 +1,81 @@
+"""A table of `holdfast.toml` that holds declared settings: its keys, and what each value means."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from typing import Any
+
+from holdfast.core import rate, rule
+from holdfast.core.errors import InvalidInput
+from holdfast.core.option import Typed
+from holdfast.core.retry import RetryPolicy
+from holdfast.core.retry_option import MODE, Retry
+from holdfast.core.rules import RULES
+from holdfast.core.setting import Setting
+from holdfast.core.tokens import Tokens
+from holdfast.daemon.kinds import FLAG, Says, SettingKind, Wrong, by_rule, kind, one_of, within
+
+_RETRY: Mapping[str, SettingKind] = {
+    "retries": by_rule("retries"),
+    "initial": by_rule("initial_ms"),
+    "factor": by_rule("factor"),
+    "cap": by_rule("cap_ms"),
+    "mode": one_of(*MODE.words),
+    "infra": by_rule("infra"),
+}
+
+
+def _retry(what: str, value: Any) -> Retry:
+    if isinstance(value, dict) and "retries" in value and value.keys() <= _RETRY.keys():
+        given = {key: _RETRY[key].read(f"{what.removesuffix(' =')}.{key} =", item) for key, item in value.items()}
+        return Retry(given.pop("retries"), **given)
+    if not RULES["retries"].allows(value):
+        raise rule.refusal(what, value, RETRY.allowed)
+    return Retry(value)
+
+
+def _table(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise Wrong
+    return value
+
+
+RETRY = SettingKind(f'{RULES["retries"].says}, or a table such as {{ retries = 5, initial = "2s" }}', _retry)
+RATE = SettingKind(rate.SAYS, lambda what, value: str(rate.parse_rate(value, what)))
+_WRITTEN: Mapping[Any, SettingKind] = {
+    rate.Rate: RATE,
+    RetryPolicy: RETRY,
+    Tokens: kind("a table, such as { cpu = 2 }", _table),
+    bool: FLAG,
+}
+
+
+def _kind(setting: Setting) -> SettingKind:
+    """How a setting is written in a file."""
+    one = setting.kind
+    if one.wire in _WRITTEN:
+        return _WRITTEN[one.wire]
+    if one.typed is Typed.OBJECT:
+        return kind(f"a table, such as {setting.key.example}", _table)
+    if one.typed is Typed.TEXTS:
+        return SettingKind(rule.TEXTS, one.check)
+    assert one.rule is not None, f"{setting.name} has no rule: say above how it is written"
+    return within(one.rule)
+
+
+def keys_of(settings: Mapping[str, Setting]) -> dict[str, Says]:
+    """The keys of these settings in the file, what they are about, and how they are written."""
+    return {setting.key.name: Says(setting.help, _kind(setting), setting.key.example) for setting in settings.values()}
+
+
+def read_table(table: Mapping[str, Any], keys: Mapping[str, Says], where: str, who: str) -> dict[str, Any]:
+    """The values of a table. InvalidInput names the key and, if it is not known, which ones there are."""
+    values: dict[str, Any] = {}
+    for key, value in table.items():
+        if key not in keys:
+            close = difflib.get_close_matches(key, keys, 1)
+            hint = f"did you mean {close[0]}? " if close else ""
+            raise InvalidInput(f"{where}{key} is not known: {hint}{who} has {', '.join(keys)}")
+        values[key] = keys[key].kind.read(f"{where}{key} =", value)
+    return values
