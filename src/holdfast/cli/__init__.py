@@ -1,1 +1,1 @@
-"""The command line. It knows the client and the daemon, and of the store the shapes of its answers."""
+"""The command line. It uses the client and the daemon, and of the store only the types of its answers."""

@@ -5,15 +5,16 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Annotated
 
-from holdfast.cli.failing import say
-from holdfast.cli.options import HomeOption, JsonOption, client
-from holdfast.cli.output import put, show_json, show_table
+from holdfast.cli.clients import client
+from holdfast.cli.command import group_of
+from holdfast.cli.failures import say
+from holdfast.cli.output import Output, listed, put
 from holdfast.cli.times import local, seconds
-from holdfast.cli.words import Argument, Option, group_of
+from holdfast.cli.words import Argument, Option
 from holdfast.core.access import Role
 
 if TYPE_CHECKING:
-    from holdfast.store.scripts.users import NewToken, User
+    from holdfast.core.messages.access import NewToken, User
 
 HEAD = ("name", "role", "state", "created", "expires", "last used")
 ROLES = ", ".join(Role)
@@ -28,9 +29,7 @@ def add(
     name: NameArgument,
     role: Annotated[str, Option("--role", metavar="ROLE", help=f"What it may do: {ROLES}.")],
     expires: ExpiresOption = None,
-    home: HomeOption = None,
-    json: JsonOption = False,
-) -> None:
+) -> Output:
     """Let somebody call by TCP, with a token of its own.
 
     The token is shown once; only its hash is stored. Who may `operate` can run commands as the user of the daemon.
@@ -40,10 +39,10 @@ def add(
       holdfast access add grafana --role metrics
       holdfast access add ci --role operate --expires 90d
     """
-    _show_token(client(home).add_user(name, role=role, expires=seconds("expires", expires)), json)
+    return _token(client().add_user(name, role=role, expires=seconds("expires", expires, "expires_in_ms")))
 
 
-def list_(home: HomeOption = None, json: JsonOption = False) -> None:
+def list_() -> Output:
     """List who may call by TCP, with roles and last use.
 
     \b
@@ -51,33 +50,24 @@ def list_(home: HomeOption = None, json: JsonOption = False) -> None:
       holdfast access
       holdfast access ls --json
     """
-    found = client(home).users()
-    if json:
-        show_json(found)
-    elif not found:
-        say("nobody has a token of its own; the file `token` in the home folder opens everything")
-    else:
-        now = round(time.time() * 1000)
-        show_table(HEAD, [_row(user, now) for user in found])
+    found = client().users()
+    now = round(time.time() * 1000)
+    none = "nobody has a token of its own; the file `token` in the home folder opens everything"
+    return listed(found, HEAD, (_row(user, now) for user in found), none=[none])
 
 
-def revoke(name: NameArgument, home: HomeOption = None, json: JsonOption = False) -> None:
+def revoke(name: NameArgument) -> Output:
     """Let somebody call no longer, from this moment on.
 
     \b
     Examples:
       holdfast access revoke ci
     """
-    user = client(home).revoke_user(name)
-    if json:
-        show_json(user)
-    else:
-        put(f"the token of {user.name} is revoked")
+    user = client().revoke_user(name)
+    return Output(user, f"the token of {user.name} is revoked")
 
 
-def rotate(
-    name: NameArgument, expires: ExpiresOption = None, home: HomeOption = None, json: JsonOption = False
-) -> None:
+def rotate(name: NameArgument, expires: ExpiresOption = None) -> Output:
     """Give somebody a new token; the old one stops at once.
 
     Without --expires the new one ends when the old one would have ended.
@@ -87,7 +77,7 @@ def rotate(
       holdfast access rotate ci
       holdfast access rotate ci --expires 90d
     """
-    _show_token(client(home).rotate_token(name, expires=seconds("expires", expires)), json)
+    return _token(client().rotate_token(name, expires=seconds("expires", expires, "expires_in_ms")))
 
 
 access = group_of(
@@ -100,13 +90,13 @@ access = group_of(
 )
 
 
-def _show_token(made: NewToken, json: bool) -> None:
-    if json:
-        show_json(made)
-        return
-    until = "" if made.user.expires_at is None else f" until {local(made.user.expires_at)}"
-    say(f"{made.user.name} has the role {made.user.role}{until}; this token is not shown again:")
-    put(made.token)
+def _token(made: NewToken) -> Output:
+    def show() -> None:
+        until = "" if made.user.expires_at is None else f" until {local(made.user.expires_at)}"
+        say(f"{made.user.name} has the role {made.user.role}{until}; this token is not shown again:")
+        put(made.token)
+
+    return Output(made, show)
 
 
 def _row(user: User, now: int) -> list[str]:

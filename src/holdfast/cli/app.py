@@ -9,9 +9,8 @@ from importlib import import_module
 
 import click
 
-from holdfast.cli.failing import ending
-from holdfast.cli.words import SETTINGS, command_of
-from holdfast.wire.home import HOME
+from holdfast.cli.command import SETTINGS, choose_home, command_of
+from holdfast.cli.failures import ending
 
 # Every command, in the order of the help, with the module that has it.
 SECTIONS: dict[str, dict[str, str]] = {
@@ -35,9 +34,9 @@ SECTIONS: dict[str, dict[str, str]] = {
         "why": "why",
         "logs": "logs",
         "wait": "wait",
-        "cancel": "acting",
-        "retry": "acting",
-        "move": "acting",
+        "cancel": "change_jobs",
+        "retry": "change_jobs",
+        "move": "change_jobs",
         "dead": "dead",
         "group": "group",
     },
@@ -64,17 +63,17 @@ SECTIONS: dict[str, dict[str, str]] = {
         "bench": "bench",
     },
     "Shell": {
-        "completion": "completing",
+        "completion": "completion_script",
     },
 }
 WHERE = {name: module for commands in SECTIONS.values() for name, module in commands.items()}
 NAME = "holdfast"
-COMPLETE = "_HOLDFAST_COMPLETE"  # how the script of a shell asks what comes next
+COMPLETE = "_HOLDFAST_COMPLETE"  # the variable by which the script of a shell asks for completions
 EPILOG = "Try first: holdfast up -d, then holdfast run --wait -- echo hello"
 
 
-class Commands(click.Group):
-    """Imports the module of a command when somebody asks for it, so that none pays for the others."""
+class CommandTable(click.Group):
+    """Imports the module of a command when it is called, so that a command loads no others."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """All names."""
@@ -120,18 +119,13 @@ def _show_version(context: click.Context, parameter: click.Parameter, wanted: bo
         context.exit()
 
 
-def _choose_home(context: click.Context, parameter: click.Parameter, home: str | None) -> None:
-    if home is not None:
-        os.environ[HOME] = home
-
-
 @click.pass_context
 def _show_help(context: click.Context) -> None:
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
 
 
-app = Commands(
+app = CommandTable(
     NAME,
     help="The durable background runtime of this machine.",
     epilog=EPILOG,
@@ -139,7 +133,7 @@ app = Commands(
     callback=_show_help,
     context_settings=SETTINGS,
     params=[
-        click.Option(["--home"], metavar="DIR", help="The daemon's folder.", callback=_choose_home, expose_value=False),
+        click.Option(["--home"], metavar="DIR", help="The daemon's folder.", callback=choose_home, expose_value=False),
         click.Option(
             ["--version", "-V"],
             is_flag=True,
@@ -153,7 +147,7 @@ app = Commands(
 
 
 def run(words: Sequence[str]) -> int:
-    """Run a command; the exit code. What goes wrong is raised."""
+    """Run a command, and return its exit code. What goes wrong is raised."""
     if COMPLETE in os.environ:
         app.main(list(words), NAME, COMPLETE, standalone_mode=False)
     code = 0
@@ -167,7 +161,7 @@ def run(words: Sequence[str]) -> int:
 
 
 def main() -> None:
-    """Run the command of this process. 0 is well, 1 failed, 2 a mistake in the words, 3 no daemon."""
+    """Run the command of this process. It exits with 0: well, 1: failed, 2: a mistake in the words, 3: no daemon."""
     try:
         code = run(sys.argv[1:])
     except BaseException as error:

@@ -6,9 +6,9 @@ from typing import Annotated
 
 from msgspec import Struct
 
-from holdfast.cli.options import HomeOption, JsonOption, client
-from holdfast.cli.output import show_json, show_table
-from holdfast.cli.progress import Progress
+from holdfast.cli.clients import client
+from holdfast.cli.output import Output, listed
+from holdfast.cli.progress import ProgressBar
 from holdfast.cli.words import Option
 
 
@@ -25,10 +25,10 @@ class Figures(Struct, frozen=True):
 
 
 def bench(
-    seconds: Annotated[float, Option(metavar="N", min=1, max=60, help="How long to measure, roughly.")] = 5.0,
-    home: HomeOption = None,
-    json: JsonOption = False,
-) -> None:
+    seconds: Annotated[
+        float, Option(metavar="TIME", field="bench.seconds", help="How long to measure, roughly.")
+    ] = 5.0,
+) -> Output:
     """Measure the daemon with jobs that do nothing.
 
     They go the whole way (call, store, worker, store), in the daemon's own worker, beside whatever else runs, and are
@@ -38,17 +38,17 @@ def bench(
     Examples:
       holdfast bench
     """
-    from holdfast.cli.bench_course import AT_ONCE, Course, percentile
+    from holdfast.cli.bench_run import AT_ONCE, BenchRun, percentile
 
-    course = Course(client(home))
+    run = BenchRun(client())
     try:
-        with Progress("measuring"):
-            alone = course.enqueue(seconds / 5)
-            trips = course.round_trip(seconds / 5)
-            jobs, enqueued, drained = course.drain(seconds / 5)
+        with ProgressBar("measuring"):
+            alone = run.enqueue(seconds / 5)
+            trips = run.round_trip(seconds / 5)
+            jobs, enqueued, drained = run.drain(seconds / 5)
     finally:
-        with Progress("cleaning up"):
-            course.clean_up()
+        with ProgressBar("cleaning up"):
+            run.clean_up()
     figures = Figures(
         percentile(alone, 50),
         percentile(alone, 95),
@@ -58,21 +58,15 @@ def bench(
         drained,
         jobs,
     )
-    if json:
-        show_json(figures)
-        return
-    show_table(
-        ["what", "p50", "p95", "rate"],
+    rows = [
+        ["enqueue one job", f"{figures.enqueue_p50:.2f} ms", f"{figures.enqueue_p95:.2f} ms", ""],
         [
-            ["enqueue one job", f"{figures.enqueue_p50:.2f} ms", f"{figures.enqueue_p95:.2f} ms", ""],
-            [
-                "enqueue one and wait for its end",
-                f"{figures.round_trip_p50:.2f} ms",
-                f"{figures.round_trip_p95:.2f} ms",
-                "",
-            ],
-            [f"enqueue {AT_ONCE} at once", "", "", f"{enqueued:,.0f} jobs/s"],
-            [f"run the {jobs:,} that waited", "", "", f"{drained:,.0f} jobs/s"],
+            "enqueue one and wait for its end",
+            f"{figures.round_trip_p50:.2f} ms",
+            f"{figures.round_trip_p95:.2f} ms",
+            "",
         ],
-        right=["p50", "p95", "rate"],
-    )
+        [f"enqueue {AT_ONCE} at once", "", "", f"{enqueued:,.0f} jobs/s"],
+        [f"run the {jobs:,} that waited", "", "", f"{drained:,.0f} jobs/s"],
+    ]
+    return listed(figures, ["what", "p50", "p95", "rate"], rows, right=["p50", "p95", "rate"])

@@ -5,40 +5,40 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from holdfast.cli.asking import agree
-from holdfast.cli.failing import FAILED, Ended
-from holdfast.cli.options import ConfigOption, HomeOption, JsonOption, YesOption, choose, client
-from holdfast.cli.output import mark, put, show_json, size
-from holdfast.cli.progress import Progress
-from holdfast.cli.words import Argument, Option, group_of
+from holdfast.cli.clients import client
+from holdfast.cli.command import group_of
+from holdfast.cli.confirm import agree
+from holdfast.cli.failures import FAILED
+from holdfast.cli.options import ConfigOption, YesOption
+from holdfast.cli.output import Output, mark, put, size
+from holdfast.cli.progress import ProgressBar
+from holdfast.cli.words import Argument, Option
 
 if TYPE_CHECKING:
+    from holdfast.core.messages.maintenance import Violation
     from holdfast.daemon.database import HomeDatabase
-    from holdfast.store.scripts.doctor import Violation
 
-DAMAGE = "database"  # what the database itself says is wrong with it, among the invariants
+DAMAGE = "database"  # stands for the findings of the database itself, among the invariants
 MOST_ROWS = 5
 
 
-def path(home: HomeOption = None, config: ConfigOption = None, json: JsonOption = False) -> None:
+def path(config: ConfigOption = None) -> Output:
     """Print where the database is.
 
     \b
     Examples:
       holdfast db path
     """
-    found = _database(home, config)
+    found = _database(config)
     name = found.name if found.is_postgres else found.path
-    show_json({"path": name, "is_postgres": found.is_postgres}) if json else put(name)
+    return Output({"path": name, "is_postgres": found.is_postgres}, name)
 
 
 def backup(
     file: Annotated[Path, Argument("FILE", help="Where the copy goes.")],
     force: Annotated[bool, Option("--force", "-f", help="Replace the file if it exists.")] = False,
-    home: HomeOption = None,
     config: ConfigOption = None,
-    json: JsonOption = False,
-) -> None:
+) -> Output:
     """Copy the database to a file, while the daemon runs or not.
 
     The copy is checked before it gets its name. Logs and artifacts of jobs are not part of it: they are files in the
@@ -50,22 +50,20 @@ def backup(
     """
     from holdfast.core.errors import InvalidInput
 
-    found = _database(home, config)
+    found = _database(config)
     source = found.path
     if file.exists() and not file.is_dir() and not force:
         raise InvalidInput(f"{file} exists already; choose another name, or replace it with --force")
-    with Progress(f"copying {source}") as shown:
+    with ProgressBar(f"copying {source}") as shown:
         written = found.back_up(file, shown.at)
-    show_json({"file": str(file.absolute()), "bytes": written}) if json else put(f"{file}: {size(written)}, checked")
+    return Output({"file": str(file.absolute()), "bytes": written}, f"{file}: {size(written)}, checked")
 
 
 def restore(
     file: Annotated[Path, Argument("FILE", help="A file that `holdfast db backup` made.")],
     yes: YesOption = False,
-    home: HomeOption = None,
     config: ConfigOption = None,
-    json: JsonOption = False,
-) -> None:
+) -> Output:
     """Put a backup in the place of the database.
 
     The daemon must be down; the old file is kept beside it. Jobs that ran between the backup and now are as they were
@@ -75,18 +73,18 @@ def restore(
     Examples:
       holdfast down && holdfast db restore /backups/holdfast.db && holdfast up -d
     """
-    found = _database(home, config)
+    found = _database(config)
     agree(f"Put {file} in the place of {found.path}?", yes=yes)
-    with Progress(f"restoring {found.path}") as shown:
+    with ProgressBar(f"restoring {found.path}") as shown:
         aside = found.restore(file, shown.at)
-    if json:
-        show_json({"path": found.path, "aside": None if aside is None else str(aside)})
-    else:
-        kept = "" if aside is None else f"; what was there is now {aside}"
-        put(f"{found.path} was restored from {file}{kept}")
+    kept = "" if aside is None else f"; what was there is now {aside}"
+    return Output(
+        {"path": found.path, "aside": None if aside is None else str(aside)},
+        f"{found.path} was restored from {file}{kept}",
+    )
 
 
-def check(home: HomeOption = None, config: ConfigOption = None, json: JsonOption = False) -> None:
+def check(config: ConfigOption = None) -> Output:
     """Check that the database is whole.
 
     Looks at the file, and for rows that must never be.
@@ -95,20 +93,15 @@ def check(home: HomeOption = None, config: ConfigOption = None, json: JsonOption
     Examples:
       holdfast db check
     """
-    with Progress("checking the database"):
-        found = _database(home, config)
-        # A daemon that runs looks by itself.
-        violations = client(home).doctor() if found.status is not None else found.check()
-    if json:
-        show_json(violations)
-    else:
-        tell(violations, found.name)
-    if violations:
-        raise Ended(FAILED)
+    with ProgressBar("checking the database"):
+        found = _database(config)
+        # A running daemon checks it itself.
+        violations = client().doctor() if found.status is not None else found.check()
+    return Output(violations, lambda: tell(violations, found.name), code=FAILED if violations else 0)
 
 
 def tell(violations: list[Violation], name: str) -> None:
-    """What was found, for a person."""
+    """Print what was found."""
     import msgspec
 
     if not violations:
@@ -127,7 +120,7 @@ def tell(violations: list[Violation], name: str) -> None:
         put("this should never happen: please report it, with a copy made by holdfast db backup")
 
 
-def migrate(home: HomeOption = None, config: ConfigOption = None, json: JsonOption = False) -> None:
+def migrate(config: ConfigOption = None) -> Output:
     """Bring the database to the schema of this program.
 
     The daemon does it too, when it starts. A copy of the file as it was stays beside it.
@@ -136,23 +129,21 @@ def migrate(home: HomeOption = None, config: ConfigOption = None, json: JsonOpti
     Examples:
       holdfast db migrate
     """
-    found = _database(home, config)
+    found = _database(config)
     before = found.versions()
     if before.has != before.newest:
-        with Progress(f"migrating {found.path}"):
+        with ProgressBar(f"migrating {found.path}"):
             found.migrate()
     copy = f"{found.path}.before-migration-from-{before.has:03d}" if 0 < before.has != before.newest else None
-    if json:
-        show_json({"from": before.has, "to": before.newest, "copy": copy})
-    elif before.has == before.newest:
-        put(f"{found.path} has schema {before.has:03d}, which is the newest")
-    else:
-        put(f"{found.path} went from schema {before.has:03d} to {before.newest:03d}")
-        if copy is not None:
-            put(f"as it was before: {copy}")
+    lines = [f"{found.path} went from schema {before.has:03d} to {before.newest:03d}"]
+    if before.has == before.newest:
+        lines = [f"{found.path} has schema {before.has:03d}, which is the newest"]
+    if copy is not None:
+        lines.append(f"as it was before: {copy}")
+    return Output({"from": before.has, "to": before.newest, "copy": copy}, lines)
 
 
-def compact(home: HomeOption = None, config: ConfigOption = None, json: JsonOption = False) -> None:
+def compact(config: ConfigOption = None) -> Output:
     """Give the disk back what the database does not need any more.
 
     While a daemon runs, only its write-ahead log is emptied: the file itself can be made small when nobody uses it.
@@ -162,26 +153,23 @@ def compact(home: HomeOption = None, config: ConfigOption = None, json: JsonOpti
       holdfast db compact
       holdfast down && holdfast db compact && holdfast up -d
     """
-    found = _database(home, config)
-    with Progress(f"compacting {found.path}"):
+    found = _database(config)
+    with ProgressBar(f"compacting {found.path}"):
         done = found.compact()
-    if json:
-        show_json(done)
-        return
     before, after = done.before, done.after
-    put(f"{found.path}: {size(before.file + before.wal)} before, {size(after.file + after.wal)} now")
+    lines = [f"{found.path}: {size(before.file + before.wal)} before, {size(after.file + after.wal)} now"]
     if not done.is_whole and after.free:
-        put(
+        lines.append(
             f"{size(after.free)} of the file are free for new jobs; to give them back to the disk: "
             "holdfast down && holdfast db compact"
         )
+    return Output(done, lines)
 
 
-def _database(home: Path | None, config: Path | None) -> HomeDatabase:
+def _database(config: Path | None) -> HomeDatabase:
     from holdfast.daemon.database import HomeDatabase
     from holdfast.wire.home import find_home
 
-    choose(home)
     return HomeDatabase(find_home(), config)
 
 

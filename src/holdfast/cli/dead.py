@@ -3,30 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from holdfast.cli.clients import dead_letter_client
+from holdfast.cli.command import group_of
 from holdfast.cli.completion import fingerprints
-from holdfast.cli.failing import say, speak_up
-from holdfast.cli.options import HomeOption, JsonOption, YesOption, choose
-from holdfast.cli.output import RED, Coloured, is_terminal, put, show_fields, show_json, show_table
-from holdfast.cli.progress import Progress
+from holdfast.cli.failures import say
+from holdfast.cli.options import CursorOption, LimitOption, PriorityOption, ReasonOption, YesOption
+from holdfast.cli.output import RED, Coloured, Output, put, say_more, show_fields, show_table
+from holdfast.cli.progress import ProgressBar
 from holdfast.cli.times import ago, when
-from holdfast.cli.words import Argument, Option, group_of
+from holdfast.cli.words import Argument, Option
 from holdfast.core.errors import InvalidInput
+from holdfast.core.limits import MOST_PER_PAGE
 
 if TYPE_CHECKING:
     from holdfast.cli.dead_client import DeadLetterClient
-    from holdfast.core.job import Job
-    from holdfast.store.scripts.dead_letters import Closing, DeadLetters
-    from holdfast.store.scripts.letters import Letter
+    from holdfast.core.messages.dead_letters import Closing, DeadLetterJobs, DeadLetterPage, DeadLetters, Letter
+    from holdfast.core.stored_job import Job
 
-MOST = 1_000
-
-LimitOption = Annotated[int, Option("--limit", "-n", metavar="N", min=1, max=MOST, help="How many.")]
-CursorOption = Annotated[
-    str | None, Option("--cursor", metavar="CURSOR", help="Go on where a page ended; --json prints its cursor.")
-]
 WhichArgument = Annotated[
     list[str] | None,
     Argument("[FINGERPRINT]...", help="Which, as `holdfast dead ls` shows them.", complete=fingerprints),
@@ -38,9 +33,7 @@ def list_(
     poison: Annotated[bool, Option("--poison", help="Only jobs that are parked as poison pills.")] = False,
     limit: LimitOption = 20,
     cursor: CursorOption = None,
-    home: HomeOption = None,
-    json: JsonOption = False,
-) -> None:
+) -> Output:
     """List what failed for good, by what it failed of.
 
     What was seen last comes first. <*> stands for what differs between the messages of a line.
@@ -50,17 +43,17 @@ def list_(
       holdfast dead ls
       holdfast dead --poison
     """
-    page = _client(home).dead_letters(limit=limit, cursor=cursor, poison=poison)
-    if json:
-        show_json(page)
-    elif not page.letters:
+    page = dead_letter_client().dead_letters(limit=limit, cursor=cursor, poison=poison)
+    if not page.letters:
         what = "is parked as a poison pill" if poison else "has failed for good"
-        say(f"no dead letters: nothing {what} that nobody has dealt with")
-    else:
-        head = ["fingerprint", "jobs", "last", "first", "code", "what"]
-        show_table(head, [_line(letters) for letters in page.letters], right=("jobs",))
-        if page.cursor is not None and is_terminal():
-            say(f"these are the {limit} that were seen last; for more: -n {min(limit * 5, MOST)}")
+        return Output(page, lambda: say(f"no dead letters: nothing {what} that nobody has dealt with"))
+    return Output(page, lambda: _show_page(page, limit))
+
+
+def _show_page(page: DeadLetterPage, limit: int) -> None:
+    head = ["fingerprint", "jobs", "last", "first", "code", "what"]
+    show_table(head, [_line(letters) for letters in page.letters], right=("jobs",))
+    say_more(page.cursor, f"{limit} that were seen last", limit)
 
 
 def show(
@@ -69,9 +62,7 @@ def show(
     ],
     limit: LimitOption = 20,
     cursor: CursorOption = None,
-    home: HomeOption = None,
-    json: JsonOption = False,
-) -> None:
+) -> Output:
     """Show the dead letters of a fingerprint with their jobs, or what became of the letter of one job.
 
     \b
@@ -79,31 +70,28 @@ def show(
       holdfast dead show fad9955e83115
       holdfast dead show 42
     """
-    hf = _client(home)
+    hf = dead_letter_client()
     if not _is_fingerprint(which):
-        # Who has none is told so by the number.
+        # By its number, so that the error names that.
         letter = hf.dead_letter(hf.job(which))
-        show_json(letter) if json else _show_letter(hf, letter)
-        return
+        return Output(letter, lambda: _show_letter(hf, letter))
     page = hf.dead_letters_of(which, limit=limit, cursor=cursor)
-    if json:
-        show_json(page)
-        return
+    return Output(page, lambda: _show_jobs(page, limit))
+
+
+def _show_jobs(page: DeadLetterJobs, limit: int) -> None:
     _show_letters(page.letters)
     put()
     show_table(["job", "what", "queue", "failed", "tries", "message"], [_row(job) for job in page.jobs])
-    if page.cursor is not None and is_terminal():
-        say(f"these are the newest {limit}; for more: -n {min(limit * 5, MOST)}")
+    say_more(page.cursor, f"newest {limit}", limit)
 
 
 def retry(
     which: WhichArgument = None,
     everything: AllOption = False,
-    priority: Annotated[int | None, Option("--priority", "-p", metavar="N", help="Another priority.")] = None,
+    priority: PriorityOption = None,
     yes: YesOption = False,
-    home: HomeOption = None,
-    json: JsonOption = False,
-) -> None:
+) -> Output:
     """Run all jobs of a fingerprint again, as new ones.
 
     What goes well is gone from the list; what fails again is a new letter. Jobs of an older generation of their subject
@@ -114,25 +102,20 @@ def retry(
       holdfast dead retry fad9955e83115
       holdfast dead retry --all --yes
     """
-    hf = _client(home)
+    hf = dead_letter_client()
     chosen = _chosen(hf, which, everything)
     done = _each(chosen, "Run again", lambda one: hf.retry_dead_letters(one, priority=priority), yes=yes)
-    if json:
-        show_json(done)
-        return
     jobs, outdated = sum(one.jobs for one in done.values()), sum(one.outdated for one in done.values())
     late = f", {outdated} left out because a newer generation of their subject exists" if outdated else ""
-    put(f"{jobs} enqueued again{late}" if done else "nothing to run again")
+    return Output(done, f"{jobs} enqueued again{late}" if done else "nothing to run again")
 
 
 def discard(
     which: WhichArgument = None,
     everything: AllOption = False,
-    reason: Annotated[str | None, Option("--reason", metavar="TEXT", help="Why, for those who ask.")] = None,
+    reason: ReasonOption = None,
     yes: YesOption = False,
-    home: HomeOption = None,
-    json: JsonOption = False,
-) -> None:
+) -> Output:
     """Take all dead letters of a fingerprint from the list.
 
     The jobs and their runs stay as they are, with who did it and why.
@@ -141,15 +124,13 @@ def discard(
     Examples:
       holdfast dead discard fad9955e83115 --reason "that server is gone for good"
     """
-    hf = _client(home)
+    hf = dead_letter_client()
     chosen = _chosen(hf, which, everything)
     done = _each(
         chosen, "Discard the dead letters of", lambda one: hf.discard_dead_letters(one, reason=reason), yes=yes
     )
-    if json:
-        show_json(done)
-    else:
-        put(f"{sum(one.jobs for one in done.values())} discarded" if done else "nothing to discard")
+    jobs = sum(one.jobs for one in done.values())
+    return Output(done, f"{jobs} discarded" if done else "nothing to discard")
 
 
 dead = group_of(
@@ -160,20 +141,12 @@ dead = group_of(
 )
 
 
-def _client(home: Path | None) -> DeadLetterClient:
-    from holdfast.cli.dead_client import DeadLetterClient
-
-    choose(home)
-    speak_up()
-    return DeadLetterClient()
-
-
 def _is_fingerprint(text: str) -> bool:
     return len(text) == 13 and text.startswith("f")
 
 
 def _chosen(hf: DeadLetterClient, which: list[str] | None, everything: bool) -> dict[str, int]:
-    """How many jobs each chosen fingerprint has. All of them are looked for before the first one is changed."""
+    """How many jobs each chosen fingerprint has. All are found before the first one is changed."""
     if bool(which) == everything:
         raise InvalidInput(
             "name fingerprints, as `holdfast dead ls` shows them, or say --all" + (", not both" * everything)
@@ -183,7 +156,7 @@ def _chosen(hf: DeadLetterClient, which: list[str] | None, everything: bool) -> 
     found: dict[str, int] = {}
     cursor = None
     while True:
-        page = hf.dead_letters(limit=MOST, cursor=cursor)
+        page = hf.dead_letters(limit=MOST_PER_PAGE, cursor=cursor)
         found |= {letters.fingerprint: letters.jobs for letters in page.letters}
         cursor = page.cursor
         if cursor is None:
@@ -191,13 +164,13 @@ def _chosen(hf: DeadLetterClient, which: list[str] | None, everything: bool) -> 
 
 
 def _each(chosen: dict[str, int], what: str, act: Callable[[str], Closing], *, yes: bool) -> dict[str, Closing]:
-    """Do it to one fingerprint after the other; what somebody else has dealt with meanwhile is left out."""
-    from holdfast.cli.asking import confirm
+    """Act on one fingerprint after the other. Those that were dealt with meanwhile are left out."""
+    from holdfast.cli.confirm import confirm
     from holdfast.core.errors import NotFound
 
     confirm(what, sum(chosen.values()), yes=yes)
     done: dict[str, Closing] = {}
-    with Progress("dealing with them") as shown:
+    with ProgressBar("dealing with them") as shown:
         for number, fingerprint in enumerate(chosen, 1):
             try:
                 done[fingerprint] = act(fingerprint)

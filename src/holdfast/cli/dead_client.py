@@ -1,4 +1,4 @@
-"""The client that deals with dead letters too."""
+"""The client with the calls about dead letters."""
 
 from __future__ import annotations
 

@@ -12,12 +12,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Annotated
 
+from holdfast.cli.clients import client
 from holdfast.cli.completion import queues
-from holdfast.cli.failing import Ended, say
+from holdfast.cli.failures import say
 from holdfast.cli.guard import GRACE_S, TIME_OVER
-from holdfast.cli.options import HomeOption, JsonOption, client
-from holdfast.cli.output import show_json
-from holdfast.cli.progress import Progress
+from holdfast.cli.output import Output
+from holdfast.cli.progress import ProgressBar
 from holdfast.cli.times import seconds
 from holdfast.cli.words import Argument, Option
 from holdfast.core.errors import HoldfastError
@@ -47,9 +47,7 @@ def direct(
         Option(metavar="TIME", help="How long to wait for what runs; by default any time, 0 for not at all."),
     ] = None,
     ttl: Annotated[str, Option(metavar="TIME", help="End the command and give it back after this.")] = "1d",
-    home: HomeOption = None,
-    json: JsonOption = False,
-) -> None:
+) -> Output:
     """Run a command here while no job starts.
 
     It begins when nothing runs any more, and ends with the exit code of the command. The order of the queues stays.
@@ -60,14 +58,14 @@ def direct(
       holdfast direct -- nvidia-smi
       holdfast direct --queue gpu --wait 10m -- python train.py
     """
-    hf = client(home)
+    hf = client()
     scope = queue or "*"
     who = f"holdfast direct -- {command[0]}"[:200]
     patience = seconds("wait", wait)
-    limit = seconds("ttl", ttl) or 0.0
-    # It is still held while the command ends.
+    limit = seconds("ttl", ttl, "NewReservation.ttl_ms") or 0.0
+    # The reservation is still held while the command ends.
     reserving = hf.reserve(scope, wait=patience, ttl=limit and limit + GRACE_S + MARGIN_S, reserved_by=who)
-    with Progress(_waiting(hf, scope), is_said=patience != 0):
+    with ProgressBar(_waiting(hf, scope), is_said=patience != 0):
         held = reserving.__enter__()
     try:
         code = _run(command, held, limit)
@@ -75,16 +73,14 @@ def direct(
         try:
             reserving.__exit__(None, None, None)
         except HoldfastError as error:
-            # The command has ended all the same, and its exit code is what counts.
+            # The command has ended all the same, and its exit code counts.
             say(f"holdfast: the reservation could not be given back, it ends with this process: {error}")
-    if json:
-        show_json({"reservation": held.row, "exit_code": code})
-    raise Ended(code)
+    return Output({"reservation": held.row, "exit_code": code}, code=code)
 
 
 def _waiting(hf: Client, scope: str) -> str:
-    """What has to happen first."""
-    from holdfast.store.scripts.scopes import named, overlap
+    """What the reservation waits for, in words."""
+    from holdfast.core.messages.reservations import named, overlap
 
     first = next((held for held in hf.reservations() if overlap(held.scope, scope)), None)
     if first is not None:
@@ -93,7 +89,7 @@ def _waiting(hf: Client, scope: str) -> str:
 
 
 def _run(command: list[str], held: Held, limit: float) -> int:
-    """Run it with this terminal. Ctrl-C is meant for the command; the reservation is given back when it has ended."""
+    """Run it in this terminal. Ctrl-C is for the command. The reservation is released when the command has ended."""
     sys.stdout.flush()
     theirs, ours = os.pipe()
     with os.fdopen(ours, "wb", buffering=0) as life:

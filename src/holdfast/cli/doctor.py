@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from holdfast.cli.failing import FAILED, Ended
-from holdfast.cli.options import HomeOption, JsonOption, choose
-from holdfast.cli.output import YELLOW, Coloured, mark, put, show_json
-from holdfast.cli.progress import Progress
+from holdfast.cli.failures import FAILED
+from holdfast.cli.output import YELLOW, Coloured, Output, mark, put
+from holdfast.cli.progress import ProgressBar
 
 
 class Finding(Struct, frozen=True):
-    """One thing that was looked at. `is_well` is None where it is worth a look, but not wrong."""
+    """One thing that was checked. `is_well` is None if it is worth a look, but not wrong."""
 
     check: str
     is_well: bool | None
     said: str
 
 
-def doctor(home: HomeOption = None, json: JsonOption = False) -> None:
+def doctor() -> Output:
     """Examine the daemon, the database and this machine.
 
     The exit code is 1 if something is wrong.
@@ -27,18 +26,17 @@ def doctor(home: HomeOption = None, json: JsonOption = False) -> None:
     Examples:
       holdfast doctor
     """
-    from holdfast.cli.examining import examine
+    from holdfast.cli.doctor_checks import examine
     from holdfast.wire.home import find_home
 
-    choose(home)
-    with Progress("examining"):
+    with ProgressBar("examining"):
         findings = examine(find_home())
     is_well = all(finding.is_well is not False for finding in findings)
-    if json:
-        show_json({"is_well": is_well, "findings": findings})
-    else:
-        for finding in findings:
-            sign = Coloured("!", YELLOW) if finding.is_well is None else mark(finding.is_well)
-            put(sign, f" {finding.check:12} {finding.said}")
-    if not is_well:
-        raise Ended(FAILED)
+    found = {"is_well": is_well, "findings": findings}
+    return Output(found, lambda: _show(findings), code=0 if is_well else FAILED)
+
+
+def _show(findings: list[Finding]) -> None:
+    for finding in findings:
+        sign = Coloured("!", YELLOW) if finding.is_well is None else mark(finding.is_well)
+        put(sign, f" {finding.check:12} {finding.said}")

@@ -7,19 +7,22 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import TYPE_CHECKING, Annotated
 
-from holdfast.cli.failing import say
-from holdfast.cli.job_options import attributes as read_attributes
+from holdfast.cli.clients import client
+from holdfast.cli.command import group_of
+from holdfast.cli.failures import say
 from holdfast.cli.jobs_shown import triggered
-from holdfast.cli.options import HomeOption, JsonOption, client
-from holdfast.cli.output import DIM, Coloured, put, put_json, show_fields, show_json, show_table, state_text
+from holdfast.cli.options import LimitOption
+from holdfast.cli.output import DIM, Coloured, Output, listed, put, put_json, show_fields, show_table, state_text
 from holdfast.cli.times import ago, local, when
-from holdfast.cli.words import Argument, Option, group_of
+from holdfast.cli.typed import attributes as read_attributes
+from holdfast.cli.words import Argument, Option
 
 if TYPE_CHECKING:
     from holdfast.client.remote import Client
-    from holdfast.store.scripts.events import EventView
+    from holdfast.core.messages.events import EventView
 
 OWN = "events of jobs, runs, groups, schedules and the machine are kept only if a job or a webhook wants them"
+HEAD = ("event", "name", "attributes", "when", "triggered by", "let go")
 LOOK_S = 1.0
 PAGE = 200
 MOST_SHOWN = 8
@@ -28,9 +31,7 @@ MOST_SHOWN = 8
 def emit(
     name: Annotated[str, Argument("NAME", help="What happened, such as git:commit.")],
     about: Annotated[list[str] | None, Argument("[KEY=VALUE]...", help="What is known about it.")] = None,
-    home: HomeOption = None,
-    json: JsonOption = False,
-) -> None:
+) -> Output:
     """Say that something happened.
 
     Jobs that wait for it go on, and webhooks are told.
@@ -39,26 +40,23 @@ def emit(
     Examples:
       holdfast emit git:commit branch=main author=ada
     """
-    from holdfast.store.scripts.events import MOST_COUNTED
+    from holdfast.core.messages.events import MOST_COUNTED
 
-    told = client(home).emit(name, attributes=read_attributes("", about))
-    if json:
-        show_json(told)
-        return
+    told = client().emit(name, attributes=read_attributes("", about))
     count = f"{MOST_COUNTED} jobs or more" if told.waiting >= MOST_COUNTED else _jobs(told.waiting)
     also = f", {told.webhooks} webhook{'s are' if told.webhooks > 1 else ' is'} told" if told.webhooks else ""
-    put(f"event {told.id}: {count} waited for it{also}")
+    return Output(told, f"event {told.id}: {count} waited for it{also}")
 
 
 def list_(
     name: Annotated[str | None, Option(metavar="PATTERN", help="Only this name; git:* means any ending.")] = None,
-    limit: Annotated[int, Option("--limit", "-n", metavar="N", min=1, max=1000, help="How many.")] = 20,
+    limit: LimitOption = 20,
     follow: Annotated[
         bool, Option("--follow", "-f", help="The newest, and then each that comes, until Ctrl-C.")
     ] = False,
-    home: HomeOption = None,
-    json: JsonOption = False,
-) -> None:
+    *,
+    json: bool,
+) -> Output | None:
     """List the events of the last day, newest first, with the jobs that each let go.
 
     \b
@@ -67,50 +65,40 @@ def list_(
       holdfast events ls --name 'git:*' -n 5
       holdfast events --follow
     """
-    hf = client(home)
+    hf = client()
     if follow:
         for view in _follow(hf, name, limit):
             _tell(hf, view, json=json)
-        return
+        return None
     page = hf.events(name, limit=limit)
-    if json:
-        show_json(page)
-    elif not page.events:
-        say("no events fit" if name else "no events yet; try: holdfast emit hello")
-        say(OWN)
-    else:
-        show_table(
-            ["event", "name", "attributes", "when", "triggered by", "let go"],
-            [
-                [
-                    view.event.id,
-                    view.event.name,
-                    _attributes(view),
-                    ago(view.event.emitted_at),
-                    triggered(view.event.trigger, hf),
-                    _reached(view),
-                ]
-                for view in page.events
-            ],
-        )
+    none = ["no events fit" if name else "no events yet; try: holdfast emit hello", OWN]
+    return listed(page, HEAD, (_row(hf, view) for view in page.events), none=none)
 
 
-def show(
-    event: Annotated[str, Argument("EVENT", help="An event's id.")],
-    home: HomeOption = None,
-    json: JsonOption = False,
-) -> None:
+def _row(hf: Client, view: EventView) -> list[str]:
+    return [
+        view.event.id,
+        view.event.name,
+        _attributes(view),
+        ago(view.event.emitted_at),
+        triggered(view.event.trigger, hf),
+        _reached(view),
+    ]
+
+
+def show(event: Annotated[str, Argument("EVENT", help="An event's id.")]) -> Output:
     """Show one event with everything that it triggered.
 
     \b
     Examples:
       holdfast events show 0192f0c1-7c1a-7d3e-9f6b-3a1f2b4c5d6e
     """
-    hf = client(home)
+    hf = client()
     view = hf.event(event)
-    if json:
-        show_json(view)
-        return
+    return Output(view, lambda: _show(hf, view))
+
+
+def _show(hf: Client, view: EventView) -> None:
     found = view.event
     show_fields(
         [
@@ -149,7 +137,7 @@ events = group_of(
 
 
 def _follow(hf: Client, name: str | None, limit: int) -> Iterator[EventView]:
-    """The newest in the order in which they came, then each that comes."""
+    """Print the newest events, oldest first, and then each new one."""
     told = threading.Event()
     leave = hf.engine.listen(lambda changes: told.set())
     try:
@@ -169,7 +157,7 @@ def _follow(hf: Client, name: str | None, limit: int) -> Iterator[EventView]:
 
 
 def _since(hf: Client, name: str | None, since: int, known: set[str]) -> list[EventView]:
-    """Those that came at this moment or later and were not told yet, newest first."""
+    """The events since this moment that were not printed yet, newest first."""
     found: list[EventView] = []
     cursor = None
     while True:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
+from holdfast.cli.clients import client
+from holdfast.cli.command import group_of
 from holdfast.cli.completion import named_groups
-from holdfast.cli.options import HomeOption, JsonOption, YesOption, client
-from holdfast.cli.output import bar, put, show_fields, show_json, show_table, state_text
+from holdfast.cli.options import LimitOption, PatienceOption, YesOption
+from holdfast.cli.output import Output, bar, listed, put, show_fields, show_table, state_text
 from holdfast.cli.times import ago, when
-from holdfast.cli.words import Argument, Option, group_of
+from holdfast.cli.words import Argument, Option
 from holdfast.client.waiting import Countdown
 from holdfast.core.errors import NotFound, StillRunning
 from holdfast.core.group import GroupStatus
@@ -18,10 +20,10 @@ from holdfast.core.limits import shown
 if TYPE_CHECKING:
     from holdfast.client.group_handle import GroupHandle
     from holdfast.client.remote import Client
-    from holdfast.store.scripts.groups import GroupView
+    from holdfast.core.messages.groups import GroupView
 
 LOOK_S = 1.0
-
+HEAD = ("group", "name", "mode", "status", "done", "created")
 
 GroupArgument = Annotated[str, Argument("GROUP", help="A group's id or name.", complete=named_groups)]
 
@@ -32,9 +34,7 @@ def create(
     on_failure: Annotated[
         str, Option(metavar="stop|continue|skip", help="What happens behind a member that fails.")
     ] = "stop",
-    home: HomeOption = None,
-    json: JsonOption = False,
-) -> None:
+) -> Output:
     """Make a group, and print its id.
 
     Jobs join it with run --group and enqueue --group.
@@ -45,58 +45,50 @@ def create(
       holdfast run --group release -- make test
     """
     mode = "sequential" if sequential else "parallel"
-    made = client(home).create_group(name, mode=mode, on_failure=on_failure)
-    show_json(made.view().group) if json else put(made.id)
+    made = client().create_group(name, mode=mode, on_failure=on_failure)
+    return Output(lambda: made.view().group, made.id)
 
 
-def list_(
-    limit: Annotated[int, Option("--limit", "-n", metavar="N", min=1, max=1000, help="How many.")] = 20,
-    home: HomeOption = None,
-    json: JsonOption = False,
-) -> None:
+def list_(limit: LimitOption = 20) -> Output:
     """List groups, newest first.
 
     \b
     Examples:
       holdfast group ls
     """
-    hf = client(home)
+    hf = client()
     page = hf.groups(limit=limit)
-    if json:
-        show_json(page)
-        return
-    rows = []
-    for row in page.groups:
-        view = hf.find_group(row.id).view()
-        done = view.counts.get(StateName.DONE, 0)
-        rows.append(
-            [
-                row.id,
-                row.name or "",
-                row.mode,
-                state_text(view.status),
-                f"{done} of {len(view.members)}",
-                ago(row.created_at),
-            ]
-        )
-    show_table(["group", "name", "mode", "status", "done", "created"], rows)
+    return listed(page, HEAD, (_row(hf.find_group(group.id).view()) for group in page.groups))
 
 
-def show(group: GroupArgument, home: HomeOption = None, json: JsonOption = False) -> None:
+def _row(view: GroupView) -> list[str]:
+    group, done = view.group, view.counts.get(StateName.DONE, 0)
+    return [
+        group.id,
+        group.name or "",
+        group.mode,
+        state_text(view.status),
+        f"{done} of {len(view.members)}",
+        ago(group.created_at),
+    ]
+
+
+def show(group: GroupArgument) -> Output:
     """Show a group and its jobs.
 
     \b
     Examples:
       holdfast group show release
     """
-    from holdfast.cli.jobs_shown import detail, numbered, what
-
-    hf = client(home)
+    hf = client()
     handle = find_group(hf, group)
     view = handle.view()
-    if json:
-        show_json(view)
-        return
+    return Output(view, lambda: _show(hf, handle, view))
+
+
+def _show(hf: Client, handle: GroupHandle, view: GroupView) -> None:
+    from holdfast.cli.jobs_shown import detail, numbered, what
+
     is_sequential = view.group.mode == "sequential"
     show_fields(
         [
@@ -117,24 +109,21 @@ def show(group: GroupArgument, home: HomeOption = None, json: JsonOption = False
         )
 
 
-def cancel(group: GroupArgument, yes: YesOption = False, home: HomeOption = None, json: JsonOption = False) -> None:
+def cancel(group: GroupArgument, yes: YesOption = False) -> Output:
     """Cancel every job of a group that has not ended.
 
     \b
     Examples:
       holdfast group cancel release
     """
-    from holdfast.cli.asking import confirm
+    from holdfast.cli.confirm import confirm
 
-    hf = client(home)
+    hf = client()
     handle = find_group(hf, group)
     live = sum(state not in TERMINAL for state in handle.view().members.values())
     confirm("Cancel", live, yes=yes)
     done = handle.cancel()
-    if json:
-        show_json(done)
-    else:
-        put(f"{done.cancelled} cancelled, {done.requested} asked to stop")
+    return Output(done, f"{done.cancelled} cancelled, {done.requested} asked to stop")
 
 
 def retry(
@@ -143,9 +132,7 @@ def retry(
         bool, Option("--rest", help="Only those that were cancelled because one before them failed.")
     ] = False,
     yes: YesOption = False,
-    home: HomeOption = None,
-    json: JsonOption = False,
-) -> None:
+) -> Output:
     """Make every job of a group anew that has ended without being done.
 
     They stay in the group, in their order, and take the places of the old ones. A sequential group must have ended.
@@ -156,27 +143,19 @@ def retry(
       holdfast group retry release
       holdfast retry 42 && holdfast group retry release --rest
     """
-    from holdfast.cli.asking import confirm
-    from holdfast.store.scripts.group_jobs import STAYS
+    from holdfast.cli.confirm import confirm
+    from holdfast.core.group import STAYS
 
-    hf = client(home)
+    hf = client()
     handle = find_group(hf, group)
     if not rest:
         again = sum(state in TERMINAL and state not in STAYS for state in handle.view().members.values())
         confirm("Retry", again, yes=yes)
     made = handle.retry(rest=rest)
-    if json:
-        show_json([job.id for job in made])
-    else:
-        put(f"{len(made)} made anew" if made else "nothing to retry")
+    return Output([job.id for job in made], f"{len(made)} made anew" if made else "nothing to retry")
 
 
-def wait(
-    group: GroupArgument,
-    timeout: Annotated[str | None, Option(metavar="TIME", help="How long to wait at most: 90s, 2h.")] = None,
-    home: HomeOption = None,
-    json: JsonOption = False,
-) -> None:
+def wait(group: GroupArgument, timeout: PatienceOption = None) -> Output:
     """Wait until every job of a group has ended.
 
     The exit code is 0 if all are done, and 1 otherwise.
@@ -185,13 +164,13 @@ def wait(
     Examples:
       holdfast group wait release --timeout 1h && echo released
     """
-    from holdfast.cli.failing import FAILED, Ended
-    from holdfast.cli.progress import Progress
+    from holdfast.cli.failures import FAILED
+    from holdfast.cli.progress import ProgressBar
     from holdfast.cli.times import seconds
 
-    handle = find_group(client(home), group)
+    handle = find_group(client(), group)
     left = Countdown(seconds("timeout", timeout))
-    with Progress(f"waiting for {group}") as shown_progress:
+    with ProgressBar(f"waiting for {group}") as shown_progress:
         while True:
             try:
                 handle.wait(min(LOOK_S, left.seconds()))
@@ -201,9 +180,8 @@ def wait(
                     raise
                 shown_progress.at(handle.view().progress, 1)
     view = handle.view()
-    show_json(view) if json else put(state_text(view.status), f"  {_progress(view)}")
-    if view.status is not GroupStatus.COMPLETED:
-        raise Ended(FAILED)
+    code = 0 if view.status is GroupStatus.COMPLETED else FAILED
+    return Output(view, lambda: put(state_text(view.status), f"  {_progress(view)}"), code=code)
 
 
 def _progress(view: GroupView) -> str:

@@ -1,4 +1,4 @@
-"""Stands between `holdfast direct` and its command, so that the command ends when its reservation does.
+"""The process between `holdfast direct` and its command. It ends the command with its reservation.
 
 Run as `python -P -m holdfast.cli.guard LIFE COMMAND…`, in the terminal and the process group of its parent. LIFE is a
 pipe: each byte is a signal for the command, 0 says that its time is over. If the pipe ends, the parent is gone, and so
@@ -16,28 +16,28 @@ import sys
 import time
 from contextlib import suppress
 
-from holdfast.cli.failing import NOT_EXECUTABLE, NOT_FOUND, say
+from holdfast.cli.failures import NOT_EXECUTABLE, NOT_FOUND, say
 
 GRACE_S, LAST_GRACE_S = 5.0, 0.5
 LOOK_S = 0.02
 TIME_OVER = 0
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
-# What the terminal sends to everybody in it is for the command. Its guard outlives it.
+# Signals of the terminal are for the command. The guard has to outlive it.
 FOR_THE_COMMAND = (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP)
 
 
 def main() -> None:
-    """Run the command to its end, or to that of the pipe; its exit code."""
+    """Run the command until it ends, or the pipe does. Exit with its exit code."""
     life, command = int(sys.argv[1]), sys.argv[2:]
     os.set_inheritable(life, False)
-    heard, rung = os.pipe()
-    os.set_blocking(rung, False)
-    signal.set_wakeup_fd(rung, warn_on_full_buffer=False)
+    woken, wake = os.pipe()
+    os.set_blocking(wake, False)
+    signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
     signal.signal(signal.SIGCHLD, lambda number, frame: None)
     for number in FOR_THE_COMMAND:
-        # Not ignored: the command would go on ignoring them.
+        # Not ignored, because the command would inherit that.
         signal.signal(number, lambda number, frame: None)
-    # Whoever loses his parent becomes our child, and so stays within reach.
+    # A process that loses its parent becomes our child, so that it can be ended.
     _prctl(PR_SET_CHILD_SUBREAPER, 1)
     try:
         child = subprocess.Popen(command, preexec_fn=_die_with_parent)
@@ -47,18 +47,18 @@ def main() -> None:
     except OSError as error:
         say(f"holdfast: {command[0]}: {error.strerror}")
         sys.exit(NOT_EXECUTABLE)
-    code = _follow(child.pid, life, heard)
+    code = _follow(child.pid, life, woken)
     os._exit(128 - code if code < 0 else code)
 
 
-def _follow(child: int, life: int, heard: int) -> int:
+def _follow(child: int, life: int, woken: int) -> int:
     while True:
-        code = _buried(child)
+        code = _reaped(child)
         if code is not None:
             return code
-        ready, _, _ = select.select([life, heard], [], [])
-        if heard in ready:
-            os.read(heard, 1 << 10)
+        ready, _, _ = select.select([life, woken], [], [])
+        if woken in ready:
+            os.read(woken, 1 << 10)
         if life in ready:
             signals = os.read(life, 1 << 10)
             if not signals or TIME_OVER in signals:
@@ -68,8 +68,8 @@ def _follow(child: int, life: int, heard: int) -> int:
                     os.kill(child, number)
 
 
-def _buried(child: int) -> int | None:
-    """Bury whoever has died; how the command ended, if it has."""
+def _reaped(child: int) -> int | None:
+    """Reap dead processes. Return how the command ended, if it has."""
     code = None
     with suppress(ChildProcessError):
         while (found := os.waitpid(-1, os.WNOHANG))[0]:
@@ -79,7 +79,7 @@ def _buried(child: int) -> int | None:
 
 
 def _end_all(child: int, grace: float) -> int:
-    """SIGTERM to everybody, a grace, SIGKILL."""
+    """End all processes: SIGTERM, a grace, SIGKILL."""
     import psutil
 
     code: int | None = None
@@ -87,7 +87,7 @@ def _end_all(child: int, grace: float) -> int:
     out_of_reach: set[psutil.Process] = set()
     until = time.monotonic() + grace
     while True:
-        code = found if (found := _buried(child)) is not None else code
+        code = found if (found := _reaped(child)) is not None else code
         left = set(psutil.Process().children(recursive=True)) - out_of_reach
         if not left:
             return -signal.SIGTERM if code is None else code
@@ -96,19 +96,19 @@ def _end_all(child: int, grace: float) -> int:
                 if time.monotonic() >= until:
                     process.kill()
                 elif process not in told:
-                    # To each of them once: there are programs that a second SIGTERM tells to hurry.
+                    # To each of them once: to some programs a second SIGTERM means to hurry.
                     told.add(process)
                     process.terminate()
                     process.resume()
             except psutil.AccessDenied:
-                out_of_reach.add(process)  # It has become another user's.
+                out_of_reach.add(process)  # It belongs to another user now.
             except psutil.NoSuchProcess:
                 pass
         time.sleep(LOOK_S)
 
 
 def _die_with_parent() -> None:
-    """If even the guard is killed, the command goes with it."""
+    """Have the kernel end the command if the guard is killed."""
     _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 

@@ -1,4 +1,4 @@
-"""A job in a line: what it does, and how it is."""
+"""A job in a line: what it runs, and its state."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 from holdfast.cli.output import bar
 from holdfast.cli.times import ago, length, local
 from holdfast.core.errors import NotFound
-from holdfast.core.job import Job, Queued, Running, Scheduled, StateName
+from holdfast.core.job import Queued, Running, Scheduled, StateName
 from holdfast.core.requests import COMMAND
+from holdfast.core.stored_job import Job
 
 if TYPE_CHECKING:
     from holdfast.client.remote import Client
-    from holdfast.store.scripts.retry import Retried
+    from holdfast.core.messages.jobs import Retried
 
 _UUID = re.compile(r"'?([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})'?")
 
@@ -41,7 +42,7 @@ def what_runs(task: str, payload: str) -> str:
 
 
 def detail(job: Job) -> str:
-    """What is worth saying about it in its present state."""
+    """What is worth showing about it in its state."""
     match job.state:
         case Scheduled(until=until, reason=reason):
             event = job.wait_for_event
@@ -69,14 +70,14 @@ def detail(job: Job) -> str:
 
 
 def progress(job: Job) -> str:
-    """How far a running job is, if it tells."""
+    """How far a running job is, if that is known."""
     if job.progress is None:
         return ""
     return f"▕{bar(job.progress)}▏{job.progress:4.0%} {job.progress_text or ''}".rstrip()
 
 
 def numbered(text: str, hf: Client | None = None) -> str:
-    """The text with jobs by their numbers instead of their ids, as far as they are known or can be asked for."""
+    """The text with the numbers of jobs instead of their ids, as far as these are known or can be asked for."""
     if not _UUID.search(text):
         return text
     from holdfast.client.remote import NUMBERS
@@ -112,25 +113,9 @@ def states_of(given: list[str] | None) -> list[str] | None:
     return [name.upper() for name in given] if given else None
 
 
-def filters(
-    state: list[str] | None = None,
-    queue: str | None = None,
-    task: str | None = None,
-    tag: str | None = None,
-    group: str | None = None,
-    error: str | None = None,
-    tenant: str | None = None,
-) -> dict[str, Any]:
-    """The filters that were given, as the SDK takes them."""
-    given = {
-        "state": states_of(state),
-        "queue": queue,
-        "task": task,
-        "tag": tag,
-        "group": group,
-        "error_text": error,
-        "tenant": tenant,
-    }
+def filters(state: list[str] | None = None, task: str | None = None, error: str | None = None) -> dict[str, Any]:
+    """The given filters that are no options, as the SDK takes them."""
+    given = {"state": states_of(state), "task": task, "error_text": error}
     return {name: value for name, value in given.items() if value is not None}
 
 

@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
+from holdfast.cli.clients import client
 from holdfast.cli.completion import named_schedules
-from holdfast.cli.failing import say
-from holdfast.cli.group import find_group
+from holdfast.cli.failures import say
+from holdfast.cli.job_options import FilterWords, read_options
 from holdfast.cli.jobs_shown import detail, filters, numbered, triggered, what
-from holdfast.cli.options import (
-    ErrorOption,
-    GroupOption,
-    HomeOption,
-    JsonOption,
-    QueueOption,
-    StateOption,
-    TagOption,
-    TaskOption,
-    TenantOption,
-    client,
-)
-from holdfast.cli.output import is_terminal, put, show_json, show_table, state_text
+from holdfast.cli.options import CursorOption, ErrorOption, LimitOption, StateOption, TaskOption
+from holdfast.cli.output import Output, say_more, show_table, state_text
 from holdfast.cli.times import ago, before
 from holdfast.cli.words import Option
-from holdfast.core.job import Job, Queued
-from holdfast.store.scripts.look import Page
+from holdfast.core.job import Queued
+from holdfast.core.messages.jobs import Page
+from holdfast.core.stored_job import Job
 
 if TYPE_CHECKING:
     from holdfast.client.remote import Client
@@ -32,20 +23,14 @@ if TYPE_CHECKING:
 
 def ls(
     state: StateOption = None,
-    queue: QueueOption = None,
     task: TaskOption = None,
-    tag: TagOption = None,
-    tenant: TenantOption = None,
-    group: GroupOption = None,
     subject: Annotated[str | None, Option(metavar="TEXT", help="Only subjects that begin with this.")] = None,
     error: ErrorOption = None,
     since: Annotated[
         str | None, Option(metavar="TIME", help="Only those enqueued within this time: 90s, 2h, 7d.")
     ] = None,
-    limit: Annotated[int, Option("--limit", "-n", metavar="N", min=1, max=1000, help="How many.")] = 20,
-    cursor: Annotated[
-        str | None, Option(metavar="CURSOR", help="Go on where a page ended; --json prints its cursor.")
-    ] = None,
+    limit: LimitOption = 20,
+    cursor: CursorOption = None,
     schedule: Annotated[
         str | None,
         Option("--schedule", metavar="SCHEDULE", help="Only those of this schedule.", complete=named_schedules),
@@ -58,9 +43,8 @@ def ls(
         ),
     ] = False,
     quiet: Annotated[bool, Option("--quiet", "-q", help="Print the numbers alone.")] = False,
-    home: HomeOption = None,
-    json: JsonOption = False,
-) -> None:
+    **said: Annotated[Any, FilterWords()],
+) -> Output:
     """List jobs, newest first.
 
     \b
@@ -69,12 +53,10 @@ def ls(
       holdfast ls --state failed --since 1h
       holdfast cancel $(holdfast ls -q --queue build)
     """
-    hf = client(home)
-    wanted = filters(state, queue, task, tag, group and find_group(hf, group).id, error, tenant)
+    hf = client()
+    wanted = filters(state, task, error) | read_options(hf, said)
     if schedule is not None:
-        from holdfast.store.scripts.schedules import find_schedule
-
-        wanted["schedule"] = hf.engine.query(find_schedule, schedule).id
+        wanted["schedule"] = hf.schedule_id(schedule)
     is_filtered = bool(wanted or subject or since)
     wanted |= {
         "subject_prefix": subject,
@@ -83,31 +65,31 @@ def ls(
     }
     page = hf.jobs(limit=limit, cursor=cursor, payloads=payloads, **wanted)
     while not payloads and page.cursor is not None and len(page.jobs) < limit:
-        # It ended because of its size.
+        # The page ended because of its size.
         more = hf.jobs(limit=limit - len(page.jobs), cursor=page.cursor, **wanted)
         page = Page(page.jobs + more.jobs, more.cursor)
-    if json:
-        show_json(page)
-    elif quiet:
-        for job in page.jobs:
-            put(job.number)
-    elif not page.jobs:
-        say("no jobs fit" if is_filtered else "no jobs yet; try: holdfast run -- echo hello")
-    else:
-        held = _held_back(hf, {job.queue for job in page.jobs if isinstance(job.state, Queued)})
-        rows = [_row(hf, job, held.get(job.queue, "")) for job in page.jobs]
-        show_table(["job", "state", "what", "queue", "created", "tries", "detail"], rows)
-        if page.cursor is not None and is_terminal():
-            say(f"these are the newest {limit}; for more: -n {min(limit * 5, 1000)}")
+    if quiet:
+        return Output(page, [job.number for job in page.jobs])
+    if not page.jobs:
+        none = "no jobs fit" if is_filtered else "no jobs yet; try: holdfast run -- echo hello"
+        return Output(page, lambda: say(none))
+    return Output(page, lambda: _show(hf, page, limit))
+
+
+def _show(hf: Client, page: Page, limit: int) -> None:
+    held = _held_back(hf, {job.queue for job in page.jobs if isinstance(job.state, Queued)})
+    rows = [_row(hf, job, held.get(job.queue, "")) for job in page.jobs]
+    show_table(["job", "state", "what", "queue", "created", "tries", "detail"], rows)
+    say_more(page.cursor, f"newest {limit}", limit)
 
 
 def _held_back(hf: Client, queues: set[str]) -> dict[str, str]:
-    """What holds back all jobs of a queue, for those that somebody or something holds back."""
+    """What holds back all jobs of a queue, for queues that are held back."""
     if not queues:
         return {}
     from holdfast.cli.queues import breaker_says
+    from holdfast.core.messages.queues import Queue
     from holdfast.core.pressure import effect_of, is_held
-    from holdfast.store.scripts.queues import Queue
 
     settings = {one.name: one for one in hf.queues()}
     machines = hf.machines()

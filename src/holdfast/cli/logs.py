@@ -8,18 +8,19 @@ import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
-from holdfast.cli.failing import say
+from holdfast.cli.clients import client
+from holdfast.cli.failures import say
 from holdfast.cli.jobs_shown import is_over
-from holdfast.cli.options import HomeOption, JobArgument, JsonOption, client
+from holdfast.cli.options import JobArgument
 from holdfast.cli.output import DIM, Coloured, put_bytes, put_json
-from holdfast.cli.wait import Held
+from holdfast.cli.wait import HeldNotice
 from holdfast.cli.words import Option
 from holdfast.core.errors import InvalidInput
 
 if TYPE_CHECKING:
     from holdfast.client.handle import JobHandle
+    from holdfast.core.messages.runs import LogPart
     from holdfast.core.run import Run
-    from holdfast.store.scripts.output import LogPart
 
 PIECE = 1 << 20
 SOON_S, LATE_S = 0.05, 0.5
@@ -30,10 +31,14 @@ def logs(
     follow: Annotated[
         bool, Option("--follow", "-f", help="Go on until the job has ended, over all of its runs.")
     ] = False,
-    run: Annotated[int | None, Option(metavar="N", min=1, help="The N-th run; by default the last one.")] = None,
-    tail: Annotated[int | None, Option("--tail", "-n", metavar="N", min=0, help="Only the last N lines.")] = None,
-    home: HomeOption = None,
-    json: JsonOption = False,
+    run: Annotated[
+        int | None, Option(metavar="N", field="run_number", help="The N-th run; by default the last one.")
+    ] = None,
+    tail: Annotated[
+        int | None, Option("--tail", "-n", metavar="N", field="lines", help="Only the last N lines.")
+    ] = None,
+    *,
+    json: bool,
 ) -> None:
     """Print what a job wrote.
 
@@ -45,7 +50,7 @@ def logs(
       holdfast logs -f 42
       holdfast logs 42 --run 1 --tail 20
     """
-    handle = client(home).job(job)
+    handle = client().job(job)
     pieces = _follow(handle, run, tail) if follow else _once(handle, run, tail)
     decoder = _decoder()
     for piece in pieces:
@@ -60,12 +65,12 @@ def stream(handle: JobHandle[Any]) -> None:
 
 
 def _decoder() -> codecs.IncrementalDecoder:
-    """Takes bytes for text; a letter may be in two pieces."""
+    """Decodes bytes to text. A letter may be split over two pieces."""
     return codecs.getincrementaldecoder("utf-8")("replace")
 
 
 def _write_json(piece: LogPart) -> None:
-    """One line for each piece; bytes that are no text are replaced."""
+    """Print one line for each piece. Bytes that are no text are replaced."""
     fields = {name: getattr(piece, name) for name in ("run_id", "attempt", "offset", "end", "eof")}
     text = piece.data.decode("utf-8", "replace")
     put_json({**fields, "text": text})
@@ -79,7 +84,7 @@ def _once(handle: JobHandle[Any], number: int | None, tail: int | None) -> Itera
     run = _chosen(handle, runs, number)
     at = 0
     while True:
-        piece = _first(handle, run, tail) if tail is not None and not at else handle.read_log(at, PIECE, run.id)
+        piece = handle._tail(tail, run.id) if tail is not None and not at else handle.read_log(at, PIECE, run.id)
         yield piece
         at = piece.offset + len(piece.data)
         if not piece.data or at >= piece.end:
@@ -89,9 +94,9 @@ def _once(handle: JobHandle[Any], number: int | None, tail: int | None) -> Itera
 def _follow(
     handle: JobHandle[Any], number: int | None, tail: int | None, *, is_first: bool = False
 ) -> Iterator[LogPart]:
-    """Piece by piece; with `is_first`, or without a number, all runs from that one on."""
+    """Print the log piece by piece. With `is_first`, or without a number, of all runs from that one on."""
     told = threading.Event()
-    held = Held(handle)
+    held = HeldNotice(handle)
     leave = handle._access.engine.listen(lambda changes: told.set())
     try:
         runs = handle.runs
@@ -118,7 +123,7 @@ def _follow(
 
 
 def _grow(handle: JobHandle[Any], run: Run, tail: int | None, told: threading.Event) -> Iterator[LogPart]:
-    piece = _first(handle, run, tail) if tail is not None else handle.read_log(0, PIECE, run.id)
+    piece = handle._tail(tail, run.id) if tail is not None else handle.read_log(0, PIECE, run.id)
     pause = SOON_S
     while True:
         if piece.data:
@@ -131,12 +136,6 @@ def _grow(handle: JobHandle[Any], run: Run, tail: int | None, told: threading.Ev
             told.wait(pause)
             pause = min(pause * 1.5, LATE_S)
         piece = handle.read_log(piece.offset + len(piece.data), PIECE, run.id)
-
-
-def _first(handle: JobHandle[Any], run: Run, lines: int) -> LogPart:
-    from holdfast.store.scripts.output import tail_log
-
-    return handle._access.engine.ask(tail_log, handle.id, run.id, lines)
 
 
 def _chosen(handle: JobHandle[Any], runs: list[Run], number: int | None) -> Run:

@@ -6,27 +6,25 @@ from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
-from holdfast.cli.failing import FAILED, Ended, say
-from holdfast.cli.options import HomeOption, JsonOption, client
-from holdfast.cli.output import put, show_json, show_table, size
+from holdfast.cli.clients import client
+from holdfast.cli.failures import FAILED, CommandEnded, say
+from holdfast.cli.output import Output, listed, size
 from holdfast.cli.times import ago
 from holdfast.cli.wait import wait_for
 from holdfast.cli.words import Argument, Option
 from holdfast.core.job import Done
-from holdfast.core.maintenance import MAINTENANCE, Chore
+from holdfast.core.maintenance import EVERY_CHORE, MAINTENANCE, Chore
 
 if TYPE_CHECKING:
-    import click
-
-    from holdfast.core.job import Job
-    from holdfast.store.scripts.maintenance import ChoreView
+    from holdfast.core.messages.maintenance import ChoreView
+    from holdfast.core.stored_job import Job
 
 HEAD = ("chore", "what it does", "last", "it did", "next")
 BYTES = "_bytes"
 
 
-def _chores(context: click.Context, incomplete: str) -> list[str]:
-    return [name for name in (*Chore, "all") if name.startswith(incomplete)]
+def _chores(incomplete: str) -> list[str]:
+    return [name for name in (*Chore, EVERY_CHORE) if name.startswith(incomplete)]
 
 
 def maintain(
@@ -34,9 +32,9 @@ def maintain(
         str | None, Argument("[CHORE]", help="Which one; all of them but the vacuum: all.", complete=_chores)
     ] = None,
     wait: Annotated[bool, Option("--wait", "-w", help="Wait until it is done.")] = False,
-    home: HomeOption = None,
-    json: JsonOption = False,
-) -> None:
+    *,
+    json: bool,
+) -> Output | None:
     """List the chores of the database, or have one done now.
 
     They are done by themselves when they are due. Each is a job of the queue holdfast.maintenance, and gives way to all
@@ -54,11 +52,10 @@ def maintain(
       holdfast maintain retention --wait
       holdfast maintain vacuum
     """
-    hf = client(home)
+    hf = client()
     if chore is None:
         found = hf.maintenance()
-        show_json(found) if json else show_table(HEAD, [_row(one) for one in found])
-        return
+        return listed(found, HEAD, map(_row, found))
     handles = hf.maintain(chore)
     is_paused = hf.queue(MAINTENANCE).paused_at is not None
     if is_paused:
@@ -66,15 +63,12 @@ def maintain(
     for handle in handles if wait else []:
         wait_for(handle, hf=hf)
     jobs = [handle.job for handle in handles]
-    if json:
-        show_json(jobs)
-    else:
-        for job in jobs:
-            put(f"job {job.number}: {job.task}, {_said(job)}")
+    Output(jobs, (f"job {job.number}: {job.task}, {_said(job)}" for job in jobs)).put(json=json)
     if not wait and not is_paused:
         say(f"the daemon does it in between; see holdfast ls --all --queue {MAINTENANCE}")
     if wait and not all(isinstance(job.state, Done) for job in jobs):
-        raise Ended(FAILED)
+        raise CommandEnded(FAILED)
+    return None
 
 
 def _row(one: ChoreView) -> list[str]:
@@ -89,7 +83,7 @@ def _row(one: ChoreView) -> list[str]:
 
 
 def _said(job: Job) -> str:
-    """What became of a chore, and what it did."""
+    """How a chore ended, and what it did."""
     if not isinstance(job.state, Done) or job.state.result_summary is None:
         return str(job.state.name)
     did = msgspec.json.decode(job.state.result_summary, type=dict[str, int])

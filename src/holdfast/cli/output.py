@@ -1,4 +1,4 @@
-"""How things look: tables that fit the terminal, colour where somebody looks, JSON with stable fields."""
+"""How things are printed: tables that fit the terminal, colours on a terminal, JSON with stable fields."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
 
+from holdfast.cli.failures import say
+from holdfast.core.limits import MOST_PER_PAGE
 from holdfast.observe.terminal import in_a_line, in_json, in_lines
 
 if TYPE_CHECKING:
@@ -30,6 +32,8 @@ STATE_COLOURS = {
     "YIELDED": GREY,
     "PARTIAL": YELLOW,
 }
+Fields: TypeAlias = list[tuple[str, str | None]]
+
 GAP = "  "
 NARROWEST = 6
 CUT = "…"
@@ -52,12 +56,12 @@ def state_text(name: str) -> Coloured:
 
 
 def has_colour(stream: TextIO) -> bool:
-    """Whether what is printed there is coloured: only on a terminal, and not where NO_COLOR asks for none."""
+    """Whether a stream gets colours: only a terminal does, and not with NO_COLOR."""
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def put(*parts: object, stream: TextIO | None = None, flush: bool = False) -> None:
-    """Print one line: the one way by which text gets to a terminal. Nothing in a part is obeyed there.
+    """Print one line. All text gets to a terminal this way, so that the terminal obeys nothing in it.
 
     Each part that is `Coloured` has its colour, if there are colours.
     """
@@ -66,7 +70,7 @@ def put(*parts: object, stream: TextIO | None = None, flush: bool = False) -> No
 
 
 def put_lines(text: str) -> None:
-    """Print several lines of our own making."""
+    """Print several lines of our own."""
     for line in text.splitlines():
         put(line)
 
@@ -74,6 +78,62 @@ def put_lines(text: str) -> None:
 def mark(is_well: bool) -> Coloured:
     """A tick or a cross."""
     return Coloured("✓", GREEN) if is_well else Coloured("✗", RED)
+
+
+class Output:
+    """What a command has to say: `value` with --json, otherwise `shown`. It ends with `code`.
+
+    `shown` is a line, several lines, or a function that prints. A `value` that costs a call may be a function too.
+    """
+
+    def __init__(
+        self, value: object, shown: str | int | Iterable[object] | Callable[[], object] = (), *, code: int = 0
+    ) -> None:
+        self.value = value
+        self.shown = shown
+        self.code = code
+
+    def put(self, *, json: bool) -> None:
+        """Print it."""
+        if json:
+            show_json(self.value() if callable(self.value) else self.value)
+        elif callable(self.shown):
+            self.shown()
+        else:
+            for line in [self.shown] if isinstance(self.shown, str | int) else self.shown:
+                put(line)
+
+
+def listed(
+    value: object,
+    head: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    right: Sequence[str] = (),
+    none: list[str] | None = None,
+) -> Output:
+    """A table for a person. Its rows are made only then. If there are none, the lines of `none` are printed."""
+
+    def show() -> None:
+        made = list(rows)
+        if made or none is None:
+            show_table(head, made, right=right)
+            return
+        for line in none:
+            say(line)
+
+    return Output(value, show)
+
+
+def described(value: object, fields: Fields) -> Output:
+    """Names and values for a person."""
+    return Output(value, lambda: show_fields(fields))
+
+
+def say_more(cursor: str | None, what: str, limit: int) -> None:
+    """Say on a terminal how to get more of a list that goes on behind what it shows."""
+    if cursor is not None and is_terminal():
+        say(f"these are the {what}; for more: -n {min(limit * 5, MOST_PER_PAGE)}")
 
 
 def put_json(value: Any) -> None:
@@ -91,7 +151,7 @@ def show_json(value: Any) -> None:
 
 
 def put_bytes(data: bytes, decoder: IncrementalDecoder) -> None:
-    """What a job wrote: for a person without what a terminal would obey, for everybody else as it is."""
+    """Print what a job wrote. On a terminal without what that would obey, otherwise as it is."""
     if is_terminal():
         sys.stdout.write(in_lines(decoder.decode(data)))
         sys.stdout.flush()
@@ -100,8 +160,8 @@ def put_bytes(data: bytes, decoder: IncrementalDecoder) -> None:
         sys.stdout.buffer.flush()
 
 
-def show_fields(fields: Iterable[tuple[str, str | None]]) -> None:
-    """Names and values, one below the other; what has no value is left out."""
+def show_fields(fields: Fields) -> None:
+    """Names and values, one below the other. What has no value is left out."""
     shown = [(name, value) for name, value in fields if value]
     width = max((len(name) for name, _ in shown), default=0)
     for name, value in shown:
@@ -109,7 +169,7 @@ def show_fields(fields: Iterable[tuple[str, str | None]]) -> None:
 
 
 def show_table(head: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[str] = ()) -> None:
-    """Columns as wide as they need to be, or as the terminal lets them be. Those in `right` are set to the right."""
+    """A table whose columns are as wide as needed, or as the terminal allows. Those in `right` are right-aligned."""
     for line in table(head, rows, room(), right=right):
         print(line)
 
@@ -128,7 +188,7 @@ def table(
 
 
 def _squeeze(widths: list[int], limit: int) -> None:
-    """Take from the widest column first, until all fit or none can give any more."""
+    """Make the widest column narrower, again and again, until all fit or none can be."""
     while sum(widths) > limit and max(widths) > NARROWEST:
         widths[widths.index(max(widths))] -= 1
 
@@ -145,7 +205,7 @@ def _line(row: Sequence[str], widths: Sequence[int], sides: Sequence[bool]) -> s
 
 
 def room() -> int | None:
-    """How wide the terminal is; None where nobody looks."""
+    """The width of the terminal. None if there is no terminal."""
     if not sys.stdout.isatty():
         return None
     try:
@@ -197,7 +257,7 @@ def _painted(part: str, stream: TextIO | None = None) -> str:
 
 
 def bar(fraction: float, wide: int = 10) -> str:
-    """How far something is, drawn."""
+    """A bar that shows how far something is."""
     eighths = round(min(max(fraction, 0.0), 1.0) * wide * 8)
     full, rest = divmod(eighths, 8)
     return ("█" * full + (" ▏▎▍▌▋▊▉"[rest] if rest else "")).ljust(wide)
@@ -209,12 +269,12 @@ def is_interactive() -> bool:
 
 
 def is_terminal() -> bool:
-    """Whether somebody looks at what is printed."""
+    """Whether the output goes to a terminal."""
     return sys.stdout.isatty()
 
 
 def size(count: float) -> str:
-    """Bytes, as people read them."""
+    """A number of bytes for people."""
     for unit in ("B", "KiB", "MiB", "GiB"):
         if abs(count) < 1024:
             return f"{count:.0f} {unit}" if unit == "B" or count >= 100 else f"{count:.1f} {unit}"

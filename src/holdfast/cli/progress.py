@@ -1,4 +1,4 @@
-"""Something moves while a command works for long, if somebody looks."""
+"""A progress bar on a terminal, while a command works for long."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import threading
 import time
 from types import TracebackType
 
-from holdfast.cli.failing import say
+from holdfast.cli.failures import say
 from holdfast.cli.output import bar, cut
 from holdfast.cli.times import length
 from holdfast.observe.terminal import in_a_line
@@ -17,11 +17,11 @@ STEP_S = 0.1
 FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 
 
-class Progress:
-    """A line on stderr: a bar where it is known how much there is, something that turns where it is not.
+class ProgressBar:
+    """A line on stderr: a bar if the total is known, otherwise a spinner.
 
-    Not on a terminal: nothing, or with `is_said` the text, once. It comes only if the work takes a while, and it is
-    gone when the work is done.
+    Not on a terminal: nothing, or with `is_said` the text, once. It is shown only if the work takes a while, and
+    removed when the work is done.
     """
 
     def __init__(self, text: str, *, is_said: bool = False) -> None:
@@ -33,10 +33,10 @@ class Progress:
         self._thread: threading.Thread | None = None
 
     def at(self, done: float, total: float) -> None:
-        """So much of it is done."""
+        """Show that so much is done."""
         self._fraction = done / total if total else None
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> ProgressBar:
         is_seen = sys.stderr.isatty()
         if is_seen or self._is_said:
             self._thread = threading.Thread(target=self._draw if is_seen else self._say, daemon=True)

@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
+from holdfast.cli.clients import client
 from holdfast.cli.completion import queues
-from holdfast.cli.failing import say
-from holdfast.cli.options import HomeOption, JsonOption, client
-from holdfast.cli.output import RED, YELLOW, Coloured, put, put_lines, show_json, show_table
-from holdfast.cli.times import ago, length, seconds
+from holdfast.cli.failures import say
+from holdfast.cli.options import ReasonOption
+from holdfast.cli.output import RED, YELLOW, Coloured, Output, put, put_lines, show_table
+from holdfast.cli.times import ago, length
+from holdfast.cli.typed import read_settings, setting_words, text_of, word_name
 from holdfast.cli.words import Argument, Option
 from holdfast.core.errors import InvalidInput
 from holdfast.core.job import StateName
 from holdfast.core.queue import usual_policy
+from holdfast.core.queue_settings import CLEARABLE, SETTINGS
 from holdfast.core.requests import is_system_queue
 
 if TYPE_CHECKING:
     from holdfast.client.remote import Client
     from holdfast.core.breaker import Breaker
-    from holdfast.store.scripts.queues import Queue
-    from holdfast.store.scripts.stats import QueueStats
+    from holdfast.core.messages.queues import Queue
+    from holdfast.core.messages.stats import QueueStats
 
 DEFAULT_QUEUE = "default"
 QueueNames = Annotated[list[str], Argument("QUEUE...", help="Names of queues.", complete=queues)]
@@ -28,51 +32,31 @@ HEAD = ("queue", "class", "running", "limit", "rate", "queued", "scheduled", "ma
 NUMBERS = ("running", "limit", "rate", "queued", "scheduled", "max", "done", "failed")
 
 
+class SettingWords:
+    """The words for what can be set for a queue, for `**said: Annotated[Any, SettingWords()]`."""
+
+    def hints(self) -> dict[str, Any]:
+        """What the command line needs to know of each."""
+        names = ", ".join(word_name(setting.name, setting.word).strip("-") for setting in CLEARABLE)
+        return setting_words(SETTINGS, "QueueChanges.") | {
+            "no_limit": Annotated[bool, Option("--no-limit", help="Let as many run as the workers have slots.")],
+            "clear": Annotated[list[str] | None, Option(metavar="SETTING", help=f"Set this back: {names}.")],
+        }
+
+
+def read_changes(hf: Client, said: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings to change or set back, as the SDK takes them. What was not given is left out."""
+    if said["limit"] is not None and said["no_limit"]:
+        raise InvalidInput("give either --limit or --no-limit, not both")
+    found = read_settings(hf, SETTINGS, said)
+    clear = [*(said["clear"] or ()), *(["limit"] if said["no_limit"] else ())]
+    return found | ({"clear": clear} if clear else {})
+
+
 def queue(
     name: Annotated[str | None, Argument("[QUEUE]", help="Only this queue.", complete=queues)] = None,
-    limit: Annotated[int | None, Option(metavar="N", min=0, help="How many of its jobs may run at once.")] = None,
-    no_limit: Annotated[bool, Option("--no-limit", help="Let as many run as the workers have slots.")] = False,
-    rate: Annotated[
-        str | None, Option(metavar="N/TIME", help="How many may start within any such time: 10/min, 5/s, 100/30s.")
-    ] = None,
-    max_length: Annotated[
-        int | None, Option(metavar="N", min=0, help="How many of its jobs may wait; more is refused.")
-    ] = None,
-    overflow: Annotated[
-        str | None,
-        Option(metavar="HOW", help="When it is full: reject new jobs, or shed waiting ones of lower priority."),
-    ] = None,
-    queue_class: Annotated[
-        str | None,
-        Option("--class", metavar="CLASS", help="How much its jobs burden the machine: light, normal or heavy."),
-    ] = None,
-    retries: Annotated[
-        int | None, Option(metavar="N", min=0, help="How often its jobs are tried again, if they do not say.")
-    ] = None,
-    preset: Annotated[
-        str | None,
-        Option(metavar="PRESET", help="Retries by what its jobs are for: cleanup (1), indexing (5, 1s to 5m apart)."),
-    ] = None,
-    timeout: Annotated[
-        str | None, Option(metavar="TIME", help="How long a run may take, for jobs that do not say.")
-    ] = None,
-    breaker: Annotated[
-        int | None,
-        Option(metavar="N", min=0, help="Hold it back after N failures in a row by the machine's fault; 0: never."),
-    ] = None,
-    breaker_for: Annotated[
-        str | None, Option(metavar="TIME", help="How long it is held back then, until one job tries.")
-    ] = None,
-    clear: Annotated[
-        list[str] | None,
-        Option(
-            metavar="SETTING",
-            help="Set this back: limit, rate, max-length, overflow, class, retries, timeout, breaker.",
-        ),
-    ] = None,
-    home: HomeOption = None,
-    json: JsonOption = False,
-) -> None:
+    **said: Annotated[Any, SettingWords()],
+) -> Output:
     """List the queues, or change what is set for one.
 
     What is set here holds at once, for all processes, and until it is changed.
@@ -88,23 +72,8 @@ def queue(
       holdfast queue index --breaker 3 --breaker-for 1m
       holdfast queue mail --clear rate --clear max-length
     """
-    hf = client(home)
-    if limit is not None and no_limit:
-        raise InvalidInput("give either --limit or --no-limit, not both")
-    changes = {
-        "limit": limit,
-        "rate": rate,
-        "max_length": max_length,
-        "overflow": overflow,
-        "queue_class": queue_class,
-        "retry": retries,
-        "preset": preset,
-        "timeout": seconds("timeout", timeout),
-        "breaker": breaker,
-        "breaker_for": seconds("breaker-for", breaker_for),
-        "clear": [*(clear or []), *(["limit"] if no_limit else [])] or None,
-    }
-    given: dict[str, Any] = {word: value for word, value in changes.items() if value is not None}
+    hf = client()
+    given = read_changes(hf, said)
     if given and name is None:
         raise InvalidInput("name the queue whose settings are to change")
     changed = hf.set_queue(name, **given) if given and name is not None else None
@@ -114,21 +83,17 @@ def queue(
         shown = [without_jobs(changed)]
     if name is not None and not shown:
         raise InvalidInput(f"queue {name!r} has no jobs and no settings; there are {_names(rows)}")
-    if json:
-        show_json(shown)
-    else:
-        show_queues(shown)
-        if name is not None:
-            put()
-            put_lines(settings_of(shown[0]))
+    return Output(shown, lambda: _show(shown, is_one=name is not None))
 
 
-def pause(
-    names: QueueNames,
-    reason: Annotated[str | None, Option(metavar="TEXT", help="Why, for those who ask.")] = None,
-    home: HomeOption = None,
-    json: JsonOption = False,
-) -> None:
+def _show(lines: list[QueueStats], *, is_one: bool) -> None:
+    show_queues(lines)
+    if is_one:
+        put()
+        put_lines(settings_of(lines[0]))
+
+
+def pause(names: QueueNames, reason: ReasonOption = None, *, json: bool) -> Output:
     """Start nothing new from a queue.
 
     What runs goes on.
@@ -137,31 +102,29 @@ def pause(
     Examples:
       holdfast pause build --reason "the disk is being swapped"
     """
-    hf = client(home)
+    hf = client()
     warn_of_new_queues(hf, names)
     for name in names:
         hf.pause(name, reason)
         if not json:
             put(f"queue {name} is paused; to go on: holdfast resume {name}")
-    if json:
-        show_json([row for row in overview(hf) if row.name in names])
+    return Output(lambda: [line for line in overview(hf) if line.name in names])
 
 
-def resume(names: QueueNames, home: HomeOption = None, json: JsonOption = False) -> None:
+def resume(names: QueueNames, *, json: bool) -> Output:
     """Start jobs of a queue again that is paused, or held back by its breaker.
 
     \b
     Examples:
       holdfast resume build
     """
-    hf = client(home)
+    hf = client()
     warn_of_new_queues(hf, names)
     for name in names:
         hf.resume(name)
         if not json:
             put(f"queue {name} goes on")
-    if json:
-        show_json([row for row in overview(hf) if row.name in names])
+    return Output(lambda: [line for line in overview(hf) if line.name in names])
 
 
 def overview(hf: Client) -> list[QueueStats]:
@@ -170,7 +133,7 @@ def overview(hf: Client) -> list[QueueStats]:
 
 
 def warn_of_new_queues(hf: Client, names: list[str]) -> None:
-    """Say which queues nobody has used so far: they may come later, or be misspelt."""
+    """Warn of queues that were never used: they may come later, or be misspelt."""
     served = {queue for worker in hf.workers() for queue in worker.queues}
     known = {DEFAULT_QUEUE, *hf.counts(), *(one.name for one in hf.queues()), *served}
     for name in names:
@@ -179,17 +142,17 @@ def warn_of_new_queues(hf: Client, names: list[str]) -> None:
 
 
 def without_jobs(settings: Queue) -> QueueStats:
-    """The line of a queue that has no jobs, and perhaps no settings any more."""
+    """The entry of a queue without jobs, and perhaps without settings."""
     from msgspec import structs
 
-    from holdfast.store.scripts.stats import QueueStats
+    from holdfast.core.messages.stats import QueueStats
 
     return QueueStats(**structs.asdict(settings), jobs={})
 
 
 def is_in_use(line: QueueStats) -> bool:
-    """Whether there is anything to say about a queue."""
-    from holdfast.store.scripts.queues import Queue
+    """Whether a queue is worth showing."""
+    from holdfast.core.messages.queues import Queue
 
     usual = Queue(name=line.name)
     return any(line.jobs.values()) or any(
@@ -228,7 +191,7 @@ def row_of(line: QueueStats) -> list[str]:
 
 
 def breaker_says(tripped: Breaker) -> str:
-    """In a few words: that a breaker is open, or that one job tries."""
+    """A breaker in a few words: it is open, or one job probes."""
     from holdfast.observe.redact import redacted_text
 
     left = (tripped.half_opens_at or 0) - time.time() * 1_000
@@ -239,7 +202,7 @@ def breaker_says(tripped: Breaker) -> str:
 
 
 def settings_of(line: QueueStats) -> str:
-    """In words: what happens when it is full, and what its jobs do unless they say otherwise."""
+    """The settings in words: what happens when it is full, the defaults of its jobs, and what else is set."""
     full = {"reject": "when it is full, new jobs are refused", "shed": "when it is full, lower priorities make room"}
     count = (line.retry or usual_policy(line.name)).retries
     retries = "1 retry" if count == 1 else f"{count} retries"
@@ -249,7 +212,18 @@ def settings_of(line: QueueStats) -> str:
         if line.breaker and not is_system_queue(line.name)
         else "failures by the fault of the machine do not hold it back"
     )
-    return f"{full[line.overflow]}; jobs that do not say have {retries} and {timeout};\n{breaker}"
+    return "\n".join(
+        [f"{full[line.overflow]}; jobs that do not say have {retries} and {timeout};", breaker, *_labelled(line)]
+    )
+
+
+def _labelled(line: QueueStats) -> Iterator[str]:
+    """The settings that have a label, unless they have their defaults."""
+    for setting in SETTINGS.values():
+        for field, kind in setting.fields.items() if setting.label else ():
+            value = getattr(line, field)
+            if value != setting.default:
+                yield f"{setting.label} {text_of(kind.typed, value)}"
 
 
 def _or_dash(value: object) -> str:

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Unpack
+from typing import Annotated
 
+from holdfast.cli.clients import schedule_client
+from holdfast.cli.command import group_of
 from holdfast.cli.completion import named_schedules, named_templates, time_zones
-from holdfast.cli.job_options import Anyway, known_tasks
-from holdfast.cli.options import HomeOption, JsonOption, YesOption
-from holdfast.cli.output import put, show_json, show_table
+from holdfast.cli.job_options import Anyway, known_tasks, read_options
+from holdfast.cli.options import ReasonOption, RenameOption, YesOption
+from holdfast.cli.output import Output, listed
 from holdfast.cli.template_options import (
     CommandWords,
-    JobWords,
+    EveryJob,
+    NameWord,
     PayloadWord,
     TaskWord,
     WaitWord,
+    made_job,
     read_payload,
-    sdk_options,
-    tell_job,
     what_to_run,
 )
 from holdfast.cli.times import ago, seconds
-from holdfast.cli.words import Argument, Option, group_of
+from holdfast.cli.words import Argument, Option
 from holdfast.core.errors import InvalidInput
+from holdfast.core.pairs import OF_TEMPLATES
 
 ScheduleArgument = Annotated[str, Argument("SCHEDULE", help="A schedule's name or id.", complete=named_schedules)]
 CronWord = Annotated[
@@ -48,7 +51,7 @@ JitterWord = Annotated[
 
 
 def add(
-    name: Annotated[str, Argument("NAME", help="What to call it.")],
+    name: NameWord,
     command: CommandWords = None,
     cron: CronWord = None,
     tz: ZoneWord = None,
@@ -59,10 +62,8 @@ def add(
     overlap: OverlapWord = None,
     jitter: JitterWord = None,
     anyway: Anyway = False,
-    home: HomeOption = None,
-    json: JsonOption = False,
-    **options: Unpack[JobWords],
-) -> None:
+    **options: EveryJob,
+) -> Output:
     """Make jobs by the clock.
 
     They are made from a template, or of a task or a command, for which a template of the same name is made.
@@ -73,16 +74,15 @@ def add(
       holdfast schedule add hourly --cron "0 * * * *" --task index --payload '{"path": "/srv"}' --jitter 5m
       holdfast schedule add usage --cron "0 7 * * MON" --queue night -- sh -c 'du -s /home > usage.txt'
     """
-    from holdfast.cli.schedule_client import schedule_client
-    from holdfast.cli.schedule_shown import show_schedule
+    from holdfast.cli.schedule_shown import shown_schedule
 
     if cron is None:
         raise InvalidInput('say when, such as --cron "30 2 * * *" for half past two every night')
     called, arguments = what_to_run(task, payload, command)
     if (called is None) == (template is None):
         raise InvalidInput("say what its jobs are, by one of these: --template NAME, --task TASK, a command behind --")
-    hf = schedule_client(home)
-    timing = {"tz": tz, "misfire": misfire, "overlap": overlap, "jitter": seconds("jitter", jitter)}
+    hf = schedule_client()
+    timing = {"tz": tz, "misfire": misfire, "overlap": overlap, "jitter": seconds("jitter", jitter, "jitter_ms")}
     with known_tasks():
         made = hf.create_schedule(
             name,
@@ -92,48 +92,44 @@ def add(
             payload=arguments,
             must_exist=not anyway,
             **{word: value for word, value in timing.items() if value is not None},  # type: ignore[arg-type]
-            **sdk_options(hf, options),
+            **read_options(hf, options, elsewhere=() if template is None else OF_TEMPLATES),
         )
-    show_schedule(made, json)
+    return shown_schedule(made)
 
 
-def list_(home: HomeOption = None, json: JsonOption = False) -> None:
+def list_() -> Output:
     """List the schedules.
 
     \b
     Examples:
       holdfast schedule ls
     """
-    from holdfast.cli.schedule_client import schedule_client
     from holdfast.cli.schedule_shown import skipped, status
 
-    found = schedule_client(home).schedules()
-    if json:
-        show_json(found)
-        return
-    rows = [
+    found = schedule_client().schedules()
+    rows = (
         [one.name, status(one), one.words, ago(one.next_fire), ago(one.last_triggered_at), str(one.fires), skipped(one)]
         for one in found
-    ]
-    show_table(["name", "status", "when", "next", "last", "fired", "skipped"], rows, right=("fired", "skipped"))
+    )
+    head = ["name", "status", "when", "next", "last", "fired", "skipped"]
+    return listed(found, head, rows, right=("fired", "skipped"))
 
 
-def show(schedule: ScheduleArgument, home: HomeOption = None, json: JsonOption = False) -> None:
+def show(schedule: ScheduleArgument) -> Output:
     """Show a schedule: its next ticks, those it skipped and why, and its newest jobs.
 
     \b
     Examples:
       holdfast schedule show nightly
     """
-    from holdfast.cli.schedule_client import schedule_client
-    from holdfast.cli.schedule_shown import show_schedule
+    from holdfast.cli.schedule_shown import shown_schedule
 
-    show_schedule(schedule_client(home).schedule(schedule), json)
+    return shown_schedule(schedule_client().schedule(schedule))
 
 
 def edit(
     schedule: ScheduleArgument,
-    name: Annotated[str | None, Option(metavar="NAME", help="Another name.")] = None,
+    name: RenameOption = None,
     cron: CronWord = None,
     tz: ZoneWord = None,
     template: TemplateWord = None,
@@ -141,10 +137,8 @@ def edit(
     misfire: MisfireWord = None,
     overlap: OverlapWord = None,
     jitter: JitterWord = None,
-    home: HomeOption = None,
-    json: JsonOption = False,
-    **options: Unpack[JobWords],
-) -> None:
+    **options: EveryJob,
+) -> Output:
     """Change a schedule. Jobs that exist keep what they have.
 
     Another time or time zone counts from now on.
@@ -153,10 +147,9 @@ def edit(
     Examples:
       holdfast schedule edit nightly --cron "0 3 * * *" --overlap supersede
     """
-    from holdfast.cli.schedule_client import schedule_client
-    from holdfast.cli.schedule_shown import show_schedule
+    from holdfast.cli.schedule_shown import shown_schedule
 
-    hf = schedule_client(home)
+    hf = schedule_client()
     handle = hf.schedule(schedule)
     handle.edit(
         name=name,
@@ -166,73 +159,62 @@ def edit(
         payload=read_payload(payload),
         misfire=misfire,
         overlap=overlap,
-        jitter=seconds("jitter", jitter),
-        **sdk_options(hf, options),
+        jitter=seconds("jitter", jitter, "jitter_ms"),
+        **read_options(hf, options, elsewhere=OF_TEMPLATES),
     )
-    show_schedule(handle, json)
+    return shown_schedule(handle)
 
 
-def pause(
-    schedule: ScheduleArgument,
-    reason: Annotated[str | None, Option(metavar="TEXT", help="Why, for those who ask.")] = None,
-    home: HomeOption = None,
-    json: JsonOption = False,
-) -> None:
+def pause(schedule: ScheduleArgument, reason: ReasonOption = None) -> Output:
     """Let a schedule fire no more until it is resumed. No tick is missed meanwhile.
 
     \b
     Examples:
       holdfast schedule pause nightly --reason "the archive is being moved"
     """
-    from holdfast.cli.schedule_client import schedule_client
 
-    paused = schedule_client(home).schedule(schedule).pause(reason)
-    show_json(paused) if json else put(f"{paused.name} is paused; to go on: holdfast schedule resume {paused.name}")
+    paused = schedule_client().schedule(schedule).pause(reason)
+    return Output(paused, f"{paused.name} is paused; to go on: holdfast schedule resume {paused.name}")
 
 
-def resume(schedule: ScheduleArgument, home: HomeOption = None, json: JsonOption = False) -> None:
+def resume(schedule: ScheduleArgument) -> Output:
     """Let a schedule fire again, from its next tick on.
 
     \b
     Examples:
       holdfast schedule resume nightly
     """
-    from holdfast.cli.schedule_client import schedule_client
     from holdfast.cli.schedule_shown import in_zone
 
-    resumed = schedule_client(home).schedule(schedule).resume()
-    show_json(resumed) if json else put(f"{resumed.name} goes on; next: {in_zone(resumed, resumed.next_fire)}")
+    resumed = schedule_client().schedule(schedule).resume()
+    return Output(resumed, f"{resumed.name} goes on; next: {in_zone(resumed, resumed.next_fire)}")
 
 
-def remove(
-    schedule: ScheduleArgument, yes: YesOption = False, home: HomeOption = None, json: JsonOption = False
-) -> None:
+def remove(schedule: ScheduleArgument, yes: YesOption = False) -> Output:
     """Delete a schedule. The jobs that it made stay.
 
     \b
     Examples:
       holdfast schedule rm nightly
     """
-    from holdfast.cli.asking import agree
-    from holdfast.cli.schedule_client import schedule_client
+    from holdfast.cli.confirm import agree
 
-    handle = schedule_client(home).schedule(schedule)
+    handle = schedule_client().schedule(schedule)
     agree(f"Delete schedule {handle.name}?", yes=yes)
     gone = handle.view()
     handle.delete()
-    show_json(gone) if json else put(f"schedule {gone.name} is deleted")
+    return Output(gone, f"schedule {gone.name} is deleted")
 
 
-def run(schedule: ScheduleArgument, wait: WaitWord = False, home: HomeOption = None, json: JsonOption = False) -> None:
+def run(schedule: ScheduleArgument, wait: WaitWord = False, *, json: bool) -> Output:
     """Make a job of a schedule now, paused or not, and print its number.
 
     \b
     Examples:
       holdfast schedule run nightly --wait
     """
-    from holdfast.cli.schedule_client import schedule_client
 
-    tell_job(schedule_client(home).schedule(schedule).run_now(), wait=wait, json=json)
+    return made_job(schedule_client().schedule(schedule).run_now(), wait=wait, json=json)
 
 
 def next_(
@@ -241,10 +223,8 @@ def next_(
     ] = None,
     cron: CronWord = None,
     tz: ZoneWord = None,
-    count: Annotated[int, Option("--count", "-n", metavar="N", min=1, max=100, help="How many.")] = 5,
-    home: HomeOption = None,
-    json: JsonOption = False,
-) -> None:
+    count: Annotated[int, Option("--count", "-n", metavar="N", field="count", help="How many.")] = 5,
+) -> Output:
     """Show when a schedule fires next, or what a cron expression means.
 
     \b
@@ -252,19 +232,17 @@ def next_(
       holdfast schedule next nightly -n 10
       holdfast schedule next --cron "30 2 * * SUN#1" --tz Europe/Berlin
     """
-    from holdfast.cli.schedule_shown import show_expression, show_next
+    from holdfast.cli.schedule_shown import shown_expression, shown_ticks
 
     if (schedule is None) == (cron is None):
         raise InvalidInput('say which: the name of a schedule, or --cron "30 2 * * *"')
     if cron is not None:
-        show_expression(cron, tz or "UTC", count, json)
-        return
+        return shown_expression(cron, tz or "UTC", count)
     if tz is not None:
         raise InvalidInput("a schedule has its own time zone: --tz goes with --cron")
-    from holdfast.cli.schedule_client import schedule_client
 
-    handle = schedule_client(home).schedule(schedule or "")
-    show_next(handle.view().words, handle.preview(count), json)
+    handle = schedule_client().schedule(schedule or "")
+    return shown_ticks(handle.view().words, handle.preview(count))
 
 
 schedule = group_of(

@@ -7,27 +7,30 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from holdfast.cli.jobs_shown import detail, what
-from holdfast.cli.output import GREEN, YELLOW, Coloured, put, show_fields, show_json, show_table, state_text
+from holdfast.cli.output import GREEN, YELLOW, Coloured, Output, put, show_fields, show_table, state_text
 from holdfast.cli.times import ago, length, when
 from holdfast.core.cron import parse, zone_of
 
 if TYPE_CHECKING:
     from holdfast.client.schedule_handle import ScheduleHandle
-    from holdfast.store.scripts.schedule_rows import Schedule
+    from holdfast.core.messages.schedules import Schedule
+    from holdfast.core.stored_job import Job
 
 NEXT, NEWEST = 5, 5
 CLOCK = "%a %Y-%m-%d %H:%M:%S %Z"
 
 
-def show_schedule(handle: ScheduleHandle, json: bool) -> None:
+def shown_schedule(handle: ScheduleHandle) -> Output:
     """Everything about one schedule."""
+    schedule, ticks, jobs = handle.view(), handle.preview(NEXT), handle.jobs(limit=NEWEST).jobs
+    found = {"schedule": schedule, "next": [tick.isoformat() for tick in ticks], "jobs": jobs}
+    return Output(found, lambda: _show(schedule, ticks, jobs))
+
+
+def _show(schedule: Schedule, ticks: list[datetime], jobs: list[Job]) -> None:
     from holdfast.cli.template import options_text
     from holdfast.observe.redact import redacted_json
 
-    schedule, ticks, jobs = handle.view(), handle.preview(NEXT), handle.jobs(limit=NEWEST).jobs
-    if json:
-        show_json({"schedule": schedule, "next": [tick.isoformat() for tick in ticks], "jobs": jobs})
-        return
     jitter = f"up to {length(schedule.jitter_ms)}" if schedule.jitter_ms else None
     show_fields(
         [
@@ -61,21 +64,17 @@ def show_schedule(handle: ScheduleHandle, json: bool) -> None:
         show_table(["job", "state", "what", "created", "detail"], rows)
 
 
-def show_next(words: str, ticks: list[datetime], json: bool) -> None:
-    """What an expression means, and when that is."""
-    if json:
-        show_json({"words": words, "next": [tick.isoformat() for tick in ticks]})
-        return
-    put(words)
-    for tick in ticks:
-        put(f"  {'  '.join(_tick(tick))}")
+def shown_ticks(words: str, ticks: list[datetime]) -> Output:
+    """What an expression means, and its next ticks."""
+    lines = [words, *(f"  {'  '.join(_tick(tick))}" for tick in ticks)]
+    return Output({"words": words, "next": [tick.isoformat() for tick in ticks]}, lines)
 
 
-def show_expression(cron: str, tz: str, count: int, json: bool) -> None:
+def shown_expression(cron: str, tz: str, count: int) -> Output:
     """The same for an expression that no schedule has."""
     parsed = parse(cron, tz)
     ticks = parsed.upcoming(int(time.time() * 1000), count)
-    show_next(parsed.words, [datetime.fromtimestamp(tick / 1000, zone_of(tz)) for tick in ticks], json)
+    return shown_ticks(parsed.words, [datetime.fromtimestamp(tick / 1000, zone_of(tz)) for tick in ticks])
 
 
 def in_zone(schedule: Schedule, millis: int | None) -> str:
@@ -84,7 +83,7 @@ def in_zone(schedule: Schedule, millis: int | None) -> str:
 
 
 def status(schedule: Schedule) -> Coloured:
-    """Whether it fires, and why it does not."""
+    """Whether it fires, or why it does not."""
     return Coloured("on", GREEN) if schedule.enabled else Coloured(f"off: {schedule.disabled_reason}", YELLOW)
 
 

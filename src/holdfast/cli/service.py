@@ -11,15 +11,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from holdfast.cli.failing import say
-from holdfast.cli.options import ConfigOption, HomeOption, JsonOption, choose
-from holdfast.cli.output import DIM, Coloured, put, put_lines, show_json
-from holdfast.cli.progress import Progress
+from holdfast.cli.failures import say
+from holdfast.cli.options import ConfigOption
+from holdfast.cli.output import DIM, Coloured, Output, put_lines
+from holdfast.cli.progress import ProgressBar
 from holdfast.cli.times import seconds
 from holdfast.cli.words import Option
 from holdfast.core.errors import Conflict, HoldfastError, NoDaemon
 from holdfast.private_files import for_owner_alone
-from holdfast.store.locks import is_locked
 from holdfast.wire.home import HOME, Address, Home, find_home
 
 if TYPE_CHECKING:
@@ -36,7 +35,8 @@ def up(
         Option(metavar="APP", help="Code to run in workers: module:name, or file.py:name. Repeatable."),
     ] = None,
     workers: Annotated[
-        int | None, Option(metavar="N", min=0, help="How many worker processes for the code; 1 if not set.")
+        int | None,
+        Option(metavar="N", field="daemon.workers", help="How many worker processes for the code; 1 if not set."),
     ] = None,
     detach: Annotated[bool, Option("--detach", "-d", help="Go to the background.")] = False,
     store: Annotated[
@@ -48,7 +48,7 @@ def up(
     ] = None,
     port: Annotated[
         int | None,
-        Option(metavar="PORT", help="Listen on 127.0.0.1:PORT too, for callers with a token."),
+        Option(metavar="PORT", field="api.port", help="Listen on 127.0.0.1:PORT too, for callers with a token."),
     ] = None,
     log_format: Annotated[
         str | None, Option(metavar="auto|json|text", help="How it logs: for a person, or for a machine.")
@@ -61,9 +61,9 @@ def up(
     print_config: Annotated[
         bool, Option("--print-config", help="Print every setting as holdfast.toml has it, and do nothing else.")
     ] = False,
-    home: HomeOption = None,
-    json: JsonOption = False,
-) -> None:
+    *,
+    json: bool,
+) -> Output | None:
     """Start the daemon, here or in the background.
 
     With --detach it returns when the first workers work. If their code cannot be loaded, it says why and ends with code
@@ -80,7 +80,6 @@ def up(
     from holdfast.daemon.ownership import refuse_exposed
     from holdfast.daemon.settings_file import find_file, load
 
-    choose(home)
     place = find_home()
     if store is not None:
         _warn_of_password(store)
@@ -92,25 +91,25 @@ def up(
         "logs.format": log_format or ("json" if json and not detach else None),
         "logs.level": log_level,
     }
-    # A mistake is told here, where somebody reads it.
+    # A mistake is told here, where the person reads it.
     file = find_file(place, config)
     settings = load(file, options)
     if print_config:
         from holdfast.daemon.sample import sample
 
-        show_json(settings) if json else put_lines(sample(settings))
-        return
+        return Output(settings, lambda: put_lines(sample(settings)))
     refuse_exposed(place, file, settings.daemon.apps)
     place.create()
-    refuse_exposed(place)  # Somebody else may have made it in between.
+    refuse_exposed(place)  # Another user may have made it meanwhile.
     if detach:
         _start_in_background(place, _words(options, config), store, json=json)
-        return
+        return None
     from holdfast.daemon.entry import run_daemon
 
     if log_file is None and sys.stderr.isatty():
         _greet(place)
     run_daemon(place, config=config, options=options, log_file=log_file)
+    return None
 
 
 def _warn_of_password(store: str) -> None:
@@ -124,7 +123,7 @@ def _warn_of_password(store: str) -> None:
 
 
 def _absolute(name: str) -> str:
-    """The workers may stand in another folder."""
+    """The path of an app as an absolute one: the workers may have another current folder."""
     path, colon, attribute = name.partition(":")
     return f"{Path(path).absolute()}{colon}{attribute}" if path.endswith(".py") else name
 
@@ -138,7 +137,7 @@ def _greet(place: Home) -> None:
 
 
 def _words(options: dict[str, Any], config: Path | None) -> list[str]:
-    """The same options for the process in the background, but for the store, whose password all could read there."""
+    """The options for the process in the background. The store is left out: all users could read its password there."""
     names = {"daemon.workers": "--workers", "api.port": "--port"}
     names |= {"logs.format": "--log-format", "logs.level": "--log-level"}
     words = [f"{word}={options[name]}" for name, word in names.items() if options[name] is not None]
@@ -147,7 +146,7 @@ def _words(options: dict[str, Any], config: Path | None) -> list[str]:
 
 
 def _start_in_background(place: Home, words: list[str], store: str | None, *, json: bool) -> None:
-    if is_locked(str(place.lock)):
+    if place.is_lived_in:
         pid = place.daemon_pid() or "unknown"
         raise Conflict(f"a daemon with pid {pid} lives in {place.folder} already; stop it with: holdfast down")
     from holdfast.daemon.settings_file import STORE
@@ -157,7 +156,7 @@ def _start_in_background(place: Home, words: list[str], store: str | None, *, js
     with open(said, "ab", opener=for_owner_alone) as printed:
         before = printed.tell()
         child = subprocess.Popen(
-            # A file in the present folder must not stand in for a module of ours or of Python's.
+            # A file in the current folder must not replace a module of ours or of Python.
             [sys.executable, "-P", "-m", "holdfast.cli", "up", f"--log-file={place.log}", *words],
             stdin=subprocess.DEVNULL,
             stdout=printed,
@@ -166,16 +165,16 @@ def _start_in_background(place: Home, words: list[str], store: str | None, *, js
             env=environment,
         )
     try:
-        with Progress("starting"):
+        with ProgressBar("starting"):
             trouble = _wait_until_ready(place, child, said, before)
             late = _wait_for_workers() if trouble is None else []
     except KeyboardInterrupt:
         child.terminate()
         raise
-    if json:
-        show_json({"pid": child.pid, "home": str(place.folder), "socket": str(place.socket), "log": str(place.log)})
-    else:
-        put(f"holdfast is up: pid {child.pid}, home {place.folder}, log {place.log}")
+    Output(
+        {"pid": child.pid, "home": str(place.folder), "socket": str(place.socket), "log": str(place.log)},
+        f"holdfast is up: pid {child.pid}, home {place.folder}, log {place.log}",
+    ).put(json=json)
     if trouble is not None:
         say(f"holdfast: but it can only read: {trouble}")
     for kept in late:
@@ -189,14 +188,14 @@ def _start_in_background(place: Home, words: list[str], store: str | None, *, js
 
 
 def _wait_until_ready(place: Home, child: subprocess.Popen[bytes], said: Path, before: int) -> str | None:
-    """Until it takes jobs, or answers but cannot write; why it cannot, then."""
+    """Wait until the daemon takes jobs, or answers but cannot write. Return why it cannot."""
     from holdfast.client.remote import Client
     from holdfast.wire.peer import Peer
     from holdfast.wire.transport import Transport
 
     until = time.monotonic() + START_S
     peer = Peer(Address(socket=str(place.socket), lock=str(place.lock)))
-    peer.is_given_up = True  # Whether it is worth waiting is decided here.
+    peer.is_given_up = True  # Its calls do not wait, as this function decides that.
     transport, hf = Transport(peer), Client()
     while time.monotonic() < until:
         if child.poll() is not None:
@@ -216,7 +215,7 @@ def _wait_until_ready(place: Home, child: subprocess.Popen[bytes], said: Path, b
 
 
 def _wait_for_workers() -> list[PlaceStatus]:
-    """Until each of the first workers has declared its tasks, or has ended once; those that do not work, in the end.
+    """Wait until each of the first workers has declared its tasks, or has ended. Return those that do not work.
 
     A worker is listed by the transaction that stores what it declares.
     """
@@ -235,9 +234,7 @@ def _wait_for_workers() -> list[PlaceStatus]:
 def down(
     now: Annotated[bool, Option("--now", help="Wait for no job: those that run go back to their queues.")] = False,
     timeout: Annotated[str, Option(metavar="TIME", help="How long to wait for the end.")] = "10m",
-    home: HomeOption = None,
-    json: JsonOption = False,
-) -> None:
+) -> Output:
     """Stop the daemon in order.
 
     Short jobs may end; the others are asked to stop, and go back to their queues.
@@ -247,17 +244,17 @@ def down(
       holdfast down
       holdfast down --now
     """
-    place = find_home(home)
+    place = find_home()
     pid = _pid(place)
     limit = seconds("timeout", timeout) or 0.0
-    with Progress(f"stopping, pid {pid}"):
+    with ProgressBar(f"stopping, pid {pid}"):
         _end(pid, now=now)
         until = time.monotonic() + limit
-        while is_locked(str(place.lock)):
+        while place.is_lived_in:
             if time.monotonic() > until:
                 raise HoldfastError(f"the daemon (pid {pid}) has not stopped yet; to hurry it: holdfast down --now")
             time.sleep(STEP_S)
-    show_json({"pid": pid, "home": str(place.folder)}) if json else put("holdfast is down")
+    return Output({"pid": pid, "home": str(place.folder)}, "holdfast is down")
 
 
 def _end(pid: int, *, now: bool) -> None:
@@ -269,9 +266,9 @@ def _end(pid: int, *, now: bool) -> None:
 
 
 def _pid(place: Home) -> int:
-    """The daemon of a home; one that has only just begun tells its number in a moment."""
+    """The pid of the daemon of a home. One that has only just begun tells it after a moment."""
     for _ in range(100):
-        if not is_locked(str(place.lock)):
+        if not place.is_lived_in:
             raise NoDaemon(f"no daemon lives in {place.folder}")
         pid = place.daemon_pid()
         if pid is not None:

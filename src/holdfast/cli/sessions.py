@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from holdfast.cli.options import HomeOption, JsonOption, client
-from holdfast.cli.output import YELLOW, Coloured, show_json, show_table
+from typing import TYPE_CHECKING
+
+from holdfast.cli.clients import client
+from holdfast.cli.output import YELLOW, Coloured, Output, listed
 from holdfast.cli.times import ago
 
+if TYPE_CHECKING:
+    from holdfast.core.messages.sessions import SessionRow, Worker
 
-def sessions(home: HomeOption = None, json: JsonOption = False) -> None:
+HEAD = ("session", "pid", "node", "heartbeat", "running", "queues", "tasks", "")
+
+
+def sessions() -> Output:
     """List the processes that live.
 
     The daemon, its workers, and programs that work on the same database.
@@ -16,24 +23,20 @@ def sessions(home: HomeOption = None, json: JsonOption = False) -> None:
     Examples:
       holdfast sessions
     """
-    hf = client(home)
+    hf = client()
     rows, workers = hf.sessions(), {worker.session_id: worker for worker in hf.workers()}
-    if json:
-        show_json([{"session": row, "worker": workers.get(row.id)} for row in rows])
-        return
-    lines = []
-    for row in rows:
-        worker = workers.get(row.id)
-        lines.append(
-            [
-                row.kind,
-                str(row.pid),
-                row.node,
-                ago(row.last_heartbeat_at),
-                "" if worker is None else f"{worker.running} of {worker.slots}",
-                "" if worker is None else " ".join(sorted(worker.queues)),
-                "" if worker is None else " ".join(sorted(worker.tasks)),
-                Coloured("stopping", YELLOW) if row.stop_requested_at is not None else "",
-            ]
-        )
-    show_table(["session", "pid", "node", "heartbeat", "running", "queues", "tasks", ""], lines)
+    found = [{"session": row, "worker": workers.get(row.id)} for row in rows]
+    return listed(found, HEAD, (_row(row, workers.get(row.id)) for row in rows))
+
+
+def _row(row: SessionRow, worker: Worker | None) -> list[str]:
+    return [
+        row.kind,
+        str(row.pid),
+        row.node,
+        ago(row.last_heartbeat_at),
+        "" if worker is None else f"{worker.running} of {worker.slots}",
+        "" if worker is None else " ".join(sorted(worker.queues)),
+        "" if worker is None else " ".join(sorted(worker.tasks)),
+        Coloured("stopping", YELLOW) if row.stop_requested_at is not None else "",
+    ]

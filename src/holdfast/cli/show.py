@@ -2,33 +2,49 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Annotated
 
-from holdfast.cli.failing import say
+from msgspec import Struct
+
+from holdfast.cli.clients import client
+from holdfast.cli.failures import say
 from holdfast.cli.jobs_shown import detail, numbered, progress, retried_as, triggered, what
-from holdfast.cli.options import HomeOption, JobArgument, JsonOption, client
-from holdfast.cli.output import DIM, YELLOW, Coloured, put, show_fields, show_json, show_table, state_text
+from holdfast.cli.options import JobArgument
+from holdfast.cli.output import DIM, YELLOW, Coloured, Fields, Output, put, show_fields, show_table, state_text
 from holdfast.cli.times import length, local, when
+from holdfast.cli.typed import text_of
 from holdfast.cli.words import Option
-from holdfast.core.job import Done, Failed, Job
+from holdfast.core.errors import NotFound
+from holdfast.core.job import Done, Failed, ScheduleType
+from holdfast.core.messages.conditions import Condition, ConditionKind
+from holdfast.core.options import OPTIONS
 from holdfast.core.run import Run
-from holdfast.store.scripts.conditions import Condition, ConditionKind
+from holdfast.core.stored_job import Job
+from holdfast.core.subject import DEFAULT_TENANT
 
 if TYPE_CHECKING:
     from holdfast.client.remote import Client
-    from holdfast.store.scripts.changed_files import ChangedFiles
-    from holdfast.store.scripts.retry import Retried
+    from holdfast.core.messages.jobs import Retried
+    from holdfast.core.messages.watches import ChangedFiles
+
+
+class JobReport(Struct, frozen=True):
+    """All that is known of a job."""
+
+    job: Job
+    runs: list[Run]
+    conditions: list[Condition]
+    retries: list[Retried]
 
 
 def show(
     job: JobArgument,
     files: Annotated[bool, Option("--files", help="Only the files that a job of a watch is about.")] = False,
-    home: HomeOption = None,
-    json: JsonOption = False,
-) -> None:
+) -> Output:
     """Show one job with its runs.
 
-    What looks secret in its payload is hidden, but not with --json.
+    What looks secret in its payload and its variables is hidden, but not with --json.
 
     \b
     Examples:
@@ -36,29 +52,30 @@ def show(
       holdfast show 42 --json
       holdfast show 42 --files
     """
-    hf = client(home)
+    hf = client()
     handle = hf.job(job)
     if files:
-        _show_files(handle.changed_files(), json)
-        return
-    found, runs = handle.job, handle.runs
-    if json:
-        show_json({"job": found, "runs": runs, "conditions": handle.conditions(), "retries": handle.retries()})
-        return
-    if job.isdigit() and int(job) != found.number:
-        put(f"job {job} was continued by a retry:")
-    show_fields(_fields(hf, found, runs, handle.retries()))
-    waited = handle.conditions()
-    if waited:
+        changed = handle.changed_files()
+        return Output(changed, lambda: _show_files(changed))
+    found = JobReport(handle.job, handle.runs, handle.conditions(), handle.retries())
+    return Output(found, lambda: _show(hf, job, found))
+
+
+def _show(hf: Client, asked: str, found: JobReport) -> None:
+    job, runs = found.job, found.runs
+    if asked.isdigit() and int(asked) != job.number:
+        put(f"job {asked} was continued by a retry:")
+    show_fields(_fields(hf, job, runs, found.retries))
+    if found.conditions:
         put()
-        show_table(["condition", "", "came true"], [_condition(hf, condition) for condition in waited])
+        show_table(["condition", "", "came true"], [_condition(hf, condition) for condition in found.conditions])
     if runs:
         put()
         show_table(
             ["run", "status", "started", "took", "triggered by", "error"],
             [_row(hf, run, number) for number, run in enumerate(runs, 1)],
         )
-        if isinstance(found.state, Failed) and runs[-1].traceback:
+        if isinstance(job.state, Failed) and runs[-1].traceback:
             from holdfast.observe.redact import redacted_text
 
             put()
@@ -66,10 +83,7 @@ def show(
                 put(Coloured(line, DIM))
 
 
-def _show_files(found: ChangedFiles, json: bool) -> None:
-    if json:
-        show_json(found)
-        return
+def _show_files(found: ChangedFiles) -> None:
     for file in found:
         put(f"{file.change:8}  {file.path}")
     if found.truncated:
@@ -78,43 +92,88 @@ def _show_files(found: ChangedFiles, json: bool) -> None:
         say("no files: only jobs that a watch of a folder made are about some")
 
 
-def _fields(hf: Client, job: Job, runs: list[Run], retries: list[Retried]) -> list[tuple[str, str | None]]:
+def _fields(hf: Client, job: Job, runs: list[Run], retries: list[Retried]) -> Fields:
     from holdfast.observe.redact import redacted_json, redacted_text
 
     state = state_text(job.state.name)
     said = numbered(detail(job), hf)
     done = job.state.result_summary if isinstance(job.state, Done) else None
-    policy = job.policy
-    used = min(job.tries.transient, policy.retries)  # The last failure, too, is a try that failed.
     return [
         ("job", f"{job.number} ({job.id})"),
         ("state", Coloured(f"{state}  {redacted_text(said)}" if said else str(state), state.colour)),
         ("task", job.task),
         ("command", what(job) if what(job) != job.task else None),
         ("payload", redacted_json(job.payload) if job.payload not in (None, "{}") else None),
-        ("queue", job.queue),
-        ("priority", str(job.priority) if job.priority else None),
+        *_options(job),
+        ("starts", _STARTS[job.schedule_type]),
         ("created", when(job.created_at)),
         ("progress", progress(job)),
         ("result", redacted_json(done) if done and done != "null" else None),
-        ("subject", job.subject and f"{job.subject}, generation {job.generation}"),
-        ("tag", job.tag),
-        ("group", job.group_id),
-        ("tenant", job.tenant if job.tenant != "default" else None),
-        ("tokens", str(job.tokens) if job.tokens else None),
-        ("machine", f"{job.node} alone" if job.node else None),
         ("ran on", ", ".join(dict.fromkeys(run.node for run in runs if run.node)) or None),
-        ("retries", f"{policy.retries} at most, {used} used" if policy.retries else None),
-        ("timeout", length(job.timeout_ms)),
-        ("ttl", length(job.ttl_ms)),
-        ("deadline", when(job.deadline)),
         ("retry of", (old := job.retried_from or job.retry_of) and f"job {numbered(old, hf)}"),
         ("retried as", retried_as(retries)),
         ("child of", job.parent_job_id and f"job {numbered(job.parent_job_id, hf)}"),
         ("trigger", triggered(job.trigger, hf)),
+        ("template", _template(runs[-1].template_id if runs else job.template_id)),
+        ("log", job.log_path),
         ("artifacts", _artifacts(runs)),
-        ("trace", job.trace_id),
+        ("in folder", job.artifact_path),
     ]
+
+
+def _options(job: Job) -> Iterator[tuple[str, str | None]]:
+    """The options of the job. Those with their defaults are left out."""
+    for option in OPTIONS.values():
+        value = getattr(job, option.wire, None)
+        if value:
+            yield (
+                option.label,
+                _SPECIAL[option.name](job) if option.name in _SPECIAL else text_of(option.kind.typed, value),
+            )
+
+
+def _retries(job: Job) -> str | None:
+    used = min(job.tries.transient, job.policy.retries)  # The last failure counts as a try, too.
+    return f"{job.policy.retries} at most, {used} used" if job.policy.retries else None
+
+
+def _variables(variables: dict[str, str]) -> str:
+    import msgspec
+
+    from holdfast.observe.redact import redacted
+
+    return msgspec.json.encode(redacted(variables)).decode()
+
+
+_SPECIAL: dict[str, Callable[[Job], str | None]] = {
+    "generation": lambda job: None,  # It is shown with the subject.
+    "subject": lambda job: f"{job.subject}, generation {job.generation}",
+    "tenant": lambda job: job.tenant if job.tenant != DEFAULT_TENANT else None,
+    "node": lambda job: f"{job.node} alone",
+    "retry": _retries,
+    "execution": lambda job: None if job.execution == "in_process" else job.execution,
+    "env": lambda job: _variables(job.env or {}),
+}
+
+
+_STARTS = {
+    ScheduleType.IMMEDIATE: "at once",
+    ScheduleType.AFTER: "after a delay",
+    ScheduleType.AT: "at a moment",
+    ScheduleType.CONDITION: "on a condition",
+}
+
+
+def _template(template_id: str | None) -> str | None:
+    """The name of the template of the last run. Its id, if it is not known any more."""
+    if template_id is None:
+        return None
+    from holdfast.cli.schedule_client import ScheduleClient
+
+    try:
+        return ScheduleClient().template(template_id).name
+    except NotFound:
+        return template_id
 
 
 def _artifacts(runs: list[Run]) -> str | None:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-from holdfast.cli.options import HomeOption, JsonOption, client
-from holdfast.cli.output import show_fields, show_json
+from holdfast.cli.clients import client
+from holdfast.cli.output import Fields, Output, described
 from holdfast.cli.words import Argument, Option
 from holdfast.core.errors import InvalidInput, NotFound
 from holdfast.core.limits import shown
 from holdfast.core.machine import NOBODY, NOT_LOOKED, NOT_YET
-from holdfast.core.readings import LARGEST_WAL, LEAST_WAL, NUMBERS
+from holdfast.core.readings import NUMBERS, WAL
 
 if TYPE_CHECKING:
     from holdfast.client.remote import Client
-    from holdfast.store.scripts.machines import Machine
+    from holdfast.core.messages.machines import Machine
 
 OFF = "off"
 SWITCHES = {"on": True, "off": False}
@@ -37,9 +37,7 @@ def simulate(
         list[str] | None, Argument("[WORD]...", help="Such as battery=15, discharging, cpu=95; or off.")
     ] = None,
     node: Annotated[str | None, Option(metavar="NODE", help="Which machine; by default the daemon's own.")] = None,
-    home: HomeOption = None,
-    json: JsonOption = False,
-) -> None:
+) -> Output:
     """Have the machine look idle, on battery, busy or hot.
 
     What is not named stays as it really is. It stays simulated until it is switched off. Without a word, the machine is
@@ -66,14 +64,14 @@ def simulate(
       holdfast simulate off
     """
     wanted = {} if not words or words == [OFF] else read(words)
-    hf = client(home)
+    hf = client()
     where = node or hf.daemon().node
     machine = hf.simulate(where, **wanted) if words else _find(hf, where)
-    show_json(machine) if json else show_fields(fields(machine))
+    return described(machine, fields(machine))
 
 
 def _find(hf: Client, node: str) -> Machine:
-    """The machine as it is."""
+    """The machine, as its probe sees it."""
     found = {machine.node: machine for machine in hf.machines()}
     if node not in found:
         raise NotFound(f"nobody looks at machine {shown(node)}; there are {', '.join(sorted(found)) or 'none yet'}")
@@ -81,7 +79,7 @@ def _find(hf: Client, node: str) -> Machine:
 
 
 def read(words: list[str]) -> dict[str, Any]:
-    """What the words say, by name."""
+    """The values that the words give, by name."""
     found: dict[str, Any] = {}
     for word in words:
         name, _, value = SHORT.get(word, word).partition("=")
@@ -92,29 +90,25 @@ def read(words: list[str]) -> dict[str, Any]:
 
 
 def _meant(word: str, name: str, value: str) -> bool | int:
-    """What a value stands for."""
+    """The meaning of a value."""
     if name in SWITCHED and value in SWITCHES:
         return SWITCHES[value]
     if name not in NUMBERS:
         raise InvalidInput(f"{shown(word)} cannot be simulated: say {ALLOWED}")
     number = int(value) if value.isascii() and value.isdigit() and len(value) <= MOST_DIGITS else None
     if name == "wal":
-        from holdfast.daemon.kinds import parse_size
-
-        size = parse_size(value) if number is None else number
-        if size is None or not (size == 0 or LEAST_WAL <= size <= LARGEST_WAL):
-            meant = f"wal={number}MiB" if number else "wal=300MiB"
-            raise InvalidInput(f"{shown(word)} cannot be simulated: say 0 or a size of 1 MiB or more, such as {meant}")
-        return size
-    if number is None or number > NUMBERS[name]:
+        return WAL.bytes("wal", value)
+    if number is None or number > NUMBERS[name].high:
         unit = "°C" if name == "heat" else "percent"
         bare = value.rstrip("%°C ")
         meant = f": {name}={bare}, without a unit" if bare != value and bare.isdigit() else ""
-        raise InvalidInput(f"{shown(word)} cannot be simulated: say how many {unit}, from 0 to {NUMBERS[name]}{meant}")
+        raise InvalidInput(
+            f"{shown(word)} cannot be simulated: say how many {unit}, from 0 to {NUMBERS[name].high}{meant}"
+        )
     return number
 
 
-def fields(machine: Machine) -> list[tuple[str, str | None]]:
+def fields(machine: Machine) -> Fields:
     """How a machine is, for people."""
     return [
         ("idle", verdict(machine.is_idle, machine.idle)),
@@ -124,8 +118,8 @@ def fields(machine: Machine) -> list[tuple[str, str | None]]:
     ]
 
 
-def pressure(machine: Machine) -> list[tuple[str, str | None]]:
-    """What presses on a machine, and what it therefore holds back, refuses or does less often."""
+def pressure(machine: Machine) -> Fields:
+    """The pressure of a machine, and what it therefore holds back, refuses or does less often."""
     if not machine.pressure:
         return []
     told = "; ".join(one.says for one in machine.pressure)
@@ -138,6 +132,6 @@ def pressure(machine: Machine) -> list[tuple[str, str | None]]:
 
 
 def verdict(is_so: bool, said: str) -> str:
-    """Whether a machine is idle, or charging, and why; or that nobody knows."""
+    """Whether a machine is idle, or charging, and why; or that it is not known."""
     unknown = {NOT_YET: "not known yet", NOT_LOOKED: "not watched: no job waits for it"}
     return unknown.get(said) or f"{'yes' if is_so else 'no'}: {said}"

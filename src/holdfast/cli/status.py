@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.cli.options import HomeOption, JsonOption, client
-from holdfast.cli.output import GREEN, RED, Coloured, put, show_fields, show_json, show_table, size
+from msgspec import Struct
+
+from holdfast.cli.clients import client
+from holdfast.cli.output import GREEN, RED, Coloured, Fields, Output, put, show_fields, show_table, size
 from holdfast.cli.queues import is_in_use, show_queues
 from holdfast.cli.simulate import pressure, verdict
 from holdfast.cli.times import ago, length
@@ -13,15 +15,25 @@ from holdfast.core.clock_step import STEP_MS
 from holdfast.core.tokens import KINDS
 
 if TYPE_CHECKING:
-    from holdfast.store.scripts.machines import Machine
-    from holdfast.store.scripts.reserve import Reservation
-    from holdfast.store.scripts.stats import Stats
-    from holdfast.store.scripts.tokens import NodeTokens
-    from holdfast.store.scripts.workers import Worker
+    from holdfast.core.messages.machines import Machine, NodeTokens
+    from holdfast.core.messages.reservations import Reservation
+    from holdfast.core.messages.sessions import Worker
+    from holdfast.core.messages.stats import Stats
     from holdfast.wire.status import DaemonStatus, PlaceStatus
 
 
-def status(home: HomeOption = None, json: JsonOption = False) -> None:
+class DaemonReport(Struct, frozen=True):
+    """All that `holdfast status` shows."""
+
+    daemon: DaemonStatus
+    stats: Stats
+    workers: list[Worker]
+    reservations: list[Reservation]
+    machines: list[Machine]
+    tokens: list[NodeTokens]
+
+
+def status() -> Output:
     """Show how the daemon, its workers and its queues are.
 
     \b
@@ -29,31 +41,23 @@ def status(home: HomeOption = None, json: JsonOption = False) -> None:
       holdfast status
       holdfast status --json
     """
-    hf = client(home)
-    daemon, stats, workers, reservations = hf.daemon(), hf.stats(), hf.workers(), hf.reservations()
-    machines, tokens = hf.machines(), hf.tokens()
-    if json:
-        show_json(
-            {
-                "daemon": daemon,
-                "stats": stats,
-                "workers": workers,
-                "reservations": reservations,
-                "machines": machines,
-                "tokens": tokens,
-            }
-        )
-        return
+    hf = client()
+    found = DaemonReport(hf.daemon(), hf.stats(), hf.workers(), hf.reservations(), hf.machines(), hf.tokens())
+    return Output(found, lambda: _show(found))
+
+
+def _show(found: DaemonReport) -> None:
+    daemon, stats = found.daemon, found.stats
     off = [("pressure", "off: HOLDFAST_PRESSURE=off; only what is simulated counts")] if daemon.is_pressure_off else []
-    machine = [*_machines(machines, daemon.node), *off, *_tokens(tokens, daemon.node)]
-    show_fields(_fields(daemon, stats, reservations) + machine)
+    machine = [*_machines(found.machines, daemon.node), *off, *_tokens(found.tokens, daemon.node)]
+    show_fields(_fields(daemon, stats, found.reservations) + machine)
     put()
     show_table(
         ["worker", "pid", "state", "running", "restarts", "queues"],
-        _rows(daemon, workers),
+        _rows(daemon, found.workers),
         right=["running", "restarts"],
     )
-    for kept in not_working(daemon, workers):
+    for kept in not_working(daemon, found.workers):
         put(f"{kept.name} {kept.end}")
     queues = [line for line in stats.queues if is_in_use(line)]
     if queues:
@@ -62,12 +66,12 @@ def status(home: HomeOption = None, json: JsonOption = False) -> None:
 
 
 def not_working(daemon: DaemonStatus, workers: list[Worker]) -> list[PlaceStatus]:
-    """Those that the daemon keeps whose last process ended and that do not work again."""
+    """The workers of the daemon whose last process ended, and that have not come back."""
     working = {worker.pid for worker in workers if worker.node == daemon.node}
     return [kept for kept in daemon.workers if kept.last_end is not None and kept.pid not in working]
 
 
-def _fields(daemon: DaemonStatus, stats: Stats, reservations: list[Reservation]) -> list[tuple[str, str | None]]:
+def _fields(daemon: DaemonStatus, stats: Stats, reservations: list[Reservation]) -> Fields:
     up = length(stats.now - daemon.started_at)
     return [
         ("daemon", f"version {daemon.version}, pid {daemon.pid} on {daemon.node}, up {up}"),
@@ -94,9 +98,9 @@ def clock_says(daemon: DaemonStatus) -> str | None:
     return f"this machine's is {off} {side} the database's, which is the one that counts; set it"
 
 
-def _machines(machines: list[Machine], own: str) -> list[tuple[str, str | None]]:
-    """Whether each machine is idle and charging, and what presses on it; the others are named."""
-    lines: list[tuple[str, str | None]] = []
+def _machines(machines: list[Machine], own: str) -> Fields:
+    """Whether each machine is idle and charging, and its pressure. Other machines are named."""
+    lines: Fields = []
     for machine in machines:
         where = "" if machine.node == own else f" (on {machine.node})"
         lines.append(("idle", f"{verdict(machine.is_idle, machine.idle)}{where}"))
@@ -105,9 +109,9 @@ def _machines(machines: list[Machine], own: str) -> list[tuple[str, str | None]]
     return lines
 
 
-def _tokens(found: list[NodeTokens], own: str) -> list[tuple[str, str | None]]:
-    """What runs use of what each machine has; the others are named."""
-    lines: list[tuple[str, str | None]] = []
+def _tokens(found: list[NodeTokens], own: str) -> Fields:
+    """The tokens of each machine, and those in use. Other machines are named."""
+    lines: Fields = []
     for one in found:
         use = [f"{getattr(one.in_use, kind)} of {getattr(one.capacity, kind)} {kind}" for kind in KINDS]
         lines.append(("tokens", f"{', '.join(use)} in use" + ("" if one.node == own else f" (on {one.node})")))
@@ -134,7 +138,7 @@ def _reserved(held: Reservation) -> str:
 
 
 def _rows(daemon: DaemonStatus, workers: list[Worker]) -> list[list[str]]:
-    """The workers that the daemon keeps, and then those that came by themselves."""
+    """The workers of the daemon, and then those that were started otherwise."""
     by_pid = {worker.pid: worker for worker in workers}
     rows = []
     for kept in daemon.workers:

@@ -4,25 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
+from holdfast.cli.clients import client
 from holdfast.cli.completion import tasks as completed_tasks
-from holdfast.cli.failing import say
-from holdfast.cli.options import HomeOption, JsonOption, client
-from holdfast.cli.output import GREEN, GREY, Coloured, show_fields, show_json, show_table
+from holdfast.cli.output import GREEN, GREY, Coloured, Fields, Output, described, listed
 from holdfast.cli.template import options_text
 from holdfast.cli.times import ago, when
 from holdfast.cli.words import Argument
 
 if TYPE_CHECKING:
-    from holdfast.store.scripts.tasks import KnownTask, TaskVersion
+    from holdfast.core.messages.tasks import KnownTask, TaskVersion
+
+HEAD = ("task", "workers", "queue", "arguments", "source", "about")
 
 
 def tasks(
     task: Annotated[
         str | None, Argument("[TASK]", help="A task's name, to see all about it.", complete=completed_tasks)
     ] = None,
-    home: HomeOption = None,
-    json: JsonOption = False,
-) -> None:
+) -> Output:
     """List the tasks that workers have declared, or show one.
 
     Requests by name get the options of the newest version that a worker offers.
@@ -32,18 +31,13 @@ def tasks(
       holdfast tasks
       holdfast tasks index_file --json
     """
-    hf = client(home)
+    hf = client()
     if task is not None:
         found = hf.find_task(task)
-        show_json(found) if json else _show(found)
-        return
+        return described(found, _fields(found))
     all_tasks = hf.tasks()
-    if json:
-        show_json(all_tasks)
-    elif not all_tasks:
-        say("no worker has declared a task yet; try: holdfast up --app tasks.py")
-    else:
-        show_table(["task", "workers", "queue", "arguments", "source", "about"], [_row(one) for one in all_tasks])
+    none = "no worker has declared a task yet; try: holdfast up --app tasks.py"
+    return listed(all_tasks, HEAD, map(_row, all_tasks), none=[none])
 
 
 def _row(one: KnownTask) -> list[str]:
@@ -62,22 +56,20 @@ def _workers(count: int) -> str:
     return Coloured(str(count), GREEN) if count else Coloured("none", GREY)
 
 
-def _show(found: KnownTask) -> None:
+def _fields(found: KnownTask) -> Fields:
     newest, *others = found.versions
-    show_fields(
-        [
-            ("task", found.name),
-            ("about", newest.doc),
-            ("source", newest.source),
-            ("workers", _workers(found.workers)),
-            ("queue", newest.options.queue or "default"),
-            ("options", options_text(newest.options, without="queue") or None),
-            ("arguments", arguments_text(newest.arguments)),
-            ("declared", when(newest.declared_at)),
-            ("offered", None if newest.workers else ago(newest.offered_at)),
-            *[("also", _also(other)) for other in others],
-        ]
-    )
+    return [
+        ("task", found.name),
+        ("about", newest.doc),
+        ("source", newest.source),
+        ("workers", _workers(found.workers)),
+        ("queue", newest.options.queue or "default"),
+        ("options", options_text(newest.options, without="queue") or None),
+        ("arguments", arguments_text(newest.arguments)),
+        ("declared", when(newest.declared_at)),
+        ("offered", None if newest.workers else ago(newest.offered_at)),
+        *[("also", _also(other)) for other in others],
+    ]
 
 
 def _also(version: TaskVersion) -> str:

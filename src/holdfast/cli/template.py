@@ -2,45 +2,47 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Unpack
+from typing import TYPE_CHECKING, Annotated
 
+from holdfast.cli.clients import schedule_client
+from holdfast.cli.command import group_of
 from holdfast.cli.completion import named_templates
-from holdfast.cli.job_options import Anyway, known_tasks
-from holdfast.cli.options import HomeOption, JsonOption
-from holdfast.cli.output import GREEN, GREY, Coloured, put, show_fields, show_json, show_table
+from holdfast.cli.job_options import Anyway, known_tasks, read_options
+from holdfast.cli.output import GREEN, GREY, Coloured, Fields, Output, described, listed
 from holdfast.cli.template_options import (
     CommandWords,
-    JobWords,
-    OneJobWords,
+    EveryJob,
+    NameWord,
+    OneJob,
     PayloadWord,
     TaskWord,
     WaitWord,
+    made_job,
     read_payload,
-    sdk_options,
-    tell_job,
     what_to_run,
 )
 from holdfast.cli.times import ago, length, when
-from holdfast.cli.words import Argument, Option, group_of
+from holdfast.cli.words import Argument, Option
 from holdfast.core.errors import Conflict, InvalidInput
+from holdfast.core.pairs import OF_TEMPLATES
 
 if TYPE_CHECKING:
-    from holdfast.core.task import JobOptions
-    from holdfast.store.scripts.templates import Template
+    from holdfast.core.messages.templates import Template
+    from holdfast.core.task import KeptOptions
 
 TemplateArgument = Annotated[str, Argument("TEMPLATE", help="A template's name or id.", complete=named_templates)]
 
+HEAD = ("name", "status", "what", "queue", "options", "changed")
+
 
 def add(
-    name: Annotated[str, Argument("NAME", help="What to call it.")],
+    name: NameWord,
     command: CommandWords = None,
     task: TaskWord = None,
     payload: PayloadWord = None,
     anyway: Anyway = False,
-    home: HomeOption = None,
-    json: JsonOption = False,
-    **options: Unpack[JobWords],
-) -> None:
+    **options: EveryJob,
+) -> Output:
     """Keep a request by name, to make jobs from.
 
     What is not said is as the task declares when a job is made.
@@ -50,44 +52,31 @@ def add(
       holdfast template add clean --task clean_up --payload '{"days": 30}' --queue night --retries 3
       holdfast template add usage -- sh -c 'du -s /home > usage.txt'
     """
-    from holdfast.cli.schedule_client import schedule_client
 
     called, arguments = what_to_run(task, payload, command)
     if called is None:
         raise InvalidInput("say what its jobs run: --task TASK, or a command behind --")
-    hf = schedule_client(home)
+    hf = schedule_client()
     if any(known.name == name for known in hf.templates()):
         raise Conflict(f"there is a template {name!r} already; change it: holdfast template edit {name}")
     with known_tasks():
-        made = hf.create_template(name, called, arguments, must_exist=not anyway, **sdk_options(hf, options))
-    show_json(made) if json else put(f"template {made.name}; to make a job of it: holdfast template run {made.name}")
+        made = hf.create_template(name, called, arguments, must_exist=not anyway, **read_options(hf, options))
+    return Output(made, f"template {made.name}; to make a job of it: holdfast template run {made.name}")
 
 
-def list_(
-    everything: Annotated[bool, Option("--all", "-a", help="Those that were archived too.")] = False,
-    home: HomeOption = None,
-    json: JsonOption = False,
-) -> None:
+def list_(everything: Annotated[bool, Option("--all", "-a", help="Those that were archived too.")] = False) -> Output:
     """List the templates.
 
     \b
     Examples:
       holdfast template ls
     """
-    from holdfast.cli.schedule_client import schedule_client
 
-    found = schedule_client(home).templates(archived=everything)
-    if json:
-        show_json(found)
-        return
-    rows = [
-        [one.name, _status(one), _what(one), one.queue or "", options_text(one.options), ago(one.updated_at)]
-        for one in found
-    ]
-    show_table(["name", "status", "what", "queue", "options", "changed"], rows)
+    found = schedule_client().templates(archived=everything)
+    return listed(found, HEAD, map(_row, found))
 
 
-def show(template: TemplateArgument, home: HomeOption = None, json: JsonOption = False) -> None:
+def show(template: TemplateArgument) -> Output:
     """Show a template.
 
     What looks secret in its payload is hidden, but not with --json.
@@ -96,9 +85,9 @@ def show(template: TemplateArgument, home: HomeOption = None, json: JsonOption =
     Examples:
       holdfast template show clean
     """
-    from holdfast.cli.schedule_client import schedule_client
 
-    _show(schedule_client(home).template(template), json)
+    found = schedule_client().template(template)
+    return described(found, _fields(found))
 
 
 def edit(
@@ -106,36 +95,32 @@ def edit(
     task: TaskWord = None,
     payload: PayloadWord = None,
     anyway: Anyway = False,
-    home: HomeOption = None,
-    json: JsonOption = False,
-    **options: Unpack[JobWords],
-) -> None:
+    **options: EveryJob,
+) -> Output:
     """Change a template. Jobs that exist keep what they have.
 
     \b
     Examples:
       holdfast template edit clean --payload '{"days": 7}' --priority 5
     """
-    from holdfast.cli.schedule_client import schedule_client
 
-    hf = schedule_client(home)
-    said = sdk_options(hf, options)
+    hf = schedule_client()
+    said = read_options(hf, options, elsewhere=OF_TEMPLATES)
     with known_tasks():
         changed = hf.edit_template(template, task=task, payload=read_payload(payload), must_exist=not anyway, **said)
-    _show(changed, json)
+    return described(changed, _fields(changed))
 
 
-def archive(template: TemplateArgument, home: HomeOption = None, json: JsonOption = False) -> None:
+def archive(template: TemplateArgument) -> Output:
     """Make no more jobs from a template. Its schedules stand still, with this as the reason.
 
     \b
     Examples:
       holdfast template archive clean
     """
-    from holdfast.cli.schedule_client import schedule_client
 
-    gone = schedule_client(home).archive_template(template)
-    show_json(gone) if json else put(f"template {gone.name} is archived")
+    gone = schedule_client().archive_template(template)
+    return Output(gone, f"template {gone.name} is archived")
 
 
 def run(
@@ -143,12 +128,11 @@ def run(
     payload: Annotated[
         str | None, Argument("[JSON]", help="Arguments that are laid over the template's; - reads standard input.")
     ] = None,
-    key: Annotated[str | None, Option(metavar="KEY", help="An idempotency key: the same one twice is one job.")] = None,
     wait: WaitWord = False,
-    home: HomeOption = None,
-    json: JsonOption = False,
-    **options: Unpack[OneJobWords],
-) -> None:
+    *,
+    json: bool,
+    **options: OneJob,
+) -> Output:
     """Make a job from a template, and print its number.
 
     \b
@@ -156,11 +140,10 @@ def run(
       holdfast template run clean
       holdfast template run clean '{"days": 1}' --priority 9 --wait
     """
-    from holdfast.cli.schedule_client import schedule_client
 
-    hf = schedule_client(home)
-    said = sdk_options(hf, options) | ({} if key is None else {"idempotency_key": key})
-    tell_job(hf.enqueue_template(template, read_payload(payload), **said), wait=wait, json=json)
+    hf = schedule_client()
+    said = read_options(hf, options, elsewhere=OF_TEMPLATES)
+    return made_job(hf.enqueue_template(template, read_payload(payload), **said), wait=wait, json=json)
 
 
 template = group_of(
@@ -170,26 +153,25 @@ template = group_of(
 )
 
 
-def _show(template: Template, json: bool) -> None:
+def _fields(template: Template) -> Fields:
     from holdfast.observe.redact import redacted_json
 
-    if json:
-        show_json(template)
-        return
-    show_fields(
-        [
-            ("template", template.id),
-            ("name", template.name),
-            ("status", _status(template)),
-            ("what", _what(template)),
-            ("payload", redacted_json(template.payload) if template.payload != "{}" else None),
-            ("queue", template.queue),
-            ("options", options_text(template.options)),
-            ("created", when(template.created_at)),
-            ("changed", when(template.updated_at)),
-            ("archived", when(template.archived_at)),
-        ]
-    )
+    return [
+        ("template", template.id),
+        ("name", template.name),
+        ("status", _status(template)),
+        ("what", _what(template)),
+        ("payload", redacted_json(template.payload) if template.payload != "{}" else None),
+        ("queue", template.queue),
+        ("options", options_text(template.options)),
+        ("created", when(template.created_at)),
+        ("changed", when(template.updated_at)),
+        ("archived", when(template.archived_at)),
+    ]
+
+
+def _row(one: Template) -> list[str]:
+    return [one.name, _status(one), _what(one), one.queue or "", options_text(one.options), ago(one.updated_at)]
 
 
 def _status(template: Template) -> Coloured:
@@ -202,9 +184,11 @@ def _what(template: Template) -> str:
     return what_runs(template.task, template.payload)
 
 
-def options_text(options: JobOptions, without: str | None = None) -> str:
+def options_text(options: KeptOptions, without: str | None = None) -> str:
     """The options that were given, in one line; `without` one of them."""
     import msgspec
+
+    from holdfast.observe.redact import redacted
 
     given = msgspec.structs.asdict(options)
     shown = {name: value for name, value in given.items() if value is not None and name != without}
@@ -215,7 +199,7 @@ def options_text(options: JobOptions, without: str | None = None) -> str:
         if name.endswith("_ms"):
             words.append(f"{plain} {length(value)}")
         elif isinstance(value, dict):
-            words += [f"{key}={text}" for key, text in value.items()]
+            words += [f"{key}={text}" for key, text in redacted(value).items()]
         else:
             words.append(plain if value is True else f"{plain} {value}")
     return ", ".join(words)

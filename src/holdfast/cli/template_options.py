@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
-from holdfast.cli import job_options
 from holdfast.cli.completion import tasks
-from holdfast.cli.output import put
+from holdfast.cli.job_options import OptionWords
+from holdfast.cli.output import Output
 from holdfast.cli.words import Argument, Option
 from holdfast.core.errors import InvalidInput
+from holdfast.core.option import SaidIn
 from holdfast.core.requests import COMMAND
 
 if TYPE_CHECKING:
     from holdfast.client.handle import JobHandle
-    from holdfast.client.remote import Client
 
+NameWord = Annotated[str, Argument("NAME", help="What to call it.")]
 TaskWord = Annotated[str | None, Option("--task", metavar="TASK", help="The task that its jobs run.", complete=tasks)]
 PayloadWord = Annotated[
     str | None,
@@ -28,40 +29,8 @@ WaitWord = Annotated[
 ]
 
 
-class JobWords(TypedDict, total=False):
-    """How every job is to be run."""
-
-    queue: job_options.InQueue
-    priority: job_options.Priority
-    retries: job_options.Retries
-    timeout: job_options.Timeout
-    delay: job_options.Delay
-    ttl: job_options.Ttl
-    tag: job_options.Tag
-    tenant: job_options.Tenant
-    subject: job_options.Subject
-    when_idle: job_options.WhenIdle
-    when_charging: job_options.WhenCharging
-    tokens: job_options.TokensWord
-    on_event: job_options.OnEvent
-    where: job_options.Where
-
-
-class OneJobWords(JobWords, total=False):
-    """How one job is to be run."""
-
-    at: job_options.At
-    deadline: job_options.Deadline
-    group: job_options.Group
-    after: job_options.After
-    after_ended: job_options.AfterEnded
-
-
-def sdk_options(hf: Client, words: JobWords | OneJobWords) -> dict[str, Any]:
-    """What was said, as the SDK takes it; what was not said is left out."""
-    said: dict[str, Any] = dict.fromkeys(OneJobWords.__annotations__) | dict(words)
-    found = job_options.options(hf, **said)
-    return {name: value for name, value in found.items() if value is not None}
+EveryJob: TypeAlias = Annotated[Any, OptionWords(SaidIn.TEMPLATE)]
+OneJob: TypeAlias = Annotated[Any, OptionWords(SaidIn.CALL)]
 
 
 def read_payload(given: str | None) -> dict[str, Any] | None:
@@ -79,22 +48,17 @@ def what_to_run(task: str | None, payload: str | None, command: list[str] | None
         raise InvalidInput("give either a task with its payload or a command, not both")
     from holdfast.client.commands import command_arguments
 
-    return COMMAND, command_arguments(tuple(command), ".", None, None, None, None)
+    return COMMAND, command_arguments(tuple(command), ".", None, None, None)
 
 
-def tell_job(handle: JobHandle[Any], *, wait: bool, json: bool) -> None:
+def made_job(handle: JobHandle[Any], *, wait: bool, json: bool) -> Output:
     """The number of a job that was made, or how it ends."""
-    from holdfast.cli.output import show_json
-
     if wait and handle.job.task == COMMAND:
-        from holdfast.cli.run import wait_for_command
+        from holdfast.cli.run import end_of
 
-        wait_for_command(handle, json=json)
-    elif wait:
-        from holdfast.cli.wait import print_result
+        return end_of(handle, json=json)
+    if wait:
+        from holdfast.cli.wait import result_of
 
-        print_result(handle, json=json)
-    elif json:
-        show_json(handle.job)
-    else:
-        put(handle.number)
+        return result_of(handle)
+    return Output(lambda: handle.job, handle.number)

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
+from holdfast.cli.clients import client
+from holdfast.cli.command import group_of
 from holdfast.cli.completion import queues, tenants
-from holdfast.cli.failing import say
-from holdfast.cli.options import HomeOption, JsonOption, client
-from holdfast.cli.output import put, show_json, show_table
+from holdfast.cli.failures import say
+from holdfast.cli.output import Output, listed
 from holdfast.cli.queues import warn_of_new_queues
 from holdfast.cli.times import length, seconds, when
-from holdfast.cli.words import Argument, Option, group_of
+from holdfast.cli.words import Argument, Option
 from holdfast.core.errors import InvalidInput
 from holdfast.core.fairness import ACTIVE_MS, ACTIVE_WEIGHT, BACKGROUND_WEIGHT, FADING_MS, MOST_WEIGHT, RECENT_WEIGHT
+from holdfast.core.limits import MOST_PER_PAGE
 from holdfast.core.subject import DEFAULT_TENANT
 
 if TYPE_CHECKING:
     from holdfast.client.remote import Client
-    from holdfast.store.scripts.tenants import TenantView
+    from holdfast.core.messages.queues import TenantView
 
-MOST_PER_PAGE = 1_000
 HEAD = ("queue", "tenant", "weight", "now", "share", "started", "waits", "active")
 
 TenantArgument = Annotated[
@@ -30,7 +31,7 @@ QueueOption = Annotated[
 ]
 
 
-def list_(queue: QueueOption = None, home: HomeOption = None, json: JsonOption = False) -> None:
+def list_(queue: QueueOption = None) -> Output:
     """List who shares queues, with weights and shares.
 
     The share is what a tenant may have of a queue while those wait that wait now. A queue that nobody shares has
@@ -41,25 +42,19 @@ def list_(queue: QueueOption = None, home: HomeOption = None, json: JsonOption =
       holdfast tenant ls
       holdfast tenant ls --queue builds
     """
-    found = client(home).tenants(queue)
-    if json:
-        show_json(found)
-    elif not found:
-        say("no tenants: nobody shares a queue" if queue is None else f"no tenants: nobody shares queue {queue}")
-    else:
-        show_table(HEAD, [_row(one) for one in found], right=("weight", "now", "share", "started"))
+    found = client().tenants(queue)
+    none = f"no tenants: nobody shares {'a queue' if queue is None else f'queue {queue}'}"
+    return listed(found, HEAD, map(_row, found), right=("weight", "now", "share", "started"), none=[none])
 
 
 def weight(
     tenant: TenantArgument,
     weight: Annotated[
-        int | None, Argument("[WEIGHT]", help="How much its word counts; 10 where nothing is set.")
+        int | None, Argument("[WEIGHT]", field="weight", help="How much its word counts; 10 where nothing is set.")
     ] = None,
     clear: Annotated[bool, Option("--clear", help="Set it back to what it is where nothing is set.")] = False,
     queue: QueueOption = None,
-    home: HomeOption = None,
-    json: JsonOption = False,
-) -> None:
+) -> Output:
     """Set how much a tenant's word counts.
 
     Against a tenant of weight 10, one of weight 100 starts ten jobs for each of its own, as long as both have some.
@@ -72,17 +67,17 @@ def weight(
     """
     if (weight is None) != clear:
         raise InvalidInput("give either a weight or --clear" + (", not both" if clear else ""))
-    hf = client(home)
+    hf = client()
     warn_of_new_tenant(hf, tenant)
     if queue is not None:
         warn_of_new_queues(hf, [queue])
     hf.set_weight(tenant, weight, queue=queue)
-    if json:
-        show_json([one for one in hf.tenants(queue) if one.tenant == tenant])
-    else:
-        where = "in every queue" if queue is None else f"in queue {queue}"
-        usual = f"the usual weight of {BACKGROUND_WEIGHT}" if queue is None else "the weight that it has elsewhere"
-        put(f"tenant {tenant} has {usual if clear else f'the weight {weight}'} {where}")
+    where = "in every queue" if queue is None else f"in queue {queue}"
+    usual = f"the usual weight of {BACKGROUND_WEIGHT}" if queue is None else "the weight that it has elsewhere"
+    return Output(
+        lambda: [one for one in hf.tenants(queue) if one.tenant == tenant],
+        f"tenant {tenant} has {usual if clear else f'the weight {weight}'} {where}",
+    )
 
 
 def activity(
@@ -90,9 +85,7 @@ def activity(
     lasting: Annotated[
         str | None, Option("--for", metavar="TIME", help=f"How long; {length(ACTIVE_MS)} if not said.")
     ] = None,
-    home: HomeOption = None,
-    json: JsonOption = False,
-) -> None:
+) -> Output:
     """Say that somebody works with a tenant right now.
 
     Its jobs come sooner for a while, and less and less after that. An editor or a shell that does this now and then
@@ -104,16 +97,14 @@ def activity(
       holdfast activity acme::shop --for 10m
     """
     given = seconds("for", lasting)
-    hf = client(home)
+    hf = client()
     warn_of_new_tenant(hf, tenant)
     until = hf.report_activity(tenant, lasting=ACTIVE_MS / 1000 if given is None else given)
-    if json:
-        show_json({"tenant": tenant, "active_until": until})
-    else:
-        put(
-            f"tenant {tenant} has at least the weight {ACTIVE_WEIGHT} until {when(until)}, "
-            f"sinks to {RECENT_WEIGHT} within {length(FADING_MS)}, and back within a day"
-        )
+    return Output(
+        {"tenant": tenant, "active_until": until},
+        f"tenant {tenant} has at least the weight {ACTIVE_WEIGHT} until {when(until)}, "
+        f"sinks to {RECENT_WEIGHT} within {length(FADING_MS)}, and back within a day",
+    )
 
 
 tenant = group_of(
@@ -125,9 +116,9 @@ tenant = group_of(
 
 
 def warn_of_new_tenant(hf: Client, tenant: str) -> None:
-    """Say that nobody knows the tenant so far: it may come later, or be misspelt."""
+    """Warn of a tenant that is not known: it may come later, or be misspelt."""
     found = hf.tenants()
-    # Where there are very many, those at rest are forgotten.
+    # If there are very many, those at rest are not stored.
     if tenant != DEFAULT_TENANT and len(found) < MOST_PER_PAGE and all(one.tenant != tenant for one in found):
         say(f"holdfast: tenant {tenant!r} is new: no job of it is known so far")
 

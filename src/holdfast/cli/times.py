@@ -6,22 +6,19 @@ import re
 import time
 from datetime import UTC, datetime, timedelta
 
-from holdfast.core.errors import InvalidInput
-from holdfast.core.limits import shown
+from holdfast.core.rule import DURATION, MOMENT
+from holdfast.core.rules import millis
 
-_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0, "w": 604_800.0}
-_DURATION = re.compile(r"(?:\d+(?:\.\d+)?(?:ms|s|m|h|d|w))+|\d+(?:\.\d+)?", re.ASCII)
-_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d|w)?", re.ASCII)
+FORMS = "written as 18:30, 2030-01-31 or 2030-01-31T18:30"
+
 _CLOCK = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2}))?", re.ASCII)
 
 
-def seconds(what: str, text: str | None) -> float | None:
-    """A duration: 90, 90s, 1h30m, 2d."""
+def seconds(what: str, text: str | None, field: str | None = None) -> float | None:
+    """A duration: 90, 90s, 1h30m, 2d. `field` is its name in the table of rules, if it has bounds there."""
     if text is None:
         return None
-    if not _DURATION.fullmatch(text):
-        raise InvalidInput(f"--{what} {shown(text)} is not a duration: write seconds, or 500ms, 90s, 1h30m, 2d")
-    return sum(float(number) * _UNITS[unit or "s"] for number, unit in _PART.findall(text))
+    return (DURATION.millis(f"--{what}", text) if field is None else millis(field, text, f"--{what}")) / 1000
 
 
 def moment(what: str, text: str | None) -> datetime | None:
@@ -36,16 +33,17 @@ def moment(what: str, text: str | None) -> datetime | None:
             then = here.replace(hour=hour, minute=minute, second=second, microsecond=0)
             return then if then > here else then + timedelta(days=1)
         then = datetime.fromisoformat(text)
-        # A moment without a zone is one of this machine's clock.
-        return then if then.utcoffset() is not None else then.astimezone()
+        # A moment without a zone is in the local one.
+        then = then if then.utcoffset() is not None else then.astimezone()
+        if MOMENT.allows(round(then.timestamp() * 1000)):
+            return then
     except (ValueError, OverflowError, OSError):
-        raise InvalidInput(
-            f"--{what} {shown(text)} is not a moment: write 18:30, 2030-01-31 or 2030-01-31T18:30"
-        ) from None
+        pass
+    raise MOMENT.refusal(f"--{what}", text, f"{MOMENT.bounds}, {FORMS}")
 
 
 def before(what: str, text: str | None) -> datetime | None:
-    """The moment that lies a duration in the past."""
+    """The moment a duration ago."""
     length = seconds(what, text)
     return None if length is None else datetime.now(UTC) - timedelta(seconds=length)
 

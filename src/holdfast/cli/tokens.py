@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-from holdfast.cli.options import HomeOption, JsonOption, client
-from holdfast.cli.output import put, show_json, show_table
+from holdfast.cli.clients import client
+from holdfast.cli.command import group_of
+from holdfast.cli.output import Output, listed
 from holdfast.cli.times import length, seconds
-from holdfast.cli.words import Option, group_of
+from holdfast.cli.words import Option
 from holdfast.core.tokens import KINDS, MOST_TOKENS
 
 if TYPE_CHECKING:
-    from holdfast.store.scripts.tokens import NodeTokens
+    from holdfast.core.messages.machines import NodeTokens
 
 HEAD = ("machine", *KINDS, "runs", "others pass for", "set by")
 SET_BY = {"default": "itself", "settings": "holdfast.toml", "hand": "hand"}
 
 
-def list_(home: HomeOption = None, json: JsonOption = False) -> None:
+def list_() -> Output:
     """List what each machine has, and what runs use of it.
 
     \b
@@ -25,24 +26,21 @@ def list_(home: HomeOption = None, json: JsonOption = False) -> None:
       holdfast tokens
       holdfast tokens ls --json
     """
-    found = client(home).tokens()
-    if json:
-        show_json(found)
-    else:
-        show_table(HEAD, [_row(one) for one in found], right=(*KINDS, "runs"))
+    found = client().tokens()
+    return listed(found, HEAD, map(_row, found), right=(*KINDS, "runs"))
 
 
 def set_(
-    cpu: Annotated[int | None, Option(metavar="N", help="How many cores jobs may use.")] = None,
-    gpu: Annotated[int | None, Option(metavar="N", help="How many graphics cards.")] = None,
-    io: Annotated[int | None, Option(metavar="N", help="How many tokens for heavy input and output.")] = None,
+    cpu: Annotated[int | None, Option(metavar="N", field="cpu", help="How many cores jobs may use.")] = None,
+    gpu: Annotated[int | None, Option(metavar="N", field="gpu", help="How many graphics cards.")] = None,
+    io: Annotated[
+        int | None, Option(metavar="N", field="io", help="How many tokens for heavy input and output.")
+    ] = None,
     timeout: Annotated[
         str | None, Option(metavar="TIME", help="How long a job that does not fit lets smaller ones pass.")
     ] = None,
     node: Annotated[str | None, Option(metavar="MACHINE", help="Which machine; by default the daemon's.")] = None,
-    home: HomeOption = None,
-    json: JsonOption = False,
-) -> None:
+) -> Output:
     """Set what a machine has from now on.
 
     What is not named stays. What runs goes on, even if that is more. What stands in holdfast.toml counts again when
@@ -53,12 +51,9 @@ def set_(
       holdfast tokens set --cpu 6
       holdfast tokens set --io 4 --timeout 2m
     """
-    hf = client(home)
+    hf = client()
     found = hf.set_tokens(cpu=cpu, gpu=gpu, io=io, timeout=seconds("timeout", timeout), node=node or hf.daemon().node)
-    if json:
-        show_json(found)
-    else:
-        put(f"machine {found.node} has {found.capacity}; smaller jobs pass for {length(found.timeout_ms)}")
+    return Output(found, f"machine {found.node} has {found.capacity}; smaller jobs pass for {length(found.timeout_ms)}")
 
 
 tokens = group_of(

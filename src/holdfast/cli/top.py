@@ -10,26 +10,24 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Annotated
 
-from holdfast.cli.options import HomeOption, JsonOption, client
-from holdfast.cli.output import show_json
+from holdfast.cli.clients import client
+from holdfast.cli.output import Output
 from holdfast.cli.words import Option
 from holdfast.core.errors import HoldfastError, InvalidInput
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from holdfast.cli.top_frame import Glance, Look
+    from holdfast.cli.top_frame import Glance, GlanceReader
 
 KEY_S = 0.1
 MOST_KEYS = 64
 
 
 def top(
-    interval: Annotated[float, Option(metavar="N", min=0.2, max=60, help="Seconds between two looks.")] = 1.0,
+    interval: Annotated[float, Option(metavar="TIME", field="top.interval", help="How long between two looks.")] = 1.0,
     once: Annotated[bool, Option("--once", help="Print one frame, and end.")] = False,
-    home: HomeOption = None,
-    json: JsonOption = False,
-) -> None:
+) -> Output:
     """Watch queues, running jobs, workers and the machine.
 
     Ends with q or Ctrl-C.
@@ -39,28 +37,31 @@ def top(
       holdfast top
       holdfast top --once
     """
-    from holdfast.cli.top_frame import Look, draw
+    from holdfast.cli.top_frame import GlanceReader
 
-    look = Look(client(home))
-    if json:
-        show_json(look.glance())
-        return
+    reader = GlanceReader(client())
+    return Output(reader.read, lambda: _show(reader, interval, once=once))
+
+
+def _show(reader: GlanceReader, interval: float, *, once: bool) -> None:
     from rich.console import Console
+
+    from holdfast.cli.top_frame import draw
 
     console = Console(width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else 120)
     if once:
-        console.print(draw(look.glance(), console.size.width, None))
+        console.print(draw(reader.read(), console.size.width, None))
         return
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise InvalidInput("top needs a terminal; for one frame: holdfast top --once")
-    _live(console, Watcher(look, interval))
+    _live(console, TopWatcher(reader, interval))
 
 
-class Watcher:
-    """Looks again and again, in a thread of its own: a daemon that does not answer must not freeze the keys."""
+class TopWatcher:
+    """Looks at intervals, in a thread of its own, so that a daemon that does not answer does not freeze the keys."""
 
-    def __init__(self, look: Look, interval: float) -> None:
-        self._look = look
+    def __init__(self, reader: GlanceReader, interval: float) -> None:
+        self._reader = reader
         self._interval = interval
         self._stop = threading.Event()
         self.glance: Glance | None = None
@@ -69,22 +70,22 @@ class Watcher:
 
     def start(self) -> None:
         """Begin. The first look is made here, so that a daemon that is not there ends the command."""
-        self.glance = self._look.glance()
+        self.glance = self._reader.read()
         self._thread.start()
 
     def stop(self) -> None:
-        """Look no longer."""
+        """Stop looking."""
         self._stop.set()
 
     def _run(self) -> None:
         while not self._stop.wait(self._interval):
             try:
-                self.glance, self.problem = self._look.glance(), None
+                self.glance, self.problem = self._reader.read(), None
             except HoldfastError as error:
                 self.problem = str(error)
 
 
-def _live(console: Console, watcher: Watcher) -> None:
+def _live(console: Console, watcher: TopWatcher) -> None:
     from rich.live import Live
 
     from holdfast.cli.top_frame import draw
@@ -107,7 +108,7 @@ def _live(console: Console, watcher: Watcher) -> None:
 
 @contextmanager
 def _keys() -> Iterator[None]:
-    """Keys come one by one, and are not shown."""
+    """In the block, keys come one by one, and are not shown."""
     import termios
     import tty
 
@@ -122,7 +123,7 @@ def _keys() -> Iterator[None]:
 def _wants_to_leave() -> bool:
     with suppress(InterruptedError):
         if select.select([sys.stdin], [], [], KEY_S)[0]:
-            # Not by sys.stdin, which would keep what it reads ahead to itself.
+            # Not by sys.stdin, which would buffer keys.
             keys = os.read(sys.stdin.fileno(), MOST_KEYS)
             return not keys or any(key in keys for key in (b"q", b"Q", b"\x03"))
     return False

@@ -1,4 +1,4 @@
-"""One frame of `holdfast top`: what there is to see, and how it is drawn."""
+"""One frame of `holdfast top`: what it shows, and how it is drawn."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ from holdfast.cli.output import size
 from holdfast.cli.queues import breaker_says, is_in_use
 from holdfast.cli.simulate import pressure
 from holdfast.cli.times import length
-from holdfast.core.job import Job, Millis, Running, StateName
+from holdfast.core.job import Millis, Running, StateName
+from holdfast.core.messages.sessions import Worker
+from holdfast.core.messages.stats import QueueStats, Stats
+from holdfast.core.stored_job import Job
 from holdfast.observe.terminal import in_a_line
-from holdfast.store.scripts.stats import QueueStats, Stats
-from holdfast.store.scripts.workers import Worker
 from holdfast.wire.status import DaemonStatus
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ NARROWEST_BAR = 5
 ENDED = tuple(state for state in StateName if state not in ("QUEUED", "SCHEDULED", "RUNNING"))
 
 
-class Machine(Struct, frozen=True):
+class MachineFrame(Struct, frozen=True):
     """How busy this machine is. Memory and disk are fractions in use."""
 
     cpus: int
@@ -53,20 +54,20 @@ class Glance(Struct, frozen=True):
     stats: Stats
     workers: list[Worker]
     jobs: list[Job]
-    machine: Machine
+    machine: MachineFrame
     rates: dict[str, float]
     pressure: list[str] = []
 
 
-class Look:
-    """Looks at the daemon, and remembers the last time."""
+class GlanceReader:
+    """Reads everything from the daemon, and remembers the last time, for rates."""
 
     def __init__(self, hf: Client) -> None:
         self._hf = hf
         self._last: tuple[Millis, dict[str, int]] | None = None
 
-    def glance(self) -> Glance:
-        """How it is now."""
+    def read(self) -> Glance:
+        """Everything as it is now."""
         hf = self._hf
         daemon, stats, workers = hf.daemon(), hf.stats(), hf.workers()
         jobs = hf.jobs(state=StateName.RUNNING, limit=MOST_JOBS).jobs
@@ -79,16 +80,16 @@ class Look:
         if last is None or stats.now <= last[0]:
             return {}
         passed = (stats.now - last[0]) / 1000
-        # Retention takes old ones away; that is not a rate below nothing.
+        # Retention removes old jobs, which must not make a rate negative.
         return {name: max(0.0, (count - last[1].get(name, 0)) / passed) for name, count in ended.items()}
 
 
-def _machine(home: str) -> Machine:
+def _machine(home: str) -> MachineFrame:
     import psutil
 
     memory, disk = psutil.virtual_memory(), psutil.disk_usage(home)
     used = 1 - memory.available / memory.total
-    return Machine(os.cpu_count() or 1, os.getloadavg()[0], used, memory.total, disk.percent / 100, disk.free)
+    return MachineFrame(os.cpu_count() or 1, os.getloadavg()[0], used, memory.total, disk.percent / 100, disk.free)
 
 
 def draw(glance: Glance, width: int, height: int | None, problem: str | None = None) -> Group:
@@ -125,7 +126,7 @@ def _head(glance: Glance, problem: str | None) -> Text:
     return line.append(time.strftime("%H:%M:%S"), style="dim")
 
 
-def _machine_line(machine: Machine, width: int) -> Table:
+def _machine_line(machine: MachineFrame, width: int) -> Table:
     line = Table.grid(padding=(0, 1))
     wide = min(16, (width - 70) // 3)
     parts = (
@@ -148,7 +149,7 @@ def _bar(share: float, wide: int, colour: str) -> ProgressBar:
 
 
 def _table(*columns: str, right: tuple[str, ...] = (), gives_way: tuple[str, ...] = ()) -> Table:
-    """Where it is too wide, those columns are cut that give way, before all others."""
+    """A table. If it is too wide, its flexible columns are cut first."""
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     for name in columns:
         side: JustifyMethod = "right" if name in right else "left"
@@ -157,12 +158,12 @@ def _table(*columns: str, right: tuple[str, ...] = (), gives_way: tuple[str, ...
 
 
 def _text(text: str, style: str = "", **options: Any) -> Text:
-    """Text from anywhere, of which the terminal obeys nothing."""
+    """Foreign text, made safe for the terminal."""
     return Text(in_a_line(text), style=style, **options)
 
 
 def _cut(text: str, style: str = "") -> Text:
-    """A text for a column that gives way: one line, however long it is."""
+    """A text for a flexible column: one line, however long it is."""
     return _text(text, style=style, no_wrap=True, overflow="ellipsis")
 
 

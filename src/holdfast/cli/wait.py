@@ -5,32 +5,34 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Annotated, Any
 
+from holdfast.cli.clients import client
 from holdfast.cli.completion import jobs
-from holdfast.cli.failing import FAILED, Ended, say
+from holdfast.cli.failures import FAILED, say
 from holdfast.cli.jobs_shown import detail, numbered
-from holdfast.cli.options import HomeOption, JsonOption, client
-from holdfast.cli.output import put, show_json, state_text
+from holdfast.cli.options import PatienceOption
+from holdfast.cli.output import Output, put, show_json, state_text
 from holdfast.cli.times import seconds, when
-from holdfast.cli.words import Argument, Option
+from holdfast.cli.words import Argument
 from holdfast.core.errors import StillRunning
-from holdfast.core.job import Done, Job
+from holdfast.core.job import Done
+from holdfast.core.stored_job import Job
 
 if TYPE_CHECKING:
     from holdfast.client.handle import JobHandle
     from holdfast.client.remote import Client
     from holdfast.client.waiting import Countdown
 
-# How long a job waits in silence, and how often to look again once something was said. The SDK, which warns of a
-# missing worker alone, looks no sooner.
+# How long a job waits before something is printed, and how often to look after that. The SDK, which only warns of a
+# missing worker, looks no sooner.
 LOOK_S, SELDOM_S = 2.0, 30.0
 
 
 def wait(
     jobs: Annotated[list[str], Argument("JOB...", help="Numbers or ids of jobs.", complete=jobs)],
-    timeout: Annotated[str | None, Option(metavar="TIME", help="How long to wait at most: 90s, 2h.")] = None,
-    home: HomeOption = None,
-    json: JsonOption = False,
-) -> None:
+    timeout: PatienceOption = None,
+    *,
+    json: bool,
+) -> Output:
     """Wait until jobs have ended.
 
     The exit code is 0 if all are done, and 1 otherwise. What holds a job that does not start is said on stderr.
@@ -42,7 +44,7 @@ def wait(
     """
     from holdfast.client.waiting import Countdown
 
-    hf = client(home)
+    hf = client()
     handles = [hf.job(job) for job in jobs]
     limit = seconds("timeout", timeout)
     left = Countdown(limit)
@@ -51,20 +53,17 @@ def wait(
         try:
             wait_for(handle, left, hf)
         except StillRunning as error:
-            # What it raises knows only of the last look.
+            # The error of the SDK only knows the last wait.
             raise StillRunning(f"job {handle.id} has not ended within {limit:g} s: {_why_not(error)}") from None
         ended.append(handle.job)
         if not json:
             _tell(ended[-1], is_alone=len(handles) == 1)
-    if json:
-        show_json(ended)
-    if not all(isinstance(job.state, Done) for job in ended):
-        raise Ended(FAILED)
+    return Output(ended, code=0 if all(isinstance(job.state, Done) for job in ended) else FAILED)
 
 
 def wait_for(handle: JobHandle[Any], left: Countdown | None = None, hf: Client | None = None) -> None:
-    """Wait until a job has ended, and say on stderr what holds it if that takes a while; StillRunning in the end."""
-    held = Held(handle, hf)
+    """Wait until a job has ended. After a while, print on stderr what holds it. StillRunning after the limit."""
+    held = HeldNotice(handle, hf)
     while True:
         try:
             handle.wait(LOOK_S if left is None else min(LOOK_S, left.seconds()))
@@ -75,8 +74,8 @@ def wait_for(handle: JobHandle[Any], left: Countdown | None = None, hf: Client |
         held.look()
 
 
-class Held:
-    """Says on stderr which gates hold a job, each of them once, and the first when it has waited for a moment."""
+class HeldNotice:
+    """Prints on stderr which gates hold a job. Each is printed once, and the first after a moment."""
 
     def __init__(self, handle: JobHandle[Any], hf: Client | None = None) -> None:
         self._handle = handle
@@ -85,7 +84,7 @@ class Held:
         self._next_at = time.monotonic() + LOOK_S
 
     def look(self) -> None:
-        """Look, if it is time for that."""
+        """Look, if it is time."""
         now = time.monotonic()
         if now < self._next_at:
             return
@@ -111,18 +110,19 @@ def _tell(job: Job, *, is_alone: bool) -> None:
     put(number, state_text(job.state.name), f"  {said}" if said else "", flush=True)
 
 
-def print_result(handle: JobHandle[Any], *, json: bool) -> None:
-    """Wait for what a job returned and print it; ends the command if it has no result."""
+def result_of(handle: JobHandle[Any]) -> Output:
+    """Wait for the result of a job. The command fails if there is none."""
+    import msgspec
+
     wait_for(handle)
     job = handle.job
-    if json:
-        show_json(job)
-    elif isinstance(job.state, Done):
-        import msgspec
-
-        show_json(msgspec.json.decode(job.state.result_summary or "null"))
-    else:
-        said = detail(job)
-        say(f"holdfast: job {job.number} is {job.state.name}{f': {said}' if said else ''}")
     if not isinstance(job.state, Done):
-        raise Ended(FAILED)
+        return Output(job, lambda: say_state(job), code=FAILED)
+    result = job.state.result_summary or "null"
+    return Output(job, lambda: show_json(msgspec.json.decode(result)))
+
+
+def say_state(job: Job) -> None:
+    """Print on stderr how a job ended, unless it is done."""
+    said = detail(job)
+    say(f"holdfast: job {job.number} is {job.state.name}{f': {said}' if said else ''}")

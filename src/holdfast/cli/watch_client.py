@@ -1,4 +1,4 @@
-"""The client that keeps watches too."""
+"""The client with the calls about watches."""
 
 from __future__ import annotations
 

@@ -5,18 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from holdfast.cli.clients import webhook_client
+from holdfast.cli.command import group_of
 from holdfast.cli.completion import named_webhooks
-from holdfast.cli.failing import speak_up
-from holdfast.cli.options import HomeOption, JsonOption, YesOption, choose
-from holdfast.cli.output import GREEN, YELLOW, Coloured, put, show_fields, show_json, show_table, state_text
+from holdfast.cli.failures import FAILED
+from holdfast.cli.options import LimitOption, ReasonOption, RenameOption, YesOption
+from holdfast.cli.output import GREEN, YELLOW, Coloured, Fields, Output, described, listed, put, state_text
 from holdfast.cli.times import ago, length, seconds, when
-from holdfast.cli.words import Argument, Option, group_of
+from holdfast.cli.words import Argument, Option
 from holdfast.core.errors import InvalidInput
 
 if TYPE_CHECKING:
     from holdfast.cli.webhook_client import WebhookClient
-    from holdfast.store.scripts.deliveries import DeliveryView
-    from holdfast.store.scripts.webhook_rows import Webhook
+    from holdfast.core.messages.webhooks import DeliveryView, Webhook
 
 HookArgument = Annotated[str, Argument("WEBHOOK", help="A webhook's name or id.", complete=named_webhooks)]
 OnOption = Annotated[
@@ -35,9 +36,7 @@ def add(
     name: Annotated[str | None, Option(metavar="NAME", help="A name for it; by default its host.")] = None,
     secret_file: SecretOption = None,
     timeout: TimeoutOption = None,
-    home: HomeOption = None,
-    json: JsonOption = False,
-) -> None:
+) -> Output:
     """Tell a receiver about events.
 
     The secret that its deliveries are signed with is shown this one time, unless it comes from a file.
@@ -50,50 +49,46 @@ def add(
     if not on:
         raise InvalidInput("say which events it is about, such as --on job.run.failed or --on 'job.*'")
     secret = _read(secret_file)
-    made = _client(home).add_webhook(url, on=on, name=name, secret=secret, timeout=seconds("timeout", timeout))
-    if json:
-        show_json(made)
-        return
-    put(f"webhook {made.webhook.name} is told about {', '.join(made.webhook.patterns)}")
+    made = webhook_client().add_webhook(
+        url, on=on, name=name, secret=secret, timeout=seconds("timeout", timeout, "NewWebhook.timeout_ms")
+    )
+    lines = [f"webhook {made.webhook.name} is told about {', '.join(made.webhook.patterns)}"]
     if secret is None:
-        put(f"its secret, which is not shown again: {made.secret}")
+        lines.append(f"its secret, which is not shown again: {made.secret}")
+    return Output(made, lines)
 
 
-def list_(home: HomeOption = None, json: JsonOption = False) -> None:
+def list_() -> Output:
     """List the webhooks.
 
     \b
     Examples:
       holdfast webhook ls
     """
-    found = _client(home).webhooks()
-    if json:
-        show_json(found)
-        return
-    rows = [[hook.name, _status(hook), ", ".join(hook.patterns), hook.url, ago(hook.created_at)] for hook in found]
-    show_table(["name", "status", "events", "url", "created"], rows)
+    found = webhook_client().webhooks()
+    rows = ([hook.name, _status(hook), ", ".join(hook.patterns), hook.url, ago(hook.created_at)] for hook in found)
+    return listed(found, ["name", "status", "events", "url", "created"], rows)
 
 
-def show(webhook: HookArgument, home: HomeOption = None, json: JsonOption = False) -> None:
+def show(webhook: HookArgument) -> Output:
     """Show a webhook.
 
     \b
     Examples:
       holdfast webhook show ci.example
     """
-    _show(_client(home).webhook(webhook), json)
+    found = webhook_client().webhook(webhook)
+    return described(found, _fields(found))
 
 
 def edit(
     webhook: HookArgument,
     url: Annotated[str | None, Option(metavar="URL", help="Where to send them from now on.")] = None,
     on: OnOption = None,
-    name: Annotated[str | None, Option(metavar="NAME", help="Another name.")] = None,
+    name: RenameOption = None,
     secret_file: SecretOption = None,
     timeout: TimeoutOption = None,
-    home: HomeOption = None,
-    json: JsonOption = False,
-) -> None:
+) -> Output:
     """Change a webhook.
 
     After a new secret, deliveries carry the signature of the old one too, for a day.
@@ -102,33 +97,30 @@ def edit(
     Examples:
       holdfast webhook edit ci.example --on job.failed --secret-file new-key.txt
     """
-    limit = seconds("timeout", timeout)
-    changed = _client(home).edit_webhook(webhook, url=url, on=on, name=name, secret=_read(secret_file), timeout=limit)
-    _show(changed, json)
+    limit = seconds("timeout", timeout, "NewWebhook.timeout_ms")
+    changed = webhook_client().edit_webhook(
+        webhook, url=url, on=on, name=name, secret=_read(secret_file), timeout=limit
+    )
+    return described(changed, _fields(changed))
 
 
-def remove(webhook: HookArgument, yes: YesOption = False, home: HomeOption = None, json: JsonOption = False) -> None:
+def remove(webhook: HookArgument, yes: YesOption = False) -> Output:
     """Delete a webhook with the list of its deliveries.
 
     \b
     Examples:
       holdfast webhook rm ci.example
     """
-    from holdfast.cli.asking import agree
+    from holdfast.cli.confirm import agree
 
-    hf = _client(home)
+    hf = webhook_client()
     found = hf.webhook(webhook)
     agree(f"Delete webhook {found.name} with the list of its deliveries?", yes=yes)
     gone = hf.remove_webhook(found.id)
-    show_json(gone) if json else put(f"webhook {gone.name} is deleted")
+    return Output(gone, f"webhook {gone.name} is deleted")
 
 
-def pause(
-    webhook: HookArgument,
-    reason: Annotated[str | None, Option(metavar="TEXT", help="Why, for those who ask.")] = None,
-    home: HomeOption = None,
-    json: JsonOption = False,
-) -> None:
+def pause(webhook: HookArgument, reason: ReasonOption = None) -> Output:
     """Send nothing to a webhook.
 
     Events that come meanwhile pass it by. What is on its way fails, and can be redelivered.
@@ -137,81 +129,66 @@ def pause(
     Examples:
       holdfast webhook pause ci.example --reason "the receiver is being moved"
     """
-    paused = _client(home).pause_webhook(webhook, reason)
-    show_json(paused) if json else put(f"{paused.name} is paused; to go on: holdfast webhook resume {paused.name}")
+    paused = webhook_client().pause_webhook(webhook, reason)
+    return Output(paused, f"{paused.name} is paused; to go on: holdfast webhook resume {paused.name}")
 
 
-def resume(webhook: HookArgument, home: HomeOption = None, json: JsonOption = False) -> None:
+def resume(webhook: HookArgument) -> Output:
     """Send events to a webhook again.
 
     \b
     Examples:
       holdfast webhook resume ci.example
     """
-    resumed = _client(home).resume_webhook(webhook)
-    show_json(resumed) if json else put(f"webhook {resumed.name} goes on")
+    resumed = webhook_client().resume_webhook(webhook)
+    return Output(resumed, f"webhook {resumed.name} goes on")
 
 
 def try_out(
     webhook: HookArgument,
     timeout: Annotated[str, Option(metavar="TIME", help="How long to wait for the first try.")] = "30s",
-    home: HomeOption = None,
-    json: JsonOption = False,
-) -> None:
+) -> Output:
     """Send an event webhook.test to a webhook, and say how it went.
 
     \b
     Examples:
       holdfast webhook test ci.example
     """
-    from holdfast.cli.failing import Ended
-
-    hf = _client(home)
+    hf = webhook_client()
     sent = hf.test_webhook(webhook)
     after = _first_try(hf, webhook, sent, seconds("timeout", timeout) or 0)
-    if json:
-        show_json(after)
-    else:
-        put(state_text(after.state), f"  {_outcome(after)}".rstrip())
-    if after.state != "DONE":
-        raise Ended(1)
+    code = 0 if after.state == "DONE" else FAILED
+    return Output(after, lambda: put(state_text(after.state), f"  {_outcome(after)}".rstrip()), code=code)
 
 
 def deliveries(
     webhook: HookArgument,
     failed: Annotated[bool, Option("--failed", help="Only those that failed for good.")] = False,
-    limit: Annotated[int, Option("--limit", "-n", metavar="N", min=1, max=1000, help="How many.")] = 20,
-    home: HomeOption = None,
-    json: JsonOption = False,
-) -> None:
+    limit: LimitOption = 20,
+) -> Output:
     """List what was sent to a webhook, newest first.
 
     \b
     Examples:
       holdfast webhook deliveries ci.example --failed
     """
-    page = _client(home).deliveries(webhook, failed=failed, limit=limit)
-    if json:
-        show_json(page)
-        return
+    page = webhook_client().deliveries(webhook, failed=failed, limit=limit)
     head = ["delivery", "event", "job", "state", "tries", "sent", "detail"]
-    show_table(head, [_row(view) for view in page.deliveries], right=("job", "tries"))
+    return listed(page, head, map(_row, page.deliveries), right=("job", "tries"))
 
 
 def redeliver(
     webhook: HookArgument,
     delivery: Annotated[str | None, Argument("[DELIVERY]", help="The id of one; by default all that failed.")] = None,
-    home: HomeOption = None,
-    json: JsonOption = False,
-) -> None:
+) -> Output:
     """Send a delivery again, or all that failed for good.
 
     \b
     Examples:
       holdfast webhook redeliver ci.example
     """
-    sent = _client(home).redeliver(webhook, delivery)
-    show_json(sent) if json else put(f"{len(sent)} sent again")
+    sent = webhook_client().redeliver(webhook, delivery)
+    return Output(sent, f"{len(sent)} sent again")
 
 
 webhook = group_of(
@@ -232,14 +209,6 @@ webhook = group_of(
 )
 
 
-def _client(home: Path | None) -> WebhookClient:
-    from holdfast.cli.webhook_client import WebhookClient
-
-    choose(home)
-    speak_up()
-    return WebhookClient()
-
-
 def _read(file: Path | None) -> str | None:
     if file is None:
         return None
@@ -251,22 +220,17 @@ def _read(file: Path | None) -> str | None:
         raise InvalidInput(f"--secret-file {file} cannot be read: it is not text") from None
 
 
-def _show(hook: Webhook, json: bool) -> None:
-    if json:
-        show_json(hook)
-        return
-    show_fields(
-        [
-            ("webhook", hook.id),
-            ("name", hook.name),
-            ("status", _status(hook)),
-            ("url", hook.url),
-            ("events", ", ".join(hook.patterns)),
-            ("time-out", length(hook.timeout_ms) or None),
-            ("old secret signs until", None if hook.rotating_until is None else when(hook.rotating_until)),
-            ("created", when(hook.created_at)),
-        ]
-    )
+def _fields(hook: Webhook) -> Fields:
+    return [
+        ("webhook", hook.id),
+        ("name", hook.name),
+        ("status", _status(hook)),
+        ("url", hook.url),
+        ("events", ", ".join(hook.patterns)),
+        ("time-out", length(hook.timeout_ms) or None),
+        ("old secret signs until", None if hook.rotating_until is None else when(hook.rotating_until)),
+        ("created", when(hook.created_at)),
+    ]
 
 
 def _status(hook: Webhook) -> Coloured:
@@ -282,7 +246,7 @@ def _row(view: DeliveryView) -> list[str]:
 
 
 def _outcome(view: DeliveryView) -> str:
-    """How the first try went, and what follows."""
+    """How the first try went, and what comes next."""
     said = view.error or ""
     if view.state == "SCHEDULED" and view.scheduled_at is not None:
         return f"{said}; it is tried again {ago(view.scheduled_at)}"
@@ -290,7 +254,7 @@ def _outcome(view: DeliveryView) -> str:
 
 
 def _first_try(hf: WebhookClient, ref: str, sent: DeliveryView, patience_s: float) -> DeliveryView:
-    """The delivery once it was tried, or as it is when the time is over."""
+    """The delivery after its first try, or as it is when the time is over."""
     import time
 
     end = time.monotonic() + patience_s

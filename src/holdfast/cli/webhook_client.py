@@ -1,4 +1,4 @@
-"""The client that keeps webhooks too."""
+"""The client with the calls about webhooks."""
 
 from __future__ import annotations
 

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from holdfast.cli.clients import client
 from holdfast.cli.jobs_shown import detail, numbered, progress, retried_as, what
-from holdfast.cli.options import HomeOption, JobArgument, JsonOption, client
-from holdfast.cli.output import DIM, Coloured, mark, put, show_json, state_text
+from holdfast.cli.options import JobArgument
+from holdfast.cli.output import DIM, Coloured, Output, mark, put, state_text
 from holdfast.cli.times import ago, when
 from holdfast.core.gates import Closed, Open
-from holdfast.core.job import Job, Queued, Running, Scheduled
+from holdfast.core.job import Queued, Running, Scheduled
+from holdfast.core.stored_job import Job
 
 if TYPE_CHECKING:
+    from holdfast.client.handle import JobHandle
     from holdfast.client.remote import Client
+    from holdfast.core.messages.why import Why
     from holdfast.core.run import Run
-    from holdfast.store.scripts.why import Why
 
 WIDE = 19
 
 
-def why(job: JobArgument, home: HomeOption = None, json: JsonOption = False) -> None:
+def why(job: JobArgument) -> Output:
     """Say why a job does not run yet.
 
     Every gate, what it sees, and what would open it. For a job that runs, where; for one that has ended, how.
@@ -29,12 +32,13 @@ def why(job: JobArgument, home: HomeOption = None, json: JsonOption = False) -> 
     Examples:
       holdfast why 42
     """
-    hf = client(home)
+    hf = client()
     handle = hf.job(job)
     said = handle.why()
-    if json:
-        show_json(said)
-        return
+    return Output(said, lambda: _show(hf, handle, said))
+
+
+def _show(hf: Client, handle: JobHandle[Any], said: Why) -> None:
     found = handle.job
     put(f"job {found.number} ({what(found)}) is ", state_text(found.state.name), _since(found))
     match found.state:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from holdfast.cli.options import ConfigOption, HomeOption, choose
+from holdfast.cli.options import ConfigOption
 from holdfast.cli.words import Option
 
 
@@ -16,7 +16,6 @@ def worker(
     system: Annotated[bool, Option("--system", hidden=True)] = False,
     place: Annotated[str | None, Option(hidden=True)] = None,
     config: ConfigOption = None,
-    home: HomeOption = None,
     json: Annotated[bool, Option("--json", help="Log in JSON.")] = False,
 ) -> None:
     """Run the tasks of an app for the daemon.
@@ -31,6 +30,5 @@ def worker(
     from holdfast.daemon.entry import run_worker
     from holdfast.wire.home import find_home
 
-    choose(home)
     options = {"logs.format": "json" if json else None}
     run_worker(find_home(), app or (), is_system=system, place=place, config=config, options=options)

@@ -5,34 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
-from holdfast.cli import job_options
-from holdfast.cli.asking import confirm
+from holdfast.cli.clients import client
 from holdfast.cli.completion import jobs as some_jobs
-from holdfast.cli.group import find_group
+from holdfast.cli.confirm import confirm
+from holdfast.cli.job_options import Anywhere, FilterWords, Here, machine, read_options
 from holdfast.cli.jobs_shown import filters
-from holdfast.cli.options import (
-    ErrorOption,
-    GroupOption,
-    HomeOption,
-    JobsArgument,
-    JsonOption,
-    QueueOption,
-    StateOption,
-    TagOption,
-    TaskOption,
-    YesOption,
-    client,
-)
-from holdfast.cli.output import put, show_json
-from holdfast.cli.progress import Progress
+from holdfast.cli.options import ErrorOption, JobsArgument, PriorityOption, StateOption, TaskOption, YesOption
+from holdfast.cli.output import Output
+from holdfast.cli.progress import ProgressBar
 from holdfast.cli.words import Argument, Option
 from holdfast.core.errors import InvalidInput
 from holdfast.core.job import TERMINAL, WAITING, StateName
-from holdfast.store.scripts.cancel import Cancelling
+from holdfast.core.messages.jobs import Cancelling
+from holdfast.core.rule import check_all
+from holdfast.core.rules import RULES
 
 if TYPE_CHECKING:
     from holdfast.client.remote import Client
-    from holdfast.core.job import Job
+    from holdfast.core.stored_job import Job
 
 AT_ONCE = 1_000
 MOST = 10_000
@@ -41,14 +31,10 @@ MOST = 10_000
 def cancel(
     jobs: JobsArgument = None,
     state: StateOption = None,
-    queue: QueueOption = None,
     task: TaskOption = None,
-    tag: TagOption = None,
-    group: GroupOption = None,
     yes: YesOption = False,
-    home: HomeOption = None,
-    json: JsonOption = False,
-) -> None:
+    **said: Annotated[Any, FilterWords()],
+) -> Output:
     """Cancel jobs by number, or all that fit.
 
     Those that run are asked to stop.
@@ -58,18 +44,15 @@ def cancel(
       holdfast cancel 42
       holdfast cancel --queue build --state queued
     """
-    hf = client(home)
-    wanted = _which(hf, jobs, filters(state, queue, task, tag, group))
+    hf = client()
+    wanted = _which(jobs, filters(state, task) | read_options(hf, said))
     done = _cancel_each(hf, jobs) if jobs else _cancel_all(hf, wanted, yes=yes)
-    if json:
-        show_json(done)
-    else:
-        counts = ((done.cancelled, "cancelled"), (done.requested, "asked to stop"), (done.ended, "had ended already"))
-        put(", ".join(f"{count} {said}" for count, said in counts if count) or "nothing to cancel")
+    counts = ((done.cancelled, "cancelled"), (done.requested, "asked to stop"), (done.ended, "had ended already"))
+    return Output(done, ", ".join(f"{count} {said}" for count, said in counts if count) or "nothing to cancel")
 
 
 def _cancel_each(hf: Client, jobs: list[str]) -> Cancelling:
-    # All of them are looked for before the first one is changed.
+    # All of them are found before the first one is changed.
     done = [handle.cancel() for handle in [hf.job(job) for job in jobs]]
     return Cancelling(
         sum(one.cancelled for one in done), sum(one.requested for one in done), sum(one.ended for one in done)
@@ -82,14 +65,14 @@ def _cancel_all(hf: Client, wanted: dict[str, Any], *, yes: bool) -> Cancelling:
     count = _count(hf, "cancel", wanted, [*waiting, *running])
     confirm("Cancel", count.jobs, more=count.more, yes=yes)
     cancelled = requested = 0
-    with Progress("cancelling") as shown:
+    with ProgressBar("cancelling") as shown:
         is_left = bool(waiting)
         while is_left:
             step = hf.bulk("cancel", limit=AT_ONCE, state=waiting, **wanted)
             is_left = step.more
             cancelled += step.jobs
             shown.at(cancelled, max(count.jobs, cancelled))
-        # Those that run are asked once: they stay in the list until they have stopped.
+        # Running jobs are asked once. They stay in the list until they have stopped.
         if running:
             requested = hf.bulk("cancel", limit=MOST, state=running, **wanted).jobs
     return Cancelling(cancelled, requested)
@@ -98,16 +81,12 @@ def _cancel_all(hf: Client, wanted: dict[str, Any], *, yes: bool) -> Cancelling:
 def retry(
     jobs: JobsArgument = None,
     state: StateOption = None,
-    queue: QueueOption = None,
     task: TaskOption = None,
-    tag: TagOption = None,
-    group: GroupOption = None,
     error: ErrorOption = None,
-    priority: Annotated[int | None, Option("--priority", "-p", metavar="N", help="Another priority.")] = None,
+    priority: PriorityOption = None,
     yes: YesOption = False,
-    home: HomeOption = None,
-    json: JsonOption = False,
-) -> None:
+    **said: Annotated[Any, FilterWords()],
+) -> Output:
     """Run jobs again, as new ones.
 
     Each new job gets what the old one ran with. Name jobs, or say which: without --state, those that failed.
@@ -117,8 +96,8 @@ def retry(
       holdfast retry 42
       holdfast retry --state failed --error "connection refused"
     """
-    hf = client(home)
-    wanted = _which(hf, jobs, filters(state, queue, task, tag, group, error))
+    hf = client()
+    wanted = _which(jobs, filters(state, task, error) | read_options(hf, said))
     if jobs:
         again = [handle.retry(priority).job for handle in [hf.job(job) for job in jobs]]
     else:
@@ -126,17 +105,14 @@ def retry(
         count = _count(hf, "retry", wanted, states)
         confirm("Run again", count.jobs, more=count.more, yes=yes)
         again = list(_retry_all(hf, {**wanted, "state": states}, count.jobs, priority)) if states else []
-    if json:
-        show_json(again)
-    elif jobs or len(again) == 1:
-        for job in again:
-            put(job.number)
-    else:
-        put(f"{len(again)} new jobs, {again[0].number} to {again[-1].number}" if again else "nothing to run again")
+    if jobs or len(again) == 1:
+        return Output(again, [job.number for job in again])
+    made = f"{len(again)} new jobs, {again[0].number} to {again[-1].number}" if again else "nothing to run again"
+    return Output(again, made)
 
 
 def _retry_all(hf: Client, wanted: dict[str, Any], count: int, priority: int | None) -> Iterator[Job]:
-    """One by one in the order of their enqueue: a retry cannot be repeated if it is cut off half-way."""
+    """Retry them one by one, in the order of their enqueue. A call for all of them could not be repeated safely."""
     found, cursor = [], None
     while True:
         page = hf.jobs(limit=AT_ONCE, cursor=cursor, **wanted)
@@ -144,10 +120,10 @@ def _retry_all(hf: Client, wanted: dict[str, Any], count: int, priority: int | N
         cursor = page.cursor
         if cursor is None:
             break
-    with Progress("enqueuing again") as shown:
+    with ProgressBar("enqueuing again") as shown:
         for number, job in enumerate(reversed(found), 1):
             handle = hf._handle(job)
-            # In a chain of retries the last link speaks for all.
+            # Only the last link of a retry chain is retried.
             if handle.job.id == job.id:
                 yield handle.retry(priority).job
             shown.at(number, max(len(found), count))
@@ -157,17 +133,17 @@ def move(
     job: Annotated[str | None, Argument("[JOB]", help="A job's number or id.", complete=some_jobs)] = None,
     where: Annotated[str | None, Argument("[top|bottom|before|after]", help="Which place.")] = None,
     other: Annotated[str | None, Argument("[JOB]", help="The other job.", complete=some_jobs)] = None,
-    priority: Annotated[int | None, Option("--priority", "-p", metavar="N", help="A new priority.")] = None,
+    priority: Annotated[
+        int | None, Option("--priority", "-p", metavar="N", field="priority", help="A new priority.")
+    ] = None,
     node: Annotated[
         str | None, Option("--node", metavar="NODE", help="Instead of a job: all that are tied to this machine.")
     ] = None,
     to: Annotated[str | None, Option("--to", metavar="NODE", help="From now on, on this machine alone.")] = None,
-    here: job_options.Here = False,
-    anywhere: job_options.Anywhere = False,
+    here: Here = False,
+    anywhere: Anywhere = False,
     yes: YesOption = False,
-    home: HomeOption = None,
-    json: JsonOption = False,
-) -> None:
+) -> Output:
     """Change the place of a waiting job in its queue, its priority, or the machine it is tied to.
 
     With --node, all waiting jobs that are tied to that machine may run elsewhere: on any, unless you say where.
@@ -180,13 +156,12 @@ def move(
       holdfast move 42 --anywhere
       holdfast move --node old-laptop
     """
-    hf = client(home)
-    target = job_options.machine(hf, here, to, anywhere)
+    hf = client()
+    target = machine(hf, here, to, anywhere)
     if node is not None:
         if job is not None or where is not None or priority is not None:
             raise InvalidInput(f"--node {node} means all jobs that are tied to it; give no job and no place with it")
-        _move_all(hf, node, target, yes=yes, json=json)
-        return
+        return _move_all(hf, node, target, yes=yes)
     if job is None:
         raise InvalidInput("name a job, or a machine with --node to move all that are tied to it")
     moves = here or anywhere or to is not None
@@ -199,13 +174,10 @@ def move(
     if where is not None:
         handle.move((where, hf.job(other)) if other is not None else where)  # type: ignore[arg-type]
     moved = handle.job
-    if json:
-        show_json(moved)
-        return
     said = [f"has priority {moved.priority}"] if priority is not None and where is None else []
     said += [f"may run on {moved.node or 'any machine'}"] if moves else []
     said += ["was moved"] if where is not None else []
-    put(f"job {moved.number} {' and '.join(said)}")
+    return Output(moved, f"job {moved.number} {' and '.join(said)}")
 
 
 def _check_place(where: str | None, other: str | None, *, is_enough: bool) -> None:
@@ -221,31 +193,25 @@ def _check_place(where: str | None, other: str | None, *, is_enough: bool) -> No
         raise InvalidInput(f"name the job that it goes {where}" if needs_other else f"{where!r} takes no other job")
 
 
-def _move_all(hf: Client, node: str, target: str | None, *, yes: bool, json: bool) -> None:
+def _move_all(hf: Client, node: str, target: str | None, *, yes: bool) -> Output:
     from holdfast.client.nodes import MOST_COUNTED
 
     count = hf.count_tied(node)
     confirm("Move", count, more=count >= MOST_COUNTED, yes=yes)
     moved = hf.move_jobs(node, target)
-    if json:
-        show_json({"jobs": moved})
-    else:
-        put(f"{moved} {'job' if moved == 1 else 'jobs'} moved" if moved else f"no waiting job is tied to {node}")
+    said = f"{moved} {'job' if moved == 1 else 'jobs'} moved" if moved else f"no waiting job is tied to {node}"
+    return Output({"jobs": moved}, said)
 
 
-def _which(hf: Client, jobs: list[str] | None, wanted: dict[str, Any]) -> dict[str, Any]:
-    """Either jobs or filters, and one of them."""
+def _which(jobs: list[str] | None, wanted: dict[str, Any]) -> dict[str, Any]:
+    """Refuse both jobs and filters, and neither of them."""
     if bool(jobs) == bool(wanted):
         raise InvalidInput(
             "name jobs, or say which ones with --state, --queue, --task, --tag or --group"
             + (", not both" if jobs else "")
         )
-    if "group" in wanted:
-        wanted["group"] = find_group(hf, wanted["group"]).id
     if "state" in wanted:
-        unknown = [name for name in wanted["state"] if name not in tuple(StateName)]
-        if unknown:
-            raise InvalidInput(f"there is no state {unknown[0]!r}; use {', '.join(StateName)}")
+        check_all(RULES["states"], "--state", wanted["state"])
     return wanted | {"without_system": True}
 
 

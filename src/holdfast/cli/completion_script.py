@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from holdfast.cli.command import command_of
 from holdfast.cli.words import Argument
 from holdfast.core.errors import InvalidInput
 from holdfast.core.limits import shown
@@ -11,9 +12,7 @@ from holdfast.core.limits import shown
 SHELLS = ("bash", "zsh", "fish")
 
 
-def completion(
-    shell: Annotated[str, Argument("bash|zsh|fish", complete=lambda context, incomplete: list(SHELLS))],
-) -> None:
+def print_script(shell: Annotated[str, Argument("bash|zsh|fish", complete=lambda incomplete: list(SHELLS))]) -> None:
     """Print the script that teaches a shell to complete.
 
     It completes commands, options, and the jobs, tasks, queues and groups that the daemon knows.
@@ -32,3 +31,6 @@ def completion(
     if found is None:
         raise InvalidInput(f"shell {shown(shell)} is not known: use {', '.join(SHELLS)}")
     print(found(app, {}, NAME, COMPLETE).source())
+
+
+completion = command_of("completion", print_script, has_home=False)

@@ -1,4 +1,4 @@
-"""What the doctor looks at, one function for each part."""
+"""The checks of the doctor, one function for each part."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from holdfast.cli.status import clock_says, not_working
 from holdfast.cli.times import length
 from holdfast.core.errors import HoldfastError, NoDaemon
 from holdfast.core.limits import shown
+from holdfast.core.measures import Level, Thresholds, measured
+from holdfast.core.messages.machines import Machine
+from holdfast.core.messages.maintenance import ReservedUse
+from holdfast.core.messages.sessions import Worker
+from holdfast.core.messages.stats import QueueStats
+from holdfast.core.messages.tasks import UndeclaredTask
+from holdfast.core.messages.watches import Watch
+from holdfast.core.readings import DiskSeen, WalSeen
 from holdfast.core.requests import is_system_queue
-from holdfast.store.locks import is_locked
-from holdfast.store.scripts.machines import Machine
-from holdfast.store.scripts.reserved import ReservedUse, list_reserved
-from holdfast.store.scripts.stats import QueueStats
-from holdfast.store.scripts.tasks import UndeclaredTask, list_undeclared
-from holdfast.store.scripts.watches import Watch
-from holdfast.store.scripts.workers import Worker
 from holdfast.version import VERSION
 from holdfast.wire.home import Home
 from holdfast.wire.status import DaemonStatus
 
-LOW_SHARE, LOW_BYTES = 0.05, 1 << 30
-LONG_WAL = 64 << 20
-EARLIEST = 1_700_000_000  # No machine that runs this program lived before that.
+HERE = "doctor"
+EARLIEST = 1_700_000_000  # This program is newer, so a clock before that is wrong.
 NEAR_FUTURE_MS = 60_000
 
 
@@ -40,10 +40,11 @@ def examine(home: Home) -> list[Finding]:
     """Everything."""
     from holdfast.cli.watch_client import WatchClient
 
-    findings = [*_program(), *_home(home), *_disk(home)]
+    limits = _limits(home)
+    findings = [*_program(), *_home(home), *_disk(home, limits)]
     hf = WatchClient()
     try:
-        daemon = hf.daemon() if is_locked(str(home.lock)) else None
+        daemon = hf.daemon() if home.is_lived_in else None
     except HoldfastError as error:
         return [*findings, Finding("daemon", False, str(error))]
     if daemon is None:
@@ -55,12 +56,23 @@ def examine(home: Home) -> list[Finding]:
         *_refusals(hf.machines(), stats.now),
         *_breakers(stats.queues),
         *_workers(daemon, hf.workers()),
-        *_undeclared(hf.engine.query(list_undeclared)),
-        *_reserved(hf.engine.query(list_reserved)),
+        *_undeclared(hf.undeclared_tasks()),
+        *_reserved(hf.reserved_uses()),
         *_watches(hf.watches()),
         *_clock(daemon, stats.now, [job.created_at for job in hf.jobs(limit=1).jobs]),
     ]
-    return [*findings, *_wal(daemon), *_invariants([v.invariant for v in hf.doctor()])]
+    return [*findings, *_wal(daemon, limits), *_invariants([v.invariant for v in hf.doctor()])]
+
+
+def _limits(home: Home) -> Thresholds:
+    """The thresholds at which the daemon of this home refuses new jobs. The defaults if its settings cannot be read."""
+    from holdfast.daemon.settings_file import find_file, load
+    from holdfast.daemon.settings_meaning import thresholds
+
+    try:
+        return thresholds(load(find_file(home)).pressure)
+    except HoldfastError:
+        return Thresholds()
 
 
 def _program() -> Iterator[Finding]:
@@ -93,7 +105,7 @@ def _private(name: str, path: Path, mode: int) -> Finding:
 
 
 def _others(home: Home) -> Iterator[Finding]:
-    """What others could change, which keeps the next `holdfast up` from starting, and what they may read."""
+    """What other users could change, so that `holdfast up` would refuse to start, and what they may read."""
     from holdfast.daemon.ownership import exposures
     from holdfast.daemon.settings_file import find_file, load
 
@@ -110,7 +122,7 @@ def _others(home: Home) -> Iterator[Finding]:
 
 
 def _readable(home: Home, database: Path) -> Iterator[Finding]:
-    """Files of before that others may read; new ones are closed to them."""
+    """Old files that other users may read. New ones are private."""
     beside = [path for path in database.parent.glob("*") if path.name.startswith(database.name)]
     ours = {*home.folder.glob("*"), *home.log.parent.glob("*"), *beside} - {home.settings, home.token, home.socket}
     found = sorted(str(path) for path in ours if _is_readable(path))
@@ -130,12 +142,15 @@ def _is_readable(path: Path) -> bool:
     return stat.S_ISREG(found.st_mode) and bool(found.st_mode & 0o077)
 
 
-def _disk(home: Home) -> Iterator[Finding]:
+def _disk(home: Home, limits: Thresholds) -> Iterator[Finding]:
     folder = next(folder for folder in (home.folder, *home.folder.parents) if folder.exists())
     disk = shutil.disk_usage(folder)
-    said = f"{size(disk.free)} of {size(disk.total)} free ({disk.free / disk.total:.0%})"
-    is_low = disk.free < LOW_BYTES or disk.free < LOW_SHARE * disk.total
-    yield Finding("disk", not is_low, f"{said}; free some, or move the home folder" if is_low else said)
+    share = disk.free / disk.total
+    seen = measured("disk", DiskSeen(HERE, share, disk.free), limits)
+    if seen.rises_to is Level.CALM:
+        yield Finding("disk", True, f"{size(disk.free)} of {size(disk.total)} free ({share:.0%})")
+    else:
+        yield Finding("disk", False, f"{seen.says}; free some, or move the home folder")
 
 
 def _no_daemon(home: Home) -> Iterator[Finding]:
@@ -186,7 +201,7 @@ def _undeclared(tasks: list[UndeclaredTask]) -> Iterator[Finding]:
 
 
 def _reserved(uses: list[ReservedUse]) -> Iterator[Finding]:
-    """What was made before names of the system's own were refused."""
+    """What uses a reserved name, from before those were refused."""
     for use in uses:
         what = f"queue {use.queue}" if is_system_queue(use.queue) else f"task {use.task}"
         said = f"{use.kind} {use.name} uses {what}, which is reserved for the system"
@@ -231,7 +246,7 @@ def _clock(daemon: DaemonStatus, daemon_now: int, newest: list[int]) -> Iterator
         yield Finding("clock", True, time.strftime("%Y-%m-%d %H:%M:%S %Z"))
 
 
-def _wal(daemon: DaemonStatus) -> Iterator[Finding]:
+def _wal(daemon: DaemonStatus, limits: Thresholds) -> Iterator[Finding]:
     if daemon.dialect != "sqlite":
         yield Finding("store", True, daemon.store)
         return
@@ -239,7 +254,9 @@ def _wal(daemon: DaemonStatus) -> Iterator[Finding]:
     wal = Path(f"{path}-wal")
     long = wal.stat().st_size if wal.exists() else 0
     said = f"{path}, {size(path.stat().st_size)}, write-ahead log {size(long)}"
-    yield Finding("store", None if long > LONG_WAL else True, said)
+    # Half of the size at which new jobs are refused.
+    is_long = measured("wal", WalSeen(HERE, long), limits).falls_to is not Level.CALM
+    yield Finding("store", None if is_long else True, said)
 
 
 def _invariants(broken: list[str]) -> Iterator[Finding]:
@@ -250,7 +267,7 @@ def _invariants(broken: list[str]) -> Iterator[Finding]:
 
 
 def _file(home: Home) -> Iterator[Finding]:
-    """The database, looked at without a daemon."""
+    """The findings about the database, without a daemon."""
     from holdfast.daemon.database import HomeDatabase
 
     try:

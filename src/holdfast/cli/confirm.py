@@ -10,7 +10,7 @@ from holdfast.observe.terminal import in_a_line
 
 
 def confirm(what: str, jobs: int, *, more: bool = False, yes: bool) -> None:
-    """Ask whether it should really be so many; without a person to ask, --yes has to say it."""
+    """Ask whether to really change so many. If no person can be asked, --yes is needed."""
     if yes or not jobs:
         return
     count = f"{jobs}{' or more' if more else ''} job{'s' if jobs != 1 else ''}"

@@ -1,4 +1,4 @@
-"""What `holdfast bench` does to the daemon, and how it leaves no trace."""
+"""The measurements of `holdfast bench`, and how their jobs are removed."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 from holdfast.core.errors import HoldfastError
 from holdfast.core.job import TERMINAL, JobId
 from holdfast.core.reserved import BENCH
-from holdfast.store.engine import new_uuid
-from holdfast.store.scripts.retention import enqueue_measured, forget_measured
 
 if TYPE_CHECKING:
     from holdfast.client.remote import Client
@@ -21,14 +19,14 @@ PATIENCE_S = 120.0
 LOOK_S = 0.01
 
 
-class Course:
+class BenchRun:
     """One measurement."""
 
     def __init__(self, hf: Client) -> None:
         self._hf = hf
 
     def enqueue(self, seconds: float) -> list[float]:
-        """How long one enqueue takes, again and again, in milliseconds. Nothing runs meanwhile."""
+        """The durations of single enqueues, in milliseconds. Nothing runs meanwhile."""
         self._hf.pause(BENCH, "holdfast bench")
         try:
             return self._timed(seconds, lambda: self._enqueue(1))
@@ -58,18 +56,15 @@ class Course:
 
     def clean_up(self) -> None:
         """Remove every job of this measurement."""
-        engine = self._hf.engine
         self._hf.resume(BENCH)
         while self._hf.bulk("cancel", queue=BENCH, state=["QUEUED", "SCHEDULED"]).jobs:
             pass
         self._wait_until_empty()
-        while engine.run(forget_measured, 0):
+        while self._hf.forget_measured():
             pass
 
     def _enqueue(self, jobs: int) -> list[JobId]:
-        ids = [new_uuid() for _ in range(jobs)]
-        self._hf.engine.run(enqueue_measured, ids, 0)
-        return ids
+        return self._hf.enqueue_measured(jobs)
 
     def _wait_until_empty(self) -> None:
         until = time.monotonic() + PATIENCE_S

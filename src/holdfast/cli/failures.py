@@ -1,4 +1,4 @@
-"""How a command ends that does not end well: one line that says what to do, and an exit code."""
+"""How a command fails: with one line that says what to do, and an exit code."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _MISSING = re.compile(r"there is no (job|schedule|template|webhook) (?:'.*'|\d+)
 _TAKEN = re.compile(r"there is a (schedule|webhook) '([\w./:-]+)' already")
 
 
-class Ended(Exception):
-    """Ends the command with a code; what there was to say was said."""
+class CommandEnded(Exception):
+    """Ends the command with a code. The message was printed already."""
 
     def __init__(self, code: int) -> None:
         super().__init__(code)
@@ -27,14 +27,14 @@ class Ended(Exception):
 
 
 def say(*parts: str) -> None:
-    """One line for the person, beside what the command prints."""
+    """Print one line on stderr."""
     from holdfast.cli.output import put
 
     put(*parts, stream=sys.stderr, flush=True)
 
 
-class _Voice(logging.Handler):
-    """What the SDK warns of, as one line for the person."""
+class _WarningPrinter(logging.Handler):
+    """Prints a warning of the SDK as one line."""
 
     def emit(self, record: logging.LogRecord) -> None:
         from holdfast.cli.jobs_shown import numbered
@@ -42,24 +42,24 @@ class _Voice(logging.Handler):
         say(f"holdfast: {numbered(record.getMessage())}")
 
 
-def speak_up() -> None:
-    """Let the SDK's warnings reach the person."""
+def show_warnings() -> None:
+    """Show the warnings of the SDK."""
     logger = logging.getLogger("holdfast")
     if not logger.handlers:
-        logger.addHandler(_Voice(logging.WARNING))
+        logger.addHandler(_WarningPrinter(logging.WARNING))
         logger.propagate = False
 
 
 def ending(error: BaseException) -> int:
-    """Say what went wrong; the exit code."""
+    """Print what went wrong, and return the exit code."""
     match error:
         case SystemExit():
             return error.code if isinstance(error.code, int) else FAILED
-        case Ended():
+        case CommandEnded():
             return _flushed(error.code)
         case KeyboardInterrupt() | click.Abort():
             if sys.stderr.isatty():
-                say("")  # The terminal shows ^C, and the prompt should not stand behind it.
+                say("")  # The terminal shows ^C, and the prompt should not follow it on the same line.
             return INTERRUPTED
         case BrokenPipeError():
             return _silenced()
@@ -87,7 +87,7 @@ def _said(error: BaseException) -> int:
 
 
 def _what_next(said: str) -> str:
-    """The command that helps with what others say without knowing of commands."""
+    """A command that helps with an error whose message names none."""
     if found := _MISSING.fullmatch(said):
         return f"; see: holdfast {'' if found[1] == 'job' else found[1] + ' '}ls"
     if found := _TAKEN.match(said):
@@ -96,13 +96,13 @@ def _what_next(said: str) -> str:
 
 
 def _written_down(error: BaseException) -> str:
-    """The log of the command line, with the whole story of an error that nobody expected."""
+    """Write the traceback of an unexpected error to the log of the command line. Return its path."""
     import tempfile
     import time
     import traceback
     from pathlib import Path
 
-    from holdfast.store.files import open_file
+    from holdfast.private_files import open_file
 
     story = "".join(traceback.format_exception(error))
     entry = f"{time.strftime('%Y-%m-%dT%H:%M:%S%z')} holdfast {' '.join(_harmless(sys.argv[1:]))}\n{story}\n"
@@ -111,7 +111,7 @@ def _written_down(error: BaseException) -> str:
         try:
             with os.fdopen(open_file(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND), "a") as log:
                 if os.fstat(log.fileno()).st_uid != os.geteuid():
-                    continue  # Somebody else made it, to read what we say.
+                    continue  # Another user made it, to read what is written.
                 log.write(entry)
             return str(file)
         except OSError:
@@ -143,7 +143,7 @@ def _flushed(code: int) -> int:
 
 
 def _silenced() -> int:
-    """Whoever reads has gone. Python must not find that out once more at its end, and say so."""
+    """The reader of the output has gone. Keep Python from failing, and complaining, at its exit too."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (sys.stdout, sys.stderr):
         os.dup2(nowhere, stream.fileno())
