@@ -5,12 +5,15 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 EXTRAS := dev,postgres,demo
 CHECKED = $(wildcard src tests bench demo)
+PYTEST = $(BIN)/pytest --durations=30
+# Several processes take tests until none is left.
+SHARED = -n auto --dist=worksteal
 
 # A name on PATH may be a version manager's shim for a Python that is not there, so each candidate is run.
 PYTHON ?= $(shell for python in python3.13 python3.12 python3.11 python3; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$python; break; }; done)
 
-.PHONY: help up down tour test check test-long bench clean constraints install
+.PHONY: help up down tour test quick check test-long bench clean constraints install
 .DEFAULT_GOAL := help
 
 help:
@@ -18,6 +21,7 @@ help:
 	@echo "make down        stop it"
 	@echo "make tour        watch Holdfast inside a program, for half a minute"
 	@echo "make test        check, then run the tests"
+	@echo "make quick       only the tests that start no process and need no PostgreSQL"
 	@echo "make check       formatting, lint, types and layers"
 	@echo "make test-long   the tests that take minutes"
 	@echo "make bench       the benchmark"
@@ -40,10 +44,15 @@ check: $(INSTALLED)
 	$(BIN)/lint-imports --no-logo
 
 test: check
-	$(BIN)/pytest
+	$(PYTEST) $(SHARED) -m "not long and not alone"
+	$(PYTEST) -m "alone and not long"
+
+quick: $(INSTALLED)
+	$(PYTEST) $(SHARED) -m quick
 
 test-long: $(INSTALLED)
-	$(BIN)/pytest -m long -s --timeout=3600
+	$(PYTEST) $(SHARED) -m "(long or on_postgres) and not alone" -rP --timeout=3600
+	$(PYTEST) -m "long and alone" -rP
 
 bench: $(INSTALLED)
 	@$(BIN)/python -m bench --all

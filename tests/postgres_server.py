@@ -16,6 +16,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import urlsplit
 from uuid import uuid4
 
 import psycopg
@@ -28,6 +29,8 @@ SETTINGS = {
     "max_connections": "250",
     "unix_socket_permissions": "0777",
 }
+# Of use to whoever has nothing to lose when the power fails.
+UNSYNCED = {"fsync": "off", "full_page_writes": "off"}
 START_SECONDS = 30
 STOP_SECONDS = 10
 
@@ -36,8 +39,8 @@ KEEPER = 'folder=$1; shift; "$@" & cat; kill -INT $!; wait; rm -rf "$folder"'
 
 
 @contextmanager
-def running_postgres() -> Iterator[str]:
-    """The URL of a fresh server that listens on a unix socket of its own.
+def running_postgres(*, is_durable: bool = True) -> Iterator[str]:
+    """The URL of a fresh server that listens on a unix socket of its own; one that is not durable never syncs.
 
     >>> with running_postgres() as url, psycopg.connect(url) as connection:
     ...     connection.execute("SELECT 1")
@@ -48,7 +51,7 @@ def running_postgres() -> Iterator[str]:
         programs = _programs(folder)
         _give_away(folder, account)
         _initialise(programs, folder, account)
-        keeper = _start(programs, folder, account)
+        keeper = _start(programs, folder, account, SETTINGS if is_durable else SETTINGS | UNSYNCED)
         try:
             url = f"postgresql://postgres@/postgres?host={folder}"
             _await_ready(url, keeper, folder / "log")
@@ -57,6 +60,13 @@ def running_postgres() -> Iterator[str]:
             _stop(keeper)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def new_database(url: str, name: str) -> str:
+    """The URL of another, empty database of the same server."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+    return urlsplit(url)._replace(path=f"/{name}").geturl()
 
 
 @contextmanager
@@ -130,9 +140,9 @@ def _initialise(programs: Path, folder: Path, account: str | None) -> None:
         raise RuntimeError(f"initdb failed:\n{result.stdout}{result.stderr}")
 
 
-def _start(programs: Path, folder: Path, account: str | None) -> subprocess.Popen[bytes]:
-    settings = [f"--{name}={value}" for name, value in SETTINGS.items()]
-    server: list[str | Path] = [programs / "postgres", "-D", folder / "data", "-k", folder, *settings]
+def _start(programs: Path, folder: Path, account: str | None, settings: dict[str, str]) -> subprocess.Popen[bytes]:
+    options = [f"--{name}={value}" for name, value in settings.items()]
+    server: list[str | Path] = [programs / "postgres", "-D", folder / "data", "-k", folder, *options]
     with (folder / "log").open("wb") as log:
         return subprocess.Popen(
             ["sh", "-c", KEEPER, "keeper", folder, *server],

@@ -1,10 +1,12 @@
 """House rules that no tool checks: what may stand in the repository, and what must be in the wheel."""
 
+import ast
 import os
 import re
 import subprocess
 import sys
 import tomllib
+from collections import defaultdict
 from functools import cache
 from importlib.metadata import requires
 from pathlib import Path
@@ -24,7 +26,7 @@ LOCK_FILES = {
     "uv.lock",
     "yarn.lock",
 }
-TARGETS = ["up", "down", "tour", "test", "check", "bench", "test-long", "clean"]
+TARGETS = ["up", "down", "tour", "test", "quick", "check", "bench", "test-long", "clean"]
 EXTRAS = {"dev", "postgres", "demo"}
 
 
@@ -117,3 +119,12 @@ def test_the_pipeline_does_what_a_person_does() -> None:
     run = ROOT / ".ci" / "run"
     assert os.access(run, os.X_OK)
     assert run.read_text().splitlines()[-1] == "make test"
+
+
+def test_a_class_name_exists_once() -> None:
+    places: dict[str, list[str]] = defaultdict(list)
+    for path in sorted((ROOT / "src").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef):
+                places[node.name].append(str(path.relative_to(ROOT)))
+    assert {name: where for name, where in places.items() if len(where) > 1} == {}

@@ -15,7 +15,7 @@ from holdfast.core.requests import is_system_queue
 from holdfast.core.retry import POISON_DEATHS
 from holdfast.core.run import RunStatus
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.doctor import examine
+from holdfast.store.scripts.maintenance.doctor import examine
 from tests.chaos import happened
 from tests.chaos.database import select
 from tests.chaos.journal import Entry, entries

@@ -10,7 +10,7 @@ from typing import TypeAlias
 import pytest
 
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.doctor import examine
+from holdfast.store.scripts.maintenance.doctor import examine
 from holdfast.store.statements import Dialect
 from tests.chaos.database import Database
 from tests.chaos.processes import Program

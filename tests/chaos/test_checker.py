@@ -7,16 +7,17 @@ from pathlib import Path
 import pytest
 
 from holdfast.core.group import GroupMode, OnFailure
+from holdfast.core.messages.schedules import NewSchedule
+from holdfast.core.messages.templates import NewTemplate
+from holdfast.core.messages.webhooks import NewWebhook
 from holdfast.core.schedule import Misfire
 from holdfast.store.engine import Engine, Tx
-from holdfast.store.scripts.events import emit
-from holdfast.store.scripts.firing import fire_due
-from holdfast.store.scripts.groups import create_group
-from holdfast.store.scripts.schedule_rows import NewSchedule
-from holdfast.store.scripts.schedules import put_schedule
-from holdfast.store.scripts.templates import NewTemplate, put_template
-from holdfast.store.scripts.webhook_rows import NewWebhook
-from holdfast.store.scripts.webhooks import put_webhook
+from holdfast.store.scripts.events.events import emit
+from holdfast.store.scripts.groups.groups import create_group
+from holdfast.store.scripts.schedules.firing import fire_due
+from holdfast.store.scripts.schedules.schedules import put_schedule
+from holdfast.store.scripts.schedules.templates import put_template
+from holdfast.store.scripts.webhooks.webhooks import put_webhook
 from tests.chaos.checker import problems
 from tests.chaos.database import select, statement
 from tests.chaos.journal import Journal

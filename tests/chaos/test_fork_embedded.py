@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.queues import list_queues
+from holdfast.store.scripts.queues.queues import list_queues
 from tests.chaos import checker
 from tests.chaos.conftest import Start
 from tests.chaos.database import Database, recovery, select, sessions, states

@@ -18,9 +18,9 @@ from msgspec import structs
 
 from holdfast.core.requests import Claimed
 from holdfast.store.engine import Engine, Tx
-from holdfast.store.scripts.doctor import examine
-from holdfast.store.scripts.recover import recover
-from holdfast.store.scripts.sessions import running_sessions
+from holdfast.store.scripts.machines.recover import recover
+from holdfast.store.scripts.machines.sessions import running_sessions
+from holdfast.store.scripts.maintenance.doctor import examine
 from holdfast.store.sqlite.engine import SqliteEngine
 from holdfast.store.statements import Dialect
 from tests.chaos.checker import Evidence, stored_problems
@@ -32,6 +32,7 @@ from tests.chaos.scenarios.settings import SETTINGS
 from tests.chaos.scenarios.shared import DOOMED, NOW, Scenario, work_off
 from tests.chaos.scenarios.table import SCENARIOS
 from tests.chaos.scenarios.work import WORK
+from tests.migrated import copy_migrated
 from tests.postgres_server import fresh_schema
 from tests.store.acts import TABLES
 
@@ -40,6 +41,7 @@ World: TypeAlias = dict[str, list[str]]
 BEGINNING = "the beginning"
 EVERY: tuple[str, ...] = ()
 ENDS = (COMMIT, ANSWER)
+STEP = 6
 
 
 class Victims:
@@ -78,7 +80,8 @@ class SqliteStage:
         self._database = database
         self._path = Path(database.target)
         self._prepared = self._path.with_name("prepared.db")
-        with closing(SqliteEngine(self._path, now=lambda: NOW)) as engine:
+        copy_migrated(self._path)
+        with closing(SqliteEngine(self._path, durability="normal", now=lambda: NOW)) as engine:
             self._runs = scenario.prepare(engine)
         shutil.copy(self._path, self._prepared)
 
@@ -160,15 +163,14 @@ def stage(database: Database, name: str) -> Iterator[SqliteStage | PostgresStage
 
 
 def trials() -> Iterator[object]:
-    """The way of a job is cut between any two statements, all else before each commit and each answer.
+    """A call is cut before each commit and each answer, which is enough to see a commit too many.
 
-    That is enough to see a commit too many; the long tests cut all else between any two statements too. What is set,
-    and what is done for the database, is cut on PostgreSQL in the long tests alone.
+    The long tests cut it between any two statements; what is set, and what is done for the database, is cut on
+    PostgreSQL in them alone. The way of a job has a test of its own besides.
     """
     for dialect, name in product(Dialect, SCENARIOS):
-        is_way = name in WORK
-        yield pytest.param(dialect, name, EVERY, id=f"{dialect}-{name}", marks=() if is_way else pytest.mark.long)
-        if not is_way and (dialect is Dialect.SQLITE or name not in SETTINGS | CHORES_DONE):
+        yield pytest.param(dialect, name, EVERY, id=f"{dialect}-{name}", marks=pytest.mark.long)
+        if name not in WORK and (dialect is Dialect.SQLITE or name not in SETTINGS | CHORES_DONE):
             yield pytest.param(dialect, name, ENDS, id=f"{dialect}-{name}, commits")
 
 
@@ -176,6 +178,28 @@ def trials() -> Iterator[object]:
 def test_a_kill_between_two_statements_leaves_all_or_nothing(
     name: str, points: tuple[str, ...], database: Database, stage: SqliteStage | PostgresStage, victims: Victims
 ) -> None:
+    worlds_left_behind(name, points, database, stage, victims)
+
+
+@pytest.mark.parametrize(("database", "name"), list(product(Dialect, WORK)), indirect=["database"])
+def test_a_kill_between_some_statements_leaves_what_a_kill_before_a_commit_leaves(
+    name: str, database: Database, stage: SqliteStage | PostgresStage, victims: Victims, seed: int
+) -> None:
+    worlds = worlds_left_behind(name, ENDS, database, stage, victims)
+    reached = 0
+    for nth in count(1 + seed % STEP, STEP):
+        died = victims.send(Order(*database.args, name, nth, stage.set_up(), EVERY))
+        world = stage.look()
+        assert world in worlds[reached:], f"{name}, killed before {died.point}, point {nth}"
+        reached = worlds.index(world, reached)
+        if died.point is None:
+            break
+
+
+def worlds_left_behind(
+    name: str, points: tuple[str, ...], database: Database, stage: SqliteStage | PostgresStage, victims: Victims
+) -> list[World]:
+    """Kill at each of the points; what was left behind, in order, each of it whole."""
     scenario = SCENARIOS[name]
     stage.set_up()
     seen: list[tuple[str | None, World]] = [(BEGINNING, stage.look())]
@@ -203,6 +227,8 @@ def test_a_kill_between_two_statements_leaves_all_or_nothing(
     assert (changes, len(answers)) == ([COMMIT] * scenario.commits, scenario.commits)
     for where, end in ends:
         assert end == seen[-1][1], f"{where}, and done once more"
+    print(f"{len(seen) - 1} kills")
+    return [world for _, world in seen]
 
 
 def assert_that_it_can_be_finished(engine: Engine, where: str) -> None:

@@ -122,7 +122,7 @@ def test_a_recoverer_that_dies_after_the_stop_has_done_no_harm(
 
 
 # Between the start of the process and its record, between the record and the gate, and behind the gate.
-STEPS = ["ProcessRun._through_gate", "Gated.open", "Watch.follow"]
+STEPS = ["ProcessRun._through_gate", "Gated.open", "ProcessWatch.follow"]
 
 
 @pytest.mark.parametrize("database", ["sqlite"], indirect=True)

@@ -11,7 +11,7 @@ from typing import Any
 from holdfast import Context, Holdfast, StateName
 from holdfast.runtime.clock import SystemClock
 from holdfast.store.engine import Engine
-from holdfast.workers.exchange import Exchange
+from holdfast.workers.exchange import ExchangeLoop
 from holdfast.workers.schema import PayloadSchema
 from holdfast.workers.spec import TaskSpec
 from tests.chaos.conftest import Start
@@ -122,7 +122,7 @@ def test_a_job_that_is_claimed_while_the_stop_begins_goes_back_unstarted(engine:
     async def stop_in_the_middle() -> None:
         begin(engine, "s")
         put(engine, job("late"))
-        exchange = Exchange(engine, SystemClock(), "s", "w", {"work": spec}, {"default": 1})
+        exchange = ExchangeLoop(engine, SystemClock(), "s", "w", {"work": spec}, {"default": 1})
         claiming = asyncio.create_task(exchange.exchange_once())
         await asyncio.sleep(0)
         exchange.stop_claiming()

@@ -6,11 +6,12 @@ from collections import Counter
 from functools import partial
 from pathlib import Path
 
+from holdfast.core.messages.schedules import NewSchedule
+from holdfast.core.messages.templates import NewTemplate
 from holdfast.core.schedule import Misfire, Overlap
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.schedule_rows import NewSchedule
-from holdfast.store.scripts.schedules import put_schedule
-from holdfast.store.scripts.templates import NewTemplate, put_template
+from holdfast.store.scripts.schedules.schedules import put_schedule
+from holdfast.store.scripts.schedules.templates import put_template
 from tests.chaos.conftest import Start
 from tests.chaos.database import Database, select
 from tests.chaos.journal import entries

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from holdfast import Holdfast, Retry
+from holdfast.core.messages.machines import TokenSetting
 from holdfast.core.tokens import Tokens
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.tokens import TokenSetting, list_tokens, note_tokens
+from holdfast.store.scripts.machines.tokens import list_tokens, note_tokens
 from tests.chaos.conftest import Start
 from tests.chaos.database import Database, states
 from tests.chaos.processes import until

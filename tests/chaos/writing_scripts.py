@@ -15,6 +15,7 @@ from tests.chaos.scenarios.table import SCENARIOS
 
 SOURCE = Path(holdfast.__file__).parent
 SCRIPTS = "holdfast.store.scripts"
+NAMES = "holdfast.store.script_names"
 WRITES = re.compile(r"\b(INSERT|UPDATE|DELETE)\b")
 
 Name: TypeAlias = tuple[str, str]
@@ -37,7 +38,7 @@ def scripts_in_scenarios() -> set[str]:
 def _handed_to_engines() -> Iterator[Name]:
     """Every script that is named outside of the scripts."""
     for path in SOURCE.rglob("*.py"):
-        if path.parent != SOURCE / "store" / "scripts":
+        if not path.is_relative_to(SOURCE / "store" / "scripts"):
             tree = ast.parse(path.read_text())
             known = _imported(tree)
             for node in ast.walk(tree):
@@ -69,7 +70,7 @@ def _defined() -> dict[Name, tuple[set[Name], set[str]]]:
         if WRITES.search(strip_comments(path.read_text()))
     }
     found = {}
-    for path in (SOURCE / "store" / "scripts").glob("*.py"):
+    for path in (SOURCE / "store" / "scripts").rglob("*.py"):
         tree = ast.parse(path.read_text())
         known = _imported(tree)
         for node in tree.body:
@@ -87,7 +88,7 @@ def _statements(node: ast.AST) -> Iterator[str]:
         match item:
             case ast.Attribute(value=ast.Name(id="sql"), attr=name):
                 yield name
-            case ast.Call(func=ast.Attribute(attr="run_many"), args=[ast.Attribute(attr=name), *_]):
+            case ast.Call(func=ast.Attribute(attr="run_many" | "rows_many"), args=[ast.Attribute(attr=name), *_]):
                 yield f"{name} *"
 
 
@@ -96,6 +97,6 @@ def _imported(tree: ast.Module) -> dict[str, Name]:
     return {
         alias.asname or alias.name: (node.module.rpartition(".")[2], alias.name)
         for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom) and node.module is not None and node.module.startswith(SCRIPTS)
+        if isinstance(node, ast.ImportFrom) and node.module is not None and node.module.startswith((SCRIPTS, NAMES))
         for alias in node.names
     }

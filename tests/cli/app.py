@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 
@@ -46,3 +47,25 @@ def second_time(path: str) -> str:
         Path(path).touch()
         raise ValueError("not yet")
     return "at last"
+
+
+@hf.task
+def leave(ctx: Context, name: str) -> None:
+    """Leaves a log and an artifact behind."""
+    print("hello")
+    ctx.artifact(name).touch()
+
+
+@hf.task(retry=Retry(1, initial=0))
+def loud_once(path: str) -> None:
+    """Says something and fails, then is silent and does not."""
+    if not Path(path).exists():
+        Path(path).touch()
+        print("not yet")
+        raise ValueError("not yet")
+
+
+@hf.task
+def variable(ctx: Context, name: str) -> str | None:
+    """What the job says, and what its process has."""
+    return f"{ctx.env.get(name)} {os.environ.get(name)}"

@@ -7,27 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.store.scripts.doctor import examine
 from tests.chaos.processes import until
 from tests.cli.shell import APP, Shell
-from tests.daemon.house import House, short_folder
+from tests.daemon.house import House, inhabited, short_folder
 
 
 @pytest.fixture(scope="module")
 def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
     """A home that a daemon with our tasks lives in."""
-    with short_folder() as folder:
-        house = House(folder / "home", tmp_path_factory.mktemp("side"))
-        try:
-            daemon = house.up("--app", APP)
-            until(lambda: len(house.client().workers()) == 2, "both workers are at work")
-            yield house
-            if daemon.is_running:
-                house.down(daemon)
-            with house.store() as engine:
-                assert examine(engine) == []
-        finally:
-            house.clear()
+    with inhabited(tmp_path_factory.mktemp("side"), "", "--app", APP) as house:
+        until(lambda: len(house.client().workers()) == 2, "both workers are at work")
+        yield house
 
 
 @pytest.fixture

@@ -1,7 +1,13 @@
-"""The installed `holdfast` as a person calls it: its words in, what it prints and its exit code out."""
+"""`holdfast` as a person calls it: its words in, what it prints and its exit code out.
+
+Most commands run in a fork of a process that has `holdfast` loaded. Those in a terminal, those that are begun and left
+to the test, and those that ask for it, are the installed program.
+"""
 
 from __future__ import annotations
 
+import atexit
+import io
 import os
 import pty
 import re
@@ -9,15 +15,19 @@ import select
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import msgspec
 
 from holdfast.wire.home import HOME, Home
 from tests.chaos.processes import PATIENCE_S, ROOT
+from tests.cli.warm import Order, TooSlow, WarmProcess
+from tests.daemon.house import surroundings
 
 HOLDFAST = str(Path(sys.executable).with_name("holdfast"))
 APP = str(Path(__file__).with_name("app.py"))
@@ -42,6 +52,19 @@ class Said(msgspec.Struct, frozen=True):
         return self.out.splitlines()
 
 
+@cache
+def warm_process() -> WarmProcess:
+    """The process that forks, of this test run."""
+    made = WarmProcess()
+    atexit.register(made.close)
+    return made
+
+
+def _written(file: IO[bytes]) -> str:
+    file.seek(0)
+    return io.TextIOWrapper(io.BytesIO(file.read()), "utf-8").read()
+
+
 class Shell:
     """Commands for one home."""
 
@@ -50,14 +73,26 @@ class Shell:
 
     def environment(self, more: Mapping[str, str] | None = None) -> dict[str, str]:
         """Of a person whose shell sets nothing special."""
-        own = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "COLUMNS", "TERM")}
+        own = {name: value for name, value in surroundings().items() if name not in ("NO_COLOR", "COLUMNS", "TERM")}
         return {**own, "TERM": "xterm", HOME: str(self.home.folder), **(more or {})}
 
     def __call__(self, *words: object, env: Mapping[str, str] | None = None, stdin: str | None = None) -> Said:
         """Run a command to its end."""
+        with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+            given.write((stdin or "").encode())
+            given.seek(0)
+            try:
+                code = warm_process().call(Order([*map(str, words)], self.environment(env)), given, out, err)
+            except TooSlow:
+                said = f"it printed {_written(out)[-2000:]!r} and {_written(err)[-2000:]!r}"
+                raise AssertionError(f"{words} has not ended in {PATIENCE_S:.0f} s; {said}") from None
+            return Said(code, _written(out), _written(err))
+
+    def installed(self, *words: object, env: Mapping[str, str] | None = None) -> Said:
+        """The same with the installed program, in a process that nobody has prepared."""
         done = subprocess.run(
             [HOLDFAST, *map(str, words)],
-            input=stdin if stdin is not None else "",
+            stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
             timeout=PATIENCE_S,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec import structs
 
-from holdfast.cli.examining import _clock
+from holdfast.cli.doctor_checks import _clock
 from holdfast.cli.status import clock_says
 from holdfast.wire.status import DaemonStatus
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from holdfast import Holdfast
-from holdfast.store.scripts.dead_letters import DeadLetters
+from holdfast.core.messages.dead_letters import DeadLetters
 from tests.chaos.processes import PATIENCE_S, until
 from tests.cli.shell import Shell
 from tests.daemon.house import House

@@ -86,13 +86,13 @@ def test_events_are_followed(sh: Shell, house: House) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("emit", "two words"), "event 'two words' is not a valid name"),
+        (("emit", "two words"), "event 'two words' is not valid"),
         (("emit", "go", "branch"), "'branch' is not an attribute: write KEY=VALUE"),
         (("emit", "go", "a=1", "a=2"), "'a' is given twice"),
         (("events", "--name", "*x"), "name '*x' is not valid"),
         (
             ("run", "--where", "a=b", "--", "true"),
-            "--where a=b says what an event must have: name the event too, with --on-event",
+            "--where {'a': 'b'} means nothing without --on-event: give that as well",
         ),
         (("run", "--on-event", "two words", "--", "true"), "--on-event 'two words' is not valid"),
         (("run", "--on-event", "go", "--where", "a", "--", "true"), "--where 'a' is not an attribute"),

@@ -150,6 +150,14 @@ def test_show_tells_the_story_of_a_job_and_hides_what_looks_secret(sh: Shell) ->
     assert "raise ValueError(reason)" in sh.ok("show", job).out
 
 
+def test_a_task_gets_variables_and_a_process_of_its_own(sh: Shell) -> None:
+    words = ("enqueue", "variable", '{"name": "COLOUR"}', "-e", "COLOUR", "--wait")
+    assert sh.ok(*words, env={"COLOUR": "red"}).out == '"red None"\n'
+    alone = sh.ok(*words, "--execution", "subprocess", env={"COLOUR": "red"})
+    assert alone.out == '"red red"\n'
+    assert "use one of" in sh("enqueue", "variable", "{}", "--execution", "thread").err
+
+
 def test_why_names_each_gate_and_what_would_open_it(sh: Shell) -> None:
     sh.ok("pause", "stopped", "--reason", "repairs")
     job = sh.number("enqueue", "double", '{"x": 1}', "--queue", "stopped")

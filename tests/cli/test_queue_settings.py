@@ -29,9 +29,9 @@ def test_every_setting_is_set_shown_and_set_back(sh: Shell) -> None:
         (("mail", "--overflow", "drop"), "overflow 'drop' is not valid"),
         (("mail", "--clear", "speed"), "clear 'speed' is not valid"),
         (("mail", "--clear", "rate", "--rate", "5/s"), "rate is to be set to '5/s' and to be cleared"),
-        (("mail", "--rate", "1000000000/s"), "use 1 to 1000000 starts"),
-        (("mail", "--rate", "5/400d"), "rate window 400 d is not valid"),
-        (("mail", "--limit", "two"), "'two' is not a valid whole number"),
+        (("mail", "--rate", "1000000000/s"), "rate 1000000000 is not valid: use a whole number from 1 to 1000000"),
+        (("mail", "--rate", "5/400d"), "is not valid: use 1 ms to 366 days"),
+        (("mail", "--limit", "two"), "--limit 'two' is not valid: use a whole number from 0 to 1000000"),
         (("--rate", "1/s"), "name the queue"),
     ],
 )

@@ -5,13 +5,18 @@ from __future__ import annotations
 import os
 import re
 import signal
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
+from holdfast.wire.calls import CALLS
 from holdfast.wire.home import HOME
 from tests.chaos.processes import until
 from tests.cli.shell import HOLDFAST, Shell
+from tests.daemon.house import House, short_folder
+
+OF_WORKERS = {call.name for call in CALLS if call.is_for_workers} | {"metrics"}
 
 
 def test_a_command_is_queued_and_its_words_are_shown(sh: Shell) -> None:
@@ -19,6 +24,21 @@ def test_a_command_is_queued_and_its_words_are_shown(sh: Shell) -> None:
     sh.ok("wait", job)
     assert "echo 'two words' --flag" in sh.ok("ls", "-n", 1).out
     assert sh.ok("logs", job).out == "two words --flag\n"
+
+
+def test_a_command_is_queued_with_one_request(sh: Shell, house: House) -> None:
+    before = calls_of_people(house)
+    job = sh.number("run", "--delay", "1h", "--", "true")
+    assert calls_of_people(house) - before == Counter(enqueue=1)
+    sh.ok("cancel", job)
+
+
+def calls_of_people(house: House) -> Counter[str]:
+    """How often each call was answered so far, but for what workers and this very question call."""
+    lines = house.ask("GET", "/metrics")[1].decode().splitlines()
+    found = (re.fullmatch(r'holdfast_api_call_ms_count\{call="(\w+)"\} ([\d.]+)', line) for line in lines)
+    counts = {match[1]: int(float(match[2])) for match in found if match}
+    return Counter({name: count for name, count in counts.items() if name not in OF_WORKERS})
 
 
 def test_options_behind_the_command_are_its_own(sh: Shell) -> None:
@@ -49,16 +69,17 @@ def test_a_command_starts_here_with_its_own_variables(sh: Shell, tmp_path: Path)
     assert sh.ok(*words, env={"TAKEN": "from here"}).out == f"{tmp_path} a=b from here\n"
 
 
-def test_a_command_that_could_never_run_is_refused(sh: Shell, tmp_path: Path) -> None:
+def test_a_command_that_could_never_run_is_refused(sh: Shell) -> None:
     before = sh.ok("ls", "-q").lines
-    (tmp_path / "file").touch()
-    for words, says in (
-        (("--timeout", "0"), "timeout 0.0 leaves no time to run: give at least 0.001 seconds, or no timeout"),
-        (("--cwd", tmp_path / "no"), f"--cwd '{tmp_path}/no' does not exist; make it first"),
-        (("--cwd", tmp_path / "file"), f"--cwd '{tmp_path}/file' is not a folder"),
-    ):
-        said = sh("run", *words, "--", "true")
-        assert (said.code, says in said.err) == (2, True), said
+    with short_folder() as folder:  # so that no message cuts its name
+        (folder / "file").touch()
+        for words, says in (
+            (("--timeout", "0"), "--timeout '0' is not valid: use 1 ms to 100 years"),
+            (("--cwd", folder / "no"), f"--cwd '{folder}/no' does not exist; make it first"),
+            (("--cwd", folder / "file"), f"--cwd '{folder}/file' is not a folder"),
+        ):
+            said = sh("run", *words, "--", "true")
+            assert (said.code, says in said.err) == (2, True), said
     assert sh.ok("ls", "-q").lines == before
 
 

@@ -20,13 +20,13 @@ PATIENT = "from holdfast.cli import service, app; service.FIRST_WORKERS_S = 60; 
 
 
 def test_a_daemon_in_the_background_is_ready_when_up_returns(empty: Shell) -> None:
-    begun = empty.ok("up", "--detach", "--app", APP, "--json").json
+    begun = empty.installed("up", "--detach", "--app", APP, "--json").json
     assert begun["home"] == str(empty.home.folder)
     assert empty.ok("enqueue", "double", '{"x": 1}', "--wait").out == "2\n"
     said = empty("up", "-d")
     assert said.code == 1
     assert f"a daemon with pid {begun['pid']} lives in" in said.err
-    assert empty.ok("down").out == "holdfast is down\n"
+    assert empty.installed("down") == Said(0, "holdfast is down\n", "")
     assert not empty.home.socket.exists()
     assert empty("down").code == 3
     log = empty.home.log.read_text()
@@ -213,6 +213,15 @@ def test_the_doctor_finds_nothing_where_all_is_well(sh: Shell) -> None:
     }
 
 
+def test_the_doctor_goes_by_the_limits_of_the_disk_that_the_daemon_goes_by(empty: Shell) -> None:
+    empty.home.folder.mkdir(mode=0o700, exist_ok=True)
+    for setting, sign in (('disk_bytes = "1024TiB"', "✗"), ("disk = 0.9999", "✗"), ("disk = 0\ndisk_bytes = 0", "✓")):
+        empty.home.settings.write_text(f"[pressure]\n{setting}\n")
+        [line] = [line for line in empty("doctor").lines if line[2:].startswith("disk")]
+        assert line[0] == sign, line
+        assert (f"is the least ({setting.partition(' ')[0]})" in line) == (sign == "✗"), line
+
+
 def test_the_doctor_complains_of_a_home_that_others_can_read(empty: Shell) -> None:
     empty.home.create()
     os.chmod(empty.home.folder, 0o755)
@@ -343,6 +352,18 @@ def test_a_shell_completes(sh: Shell, typed: str, offered: str) -> None:
 def test_a_shell_completes_job_numbers(sh: Shell) -> None:
     job = sh.number("enqueue", "double", '{"x": 1}', "--delay", "1h")
     assert str(job) in completed(sh, f"show {str(job)[:1]}")
+
+
+def test_a_shell_completes_the_names_of_watches(sh: Shell, tmp_path: Path) -> None:
+    sh.ok("watch", "add", tmp_path, "--name", "known-watch")
+    sh.ok("watch", "add", tmp_path, "--name", "other-watch")
+    assert completed(sh, "watch show kn") == ["known-watch"]
+
+
+@pytest.mark.parametrize("typed", ["--home {} group show gro", "group show --home {} gro"])
+def test_a_shell_completes_by_the_home_that_was_said(sh: Shell, empty: Shell, typed: str) -> None:
+    sh.ok("group", "create", "grown")
+    assert "grown" in completed(empty, typed.format(sh.home.folder))
 
 
 def test_completion_is_silent_without_a_daemon(empty: Shell) -> None:

@@ -16,7 +16,7 @@ def test_they_are_listed(sh: Shell) -> None:
     assert "until: string" in hold
     assert "Runs until the file is there." in hold
     assert [task["name"] for task in sh.ok("tasks", "--json").json] == sorted(
-        ["double", "fail", "hold", "announce", "announce_alone", "second_time"]
+        ["double", "fail", "hold", "announce", "announce_alone", "second_time", "leave", "loud_once", "variable"]
     )
 
 

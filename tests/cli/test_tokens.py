@@ -13,7 +13,7 @@ def test_they_are_set_and_shown(sh: Shell) -> None:
     assert "of 7" in sh.ok("tokens").out
     assert "of 7 cpu" in sh.ok("status").out
     assert sh("tokens", "set").code == 2
-    assert " --timeout 'abc' is not a duration" in sh("tokens", "set", "--timeout", "abc").err
+    assert " --timeout 'abc' is not valid: use 0 s to 100 years" in sh("tokens", "set", "--timeout", "abc").err
     assert sh("tokens", "set", "--cpu", "-1").code == 2
 
 

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.chaos.processes import until
 from tests.cli.shell import Said, Shell
+from tests.daemon.house import short_folder
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Path:
-    folder = tmp_path / "source"
-    folder.mkdir()
-    return folder
+def root() -> Iterator[Path]:
+    """A folder with so short a path that no message cuts it."""
+    with short_folder() as folder:
+        (folder / "source").mkdir()
+        yield folder / "source"
 
 
 def test_a_watch_from_its_beginning_to_its_end(sh: Shell, root: Path) -> None:
@@ -59,7 +62,7 @@ def test_a_mistake_is_named(sh: Shell, root: Path) -> None:
         (("--subject", "{nobody}"), "names 'nobody'; a folder watch knows"),
         (("--payload", "[1]"), "is not a JSON object"),
         (("--git", "--glob", "*.py"), "a watch of a git repository has no globs"),
-        (("--debounce", "soon"), "is not a duration"),
+        (("--debounce", "soon"), "--debounce 'soon' is not valid: use 0 s to 100 years"),
     ):
         said = sh("watch", "add", root, "--task", "t", "--anyway", *words)
         assert said.code == 2, said

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator
 
 import click
 import pytest
 
 from holdfast.cli.app import WHERE, load
-from tests.chaos.processes import PATIENCE_S
-from tests.cli.shell import HOLDFAST, Shell
+from tests.cli.shell import Shell
 
 
 def commands() -> Iterator[tuple[str, click.Command]]:
@@ -98,6 +95,18 @@ def test_a_mistake_in_the_words_is_exit_code_2_and_says_what_to_do(empty: Shell,
 
 
 @pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("up", "--port", "x"), "--port 'x' is not valid: use a whole number from 0 to 65535"),
+        (("up", "--workers", "x"), "--workers 'x' is not valid: use a whole number from 0 to 1000"),
+        (("tenant", "weight", "a", "x"), "weight 'x' is not valid: use a whole number from 1 to 1000000"),
+    ],
+)
+def test_what_is_no_number_is_told_the_bounds(empty: Shell, words: tuple[str, ...], said: str) -> None:
+    assert empty(*words).err == f"holdfast: {said}\n"
+
+
+@pytest.mark.parametrize(
     "words",
     [
         ("ls",),
@@ -127,45 +136,6 @@ def test_no_daemon_says_how_to_start_one(empty: Shell) -> None:
     assert "start one with: holdfast up" in empty("ls").err
 
 
-def test_the_version_is_told(empty: Shell) -> None:
-    from holdfast.version import VERSION
-
-    assert empty.ok("--version").out == f"holdfast {VERSION}\n"
-
-
-def test_what_nobody_expected_is_one_line_and_a_log(empty: Shell) -> None:
-    empty.home.create()
-    program = (
-        "import sys, holdfast.cli.listing as listing; from holdfast.cli.app import main; "
-        "listing.client = lambda home: 1 / 0; sys.argv = ['holdfast', 'ls']; main()"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, env=empty.environment(), check=False
-    )
-    log = empty.home.log.with_name("cli.log")
-    said = f"holdfast: something went wrong (ZeroDivisionError: division by zero); the details are in {log}\n"
-    assert (done.returncode, done.stderr) == (1, said)
-    assert "Traceback" in log.read_text()
-
-
-def test_a_reader_that_goes_away_is_no_error(empty: Shell) -> None:
-    line = f"{{ {HOLDFAST} --help; echo $? >&2; }} | true"
-    done = subprocess.run(
-        ["sh", "-c", line], capture_output=True, text=True, env=empty.environment(), timeout=PATIENCE_S, check=False
-    )
-    assert done.stderr in ("0\n", "141\n")
-
-
 def test_the_home_may_stand_before_the_command(sh: Shell, empty: Shell) -> None:
     assert empty.ok("--home", sh.home.folder, "status", "--json").json["daemon"]["home"] == str(sh.home.folder)
     assert empty.ok("status", "--home", sh.home.folder, "--json").json["daemon"]["home"] == str(sh.home.folder)
-
-
-def test_a_short_command_imports_nothing_of_a_daemon_or_an_event_loop(sh: Shell) -> None:
-    heavy = ["asyncio", "uvicorn", "starlette", "rich", "psutil", "apsw", "ssl", "holdfast.daemon", "holdfast.workers"]
-    program = f"import sys; from holdfast.cli.app import run; run(['ls']); sys.exit(str({heavy} & sys.modules.keys()))"
-    program = program.replace(f"{heavy}", f"set({heavy})")
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, env=sh.environment(), check=False
-    )
-    assert done.stderr.strip().splitlines()[-1] == "set()"

@@ -11,6 +11,7 @@ from typing import Self
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+BLOCKS = MarkdownIt("commonmark").disable("inline")  # What stands within a paragraph is of no interest here.
 SHELLS = frozenset({"bash", "sh", "console"})
 SHOWN = frozenset({"sql", "text", "mermaid", "json", "toml", "ini"})
 NEEDS = frozenset({"postgres", "daemon"})
@@ -93,7 +94,7 @@ def chains_to_run(page: str) -> list[Chain]:
     """Every block of the page that a reader could run, in order."""
     chains: list[Chain] = []
     previous: Token | None = None
-    for token in MarkdownIt("commonmark").parse(page):
+    for token in BLOCKS.parse(page):
         if token.type == "code_block":
             raise BadBlock(_first_line(token), "indented code is not run; use a fence with a language")
         if token.type == "fence":

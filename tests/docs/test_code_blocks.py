@@ -1,18 +1,20 @@
 """Every code block of the README and of docs/ does what the page says it does.
 
-Blocks that continue each other are one test; a page that says so gets a PostgreSQL server or a daemon.
+Blocks that continue each other are one test; a page that says so gets a PostgreSQL server, or a daemon that all of its
+blocks share which ask for one.
 """
 
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from holdfast.wire.home import HOME
-from tests.daemon.house import House, short_folder
+from tests.daemon.house import House, inhabited, short_folder, surroundings
 from tests.docs.code_blocks import BadBlock, Chain, chains_to_run
 from tests.docs.scripts import SEPARATOR, fits, is_python, python_script, shell_script
 
@@ -30,13 +32,29 @@ def runnable_chains(page: Path) -> list[Chain]:
 
 @pytest.fixture
 def house(tmp_path: Path) -> Iterator[House]:
-    """A home for a daemon, whether somebody starts one there or not."""
+    """A home for a daemon that a block may start."""
     side = tmp_path / "side"
     side.mkdir()
     with short_folder() as folder:
         house = House(folder / "home", side)
         yield house
         house.clear()
+
+
+@pytest.fixture(scope="module")
+def daemon_of(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[Path], House]]:
+    """Gives the home of a page's daemon. It lives until the blocks of the next page need another one."""
+    with ExitStack() as living:
+        homes: dict[Path, House] = {}
+
+        def home_of(page: Path) -> House:
+            if page not in homes:
+                living.close()
+                homes.clear()
+                homes[page] = living.enter_context(inhabited(tmp_path_factory.mktemp(page.stem)))
+            return homes[page]
+
+        yield home_of
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -52,14 +70,19 @@ def test_every_block_of_the_page_says_what_it_is(page: Path) -> None:
         for chain in runnable_chains(page)
     ],
 )
-def test_the_blocks_run(page: Path, chain: Chain, tmp_path: Path, house: House, request: pytest.FixtureRequest) -> None:
+def test_the_blocks_run(
+    page: Path,
+    chain: Chain,
+    tmp_path: Path,
+    house: House,
+    daemon_of: Callable[[Path], House],
+    request: pytest.FixtureRequest,
+) -> None:
     folder = tmp_path / "reader"
     folder.mkdir()
-    environment = reader_environment(folder, house)
+    environment = reader_environment(folder, daemon_of(page) if "daemon" in chain.needs else house)
     if "postgres" in chain.needs:
         environment["HOLDFAST_TEST_POSTGRES_URL"] = request.getfixturevalue("postgres_url")
-    if "daemon" in chain.needs:
-        house.up()
     run = subprocess.run(
         command(page, chain, folder),
         cwd=folder,
@@ -81,7 +104,7 @@ def test_the_blocks_run(page: Path, chain: Chain, tmp_path: Path, house: House, 
 def reader_environment(folder: Path, house: House) -> dict[str, str]:
     """A block finds the environment's programs first, and leaves nothing in the real home folder."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
-    return {**os.environ, "PATH": path, "HOME": str(folder), HOME: str(house.home.folder)}
+    return {**surroundings(), "PATH": path, "HOME": str(folder), HOME: str(house.home.folder)}
 
 
 def command(page: Path, chain: Chain, folder: Path) -> list[str | Path]:

@@ -15,10 +15,9 @@ import pytest
 from holdfast.core.errors import StoreUnavailable
 from holdfast.core.requests import NewJob
 from holdfast.store import forks
+from holdfast.store import script_names as named
 from holdfast.store.engine import Changes, Engine, Tx
 from holdfast.store.postgres.engine import PostgresEngine
-from holdfast.store.scripts.enqueue import enqueue
-from holdfast.store.scripts.look import counts
 from holdfast.store.sqlite.engine import SqliteEngine
 
 NOW = 1_700_000_000_000
@@ -28,8 +27,8 @@ WRITES = 15
 
 def write(engine: Engine, name: str, writes: int = WRITES) -> None:
     for number in range(writes):
-        engine.submit(enqueue, [NewJob(id=f"{name}-{number}", task="work")], NOW).result(timeout=60)
-        engine.query(counts)
+        engine.submit(named.enqueue.enqueue, [NewJob(id=f"{name}-{number}", task="work")], NOW).result(timeout=60)
+        engine.query(named.read_jobs.counts)
 
 
 class Signal:
@@ -123,7 +122,7 @@ def interrupt(engine: Engine, *, orderly: bool) -> None:
     reached, released = Event(), Event()
 
     def read_for_ever(tx: Tx) -> None:
-        counts(tx)
+        named.read_jobs.counts(tx)
         reached.set()
         assert released.wait(60)
 
@@ -141,6 +140,14 @@ def interrupt(engine: Engine, *, orderly: bool) -> None:
     engine.close()
 
 
+def import_nothing(engine: Engine, *, orderly: bool) -> None:
+    """What is imported while threads use an engine; a fork at that moment would leave the lock of a module taken."""
+    before = set(sys.modules)
+    write(engine, "only", 2)
+    engine.close()
+    print(sorted(name for name in set(sys.modules) - before if name.startswith("holdfast")))
+
+
 if __name__ == "__main__":
     kind, where, what, ending = sys.argv[1:]
     engine: Engine = (
@@ -148,4 +155,5 @@ if __name__ == "__main__":
         if kind == "sqlite"
         else PostgresEngine(where.rpartition(" ")[0], schema=where.rpartition(" ")[2], now=lambda: NOW)
     )
-    {"busy": busy, "outlive": outlive, "interrupt": interrupt}[what](engine, orderly=ending == "orderly")
+    acts = {"busy": busy, "outlive": outlive, "interrupt": interrupt, "import": import_nothing}
+    acts[what](engine, orderly=ending == "orderly")

@@ -8,18 +8,20 @@ from itertools import count
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from holdfast.core.requests import ClaimRequest, Dependency, NewJob, QueueSlots, Report
+from holdfast.core.group import Dependency
+from holdfast.core.messages.sessions import NewSession
+from holdfast.core.requests import ClaimRequest, NewJob, QueueSlots, Report
 from holdfast.core.retry import Failure, FailureKind, RetryMode, RetryPolicy
 from holdfast.core.settle import Broke, Completed, Outcome
 from holdfast.store.engine import Engine, Tx
-from holdfast.store.scripts.cancel import cancel_job
-from holdfast.store.scripts.claim import claim
-from holdfast.store.scripts.enqueue import enqueue
-from holdfast.store.scripts.finish import finish
-from holdfast.store.scripts.look import find_row
-from holdfast.store.scripts.recover import recover
-from holdfast.store.scripts.retry import retry_job
-from holdfast.store.scripts.sessions import NewSession, open_session
+from holdfast.store.scripts.claiming.claim import claim
+from holdfast.store.scripts.jobs.cancel import cancel_job
+from holdfast.store.scripts.jobs.enqueue import enqueue
+from holdfast.store.scripts.jobs.read_jobs import find_row
+from holdfast.store.scripts.jobs.retry import retry_job
+from holdfast.store.scripts.machines.recover import recover
+from holdfast.store.scripts.machines.sessions import open_session
+from holdfast.store.scripts.runs.finish import finish
 from holdfast.store.sqlite.engine import SqliteEngine
 from holdfast.store.statements import Statement
 

@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from holdfast.core.errors import StoreCorrupt, StoreUnavailable
-from holdfast.store.scripts import doctor
+from holdfast.store.scripts.maintenance import doctor
 from holdfast.store.sqlite.engine import SqliteEngine
 from tests.faults.crash_image import read_image, write_image
 from tests.faults.story import NOW, WHOLE, Rows, Story, every_row, states_of

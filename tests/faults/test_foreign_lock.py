@@ -13,11 +13,11 @@ import pytest
 from holdfast.core.errors import StoreBusy
 from holdfast.core.requests import NewJob
 from holdfast.store import trouble
-from holdfast.store.scripts.enqueue import enqueue
-from holdfast.store.sqlite import writing
+from holdfast.store.scripts.jobs.enqueue import enqueue
+from holdfast.store.sqlite import write_connection
 from holdfast.store.sqlite.connection import WRITER_BUSY_MS
 from holdfast.store.sqlite.engine import SqliteEngine
-from holdfast.store.trouble import Kind
+from holdfast.store.trouble import TroubleKind
 from tests.faults.story import NOW, every_row
 
 
@@ -47,7 +47,7 @@ def job_ids(engine: SqliteEngine) -> list[str]:
 def test_a_lock_that_is_kept_is_an_error_after_a_bounded_wait(
     engine: SqliteEngine, foreign: apsw.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writing, "BUSY_TRIES", 2)
+    monkeypatch.setattr(write_connection, "BUSY_TRIES", 2)
     foreign.execute("BEGIN IMMEDIATE")
     with pytest.raises(StoreBusy, match=r"another program has kept .*shared\.db locked .* close it or try again"):
         put(engine, "refused")
@@ -61,14 +61,14 @@ def test_a_lock_that_is_kept_is_an_error_after_a_bounded_wait(
 def test_a_lock_that_stays_is_a_trouble_and_everybody_is_refused_at_once(
     engine: SqliteEngine, foreign: apsw.Connection, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(writing, "BUSY_TRIES", 2)
+    monkeypatch.setattr(write_connection, "BUSY_TRIES", 2)
     foreign.execute("BEGIN IMMEDIATE")
     with pytest.raises(StoreBusy):
         put(engine, "first")
     # Nobody tries: what is refused at once waits for no lock.
     monkeypatch.setattr(trouble, "LONGEST_TRY_S", 3_600.0)
     engine.troubles._try_at = time.monotonic() + 3_600
-    monkeypatch.setattr(writing.WritingConnection, "begin", None)
+    monkeypatch.setattr(write_connection.WritingConnection, "begin", None)
     with pytest.raises(StoreBusy, match=r"locked.*; nothing was written\. Close that program") as refused:
         put(engine, "second")
     assert refused.value.retry_after is not None
@@ -78,7 +78,7 @@ def test_a_lock_that_stays_is_a_trouble_and_everybody_is_refused_at_once(
     engine.troubles._try_at = 0.0
     foreign.execute("ROLLBACK")
     until_it_writes(engine)
-    assert engine.troubles.failures == {Kind.BUSY: 1}
+    assert engine.troubles.failures == {TroubleKind.BUSY: 1}
     assert [record.event for record in caplog.records if hasattr(record, "event")] == [
         "store_trouble",
         "store_recovered",
@@ -106,7 +106,7 @@ def test_a_lock_that_is_let_go_in_time_is_only_a_delay(engine: SqliteEngine, for
 
 
 def test_two_engines_on_one_file_never_meet_a_lock(engine: SqliteEngine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writing, "BUSY_TRIES", 1)
+    monkeypatch.setattr(write_connection, "BUSY_TRIES", 1)
     other = SqliteEngine(engine.path, now=lambda: NOW)
 
     def write(own: SqliteEngine, name: str) -> None:

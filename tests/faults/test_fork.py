@@ -10,8 +10,8 @@ import pytest
 
 from holdfast.store.engine import Engine
 from holdfast.store.postgres.engine import PostgresEngine
-from holdfast.store.scripts import doctor
-from holdfast.store.scripts.look import counts
+from holdfast.store.scripts.jobs.read_jobs import counts
+from holdfast.store.scripts.maintenance import doctor
 from holdfast.store.sqlite.engine import SqliteEngine
 from tests.faults.fork_family import CHILDREN, NOW, WRITES
 
@@ -53,6 +53,10 @@ def count_jobs(database: tuple[str, str]) -> int:
 def test_children_and_parent_write_at_the_same_time(database: tuple[str, str], ending: str) -> None:
     by_busy_threads = int(run_family(database, "busy", ending))
     assert count_jobs(database) == by_busy_threads + CHILDREN * WRITES + WRITES
+
+
+def test_nothing_is_imported_by_threads_that_a_fork_may_cut_off(database: tuple[str, str]) -> None:
+    assert run_family(database, "import", "orderly") == "[]\n"
 
 
 @ENDINGS

@@ -14,8 +14,8 @@ import pytest
 from holdfast.core.errors import HoldfastError, InvalidInput, OutcomeUnknown, StoreError, StoreFull
 from holdfast.core.requests import NewJob
 from holdfast.store.engine import Changes, Tx
-from holdfast.store.scripts import doctor
-from holdfast.store.scripts.enqueue import enqueue
+from holdfast.store.scripts.jobs.enqueue import enqueue
+from holdfast.store.scripts.maintenance import doctor
 from holdfast.store.sqlite.engine import SqliteEngine
 from holdfast.store.statements import Statement
 from tests.faults.crash_image import Image, write_image
@@ -163,7 +163,7 @@ def test_closing_during_a_commit_that_fails_answers_everybody(engine: SqliteEngi
         reached.set()
         while not writer._is_closed:
             pass
-        with writer._door:
+        with writer._closing_lock:
             """Whoever closes has put the mark in the mailbox."""
 
     held = engine.submit(hold_until_closing)

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from random import Random, SystemRandom
+from random import Random
 from typing import TypeAlias
 
 import pytest
 
 from holdfast.core.errors import StoreCorrupt
-from holdfast.store.scripts import doctor
+from holdfast.store.scripts.maintenance import doctor
 from tests.faults.crash_image import Image, Platter, Survives, all_of_it, some_of_it, torn, write_image
 from tests.faults.faulty_vfs import NewDisk, Op
 from tests.faults.recording import Recording, record
@@ -97,22 +97,27 @@ def moved(empty: Image, eager_checkpoints: None, tmp_path: Path, new_disk: NewDi
 
 
 @pytest.mark.parametrize("loss", [lose_little, some_of_it])
-def test_what_is_lost_of_the_log_leaves_an_earlier_state(loss: Loss, log_only: Recording, tmp_path: Path) -> None:
-    seed = SystemRandom().getrandbits(32)
+def test_what_is_lost_of_the_log_leaves_an_earlier_state(
+    loss: Loss, log_only: Recording, seed: int, tmp_path: Path
+) -> None:
     found = verdicts(log_only, cut_somewhere, loss, Random(seed), 100, tmp_path)
-    assert found.keys() == {OLDER}, f"seed {seed}: {found}"
+    assert found.keys() == {OLDER}, found
 
 
-def test_what_is_lost_of_the_database_itself_is_found_out(moved: Recording, tmp_path: Path) -> None:
-    seed = SystemRandom().getrandbits(32)
+def test_what_is_lost_of_the_database_itself_is_found_out(
+    moved: Recording,
+    seed: int,
+    tmp_path: Path,
+) -> None:
     found = verdicts(moved, cut_late, some_of_it, Random(seed), 150, tmp_path)
-    assert found[MIXED] == 0, f"seed {seed}: {found}"
+    assert found[MIXED] == 0, found
     assert found[DAMAGED] > 0, "nothing was lost"
 
 
 @pytest.mark.long
-def test_a_little_that_is_lost_of_the_database_is_nearly_always_found_out(moved: Recording, tmp_path: Path) -> None:
-    seed = SystemRandom().getrandbits(32)
+def test_a_little_that_is_lost_of_the_database_is_nearly_always_found_out(
+    moved: Recording, seed: int, tmp_path: Path
+) -> None:
     found = verdicts(moved, cut_somewhere, lose_little, Random(seed), 5_000, tmp_path)
-    print(f"seed {seed}: {dict(found)}")
+    print(dict(found))
     assert found[MIXED] < 0.01 * found.total()

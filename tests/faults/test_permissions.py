@@ -18,7 +18,7 @@ TRY_TO_WRITE = """
 import json, sys
 from holdfast.core.errors import HoldfastError
 from holdfast.core.requests import NewJob
-from holdfast.store.scripts.enqueue import enqueue
+from holdfast.store.scripts.jobs.enqueue import enqueue
 from holdfast.store.sqlite.engine import SqliteEngine
 
 engine = SqliteEngine(sys.argv[1], now=lambda: 1)

@@ -14,11 +14,11 @@ import psycopg
 import pytest
 
 from holdfast.core.errors import OutcomeUnknown, StoreFull, StoreUnavailable
-from holdfast.store.postgres import engine as postgres
+from holdfast.store.postgres import pool
 from holdfast.store.postgres.engine import PostgresEngine
-from holdfast.store.scripts.look import find_job
+from holdfast.store.scripts.jobs.read_jobs import find_job
 from holdfast.store.statements import Statement
-from holdfast.store.trouble import Kind
+from holdfast.store.trouble import TroubleKind
 from tests.faults.story import NOW, until_it_writes
 from tests.faults.test_disk_full import put
 from tests.postgres_server import running_postgres
@@ -36,7 +36,7 @@ def url() -> Iterator[str]:
 
 @pytest.fixture
 def engine(url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[PostgresEngine]:
-    monkeypatch.setattr(postgres, "CONNECT_S", 2.0)
+    monkeypatch.setattr(pool, "CONNECT_S", 2.0)
     engine = PostgresEngine(url, now=lambda: NOW)
     with psycopg.connect(url, autocommit=True) as server:
         server.execute("DROP SCHEMA IF EXISTS holdfast CASCADE")
@@ -133,7 +133,7 @@ def test_a_server_that_takes_no_writes_is_read_on_and_written_when_it_does(engin
                 put(engine, name)
         trouble = engine.troubles.current
         assert trouble is not None
-        assert trouble.kind is Kind.READ_ONLY
+        assert trouble.kind is TroubleKind.READ_ONLY
         assert engine.query(find_job, "before").id == "before"
     finally:
         on_server(url, "ALTER DATABASE postgres RESET default_transaction_read_only")

@@ -12,21 +12,21 @@ import pytest
 
 from holdfast.core.errors import HoldfastError, StoreCorrupt, StoreFull, StoreUnavailable
 from holdfast.store import trouble
-from holdfast.store.scripts import doctor
-from holdfast.store.scripts.look import find_job
-from holdfast.store.sqlite.care import copied, restored
+from holdfast.store.scripts.jobs.read_jobs import find_job
+from holdfast.store.scripts.maintenance import doctor
+from holdfast.store.sqlite.database_file import copied, restored
 from holdfast.store.sqlite.engine import SqliteEngine
 from holdfast.store.statements import sql
-from holdfast.store.trouble import Kind
+from holdfast.store.trouble import TroubleKind
 from tests.faults.crash_image import Image, write_image
 from tests.faults.faulty_vfs import Act, Fault, FaultyDisk, How, NewDisk
 from tests.faults.story import NOW, until_it_writes
 from tests.faults.test_disk_full import FOR_EVER, put
 
 KINDS = [
-    (Fault(Act.WRITE, 1, How.FULL, FOR_EVER), Kind.FULL, StoreFull, "is full"),
-    (Fault(Act.WRITE, 1, How.ERROR, FOR_EVER), Kind.IO, StoreUnavailable, "reports an error"),
-    (Fault(Act.SYNC, 1, How.ERROR, FOR_EVER), Kind.IO, StoreUnavailable, "reports an error"),
+    (Fault(Act.WRITE, 1, How.FULL, FOR_EVER), TroubleKind.FULL, StoreFull, "is full"),
+    (Fault(Act.WRITE, 1, How.ERROR, FOR_EVER), TroubleKind.IO, StoreUnavailable, "reports an error"),
+    (Fault(Act.SYNC, 1, How.ERROR, FOR_EVER), TroubleKind.IO, StoreUnavailable, "reports an error"),
 ]
 
 
@@ -43,7 +43,12 @@ def fail_once(engine: SqliteEngine, disk: FaultyDisk, fault: Fault) -> None:
 
 @pytest.mark.parametrize(("fault", "kind", "error", "says"), KINDS)
 def test_writes_are_refused_without_a_try_until_the_disk_works_again(
-    fault: Fault, kind: Kind, error: type[HoldfastError], says: str, disk: FaultyDisk, monkeypatch: pytest.MonkeyPatch
+    fault: Fault,
+    kind: TroubleKind,
+    error: type[HoldfastError],
+    says: str,
+    disk: FaultyDisk,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(trouble, "FIRST_TRY_S", 1.5)
     engine = SqliteEngine(disk.path, now=lambda: NOW, vfs=disk.name)
@@ -98,7 +103,7 @@ def test_a_damaged_file_is_not_written_until_another_takes_its_place(empty: Imag
     assert engine.query(lambda tx: 1) == 1
     current = engine.troubles.current
     assert current is not None
-    assert current.kind is Kind.CORRUPT
+    assert current.kind is TroubleKind.CORRUPT
     replace(path, good)
     until_it_writes(engine)
     put(engine, "after")

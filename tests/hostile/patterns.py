@@ -5,14 +5,16 @@ from __future__ import annotations
 import ast
 import importlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import cache
 from itertools import permutations
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
 import holdfast
-from holdfast.wire import rules
+from holdfast.core import rule, rules
+from holdfast.core.rule import Text
 
 # Python's own parser of expressions, which has no types.
 tokens: Any = importlib.import_module("re._constants")
@@ -22,6 +24,7 @@ PACKAGE = Path(holdfast.__file__).parent
 MOST_ATOMS = 10
 ONCE = {"match", "fullmatch"}
 USES = ONCE | {"search", "sub", "subn", "split", "findall", "finditer"}
+USED = re.compile(rf"(?<![\w.])(\w+)\.({'|'.join(sorted(USES))})\b")
 
 
 class Use(NamedTuple):
@@ -46,13 +49,14 @@ class Use(NamedTuple):
                 pass
 
 
+@cache
 def uses() -> list[Use]:
     """Every pattern of the package with every method that is called on it."""
     found: dict[str, Use] = {}
-    trees = {path: ast.parse(path.read_text("utf-8")) for path in sorted(PACKAGE.rglob("*.py"))}
-    called = _called(trees.values())
-    for path in trees:
-        if "re.compile(" in path.read_text("utf-8"):
+    sources = {path: path.read_text("utf-8") for path in sorted(PACKAGE.rglob("*.py"))}
+    called = _called(sources.values())
+    for path, source in sources.items():
+        if "re.compile(" in source:
             module = _module(path)
             for name, value in vars(module).items():
                 for number, pattern in enumerate(_in(value)):
@@ -60,17 +64,18 @@ def uses() -> list[Use]:
                     for method in sorted({use if use in ONCE else "search" for use in methods}):
                         use = Use(module.__name__, f"{name}[{number}]", pattern, method)
                         found[use.name] = use
-    for field, rule in rules.RULES.items():
-        for meta in (rule.meta, rule.keys):
-            if meta is not None and meta.pattern is not None:
-                found[meta.pattern] = Use(rules.__name__, field, re.compile(meta.pattern), "search")
+    for field, one in rules.RULES.items():
+        for text in (one, one.keys):
+            if isinstance(text, Text):
+                found[text.pattern] = Use(rules.__name__, field, re.compile(text.pattern), "search")
     return list(found.values())
 
 
 def hidden() -> list[str]:
     """Where a pattern is written that is no constant of its module, so that `uses` does not see it."""
     found = []
-    for path in sorted(PACKAGE.rglob("*.py")):
+    # A rule compiles its own pattern, and the table of rules has them all.
+    for path in sorted({*PACKAGE.rglob("*.py")} - {Path(rule.__file__)}):
         tree = ast.parse(path.read_text("utf-8"))
         constants = {
             id(node) for statement in tree.body if isinstance(statement, ast.Assign) for node in ast.walk(statement)
@@ -108,14 +113,12 @@ def _in(value: object) -> Iterator[re.Pattern[Any]]:
             yield from _in(item)
 
 
-def _called(trees: Any) -> dict[str, set[str]]:
-    """The methods that are called on a name, wherever it is imported to."""
+def _called(sources: Iterable[str]) -> dict[str, set[str]]:
+    """The methods that are called on a name, wherever it is imported to. Found by text: parsing takes seconds."""
     found: dict[str, set[str]] = {}
-    for tree in trees:
-        for node in ast.walk(tree):
-            match node:
-                case ast.Attribute(value=ast.Name(name), attr=method) if method in USES:
-                    found.setdefault(name, set()).add(method)
+    for source in sources:
+        for name, method in USED.findall(source):
+            found.setdefault(name, set()).add(method)
     return found
 
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.runtime.repository import LONGEST_LINE, Memory, Repository
+from holdfast.runtime.repository import LONGEST_LINE, Repository, RepositoryMemory
 from holdfast.runtime.tree import FolderGone
 
 SECRET = "a line of a file that is none of its business"
 COMMIT = "1234567890" * 4
-KNOWN = Memory(COMMIT, "main", 0, "")
+KNOWN = RepositoryMemory(COMMIT, "main", 0, "")
 
 
 def pipe_for_head(git: Path) -> None:
@@ -128,7 +128,7 @@ REPOSITORIES: list[Callable[[Path], None]] = [
 @pytest.mark.parametrize("prepare", REPOSITORIES, ids=lambda prepare: prepare.__name__)
 @pytest.mark.parametrize("known", [None, KNOWN], ids=["new", "known"])
 def test_a_repository_is_read_or_refused_at_once(
-    tmp_path: Path, prepare: Callable[[Path], None], known: Memory | None
+    tmp_path: Path, prepare: Callable[[Path], None], known: RepositoryMemory | None
 ) -> None:
     git = tmp_path / ".git"
     git.mkdir()

@@ -36,7 +36,7 @@ def test_there_is_one_way_to_the_terminal() -> None:
                     found.append(path.name)
                 case ast.Call(func=ast.Attribute(value=ast.Attribute(attr="stdout" | "stderr"), attr="write")):
                     found.append(path.name)
-    assert set(found) == {"output.py", "completing.py", "app.py", "progress.py"}
+    assert set(found) == {"output.py", "completion_script.py", "app.py", "progress.py"}
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from holdfast.runtime.clock import SystemClock
-from holdfast.store.scripts.doctor import examine
+from holdfast.store.scripts.maintenance.doctor import examine
 from tests.chaos.processes import until
 from tests.daemon.house import House, Process, short_folder
 from tests.soak.measures import Sample, growth, look, together
@@ -25,7 +25,10 @@ CLIENTS = 2
 PACE = 10  # requests a second, of each client
 KEPT_S = max(20, round(LENGTH_S / 20))  # so that as much is forgotten as comes, before the first part is over
 LOOKS = 180
-LIVE = "SELECT count(*) AS jobs FROM jobs WHERE state IN ('SCHEDULED', 'QUEUED', 'RUNNING')"
+FORGETS_EVERY = 10  # looks; by themselves jobs are forgotten once an hour
+LIVE = """SELECT number, job_type, queue, state, created_at, queued_at, scheduled_at FROM jobs
+  WHERE state IN ('SCHEDULED', 'QUEUED', 'RUNNING') AND job_type NOT LIKE 'holdfast.%'"""
+KEPT = "SELECT count(*) AS jobs FROM jobs"
 WAITS = """SELECT r.started_at - j.queued_at AS wait FROM job_runs AS r JOIN jobs AS j ON j.id = r.job_id
   WHERE r.started_at > :since AND r.attempt = 1 AND j.job_type = 'quick'"""
 SETTINGS = f"""[daemon]
@@ -56,7 +59,11 @@ class Soak:
         """Let it run, and look from time to time."""
         samples = []
         clock = SystemClock()
-        for _ in range(LOOKS):
+        client = self.house.client()
+        for number in range(LOOKS):
+            if number % FORGETS_EVERY == 0:
+                client.maintain("retention")
+                client.maintain("files")
             since = clock.now()
             time.sleep(seconds / LOOKS)
             with self.house.store() as engine:
@@ -73,7 +80,10 @@ class Soak:
         for client in self.clients:
             client.end_well()
         with self.house.store() as engine:
-            until(lambda: select(engine, LIVE)[0]["jobs"] == 0, "all work is done")
+            try:
+                until(lambda: not select(engine, LIVE), "all work is done")
+            except AssertionError as error:
+                raise AssertionError(f"{error}; left: {select(engine, LIVE)[:20]}") from error
         assert self.daemon is not None
         self.house.down(self.daemon)
         counted = [msgspec.json.decode(file.read_bytes()) for file in self.house.side.glob("client-*.json")]
@@ -81,10 +91,8 @@ class Soak:
 
 
 @pytest.fixture
-def soak(tmp_path: Path) -> Iterator[Soak]:
-    """A house of its own, with a seed that is shown if the test fails."""
-    seed = int(os.environ.get("HOLDFAST_TEST_SEED", random.SystemRandom().randrange(2**32)))
-    print(f"repeat with HOLDFAST_TEST_SEED={seed}")
+def soak(seed: int, tmp_path: Path) -> Iterator[Soak]:
+    """A house of its own."""
     with short_folder() as folder:
         house = House(folder / "home", tmp_path)
         try:
@@ -93,6 +101,7 @@ def soak(tmp_path: Path) -> Iterator[Soak]:
             house.clear()
 
 
+@pytest.mark.alone
 @pytest.mark.long
 @pytest.mark.timeout(LENGTH_S * 2 + 600)
 def test_an_hour_of_work_leaves_no_trace_but_its_results(soak: Soak) -> None:
@@ -105,6 +114,9 @@ def test_an_hour_of_work_leaves_no_trace_but_its_results(soak: Soak) -> None:
     print(f"{dict(counts)} by the clients, {started} waits measured\nat first: {first}\nat last: {last}")
     with soak.house.store() as engine:
         assert examine(engine) == []
+        kept = select(engine, KEPT)[0]["jobs"]
+    print(f"{kept} jobs are kept, with files of {len(os.listdir(soak.house.home.folder / 'jobs'))}")
     assert growth(first, last) == []
+    assert kept < counts["acked"] / 2, "nothing was forgotten"
     assert started > LENGTH_S
     assert {code for code in counts if code != "acked"} <= {"ERR_QUEUE_FULL"}

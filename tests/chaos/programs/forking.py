@@ -17,7 +17,7 @@ from pathlib import Path
 
 from holdfast import Context, Holdfast, StateName
 from holdfast.store.engine import Tx
-from holdfast.store.postgres import engine as postgres
+from holdfast.store.postgres import pool
 from tests.chaos.journal import Journal
 from tests.chaos.processes import until
 
@@ -110,7 +110,7 @@ def orphan() -> None:
 
 
 def cut() -> None:
-    postgres.SILENCE_S = 3600.0
+    pool.SILENCE_S = 3600.0
     inside = threading.Event()
 
     def stay(tx: Tx) -> None:

@@ -7,12 +7,13 @@ import signal
 import sys
 
 from holdfast.store.engine import Tx
-from holdfast.store.postgres import engine as postgres
-from holdfast.store.scripts.queues import list_queues
+from holdfast.store.postgres import pool
+from holdfast.store.postgres.engine import PostgresEngine
+from holdfast.store.scripts.queues.queues import list_queues
 
 target, schema, patience = sys.argv[1:]
-postgres.SILENCE_S = float(patience)
-engine = postgres.PostgresEngine(target, schema=schema, now=lambda: 0)
+pool.SILENCE_S = float(patience)
+engine = PostgresEngine(target, schema=schema, now=lambda: 0)
 
 
 def stand_still(tx: Tx) -> None:

@@ -6,8 +6,8 @@ import random
 import sys
 from pathlib import Path
 
-from holdfast.store.scripts.firing import fire_due
-from holdfast.store.scripts.schedules import find_schedule
+from holdfast.store.scripts.schedules.firing import fire_due
+from holdfast.store.scripts.schedules.schedules import find_schedule
 from tests.chaos.database import Database
 from tests.chaos.journal import Journal
 from tests.chaos.scenarios.shared import NOW

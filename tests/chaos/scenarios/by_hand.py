@@ -7,21 +7,22 @@ from contextlib import suppress
 from holdfast.core.errors import Conflict
 from holdfast.core.group import GroupMode, OnFailure
 from holdfast.core.job import StateName
+from holdfast.core.messages.jobs import BulkAction
+from holdfast.core.messages.webhooks import NewWebhook
 from holdfast.core.order import GAP
 from holdfast.core.requests import Claimed, JobFilter, Report
 from holdfast.core.subject import DEFAULT_TENANT
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.bulk import BulkAction, bulk
-from holdfast.store.scripts.cancel import cancel_group, cancel_job, cancel_tag
-from holdfast.store.scripts.dead_letters import list_dead_letters, retry_dead_letters
-from holdfast.store.scripts.finish import finish
-from holdfast.store.scripts.group_jobs import enqueue_group, retry_group
-from holdfast.store.scripts.groups import create_group
-from holdfast.store.scripts.maintenance import Line, loosen
-from holdfast.store.scripts.reorder import move_after, move_before, move_ties, tie_job
-from holdfast.store.scripts.retry import retry_job
-from holdfast.store.scripts.webhook_rows import NewWebhook
-from holdfast.store.scripts.webhooks import put_webhook
+from holdfast.store.scripts.groups.group_jobs import enqueue_group, retry_group
+from holdfast.store.scripts.groups.groups import create_group
+from holdfast.store.scripts.jobs.bulk import bulk
+from holdfast.store.scripts.jobs.cancel import cancel_group, cancel_job, cancel_tag
+from holdfast.store.scripts.jobs.dead_letters import list_dead_letters, retry_dead_letters
+from holdfast.store.scripts.jobs.reorder import move_after, move_before, move_ties, tie_job
+from holdfast.store.scripts.jobs.retry import retry_job
+from holdfast.store.scripts.maintenance.maintenance import CloseJobs, loosen
+from holdfast.store.scripts.runs.finish import finish
+from holdfast.store.scripts.webhooks.webhooks import put_webhook
 from tests.chaos.scenarios.shared import (
     DOOMED,
     HOPELESS,
@@ -136,7 +137,7 @@ def act_move(engine: Engine, runs: dict[str, Claimed]) -> None:
     write(engine, tie_job, "j1", "node")
     write(engine, tie_job, "j2", "node")
     write(engine, move_ties, "node")
-    write(engine, loosen, Line("default", DEFAULT_TENANT, 0, 0, 0))
+    write(engine, loosen, CloseJobs("default", DEFAULT_TENANT, 0, 0, 0))
 
 
 BY_HAND: dict[str, Scenario] = {

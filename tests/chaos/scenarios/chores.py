@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from holdfast.core.messages.machines import TokenSetting
+from holdfast.core.messages.sessions import NewSession, Offer
 from holdfast.core.requests import Claimed, Report
 from holdfast.core.reserved import BENCH
 from holdfast.core.tokens import Tokens
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.events import emit, forget_events
-from holdfast.store.scripts.finish import finish
-from holdfast.store.scripts.letters import name_old_letters
-from holdfast.store.scripts.machines import forget_machines, note_machine
-from holdfast.store.scripts.maintenance import claim_chore, maintain, plan_chores, settle_chore
-from holdfast.store.scripts.retention import enqueue_measured, forget_ended, forget_measured, forget_old
-from holdfast.store.scripts.sessions import NewSession, Offer, close_session, open_session
-from holdfast.store.scripts.tasks import forget_tasks
-from holdfast.store.scripts.tenants import forget_tenants
-from holdfast.store.scripts.tokens import TokenSetting
+from holdfast.store.scripts.events.events import emit, forget_events
+from holdfast.store.scripts.jobs.dead_letter_rows import name_old_letters
+from holdfast.store.scripts.jobs.declared_tasks import forget_tasks
+from holdfast.store.scripts.machines.machines import forget_machines, note_machine
+from holdfast.store.scripts.machines.sessions import close_session, open_session
+from holdfast.store.scripts.maintenance.maintenance import claim_chore, maintain, plan_chores, settle_chore
+from holdfast.store.scripts.maintenance.retention import enqueue_measured, forget_ended, forget_measured, forget_old
+from holdfast.store.scripts.queues.tenants import forget_tenants
+from holdfast.store.scripts.runs.finish import finish
 from tests.chaos.database import statement
 from tests.chaos.scenarios.by_hand import failed_world
 from tests.chaos.scenarios.machines import BUSY, version

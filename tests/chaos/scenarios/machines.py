@@ -7,14 +7,22 @@ from unittest.mock import patch
 
 from holdfast.core.access import Role
 from holdfast.core.errors import Conflict, NotFound
-from holdfast.core.machine import Judged
+from holdfast.core.machine import JudgedMachine
+from holdfast.core.messages.machines import TokenSetting
+from holdfast.core.messages.reservations import NewReservation
+from holdfast.core.messages.sessions import NewSession, Offer
+from holdfast.core.messages.webhooks import NewWebhook
 from holdfast.core.readings import Simulation
 from holdfast.core.requests import Claimed, Report
 from holdfast.core.task import DeclaredTask, TaskOptions
 from holdfast.core.tokens import Tokens
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.clock_steps import SeenStep, move_waiting, note_step
-from holdfast.store.scripts.file_requests import (
+from holdfast.store.scripts.access.users import add_user, note_use_of_token, revoke_user, rotate_token
+from holdfast.store.scripts.machines.clock_steps import SeenStep, move_waiting, note_step
+from holdfast.store.scripts.machines.machines import note_machine, simulate
+from holdfast.store.scripts.machines.sessions import close_session, open_session
+from holdfast.store.scripts.queues.reserve import release, reserve
+from holdfast.store.scripts.runs.file_requests import (
     FileAnswer,
     FileKind,
     FileRequest,
@@ -23,21 +31,15 @@ from holdfast.store.scripts.file_requests import (
     forget_requests,
     take_answer,
 )
-from holdfast.store.scripts.finish import finish
-from holdfast.store.scripts.machines import note_machine, simulate
-from holdfast.store.scripts.reserve import NewReservation, release, reserve
-from holdfast.store.scripts.sessions import NewSession, Offer, close_session, open_session
-from holdfast.store.scripts.tokens import TokenSetting
-from holdfast.store.scripts.users import add_user, note_use_of_token, revoke_user, rotate_token
-from holdfast.store.scripts.webhook_rows import NewWebhook
-from holdfast.store.scripts.webhooks import put_webhook
+from holdfast.store.scripts.runs.finish import finish
+from holdfast.store.scripts.webhooks.webhooks import put_webhook
 from tests.chaos.scenarios.shared import AGAIN, BROKE, DAY, DOOMED, NOW, Scenario, begin, job, put, take
 from tests.store.acts import write
 
 HOUR = 3_600_000
 SECRET = "what-only-this-worker-knows"
-BUSY = Judged(is_idle=False, idle="in use", is_charging=False, charging="discharging", source="test")
-BOTH = Judged(is_idle=True, idle="idle", is_charging=True, charging="on AC", source="test")
+BUSY = JudgedMachine(is_idle=False, idle="in use", is_charging=False, charging="discharging", source="test")
+BOTH = JudgedMachine(is_idle=True, idle="idle", is_charging=True, charging="on AC", source="test")
 
 
 def delayed_world(engine: Engine) -> dict[str, Claimed]:
@@ -70,7 +72,7 @@ def elder_world(engine: Engine) -> dict[str, Claimed]:
 
 def version(task: str, **options: int) -> DeclaredTask:
     """A task as a worker declares it."""
-    return DeclaredTask(name=task, options=TaskOptions(**options), arguments={})  # type: ignore[arg-type]
+    return DeclaredTask(name=task, options=TaskOptions(**options), arguments={})
 
 
 def act_open_session(engine: Engine, runs: dict[str, Claimed]) -> None:

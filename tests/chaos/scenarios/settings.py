@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 from holdfast.core.crowding import CrowdingRules
-from holdfast.core.queue import QueueChanges, QueueSetting
+from holdfast.core.messages.schedules import DeclaredSchedule, NewSchedule, Origin
+from holdfast.core.messages.templates import NewTemplate
+from holdfast.core.messages.webhooks import NewWebhook, WebhookChanges
+from holdfast.core.queue_changes import QueueChanges, QueueSetting
 from holdfast.core.requests import Claimed, Report
-from holdfast.core.task import JobOptions
+from holdfast.core.task import TemplateOptions
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.clockwork import tick
-from holdfast.store.scripts.crowded import note_crowded
-from holdfast.store.scripts.declaring import DeclaredSchedule, declare_schedules, schedule_task
-from holdfast.store.scripts.deliveries import redeliver, send_test
-from holdfast.store.scripts.events import emit
-from holdfast.store.scripts.finish import finish
-from holdfast.store.scripts.firing import give_up, run_schedule_now
-from holdfast.store.scripts.queues import resume, set_limit, set_queue
-from holdfast.store.scripts.schedule_rows import NewSchedule, Origin
-from holdfast.store.scripts.schedules import delete_schedule
-from holdfast.store.scripts.templates import NewTemplate, archive_template, enqueue_from_template, put_template
-from holdfast.store.scripts.tenants import clear_weight, note_activity, set_weight
-from holdfast.store.scripts.webhook_rows import NewWebhook, WebhookChanges
-from holdfast.store.scripts.webhooks import (
+from holdfast.store.scripts.events.events import emit
+from holdfast.store.scripts.maintenance.clockwork import tick
+from holdfast.store.scripts.queues.crowding import note_crowded
+from holdfast.store.scripts.queues.queues import resume, set_limit, set_queue
+from holdfast.store.scripts.queues.tenants import clear_weight, note_activity, set_weight
+from holdfast.store.scripts.runs.finish import finish
+from holdfast.store.scripts.schedules.declaring import declare_schedules, schedule_task
+from holdfast.store.scripts.schedules.firing import give_up, run_schedule_now
+from holdfast.store.scripts.schedules.schedules import delete_schedule
+from holdfast.store.scripts.schedules.templates import archive_template, enqueue_from_template, put_template
+from holdfast.store.scripts.webhooks.deliveries import redeliver, send_test
+from holdfast.store.scripts.webhooks.webhooks import (
     delete_webhook,
     edit_webhook,
     note_gone,
@@ -38,7 +39,7 @@ APP = "app"
 
 def template(name: str) -> NewTemplate:
     """A template of the one task there is, whose jobs have a subject and a tenant."""
-    return NewTemplate(id=f"t-{name}", name=name, task="work", options=JobOptions(subject=SUBJECT, tenant="team"))
+    return NewTemplate(id=f"t-{name}", name=name, task="work", options=TemplateOptions(subject=SUBJECT, tenant="team"))
 
 
 def schedule(name: str, owner: str | None = None) -> NewSchedule:

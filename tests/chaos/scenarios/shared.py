@@ -7,19 +7,21 @@ from typing import Any, TypeAlias
 
 from msgspec import Struct
 
+from holdfast.core.group import Dependency
 from holdfast.core.maintenance import MAINTENANCE, Chore, task_of
-from holdfast.core.requests import Claimed, ClaimRequest, Dependency, NewJob, QueueSlots, Report
+from holdfast.core.messages.sessions import NewSession
+from holdfast.core.requests import Claimed, ClaimRequest, NewJob, QueueSlots, Report
 from holdfast.core.reserved import BENCH
 from holdfast.core.retry import Failure, FailureKind, RetryMode, RetryPolicy
 from holdfast.core.settle import Broke, Completed
 from holdfast.core.webhook import WEBHOOK, WEBHOOK_QUEUE
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.claim import claim
-from holdfast.store.scripts.clockwork import tick
-from holdfast.store.scripts.enqueue import enqueue
-from holdfast.store.scripts.events import emit
-from holdfast.store.scripts.finish import finish
-from holdfast.store.scripts.sessions import NewSession, close_session, open_session
+from holdfast.store.scripts.claiming.claim import claim
+from holdfast.store.scripts.events.events import emit
+from holdfast.store.scripts.jobs.enqueue import enqueue
+from holdfast.store.scripts.machines.sessions import close_session, open_session
+from holdfast.store.scripts.maintenance.clockwork import tick
+from holdfast.store.scripts.runs.finish import finish
 
 NOW = 1_700_000_000_000
 DAY = 86_400_000

@@ -6,16 +6,17 @@ from contextlib import suppress
 from typing import Any
 
 from holdfast.core.errors import NotFound
-from holdfast.core.git import GitEvent, Move
-from holdfast.core.queue import QueueChanges
+from holdfast.core.git import GitEvent, GitMove
+from holdfast.core.messages.webhooks import NewWebhook
+from holdfast.core.new_watch import NewWatch
+from holdfast.core.queue_changes import QueueChanges
 from holdfast.core.requests import Claimed
-from holdfast.core.watch import NewWatch, Seen
+from holdfast.core.watch import SeenFile
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.plans import note_scanned, note_waits, plan, plan_moves, take_in, tell
-from holdfast.store.scripts.queues import set_queue
-from holdfast.store.scripts.watches import add_watch, remove_watch, settle_file_watches
-from holdfast.store.scripts.webhook_rows import NewWebhook
-from holdfast.store.scripts.webhooks import put_webhook
+from holdfast.store.scripts.queues.queues import set_queue
+from holdfast.store.scripts.watches.plans import note_scanned, note_waits, plan, plan_moves, take_in, tell
+from holdfast.store.scripts.watches.watches import add_watch, remove_watch, settle_file_watches
+from holdfast.store.scripts.webhooks.webhooks import put_webhook
 from tests.chaos.scenarios.shared import DOOMED, NOW, Scenario, begin, take
 from tests.store.acts import write
 
@@ -34,13 +35,19 @@ def watched_world(engine: Engine) -> dict[str, Claimed]:
     write(engine, put_webhook, wanted, NOW)
     write(engine, add_watch, watch("src", tenant="team"), NOW)
     write(engine, add_watch, watch("repo", kind="git"), NOW)
-    write(engine, plan, "w-src", 1, [Seen("known", "1"), Seen("gone", "1"), Seen("same", "1")], NOW)
+    write(engine, plan, "w-src", 1, [SeenFile("known", "1"), SeenFile("gone", "1"), SeenFile("same", "1")], NOW)
     write(engine, note_scanned, "w-src", 1, NOW)
     write(engine, plan_moves, "w-repo", 1, None, "at-1", [], NOW)
     return take(engine, DOOMED)
 
 
-CHANGED = [Seen("known", "2"), Seen("gone", None), Seen("same", "1"), Seen("new", "1"), Seen("newer", "1")]
+CHANGED = [
+    SeenFile("known", "2"),
+    SeenFile("gone", None),
+    SeenFile("same", "1"),
+    SeenFile("new", "1"),
+    SeenFile("newer", "1"),
+]
 
 
 def act_plan(engine: Engine, runs: dict[str, Claimed]) -> None:
@@ -50,7 +57,7 @@ def act_plan(engine: Engine, runs: dict[str, Claimed]) -> None:
 def told_world(engine: Engine) -> dict[str, Claimed]:
     """One job about many files waits already."""
     runs = watched_world(engine)
-    write(engine, take_in, "w-src", 1, [Seen("earlier", "1"), Seen("known", "0")], NOW)
+    write(engine, take_in, "w-src", 1, [SeenFile("earlier", "1"), SeenFile("known", "0")], NOW)
     write(engine, tell, "w-src", NOW)
     return runs
 
@@ -76,7 +83,7 @@ def act_burst(engine: Engine, runs: dict[str, Claimed]) -> None:
 
 
 def act_plan_moves(engine: Engine, runs: dict[str, Claimed]) -> None:
-    moves = [Move(GitEvent.COMMIT, "a", "b", "main"), Move(GitEvent.BRANCH, "b", "c", "other")]
+    moves = [GitMove(GitEvent.COMMIT, "a", "b", "main"), GitMove(GitEvent.BRANCH, "b", "c", "other")]
     write(engine, plan_moves, "w-repo", 1, "at-1", "at-2", moves, LATER)
 
 
@@ -85,8 +92,8 @@ def settled_world(engine: Engine) -> dict[str, Claimed]:
     runs = watched_world(engine)
     write(engine, settle_file_watches, [watch("kept"), watch("moved"), watch("dropped")], "node", NOW)
     for name in ("kept", "moved", "dropped"):
-        write(engine, take_in, f"w-{name}", 1, [Seen("file", "1")], NOW)
-    write(engine, take_in, "w-src", 1, [Seen("untold", "1")], NOW)
+        write(engine, take_in, f"w-{name}", 1, [SeenFile("file", "1")], NOW)
+    write(engine, take_in, "w-src", 1, [SeenFile("untold", "1")], NOW)
     return runs
 
 

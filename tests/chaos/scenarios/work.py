@@ -5,29 +5,32 @@ from __future__ import annotations
 from msgspec import structs
 
 from holdfast.core.group import GroupMode, OnFailure
-from holdfast.core.queue import QueueChanges
+from holdfast.core.messages.reservations import NewReservation
+from holdfast.core.messages.runs import Progress
+from holdfast.core.messages.schedules import NewSchedule
+from holdfast.core.messages.templates import NewTemplate
+from holdfast.core.messages.webhooks import NewWebhook
+from holdfast.core.queue_changes import QueueChanges
 from holdfast.core.requests import Claimed, Report
 from holdfast.core.schedule import Misfire, Overlap
-from holdfast.core.settle import Cancelled, Completed, Outcome, Snoozed
+from holdfast.core.settle import Completed, Outcome, Snoozed, StoppedByCancel
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.cancel import cancel_job
-from holdfast.store.scripts.claim import claim
-from holdfast.store.scripts.clockwork import tick
-from holdfast.store.scripts.enqueue import enqueue
-from holdfast.store.scripts.events import emit
-from holdfast.store.scripts.exchange import exchange
-from holdfast.store.scripts.finish import finish
-from holdfast.store.scripts.firing import fire_due
-from holdfast.store.scripts.groups import create_group
-from holdfast.store.scripts.progress import Progress, note_start
-from holdfast.store.scripts.queues import set_queue
-from holdfast.store.scripts.recover import recover
-from holdfast.store.scripts.reserve import NewReservation, reserve
-from holdfast.store.scripts.schedule_rows import NewSchedule
-from holdfast.store.scripts.schedules import put_schedule
-from holdfast.store.scripts.templates import NewTemplate, put_template
-from holdfast.store.scripts.webhook_rows import NewWebhook
-from holdfast.store.scripts.webhooks import put_webhook
+from holdfast.store.scripts.claiming.claim import claim
+from holdfast.store.scripts.events.events import emit
+from holdfast.store.scripts.groups.groups import create_group
+from holdfast.store.scripts.jobs.cancel import cancel_job
+from holdfast.store.scripts.jobs.enqueue import enqueue
+from holdfast.store.scripts.machines.recover import recover
+from holdfast.store.scripts.maintenance.clockwork import tick
+from holdfast.store.scripts.queues.queues import set_queue
+from holdfast.store.scripts.queues.reserve import reserve
+from holdfast.store.scripts.runs.exchange import exchange
+from holdfast.store.scripts.runs.finish import finish
+from holdfast.store.scripts.runs.progress import note_start
+from holdfast.store.scripts.schedules.firing import fire_due
+from holdfast.store.scripts.schedules.schedules import put_schedule
+from holdfast.store.scripts.schedules.templates import put_template
+from holdfast.store.scripts.webhooks.webhooks import put_webhook
 from tests.chaos.scenarios.shared import (
     AGAIN,
     BROKE,
@@ -85,7 +88,7 @@ ENDS: dict[str, Outcome] = {
     "chain": BROKE,
     "hopeless": HOPELESS,
     "nap": Snoozed(60_000),
-    "unwanted": Cancelled(),
+    "unwanted": StoppedByCancel(),
     "subject": BROKE,
 }
 
