@@ -6,21 +6,23 @@ from collections.abc import Callable
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from holdfast.core.group import GroupMode, OnFailure
-from holdfast.core.job import Job, JobId, Millis, RunId, SessionId, StateName
+from holdfast.core.job import JobId, Millis, RunId, SessionId, StateName
+from holdfast.core.messages.sessions import NewSession, Offer
 from holdfast.core.requests import Claimed, ClaimRequest, Enqueued, NewJob, QueueSlots, Report, Settled
 from holdfast.core.retry import Failure, FailureKind
 from holdfast.core.run import Run
 from holdfast.core.settle import Broke, Completed, Outcome
+from holdfast.core.stored_job import Job
 from holdfast.store.engine import Engine, Tx
 from holdfast.store.rows import JobRow
-from holdfast.store.scripts import sessions
-from holdfast.store.scripts.claim import claim
-from holdfast.store.scripts.clockwork import Ticked, tick
-from holdfast.store.scripts.enqueue import enqueue_any
-from holdfast.store.scripts.finish import finish
-from holdfast.store.scripts.groups import create_group
-from holdfast.store.scripts.look import find_job, find_last, find_row, runs_of
-from holdfast.store.scripts.recover import Recovered, recover
+from holdfast.store.scripts.claiming.claim import claim
+from holdfast.store.scripts.groups.groups import create_group
+from holdfast.store.scripts.jobs.enqueue import enqueue_any
+from holdfast.store.scripts.jobs.read_jobs import find_job, find_last, find_row, runs_of
+from holdfast.store.scripts.machines import sessions
+from holdfast.store.scripts.machines.recover import Recovered, recover
+from holdfast.store.scripts.maintenance.clockwork import Ticked, tick
+from holdfast.store.scripts.runs.finish import finish
 from holdfast.store.statements import Statement, pyformat, strip_comments
 
 T = TypeVar("T")
@@ -69,10 +71,10 @@ def open_session(
     now: Millis = NOW,
     *,
     lock_path: str | None = None,
-    offer: sessions.Offer | None = None,
+    offer: Offer | None = None,
 ) -> SessionId:
     """A process that claims begins its life."""
-    session = sessions.NewSession(session_id, "embedded", "node", "boot", 4711, lock_path)
+    session = NewSession(session_id, "embedded", "node", "boot", 4711, lock_path)
     write(engine, sessions.open_session, session, offer, now)
     return session_id
 

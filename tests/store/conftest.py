@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from uuid import uuid4
@@ -11,25 +10,15 @@ import pytest
 
 from holdfast.store.engine import Engine
 from holdfast.store.postgres.engine import PostgresEngine
-from holdfast.store.scripts.doctor import examine
-from holdfast.store.scripts.queues import list_queues
+from holdfast.store.scripts.maintenance.doctor import examine
 from holdfast.store.sqlite.engine import SqliteEngine
 from holdfast.store.statements import Dialect
+from tests.migrated import copy_migrated
 from tests.store.acts import NOW, TABLES, execute, open_session
 from tests.store.token_acts import worker
 
 # What the disk has when the power fails is tested elsewhere; here nobody should wait for it.
 DURABILITY = "normal"
-
-
-@pytest.fixture(scope="session")
-def migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A SQLite file with the newest schema; tests take copies, which is quicker than migrating."""
-    path = tmp_path_factory.mktemp("sqlite") / "migrated.db"
-    engine = SqliteEngine(path, now=lambda: NOW)
-    engine.query(list_queues)
-    engine.close()
-    return path
 
 
 @pytest.fixture(scope="session")
@@ -44,8 +33,7 @@ def shared_postgres(postgres_url: str) -> Iterator[PostgresEngine]:
 def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
     """An empty database with the session `s1` open. Afterwards every invariant must hold."""
     if request.param is Dialect.SQLITE:
-        path = tmp_path / "store.db"
-        shutil.copy(request.getfixturevalue("migrated_file"), path)
+        path = copy_migrated(tmp_path / "store.db")
         made: Engine = SqliteEngine(path, durability=DURABILITY, now=lambda: NOW)
     else:
         made = emptied(request.getfixturevalue("shared_postgres"))

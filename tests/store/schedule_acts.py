@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from holdfast.core.messages.schedules import NewSchedule, Schedule
+from holdfast.core.messages.templates import NewTemplate
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.events import list_events
-from holdfast.store.scripts.firing import Fired, fire_due
-from holdfast.store.scripts.schedule_rows import NewSchedule, Schedule
-from holdfast.store.scripts.schedules import find_schedule, put_schedule
-from holdfast.store.scripts.templates import NewTemplate, put_template
+from holdfast.store.scripts.events.events import list_events
+from holdfast.store.scripts.schedules.firing import Fired, fire_due
+from holdfast.store.scripts.schedules.schedules import find_schedule, put_schedule
+from holdfast.store.scripts.schedules.templates import put_template
 from tests.store.acts import NOW, put_one, select, write
 
 MINUTE = 60_000

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from holdfast.core.job import Millis
+from holdfast.core.messages.sessions import Offer
 from holdfast.core.task import DeclaredTask, TaskOptions
 from holdfast.store.engine import Engine
-from holdfast.store.scripts import sessions
 from tests.store.acts import NOW, TASK, open_session
 
 
@@ -19,7 +19,7 @@ def declared(name: str = TASK, arguments: dict[str, Any] | None = None, **option
 def begin(engine: Engine, session: str, *tasks: DeclaredTask, now: Millis = NOW) -> None:
     """A worker begins that offers these."""
     names = tuple(task.name for task in tasks)
-    offer = sessions.Offer(f"w-{session}", "w", tasks=names, queues=("default",), slots=1, declared=tasks)
+    offer = Offer(f"w-{session}", "w", tasks=names, queues=("default",), slots=1, declared=tasks)
     open_session(engine, session, now, offer=offer)
 
 

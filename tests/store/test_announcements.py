@@ -9,20 +9,20 @@ from typing import Concatenate, ParamSpec
 
 import pytest
 
-from holdfast.core.group import GroupMode
-from holdfast.core.requests import Dependency
+from holdfast.core.group import Dependency, GroupMode
+from holdfast.core.messages.reservations import NewReservation
 from holdfast.core.retry import RetryMode, RetryPolicy
 from holdfast.core.settle import Outcome, Snoozed, Yielded
 from holdfast.store.engine import Changes, Engine, Tx
 from holdfast.store.postgres.engine import PostgresEngine
-from holdfast.store.scripts.cancel import cancel_job
-from holdfast.store.scripts.clockwork import tick
-from holdfast.store.scripts.enqueue import enqueue
-from holdfast.store.scripts.finish import finish
-from holdfast.store.scripts.queues import pause, resume, set_limit
-from holdfast.store.scripts.recover import recover
-from holdfast.store.scripts.reorder import move_to_top
-from holdfast.store.scripts.reserve import NewReservation, release, reserve
+from holdfast.store.scripts.jobs.cancel import cancel_job
+from holdfast.store.scripts.jobs.enqueue import enqueue
+from holdfast.store.scripts.jobs.reorder import move_to_top
+from holdfast.store.scripts.machines.recover import recover
+from holdfast.store.scripts.maintenance.clockwork import tick
+from holdfast.store.scripts.queues.queues import pause, resume, set_limit
+from holdfast.store.scripts.queues.reserve import release, reserve
+from holdfast.store.scripts.runs.finish import finish
 from holdfast.store.sqlite.engine import SqliteEngine
 from tests.store.acts import (
     DONE,

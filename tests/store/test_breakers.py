@@ -10,22 +10,23 @@ import pytest
 
 from holdfast.core.gates import Closed, Verdict
 from holdfast.core.job import Millis, StateName
-from holdfast.core.queue import QueueChanges, QueueSetting
+from holdfast.core.messages.machines import TokenSetting
+from holdfast.core.messages.webhooks import NewWebhook
+from holdfast.core.queue_changes import QueueChanges, QueueSetting
 from holdfast.core.requests import Claimed
 from holdfast.core.retry import Failure, FailureKind, RetryPolicy
-from holdfast.core.settle import Broke, Cancelled, Outcome, Snoozed, Yielded
+from holdfast.core.settle import Broke, Outcome, Snoozed, StoppedByCancel, Yielded
 from holdfast.core.tokens import Tokens
 from holdfast.store.engine import Changes, Engine, Tx
-from holdfast.store.scripts.cancel import cancel_job
-from holdfast.store.scripts.clockwork import next_moment
-from holdfast.store.scripts.exchange import give_back
-from holdfast.store.scripts.finish import finish
-from holdfast.store.scripts.queues import find_queue, list_queues, pause, resume, set_queue
-from holdfast.store.scripts.sessions import note_stop_request
-from holdfast.store.scripts.tokens import TokenSetting, note_tokens
-from holdfast.store.scripts.webhook_rows import NewWebhook
-from holdfast.store.scripts.webhooks import put_webhook
-from holdfast.store.scripts.why import why
+from holdfast.store.scripts.claiming.why import why
+from holdfast.store.scripts.jobs.cancel import cancel_job
+from holdfast.store.scripts.machines.sessions import note_stop_request
+from holdfast.store.scripts.machines.tokens import note_tokens
+from holdfast.store.scripts.maintenance.clockwork import next_moment
+from holdfast.store.scripts.queues.queues import find_queue, list_queues, pause, resume, set_queue
+from holdfast.store.scripts.runs.exchange import give_back
+from holdfast.store.scripts.runs.finish import finish
+from holdfast.store.scripts.webhooks.webhooks import put_webhook
 from holdfast.store.statements import Statement
 from tests.store.acts import (
     DONE,
@@ -113,7 +114,7 @@ def test_runs_that_were_stopped_say_nothing(engine: Engine) -> None:
     fill(engine)
     end_some(engine, KILLED, 4)
     end_some(engine, Yielded("asked to"), 1)
-    end_some(engine, Cancelled(), 1)
+    end_some(engine, StoppedByCancel(), 1)
     end_some(engine, KILLED, 1)
     assert claim_some(engine) == []
 
@@ -127,7 +128,7 @@ def test_a_worker_that_dies_with_many_runs_is_one_incident_for_each_queue(engine
 
 
 def _lose_in_steps(tx: Any, session: str) -> None:
-    from holdfast.store.scripts.recover import recover
+    from holdfast.store.scripts.machines.recover import recover
 
     while recover(tx, session, False, NOW, limit=3).more:
         pass
@@ -202,7 +203,7 @@ def test_a_worker_that_dies_while_it_is_open_does_not_keep_it_open_for_longer(en
     assert len(claim_some(engine, now=LATER)) == 1
 
 
-@pytest.mark.parametrize("outcome", [Yielded("asked to"), Cancelled()])
+@pytest.mark.parametrize("outcome", [Yielded("asked to"), StoppedByCancel()])
 def test_after_a_probe_that_was_stopped_another_one_probes(engine: Engine, outcome: Outcome) -> None:
     trip(engine)
     probe = claim_one(engine, now=LATER)

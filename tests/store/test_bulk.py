@@ -6,10 +6,11 @@ import pytest
 
 from holdfast.core.errors import InvalidInput
 from holdfast.core.job import StateName
+from holdfast.core.messages.jobs import BulkAction, BulkResult
 from holdfast.core.requests import JobFilter
 from holdfast.core.retry import RetryMode, RetryPolicy
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.bulk import BulkAction, BulkResult, bulk
+from holdfast.store.scripts.jobs.bulk import bulk
 from tests.store.acts import (
     FAILED,
     NOW,

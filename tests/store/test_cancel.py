@@ -8,11 +8,12 @@ from holdfast.core.errors import NotFound
 from holdfast.core.group import GroupMode
 from holdfast.core.job import Cancelled as CancelledState
 from holdfast.core.job import Running, StateName
+from holdfast.core.messages.jobs import Cancelling
+from holdfast.core.messages.runs import StopRequest
 from holdfast.core.retry import RetryMode, RetryPolicy
-from holdfast.core.settle import Cancelled, Snoozed, Yielded
+from holdfast.core.settle import Snoozed, StoppedByCancel, Yielded
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.cancel import Cancelling, cancel_group, cancel_job, cancel_tag
-from holdfast.store.scripts.exchange import StopRequest
+from holdfast.store.scripts.jobs.cancel import cancel_group, cancel_job, cancel_tag
 from holdfast.store.statements import sql
 from tests.store.acts import (
     DONE,
@@ -75,8 +76,8 @@ def test_a_cancel_outweighs_the_request_of_a_newer_generation(engine: Engine) ->
     assert stops(engine) == [StopRequest(run.run_id, "cancel")]
 
 
-@pytest.mark.parametrize("outcome", [Cancelled(), FAILED, Yielded("room"), Snoozed(9)])
-def test_a_job_that_was_asked_to_stop_ends_cancelled(engine: Engine, outcome: Cancelled | Snoozed) -> None:
+@pytest.mark.parametrize("outcome", [StoppedByCancel(), FAILED, Yielded("room"), Snoozed(9)])
+def test_a_job_that_was_asked_to_stop_ends_cancelled(engine: Engine, outcome: StoppedByCancel | Snoozed) -> None:
     put_one(engine, "a", policy=RetryPolicy(retries=5))
     run = claim_one(engine)
     write(engine, cancel_job, "a", NOW)

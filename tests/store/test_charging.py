@@ -10,9 +10,10 @@ from holdfast.core.retry import RetryMode, RetryPolicy
 from holdfast.core.run import RunStatus
 from holdfast.core.settle import POISON_CODE, Yielded
 from holdfast.store.engine import Engine, Tx
-from holdfast.store.scripts import queues, sessions
-from holdfast.store.scripts.claim import SUSPECT_PATIENCE_MS
-from holdfast.store.scripts.recover import recover
+from holdfast.store.scripts.claiming.choose import SUSPECT_PATIENCE_MS
+from holdfast.store.scripts.machines import sessions
+from holdfast.store.scripts.machines.recover import recover
+from holdfast.store.scripts.queues import queues
 from tests.store.acts import (
     NOW,
     QUEUE,

@@ -8,9 +8,9 @@ from holdfast.core.job import Running, StateName
 from holdfast.core.requests import Claimed, ClaimRequest, QueueSlots
 from holdfast.core.settle import Yielded
 from holdfast.store.engine import Engine, Tx
-from holdfast.store.scripts.claim import MOST_BYTES, claim
-from holdfast.store.scripts.look import find_run
-from holdfast.store.scripts.progress import save_checkpoint
+from holdfast.store.scripts.claiming.claim import MOST_BYTES, claim
+from holdfast.store.scripts.jobs.read_jobs import find_run
+from holdfast.store.scripts.runs.progress import save_checkpoint
 from tests.store.acts import (
     NOW,
     SESSION,

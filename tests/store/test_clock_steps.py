@@ -5,7 +5,7 @@ from __future__ import annotations
 from holdfast.core.retry import RetryMode, RetryPolicy
 from holdfast.core.settle import Snoozed
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.clock_steps import KEEP, ClockState, SeenStep, clock_state, move_waiting, note_step
+from holdfast.store.scripts.machines.clock_steps import KEEP, ClockState, SeenStep, clock_state, move_waiting, note_step
 from tests.store.acts import FAILED, NOW, claim_one, end, last, let_time_pass, new_job, put, put_one, row, select, write
 
 HOUR = 3_600_000
@@ -42,6 +42,13 @@ def test_a_delay_goes_with_the_clock_and_a_moment_does_not(engine: Engine) -> No
     put(engine, new_job("delayed", delay_ms=60_000), new_job("at", due=NOW + 60_000), new_job("ready"))
     set_clock(engine, HOUR)
     assert due(engine, "delayed", "at", "ready") == [HOUR + 60_000, 60_000, None]
+
+
+def test_a_delay_beside_a_condition_goes_with_the_clock_too(engine: Engine) -> None:
+    both = new_job("both", delay_ms=60_000, wait_for_event="e")
+    put(engine, both, new_job("moment", due=NOW + 60_000, wait_for_event="e"), new_job("event", wait_for_event="e"))
+    set_clock(engine, HOUR)
+    assert due(engine, "both", "moment", "event") == [HOUR + 60_000, 60_000, None]
 
 
 def test_a_clock_that_is_set_back_makes_nobody_wait_longer(engine: Engine) -> None:

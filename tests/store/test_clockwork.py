@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from holdfast.core.group import Dependency
 from holdfast.core.job import Queued, SkippedDeadline, SkippedTtl, StateName
-from holdfast.core.requests import Dependency
+from holdfast.core.messages.reservations import NewReservation
 from holdfast.core.settle import Snoozed, Yielded
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.clockwork import Ticked, next_moment, tick
-from holdfast.store.scripts.events import emit
-from holdfast.store.scripts.reserve import NewReservation, find_reservation, reserve
+from holdfast.store.scripts.events.events import emit
+from holdfast.store.scripts.maintenance.clockwork import Ticked, next_moment, tick
+from holdfast.store.scripts.queues.reservations import find_reservation
+from holdfast.store.scripts.queues.reserve import reserve
 from tests.store.acts import (
     DONE,
     NOW,

@@ -7,8 +7,7 @@ import psycopg
 import pytest
 
 from holdfast.core.errors import StoreError
-from holdfast.core.group import GroupMode
-from holdfast.core.requests import Dependency
+from holdfast.core.group import Dependency, GroupMode
 from holdfast.store.engine import Engine
 from tests.store.acts import (
     FAILED,

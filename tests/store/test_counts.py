@@ -6,11 +6,11 @@ import random
 
 from holdfast.core.job import StateName
 from holdfast.core.retry import RetryMode, RetryPolicy
-from holdfast.core.settle import Cancelled, Outcome, Skipped, Snoozed, Yielded
+from holdfast.core.settle import Outcome, Skipped, Snoozed, StoppedByCancel, Yielded
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.cancel import cancel_job
-from holdfast.store.scripts.look import counts
-from holdfast.store.scripts.retention import forget_old
+from holdfast.store.scripts.jobs.cancel import cancel_job
+from holdfast.store.scripts.jobs.read_jobs import counts
+from holdfast.store.scripts.maintenance.retention import forget_old
 from tests.store.acts import (
     DONE,
     FAILED,
@@ -54,7 +54,7 @@ def test_a_state_that_nobody_is_in_is_not_listed(engine: Engine) -> None:
 def test_counts_follow_whatever_happens(engine: Engine) -> None:
     seed = random.randrange(2**32)
     dice = random.Random(seed)
-    outcomes: list[Outcome] = [DONE, FAILED, Yielded("room"), Snoozed(5), Skipped("no"), Cancelled()]
+    outcomes: list[Outcome] = [DONE, FAILED, Yielded("room"), Snoozed(5), Skipped("no"), StoppedByCancel()]
     now = NOW
     for turn in range(25):
         policy = RetryPolicy(retries=2, mode=dice.choice(list(RetryMode)), initial_ms=1)

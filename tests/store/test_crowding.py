@@ -5,9 +5,9 @@ from __future__ import annotations
 from holdfast.core.crowding import FEWEST, Crowding, CrowdingRules, QueueSeen, crowding
 from holdfast.core.event import Shape
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.crowded import list_crowded, note_crowded
-from holdfast.store.scripts.events import list_events, register_pattern
-from holdfast.store.scripts.queues import pause, resume
+from holdfast.store.scripts.events.events import list_events, register_pattern
+from holdfast.store.scripts.queues.crowding import list_crowded, note_crowded
+from holdfast.store.scripts.queues.queues import pause, resume
 from tests.store.acts import NOW, claimed_ids, open_session, put_one, write
 
 RULES = CrowdingRules()

@@ -7,21 +7,20 @@ import pytest
 from holdfast.core.errors import InvalidInput, NotFound
 from holdfast.core.group import GroupMode
 from holdfast.core.job import JobId, Millis
+from holdfast.core.messages.dead_letters import ClosedAs, Closing, DeadLetters, Letter
 from holdfast.core.retry import Failure, FailureKind, RetryMode, RetryPolicy
 from holdfast.core.settle import Broke
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.dead_letters import (
-    Closing,
-    DeadLetters,
+from holdfast.store.scripts.groups.group_jobs import retry_group
+from holdfast.store.scripts.jobs.dead_letter_rows import letter_of, name_old_letters
+from holdfast.store.scripts.jobs.dead_letters import (
     discard_dead_letters,
     find_dead_letters,
     list_dead_letters,
     retry_dead_letters,
 )
-from holdfast.store.scripts.group_jobs import retry_group
-from holdfast.store.scripts.letters import ClosedAs, Letter, letter_of, name_old_letters
-from holdfast.store.scripts.retention import forget_old
-from holdfast.store.scripts.retry import retry_job
+from holdfast.store.scripts.jobs.retry import retry_job
+from holdfast.store.scripts.maintenance.retention import forget_old
 from tests.store.acts import (
     DONE,
     FAILED,

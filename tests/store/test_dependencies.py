@@ -5,14 +5,13 @@ from __future__ import annotations
 import pytest
 
 from holdfast.core.errors import NotFound
-from holdfast.core.group import Needs
+from holdfast.core.group import Dependency, Needs
 from holdfast.core.job import TERMINAL, StateName
-from holdfast.core.requests import Dependency
 from holdfast.core.retry import RetryMode, RetryPolicy
-from holdfast.core.settle import Cancelled, Outcome, Outdated, Overdue, Skipped, Snoozed, Yielded
+from holdfast.core.settle import Outcome, Outdated, Overdue, Skipped, Snoozed, StoppedByCancel, Yielded
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.cancel import cancel_job
-from holdfast.store.scripts.finish import finish
+from holdfast.store.scripts.jobs.cancel import cancel_job
+from holdfast.store.scripts.runs.finish import finish
 from tests.store.acts import (
     DONE,
     FAILED,
@@ -71,7 +70,7 @@ def test_parents_that_end_together_free_the_child_once(engine: Engine) -> None:
 ENDINGS: dict[StateName, Outcome] = {
     StateName.DONE: Skipped("nothing to do"),
     StateName.FAILED: FAILED_FOR_GOOD,
-    StateName.CANCELLED: Cancelled(),
+    StateName.CANCELLED: StoppedByCancel(),
     StateName.SUPERSEDED: Outdated(),
     StateName.SKIPPED_DEADLINE: Overdue(),
 }

@@ -6,17 +6,19 @@ from typing import Any
 
 import pytest
 
-from holdfast.core.group import GroupMode
-from holdfast.core.requests import Dependency
+from holdfast.core.group import Dependency, GroupMode
+from holdfast.core.messages.machines import TokenSetting
+from holdfast.core.messages.maintenance import Violation
+from holdfast.core.messages.schedules import NewSchedule
+from holdfast.core.messages.templates import NewTemplate
+from holdfast.core.messages.webhooks import NewWebhook
 from holdfast.core.tokens import Tokens
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.doctor import Violation, broken_invariants, examine
-from holdfast.store.scripts.schedule_rows import NewSchedule
-from holdfast.store.scripts.schedules import put_schedule
-from holdfast.store.scripts.templates import NewTemplate, put_template
-from holdfast.store.scripts.tokens import TokenSetting, note_tokens
-from holdfast.store.scripts.webhook_rows import NewWebhook
-from holdfast.store.scripts.webhooks import put_webhook
+from holdfast.store.scripts.machines.tokens import note_tokens
+from holdfast.store.scripts.maintenance.doctor import broken_invariants, examine
+from holdfast.store.scripts.schedules.schedules import put_schedule
+from holdfast.store.scripts.schedules.templates import put_template
+from holdfast.store.scripts.webhooks.webhooks import put_webhook
 from holdfast.store.statements import statements
 from tests.store.acts import (
     FAILED,

@@ -5,17 +5,19 @@ from __future__ import annotations
 import pytest
 
 from holdfast.core.errors import NotFound, StoreError
+from holdfast.core.group import Dependency, GroupMode
 from holdfast.core.job import Queued, Scheduled, SkippedDeadline, StateName
 from holdfast.core.order import GAP
-from holdfast.core.requests import Dependency
 from holdfast.core.retry import RetryMode, RetryPolicy
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.look import find_job
+from holdfast.store.scripts.jobs.enqueue import enqueue
+from holdfast.store.scripts.jobs.read_jobs import find_job
 from tests.store.acts import (
     NOW,
     claim_some,
     claimed_ids,
     dump,
+    group,
     job,
     new_job,
     put,
@@ -54,6 +56,28 @@ def test_a_job_is_stored_as_it_was_asked_for(engine: Engine) -> None:
     assert (stored.policy, stored.tag, stored.parent_job_id) == (policy, "blue", "parent")
     assert (stored.trace_id, stored.trigger, stored.idempotency_key) == ("trace", '{"kind":"test"}', "key")
     assert (stored.created_at, stored.attempts, stored.subject, stored.group_id) == (NOW, 0, None, None)
+
+
+def test_the_answer_has_the_number_of_each_job(engine: Engine) -> None:
+    group(engine, "steps", GroupMode.SEQUENTIAL)
+    some = [new_job("a"), new_job("b", subject="s"), new_job("c", group_id="steps"), new_job("d", group_id="steps")]
+    many = [new_job(f"m{number}") for number in range(500)]
+    answers = put(engine, *some, *many, new_job("e", deadline=NOW - 1))
+    assert {answer.id: answer.number for answer in answers} == {
+        row["id"]: row["number"] for row in select(engine, "SELECT id, number FROM jobs")
+    }
+    assert [answer.number for answer in answers] == sorted(answer.number or 0 for answer in answers)
+
+
+def test_the_number_of_an_earlier_job_is_told_for_a_request_that_it_stands_for(engine: Engine) -> None:
+    put(engine, new_job("other"))
+    first = put_one(engine, "a", idempotency_key="k")
+    again = put_one(engine, "b", idempotency_key="k")
+    assert (again.id, again.number) == ("a", first.number)
+    same = put_one(engine, "c", subject="s", generation=4)
+    assert put_one(engine, "d", subject="s", generation=4).number == same.number != first.number
+    [repeated] = engine.submit(enqueue, [new_job("a", idempotency_key="k")], NOW, repeated=True).result()
+    assert repeated.number == first.number
 
 
 def test_a_job_can_be_found_by_id_and_by_number(engine: Engine) -> None:

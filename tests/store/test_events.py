@@ -7,15 +7,16 @@ import random
 import pytest
 
 from holdfast.core.errors import Conflict, InvalidInput, NotFound
-from holdfast.core.event import LONGEST_ATTRIBUTE, LONGEST_VALUE, MOST_ATTRIBUTES
+from holdfast.core.group import Dependency
 from holdfast.core.job import Cancelled, Millis, StateName
-from holdfast.core.requests import Dependency
+from holdfast.core.limits import LONGEST_ATTRIBUTE, LONGEST_VALUE, MOST_ATTRIBUTES
+from holdfast.core.messages.events import Emitted
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.cancel import cancel_job
-from holdfast.store.scripts.clockwork import tick
-from holdfast.store.scripts.events import Emitted, emit, find_event, forget_events, list_events, publish
-from holdfast.store.scripts.spread import BATCH
-from holdfast.store.scripts.why import why
+from holdfast.store.scripts.claiming.why import why
+from holdfast.store.scripts.events.events import emit, find_event, forget_events, list_events, publish
+from holdfast.store.scripts.events.spread import BATCH
+from holdfast.store.scripts.jobs.cancel import cancel_job
+from holdfast.store.scripts.maintenance.clockwork import tick
 from tests.store.acts import (
     DONE,
     FAILED_FOR_GOOD,

@@ -9,9 +9,9 @@ import pytest
 from holdfast.core.errors import InvalidInput
 from holdfast.core.fairness import ACTIVE_MS, FADING_MS, RECENT_MS
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.cancel import cancel_job
-from holdfast.store.scripts.reorder import move_before
-from holdfast.store.scripts.tenants import clear_weight, forget_tenants, list_tenants, note_activity, set_weight
+from holdfast.store.scripts.jobs.cancel import cancel_job
+from holdfast.store.scripts.jobs.reorder import move_before
+from holdfast.store.scripts.queues.tenants import clear_weight, forget_tenants, list_tenants, note_activity, set_weight
 from tests.store.acts import (
     NOW,
     claim_some,

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from holdfast.core.errors import InvalidInput, NotFound, StoreUnavailable
-from holdfast.store.files import Artifact, Excerpt, JobFiles, folder_name, job_of, segment_name
+from holdfast.core.messages.runs import Artifact
+from holdfast.store.files import Excerpt, JobFiles, folder_name, job_of, segment_name
 
 JOB, RUN = "0190b6a0-0000-7000-8000-000000000001", "0190b6a0-0000-7000-8000-000000000002"
 

@@ -13,17 +13,17 @@ from holdfast.core.retry import Failure, FailureKind, RetryMode, RetryPolicy
 from holdfast.core.run import RunStatus
 from holdfast.core.settle import (
     Broke,
-    Cancelled,
     Completed,
     Outcome,
     Outdated,
     Overdue,
     Skipped,
     Snoozed,
+    StoppedByCancel,
     Yielded,
 )
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.finish import finish
+from holdfast.store.scripts.runs.finish import finish
 from tests.store.acts import (
     DONE,
     FAILED,
@@ -56,7 +56,7 @@ OUTCOMES: list[tuple[Outcome, RunStatus, State]] = [
     (Snoozed(1000), RunStatus.YIELDED, Scheduled(NOW + 1005, "snoozed")),
     (Yielded("make room"), RunStatus.YIELDED, Queued(NOW + 5)),
     (FAILED_FOR_GOOD, RunStatus.FAILED, Failed(NOW + 5, "ERR_TEST", "it never works", FAILED_SUMMARY)),
-    (Cancelled(), RunStatus.CANCELLED, CancelledState(NOW + 5, "cancelled while running")),
+    (StoppedByCancel(), RunStatus.CANCELLED, CancelledState(NOW + 5, "cancelled while running")),
     (Outdated(), RunStatus.CANCELLED, Superseded(NOW + 5, "a newer generation came while it ran")),
     (Overdue(), RunStatus.FAILED, SkippedDeadline(NOW + 5, "stopped at its deadline")),
 ]
@@ -86,12 +86,12 @@ def test_the_same_result_again_succeeds_and_changes_nothing(
 
 LATE: list[tuple[Outcome, Outcome]] = [
     (Completed("1"), Completed("2")),
-    (Completed("1"), Cancelled()),
+    (Completed("1"), StoppedByCancel()),
     (Completed("1"), FAILED),
     (Skipped("no"), Completed("1")),
     (FAILED_FOR_GOOD, Completed("1")),
     (FAILED_FOR_GOOD, FAILED),
-    (Cancelled(), Completed("1")),
+    (StoppedByCancel(), Completed("1")),
     (Yielded("room"), Completed("1")),
     (Yielded("room"), FAILED),
     (Overdue(), FAILED),

@@ -7,17 +7,16 @@ import json
 import pytest
 
 from holdfast.core.job import StateName
+from holdfast.core.messages.schedules import Skips
 from holdfast.core.retry import RetryMode, RetryPolicy
 from holdfast.core.schedule import MOST_AT_ONCE, Misfire, Overlap, jitter
 from holdfast.core.settle import Outcome, Outdated, Yielded
-from holdfast.core.task import JobOptions
+from holdfast.core.task import ScheduleOptions, TemplateOptions
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.cancel import cancel_job
-from holdfast.store.scripts.firing import BATCH, Fired, next_fire, run_schedule_now
-from holdfast.store.scripts.retention import forget_old
-from holdfast.store.scripts.schedule_rows import Skips
-from holdfast.store.scripts.schedules import pause_schedule, resume_schedule
-from holdfast.store.scripts.templates import ScheduleOptions
+from holdfast.store.scripts.jobs.cancel import cancel_job
+from holdfast.store.scripts.maintenance.retention import forget_old
+from holdfast.store.scripts.schedules.firing import BATCH, Fired, next_fire, run_schedule_now
+from holdfast.store.scripts.schedules.schedules import pause_schedule, resume_schedule
 from holdfast.store.statements import sql
 from tests.store.acts import (
     FAILED,
@@ -36,7 +35,7 @@ from tests.store.schedule_acts import FIRST, MINUTE, YEAR, find, fire, hear, hea
 
 
 def test_a_tick_makes_one_job_of_the_template_with_the_overrides_laid_over(engine: Engine) -> None:
-    template(engine, queue="low", payload='{"a":1,"b":{"c":1}}', options=JobOptions(priority=5, tag="x"))
+    template(engine, queue="low", payload='{"a":1,"b":{"c":1}}', options=TemplateOptions(priority=5, tag="x"))
     put(engine, payload='{"b":2}', options=ScheduleOptions(queue="high", tag="y"), jitter_ms=10_000)
     assert fire(engine, FIRST - 1).jobs == 0
     assert engine.query(next_fire, NOW) == FIRST
@@ -57,7 +56,7 @@ def test_a_tick_makes_one_job_of_the_template_with_the_overrides_laid_over(engin
 
 
 def test_the_delay_of_a_template_counts_from_the_tick(engine: Engine) -> None:
-    template(engine, options=JobOptions(delay_ms=7_000))
+    template(engine, options=TemplateOptions(delay_ms=7_000))
     put(engine)
     fire(engine, FIRST + 2_000)
     assert [row["scheduled_at"] for row in jobs(engine)] == [FIRST + 7_000]
@@ -81,7 +80,7 @@ def test_ticks_that_nobody_was_there_for_are_treated_as_the_schedule_says(
 
 
 def test_a_job_of_a_missed_tick_is_enqueued_now_and_lives_from_now_on(engine: Engine) -> None:
-    template(engine, options=JobOptions(ttl_ms=MINUTE))
+    template(engine, options=TemplateOptions(ttl_ms=MINUTE))
     put(engine)
     fire(engine, FIRST + 10 * MINUTE + 5)
     [made] = jobs(engine)
@@ -97,7 +96,7 @@ def test_after_a_year_the_newest_hundred_fire_and_all_others_are_counted(engine:
 
 
 def test_a_tick_is_skipped_while_an_earlier_job_runs_or_is_tried_again(engine: Engine) -> None:
-    template(engine, options=JobOptions(policy=RetryPolicy(retries=1, mode=RetryMode.CHAIN)))
+    template(engine, options=TemplateOptions(policy=RetryPolicy(retries=1, mode=RetryMode.CHAIN)))
     put(engine)
     fire(engine, FIRST)
     run = claim_one(engine, now=FIRST)
@@ -128,7 +127,7 @@ def test_a_tick_takes_the_place_of_earlier_jobs_where_it_may(engine: Engine) -> 
 
 @pytest.mark.parametrize("outcome", [Outdated(), FAILED, Yielded("stop")])
 def test_a_running_job_that_a_newer_tick_replaced_says_so(engine: Engine, outcome: Outcome) -> None:
-    template(engine, options=JobOptions(policy=RetryPolicy(retries=3)))
+    template(engine, options=TemplateOptions(policy=RetryPolicy(retries=3)))
     put(engine, overlap=Overlap.SUPERSEDE)
     fire(engine, FIRST)
     run = claim_one(engine, now=FIRST)

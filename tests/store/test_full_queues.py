@@ -13,19 +13,23 @@ from holdfast.core.cron import UTC
 from holdfast.core.errors import InvalidInput, QueueFull
 from holdfast.core.group import GroupMode, OnFailure
 from holdfast.core.job import Cancelled, StateName
-from holdfast.core.queue import SHED_CODE, Overflow, QueueChanges, QueueClass, QueueSetting
+from holdfast.core.messages.queues import Queue
+from holdfast.core.messages.schedules import NewSchedule
+from holdfast.core.messages.templates import NewTemplate
+from holdfast.core.queue import SHED_CODE, Overflow, QueueClass
+from holdfast.core.queue_changes import QueueChanges, QueueSetting
+from holdfast.core.queue_settings import SETTINGS
 from holdfast.core.retry import RetryMode, RetryPolicy
-from holdfast.core.task import JobOptions
+from holdfast.core.task import TemplateOptions
 from holdfast.store.engine import Engine
 from holdfast.store.rows import policy_of
-from holdfast.store.scripts.firing import fire_due
-from holdfast.store.scripts.group_jobs import enqueue_group
-from holdfast.store.scripts.look import counts
-from holdfast.store.scripts.queues import Queue, find_queue, set_queue
-from holdfast.store.scripts.retry import retry_job
-from holdfast.store.scripts.schedule_rows import NewSchedule
-from holdfast.store.scripts.schedules import find_schedule, put_schedule
-from holdfast.store.scripts.templates import NewTemplate, put_template
+from holdfast.store.scripts.groups.group_jobs import enqueue_group
+from holdfast.store.scripts.jobs.read_jobs import counts
+from holdfast.store.scripts.jobs.retry import retry_job
+from holdfast.store.scripts.queues.queues import find_queue, set_queue
+from holdfast.store.scripts.schedules.firing import fire_due
+from holdfast.store.scripts.schedules.schedules import find_schedule, put_schedule
+from holdfast.store.scripts.schedules.templates import put_template
 from tests.store.acts import (
     FAILED,
     NOW,
@@ -254,7 +258,7 @@ def test_what_a_tick_replaces_makes_room_once_only(engine: Engine) -> None:
     write(engine, put_schedule, schedule, NOW)
     write(engine, fire_due, NOW + 60_000)
     put(engine, new_job("urgent", queue="narrow", priority=9))
-    options = JobOptions(priority=5)
+    options = TemplateOptions(priority=5)
     write(engine, put_template, NewTemplate(id="t2", name="t1", task=TASK, queue="narrow", options=options), NOW)
     bound(engine, 1, Overflow.SHED, queue="narrow")
     fired = write(engine, fire_due, NOW + 120_000)
@@ -273,6 +277,11 @@ def test_jobs_that_say_nothing_have_what_their_queue_says(engine: Engine) -> Non
     )
     found = [(policy_of(row(engine, name)), row(engine, name).timeout_ms) for name in ("silent", "own", "elsewhere")]
     assert found == [(policy, 7_000), (own, 5), (RetryPolicy(), None)]
+
+
+def test_a_queue_that_nobody_has_set_up_has_the_defaults_that_are_declared() -> None:
+    usual = {field: setting.default for setting in SETTINGS.values() for field in setting.columns}
+    assert {field: getattr(Queue(name="q"), field) for field in usual} == usual
 
 
 def test_settings_are_changed_one_by_one_and_set_back(engine: Engine) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -11,24 +11,29 @@ from hypothesis import strategies as st
 from msgspec import Struct
 
 from holdfast.core.job import WAITING, JobId
-from holdfast.core.machine import Judged
+from holdfast.core.machine import JudgedMachine
 from holdfast.core.measures import Level, Thresholds
+from holdfast.core.messages.reservations import NewReservation
+from holdfast.core.messages.sessions import NewSession, Offer
+from holdfast.core.messages.why import Why
 from holdfast.core.pressure import Pressure
-from holdfast.core.queue import QueueChanges, QueueClass
+from holdfast.core.queue import QueueClass
+from holdfast.core.queue_changes import QueueChanges
+from holdfast.core.queue_gates import QUEUE_GATES, Shut
 from holdfast.core.requests import ANY_QUEUE, COMMAND, Claimed, ClaimRequest, NewJob, QueueSlots
 from holdfast.core.tokens import Tokens
 from holdfast.store.engine import Engine, Tx
-from holdfast.store.scripts import sessions
-from holdfast.store.scripts.claim import claim
-from holdfast.store.scripts.enqueue import enqueue
-from holdfast.store.scripts.finish import finish
-from holdfast.store.scripts.machines import note_machine
-from holdfast.store.scripts.nodes import note_node
-from holdfast.store.scripts.pressed import press_machine
-from holdfast.store.scripts.queues import pause, set_queue
-from holdfast.store.scripts.reserve import NewReservation, reserve
-from holdfast.store.scripts.tenants import set_weight
-from holdfast.store.scripts.why import Why, why
+from holdfast.store.scripts.claiming.claim import claim
+from holdfast.store.scripts.claiming.pressure import press_machine
+from holdfast.store.scripts.claiming.why import why
+from holdfast.store.scripts.jobs.enqueue import enqueue
+from holdfast.store.scripts.machines import sessions
+from holdfast.store.scripts.machines.machines import note_machine
+from holdfast.store.scripts.machines.nodes import note_node
+from holdfast.store.scripts.queues.queues import pause, set_queue
+from holdfast.store.scripts.queues.reserve import reserve
+from holdfast.store.scripts.queues.tenants import set_weight
+from holdfast.store.scripts.runs.finish import finish
 from tests.store.acts import NOW, TABLES, TASK, new_job, report, statement, write
 
 QUEUES = ("a", "b")
@@ -39,8 +44,8 @@ INSERT INTO node_tokens (node, cpu, gpu, io, timeout_ms, set_by, set_at)
 VALUES (:node, :cpu, 0, 0, 30000, 'hand', :now)
 """
 BREAK = """
-INSERT INTO queue_breakers (queue, failures, failed_at, reason, opened_at, half_opens_at)
-VALUES (:queue, 5, :now, 'the disk is full', :now, :until)
+INSERT INTO queue_breakers (queue, failures, failed_at, reason, opened_at, half_opens_at, is_half_open, probe)
+VALUES (:queue, 5, :now, 'the disk is full', :now, :until, :is_half_open, :probe)
 """
 LATER = 31_000  # longer than a worker waits until it is left to run empty for a job that must run alone
 
@@ -78,6 +83,7 @@ class Scene(Struct, frozen=True):
     reserved: set[str]
     machines: dict[str, Machine]
     broken: set[str]
+    is_probed: bool
     weights: dict[str, int]
     suspects: set[int]
     running: int
@@ -134,6 +140,7 @@ scenes = st.builds(
     reserved=st.just(set()) | st.just(set()) | few,
     machines=st.dictionaries(st.sampled_from(NODES), machines),
     broken=st.just(set()) | st.just(set()) | few,
+    is_probed=st.booleans(),
     weights=st.dictionaries(st.sampled_from(("default", "x", "y")), st.sampled_from((1, 30))),
     suspects=st.just(set()) | st.sets(st.integers(0, 8), max_size=2),
     running=st.sampled_from((0, 1, 2, 4)),
@@ -157,6 +164,12 @@ def next_request(name: str, hand: Hand, held: Sequence[Claimed] = ()) -> ClaimRe
     )
 
 
+def open_breaker(tx: Tx, queue: str, probe: JobId | None = None) -> None:
+    """Runs of the queue have failed one after the other; if there is a probe, that was a while ago."""
+    until = NOW + 30_000 if probe is None else NOW
+    tx.run(statement(BREAK), queue=queue, now=NOW - 1, until=until, is_half_open=int(probe is not None), probe=probe)
+
+
 def arrange(tx: Tx, scene: Scene) -> dict[str, list[Claimed]]:
     """An empty database, and then all of the scene; which runs each worker holds."""
     for table in TABLES:
@@ -164,7 +177,9 @@ def arrange(tx: Tx, scene: Scene) -> dict[str, list[Claimed]]:
     for node in (*NODES, AWAY):
         note_node(tx, node, node, NOW)
     for node, machine in scene.machines.items():
-        seen = Judged(is_idle=machine.is_idle, idle="so", is_charging=machine.is_charging, charging="so", source="test")
+        seen = JudgedMachine(
+            is_idle=machine.is_idle, idle="so", is_charging=machine.is_charging, charging="so", source="test"
+        )
         note_machine(tx, node, seen, None, NOW)
         pressing = [Pressure(reading, level, "it presses", NOW) for reading, level in machine.pressing.items()]
         press_machine(tx, node, [], pressing, Thresholds(), NOW)
@@ -172,7 +187,7 @@ def arrange(tx: Tx, scene: Scene) -> dict[str, list[Claimed]]:
     for tenant, weight in scene.weights.items():
         set_weight(tx, tenant, weight)
     for number, hand in enumerate(scene.hands):
-        offer = sessions.Offer(
+        offer = Offer(
             f"s{number}",
             "worker",
             hand.tasks,
@@ -181,7 +196,7 @@ def arrange(tx: Tx, scene: Scene) -> dict[str, list[Claimed]]:
             tuple(QueueSlots(queue, count) for queue, count in hand.slots.items()),
             hand.wild_tasks,
         )
-        sessions.open_session(tx, sessions.NewSession(f"s{number}", "worker", hand.node, "b", 1, None), offer, NOW)
+        sessions.open_session(tx, NewSession(f"s{number}", "worker", hand.node, "b", 1, None), offer, NOW)
     asked: list[NewJob] = [new_job(f"j{number}", **options) for number, options in enumerate(scene.jobs)]
     enqueue(tx, asked[: scene.running], NOW)
     for queue, change in scene.queues.items():
@@ -197,7 +212,9 @@ def arrange(tx: Tx, scene: Scene) -> dict[str, list[Claimed]]:
     for queue in scene.reserved:
         reserve(tx, NewReservation(f"r{queue}", queue, "ann", "s0", 600_000, 0), NOW)
     for queue in scene.broken:
-        tx.run(statement(BREAK), queue=queue, now=NOW, until=NOW + 30_000)
+        started = [run.job_id for found in held.values() for run in found if run.queue == queue]
+        probe = started[0] if started and scene.is_probed else None
+        open_breaker(tx, queue, probe)
     for nth in scene.suspects:
         tx.run(statement("UPDATE jobs SET is_suspect = 1 WHERE id = :id AND state = 'QUEUED'"), id=f"j{nth}")
     return {name: [run for run in found if run not in runs] for name, found in held.items()}
@@ -242,3 +259,76 @@ def test_what_no_gate_holds_is_what_the_next_claim_of_a_worker_takes(engine: Eng
         assert free == taken, "\n".join(str(one) for one in said)
 
     agree()
+    print(f"{examples} scenes")
+
+
+def start(tx: Tx) -> Claimed:
+    """A job of the queue that runs."""
+    enqueue(tx, [new_job("running", queue="a", priority=9)], NOW)
+    [run] = claim(tx, ClaimRequest(session_id="s0", slots=1, queues=(QueueSlots("a", 1),), tasks=(TASK,)), NOW)
+    return run
+
+
+def start_probe(tx: Tx) -> None:
+    open_breaker(tx, "a", start(tx).job_id)
+
+
+def use_up_rate(tx: Tx) -> None:
+    set_queue(tx, "a", QueueChanges(rate_limit=1, rate_window_ms=60_000))
+    finish(tx, [report(start(tx))], NOW)
+
+
+def press_on(tx: Tx, reading: str, level: Level) -> None:
+    judged = JudgedMachine(is_idle=False, idle="so", is_charging=True, charging="so", source="test")
+    note_machine(tx, "laptop", judged, None, NOW)
+    press_machine(tx, "laptop", [], [Pressure(reading, level, "it presses", NOW)], Thresholds(), NOW)
+
+
+def pull_under_pressure(tx: Tx) -> None:
+    press_on(tx, "cpu", Level.HIGH)
+    finish(tx, [report(start(tx))], NOW)
+
+
+REASONS: dict[Shut, tuple[str, Callable[[Tx], object]]] = {
+    Shut.PAUSED: ("queue paused", lambda tx: pause(tx, "a", None, NOW)),
+    Shut.RESERVED: (
+        "reservation",
+        lambda tx: reserve(tx, NewReservation("r", "a", "ann", "s0", 600_000, 0), NOW),
+    ),
+    Shut.BREAKER_OPEN: ("breaker", lambda tx: open_breaker(tx, "a")),
+    Shut.PROBE_RUNNING: ("breaker", start_probe),
+    Shut.CONCURRENCY_REACHED: ("queue concurrency", lambda tx: set_queue(tx, "a", QueueChanges(concurrency=0))),
+    Shut.RATE_REACHED: ("rate limit", use_up_rate),
+    Shut.MACHINE_RESTS: ("machine pressure", lambda tx: press_on(tx, "battery", Level.CRITICAL)),
+    Shut.PULLS_LATER: ("machine pressure", pull_under_pressure),
+}
+ONE_JOB = Scene(
+    hands=[Hand("laptop", {"a": 2}, (TASK,), False)],
+    jobs=[{"queue": "a"}],
+    queues={},
+    paused=set(),
+    reserved=set(),
+    machines={},
+    broken=set(),
+    is_probed=False,
+    weights={},
+    suspects=set(),
+    running=0,
+    ended=0,
+    later=0,
+)
+
+
+@pytest.mark.parametrize("reason", Shut)
+def test_each_reason_of_a_queue_gate_alone_keeps_the_claim_from_it_and_is_what_why_says(
+    engine: Engine, reason: Shut
+) -> None:
+    gate, shut = REASONS[reason]
+    write(engine, arrange, ONE_JOB)
+    request = next_request("s0", ONE_JOB.hands[0])
+    assert would_take(engine, request, NOW) == {"j0"}
+    assert engine.query(why, "j0", NOW).closed == []
+    write(engine, shut)
+    assert would_take(engine, request, NOW) == set()
+    assert [closed.gate for closed in engine.query(why, "j0", NOW).closed] == [gate]
+    assert {name for name, _ in REASONS.values()} == set(QUEUE_GATES)

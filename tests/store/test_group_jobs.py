@@ -6,17 +6,17 @@ import pytest
 
 from holdfast.core.errors import Conflict
 from holdfast.core.event import shape_of
-from holdfast.core.group import GroupMode, OnFailure
+from holdfast.core.group import Dependency, GroupMode, OnFailure
 from holdfast.core.job import StateName
-from holdfast.core.requests import Dependency, Enqueued
+from holdfast.core.requests import Enqueued
 from holdfast.store.engine import Engine
-from holdfast.store.scripts import group_jobs
-from holdfast.store.scripts.cancel import cancel_group, cancel_job
-from holdfast.store.scripts.events import emit, list_events, register_pattern
-from holdfast.store.scripts.group_jobs import enqueue_group, retry_group
-from holdfast.store.scripts.groups import head_of_group, members_of_group, view_group
-from holdfast.store.scripts.predecessors import predecessors
-from holdfast.store.scripts.retention import forget_old
+from holdfast.store.scripts.events.events import emit, list_events, register_pattern
+from holdfast.store.scripts.groups import group_jobs
+from holdfast.store.scripts.groups.group_jobs import enqueue_group, retry_group
+from holdfast.store.scripts.groups.groups import head_of_group, members_of_group, view_group
+from holdfast.store.scripts.jobs.cancel import cancel_group, cancel_job
+from holdfast.store.scripts.jobs.predecessors import predecessors
+from holdfast.store.scripts.maintenance.retention import forget_old
 from tests.store.acts import (
     DONE,
     FAILED,

@@ -5,14 +5,13 @@ from __future__ import annotations
 import pytest
 
 from holdfast.core.errors import NotFound
-from holdfast.core.group import GroupMode, GroupStatus, OnFailure
+from holdfast.core.group import Dependency, GroupMode, GroupStatus, OnFailure
 from holdfast.core.job import JobId, StateName
-from holdfast.core.requests import Dependency
 from holdfast.core.retry import RetryMode, RetryPolicy
 from holdfast.core.settle import Outcome, Yielded
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.cancel import cancel_job
-from holdfast.store.scripts.groups import view_group
+from holdfast.store.scripts.groups.groups import view_group
+from holdfast.store.scripts.jobs.cancel import cancel_job
 from tests.store.acts import (
     DONE,
     FAILED,

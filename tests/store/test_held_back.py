@@ -9,21 +9,23 @@ import pytest
 from msgspec import structs
 
 from holdfast.core.breaker import USUAL_FAILURES, Sign
-from holdfast.core.machine import Judged
+from holdfast.core.machine import JudgedMachine
+from holdfast.core.messages.machines import TokenSetting
+from holdfast.core.messages.reservations import NewReservation
+from holdfast.core.messages.sessions import NewSession, Offer
 from holdfast.core.retry import Failure, FailureKind
 from holdfast.core.tokens import Tokens
 from holdfast.store.engine import Engine
-from holdfast.store.scripts import sessions
-from holdfast.store.scripts.breakers import Ending, note_endings
-from holdfast.store.scripts.cancel import cancel_job
-from holdfast.store.scripts.claim import claim
-from holdfast.store.scripts.clockwork import tick
-from holdfast.store.scripts.enqueue import enqueue
-from holdfast.store.scripts.machines import note_machine
-from holdfast.store.scripts.queues import pause, set_limit
-from holdfast.store.scripts.recover import recover
-from holdfast.store.scripts.reserve import NewReservation, reserve
-from holdfast.store.scripts.tokens import TokenSetting
+from holdfast.store.scripts.claiming.claim import claim
+from holdfast.store.scripts.jobs.cancel import cancel_job
+from holdfast.store.scripts.jobs.enqueue import enqueue
+from holdfast.store.scripts.machines import sessions
+from holdfast.store.scripts.machines.machines import note_machine
+from holdfast.store.scripts.machines.recover import recover
+from holdfast.store.scripts.maintenance.clockwork import tick
+from holdfast.store.scripts.queues.breakers import Ending, note_endings
+from holdfast.store.scripts.queues.queues import pause, set_limit
+from holdfast.store.scripts.queues.reserve import reserve
 from tests.store.acts import (
     NOW,
     TASK,
@@ -45,7 +47,7 @@ LATER = LATE + 31_000
 OVER = LATER + 5_000
 QUEUES = ("default", "odd", "other")
 SUBJECT = "a::b::c"
-IDLE = Judged(is_idle=True, idle="as told", is_charging=True, charging="as told", source="test")
+IDLE = JudgedMachine(is_idle=True, idle="as told", is_charging=True, charging="as told", source="test")
 BUSY = structs.replace(IDLE, is_idle=False)
 RESERVED = NewReservation("r1", "odd", "somebody", "s1", 60_000, 60_000)
 FAILED = Ending("odd", None, Sign.INFRA, Failure(FailureKind.INFRA, "ERR_TEST", "the disk is full"))
@@ -54,8 +56,8 @@ FIRST: dict[str, Any] = {"queue": "odd", "subject": SUBJECT, "deadline": OVER, "
 
 def worker(engine: Engine, session: str, node: str = "node", tasks: tuple[str, ...] = (TASK,)) -> None:
     """A worker that takes everything begins on an idle machine with 4 cpu."""
-    offer = sessions.Offer(f"w of {session}", "w", tasks, QUEUES, 10)
-    row = sessions.NewSession(session, "worker", node, "boot", 1, None, TokenSetting(tokens=Tokens(cpu=4)))
+    offer = Offer(f"w of {session}", "w", tasks, QUEUES, 10)
+    row = NewSession(session, "worker", node, "boot", 1, None, TokenSetting(tokens=Tokens(cpu=4)))
     write(engine, sessions.open_session, row, offer, NOW)
     write(engine, note_machine, node, IDLE, None, NOW)
 

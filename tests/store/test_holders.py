@@ -10,14 +10,16 @@ import pytest
 from holdfast.core.access import hash_secret
 from holdfast.core.errors import NotHolder
 from holdfast.core.job import StateName
+from holdfast.core.messages.runs import Progress
+from holdfast.core.messages.sessions import NewSession
 from holdfast.core.requests import Claimed, ClaimRequest, QueueSlots, Report, Settled
 from holdfast.core.retry import Failure, FailureKind
 from holdfast.core.settle import Broke, Completed, Outcome
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.exchange import exchange
-from holdfast.store.scripts.finish import finish
-from holdfast.store.scripts.progress import Progress, note_start, save_checkpoint
-from holdfast.store.scripts.sessions import NewSession, beat, close_session, open_session, running_sessions
+from holdfast.store.scripts.machines.sessions import beat, close_session, open_session, running_sessions
+from holdfast.store.scripts.runs.exchange import exchange
+from holdfast.store.scripts.runs.finish import finish
+from holdfast.store.scripts.runs.progress import note_start, save_checkpoint
 from tests.store.acts import NOW, job, put_one, row, select
 
 SECRET, OTHER = "s" * 43, "o" * 43

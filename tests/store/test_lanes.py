@@ -7,8 +7,8 @@ import itertools
 import pytest
 
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.reorder import move_before, move_to_top
-from holdfast.store.scripts.why import why
+from holdfast.store.scripts.claiming.why import why
+from holdfast.store.scripts.jobs.reorder import move_before, move_to_top
 from tests.store.acts import NOW, claim_some, claimed_ids, execute, lose, new_job, open_session, put, put_one, write
 
 MACHINES = list(itertools.product([False, True], repeat=2))

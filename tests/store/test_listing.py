@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import re
+from inspect import signature
 from typing import Any
 
 import pytest
@@ -10,12 +12,15 @@ import pytest
 from holdfast.core.errors import InvalidInput
 from holdfast.core.group import GroupMode, OnFailure
 from holdfast.core.job import StateName
+from holdfast.core.messages.jobs import BulkAction
 from holdfast.core.requests import JobFilter
 from holdfast.core.retry import Failure, FailureKind
 from holdfast.core.settle import Broke, Outcome
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.groups import create_group
-from holdfast.store.scripts.look import list_jobs, read_cursor
+from holdfast.store.scripts.groups.groups import create_group
+from holdfast.store.scripts.jobs.bulk import bulk
+from holdfast.store.scripts.jobs.read_jobs import jobs_like, list_jobs, read_cursor
+from holdfast.store.statements import read_part, sql
 from tests.store import schedule_acts
 from tests.store.acts import DONE, NOW, claim_one, end, group, new_job, put, put_one, row, write
 
@@ -49,15 +54,31 @@ def stock(engine: Engine) -> Engine:
         {"schedule_id": "s"},
         {"subject_prefix": "me::"},
         {"states": (StateName.QUEUED,)},
+        {"states": (StateName.SCHEDULED,)},
         {},
     ],
 )
 def test_the_systems_own_jobs_are_left_out_by_every_filter(engine: Engine, wanted: dict[str, Any]) -> None:
     group(engine, "g", GroupMode.PARALLEL)
+    delay = 50 if wanted.get("states") == (StateName.SCHEDULED,) else None
     for number, queue in enumerate(("default", "holdfast", "holdfast.webhooks", "holdfasts")):
-        put_one(engine, queue, queue=queue, tag="t", group_id="g", schedule_id="s", subject=f"me::x::{number}")
+        subject = f"me::x::{number}"
+        put_one(engine, queue, queue=queue, tag="t", group_id="g", schedule_id="s", subject=subject, delay_ms=delay)
     assert ids(engine, **wanted, without_system=True) == ["holdfasts", "default"]
     assert len(ids(engine, **wanted)) == 4
+    named = JobFilter(**wanted, without_system=True)
+    assert engine.query(bulk, BulkAction.CANCEL, named, NOW, dry_run=True).jobs == 2
+    state = wanted.get("states", ())
+    others = {name: value for name, value in wanted.items() if name != "states"}
+    assert len(engine.query(jobs_like, state, **others, without_system=True).jobs) == 2
+
+
+def test_every_list_of_jobs_has_every_filter() -> None:
+    words = set(re.findall(r":[a-z_]+", read_part("job_filters")))
+    lists = [getattr(sql, name) for name in sql.names() if name.startswith("list_jobs")]
+    assert len(lists) == 7
+    for statement in lists:
+        assert words - set(re.findall(r":[a-z_]+", statement.sqlite)) == set()
 
 
 def test_groups_and_schedules_are_found_by_their_names(engine: Engine) -> None:
@@ -147,6 +168,11 @@ def test_jobs_of_the_system_can_be_left_out_unless_their_queue_is_named(engine: 
 
 def test_every_filter_was_tried() -> None:
     assert {name for wanted, _ in FILTERS for name in wanted} == set(JobFilter.__struct_fields__)
+
+
+def test_a_list_by_a_query_has_every_filter_of_a_search() -> None:
+    words = {"states" if name == "state" else name for name in signature(jobs_like).parameters}
+    assert words - {"tx", "limit", "cursor", "payloads"} == set(JobFilter.__struct_fields__)
 
 
 PAGED: list[dict[str, Any]] = [

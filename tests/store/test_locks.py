@@ -14,6 +14,8 @@ import pytest
 from holdfast.store.locks import LifeLock, is_held_by, is_locked
 from tests.chaos.processes import PATIENCE_S, until
 
+pytestmark = pytest.mark.processes
+
 HOLD = """
 import sys
 from pathlib import Path

@@ -6,23 +6,24 @@ import pytest
 
 from holdfast.core.errors import NotFound
 from holdfast.core.event import Shape
-from holdfast.core.machine import Judged
+from holdfast.core.machine import JudgedMachine
+from holdfast.core.messages.machines import Machine
 from holdfast.core.readings import Simulation
 from holdfast.store.engine import Engine, Tx
-from holdfast.store.scripts.events import list_events, register_pattern
-from holdfast.store.scripts.machines import Machine, forget_machines, list_machines, note_machine, probed, simulate
+from holdfast.store.scripts.events.events import list_events, register_pattern
+from holdfast.store.scripts.machines.machines import forget_machines, list_machines, note_machine, probed, simulate
 from tests.store.acts import NOW, claim_some, open_session, put_one, write
 
-BUSY = Judged(is_idle=False, idle="in use", is_charging=False, charging="discharging", source="test")
-IDLE = Judged(is_idle=True, idle="idle", is_charging=False, charging="discharging", source="test")
-BOTH = Judged(is_idle=True, idle="idle", is_charging=True, charging="on AC", source="test")
+BUSY = JudgedMachine(is_idle=False, idle="in use", is_charging=False, charging="discharging", source="test")
+IDLE = JudgedMachine(is_idle=True, idle="idle", is_charging=False, charging="discharging", source="test")
+BOTH = JudgedMachine(is_idle=True, idle="idle", is_charging=True, charging="on AC", source="test")
 
 
-def note(engine: Engine, judged: Judged, simulation: Simulation | None = None, node: str = "here") -> bool:
+def note(engine: Engine, judged: JudgedMachine, simulation: Simulation | None = None, node: str = "here") -> bool:
     return write(engine, note_machine, node, judged, simulation, NOW)
 
 
-def told_by(tx: Tx, judged: Judged) -> set[str]:
+def told_by(tx: Tx, judged: JudgedMachine) -> set[str]:
     """The queues that the commit will tell of."""
     note_machine(tx, "here", judged, None, NOW)
     return set(tx.changes.ready)

@@ -12,9 +12,9 @@ from holdfast.core.job import Millis, StateName
 from holdfast.core.maintenance import DAY_MS, HOUR_MS, KEEP_MS, MAINTENANCE, RULES, Chore, chore_of, chores_of, task_of
 from holdfast.core.requests import Claimed
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.cancel import cancel_job
-from holdfast.store.scripts.exchange import give_back
-from holdfast.store.scripts.maintenance import (
+from holdfast.store.scripts.claiming.why import why
+from holdfast.store.scripts.jobs.cancel import cancel_job
+from holdfast.store.scripts.maintenance.maintenance import (
     asked_of_chore,
     claim_chore,
     list_chores,
@@ -26,8 +26,8 @@ from holdfast.store.scripts.maintenance import (
     settle_chore,
     tight_lines,
 )
-from holdfast.store.scripts.queues import pause, resume
-from holdfast.store.scripts.why import why
+from holdfast.store.scripts.queues.queues import pause, resume
+from holdfast.store.scripts.runs.exchange import give_back
 from holdfast.store.statements import Dialect
 from tests.store.acts import (
     FAILED,
@@ -213,7 +213,7 @@ def test_a_server_is_asked_for_nothing_that_it_does_itself(engine: Engine) -> No
 
 
 def test_an_unknown_chore_is_refused(engine: Engine) -> None:
-    with pytest.raises(InvalidInput, match="there is no chore 'laundry'"):
+    with pytest.raises(InvalidInput, match="chore 'laundry' is not valid: use one of 'retention'"):
         write(engine, maintain, "laundry", NOW)
     assert select(engine, "SELECT 1 FROM jobs") == []
 

@@ -10,21 +10,21 @@ import pytest
 
 from holdfast.core.errors import StoreBusy, StoreFull
 from holdfast.core.group import GroupMode, OnFailure
-from holdfast.core.machine import Judged
+from holdfast.core.machine import JudgedMachine
 from holdfast.core.measures import Level
 from holdfast.core.pressure import REFUSAL_MS, Pressure
 from holdfast.core.requests import SYSTEM_QUEUE
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.group_jobs import enqueue_group
-from holdfast.store.scripts.machines import note_machine
-from holdfast.store.scripts.retry import retry_job
-from holdfast.store.scripts.templates import enqueue_from_template
+from holdfast.store.scripts.groups.group_jobs import enqueue_group
+from holdfast.store.scripts.jobs.retry import retry_job
+from holdfast.store.scripts.machines.machines import note_machine
+from holdfast.store.scripts.schedules.templates import enqueue_from_template
 from holdfast.store.statements import Dialect
 from tests.store.acts import FAILED_FOR_GOOD, NOW, claim_one, dump, end, new_job, put, put_one, write
 from tests.store.schedule_acts import FIRST, fire, template, ticks
 from tests.store.schedule_acts import put as put_schedule
 
-CALM = Judged(is_idle=False, idle="in use", is_charging=True, charging="on AC", source="test")
+CALM = JudgedMachine(is_idle=False, idle="in use", is_charging=True, charging="on AC", source="test")
 FULL = Pressure("disk", Level.HIGH, "3 % of the disk are free", NOW)
 LONG = Pressure("wal", Level.HIGH, "the write-ahead log has 300 MiB", NOW)
 

@@ -9,23 +9,25 @@ from pathlib import Path
 import pytest
 
 from holdfast.core.errors import NotFound, StoreUnavailable
-from holdfast.core.machine import Judged
+from holdfast.core.machine import JudgedMachine
+from holdfast.core.messages.machines import TokenSetting
+from holdfast.core.messages.sessions import NewSession
 from holdfast.core.tokens import Tokens
 from holdfast.store.engine import Engine
 from holdfast.store.machine import ID_FILE, node_id
-from holdfast.store.scripts import sessions
-from holdfast.store.scripts.machines import list_machines, note_machine
-from holdfast.store.scripts.nodes import find_node, list_nodes, name_of
-from holdfast.store.scripts.tokens import TokenSetting, list_tokens, set_tokens
-from holdfast.store.scripts.watches import list_watches, settle_file_watches
+from holdfast.store.scripts.machines import sessions
+from holdfast.store.scripts.machines.machines import list_machines, note_machine
+from holdfast.store.scripts.machines.nodes import find_node, list_nodes, name_of
+from holdfast.store.scripts.machines.tokens import list_tokens, set_tokens
+from holdfast.store.scripts.watches.watches import list_watches, settle_file_watches
 from tests.store.acts import NOW, write
-from tests.store.test_watches import new as new_watch
+from tests.store.watch_acts import new as new_watch
 
-BUSY = Judged(is_idle=False, idle="in use", is_charging=True, charging="on AC", source="test")
+BUSY = JudgedMachine(is_idle=False, idle="in use", is_charging=True, charging="on AC", source="test")
 
 
 def begin(engine: Engine, session_id: str, node: str, host: str, kind: str = "daemon", now: int = NOW) -> None:
-    session = sessions.NewSession(session_id, kind, node, "boot", 1, None, host=host)
+    session = NewSession(session_id, kind, node, "boot", 1, None, host=host)
     write(engine, sessions.open_session, session, None, now)
 
 
@@ -102,7 +104,7 @@ def test_all_that_was_kept_by_name_goes_to_the_machine_that_comes_back(engine: E
     begin(engine, "old", "box", "box")
     write(engine, note_machine, "box", BUSY, None, NOW)
     setting = TokenSetting(tokens=Tokens(cpu=2))
-    session = sessions.NewSession("older", "daemon", "box", "boot", 1, None, setting, "box")
+    session = NewSession("older", "daemon", "box", "boot", 1, None, setting, "box")
     write(engine, sessions.open_session, session, None, NOW)
     write(engine, set_tokens, NOW, "box", 7)
     assert write(engine, settle_file_watches, [new_watch()], "box", NOW) == []

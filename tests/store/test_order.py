@@ -12,7 +12,7 @@ from holdfast.core.job import JobId, StateName
 from holdfast.core.order import GAP, rank
 from holdfast.core.settle import Yielded
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.reorder import (
+from holdfast.store.scripts.jobs.reorder import (
     edit_payload,
     move_after,
     move_before,

@@ -7,13 +7,14 @@ from collections.abc import Iterator
 import pytest
 
 from holdfast.core.errors import InvalidInput, NotFound
+from holdfast.core.messages.runs import Artifact
 from holdfast.core.requests import Claimed, Report
 from holdfast.core.retry import RetryPolicy
 from holdfast.core.settle import Completed
 from holdfast.store.engine import Engine
-from holdfast.store.files import Artifact, JobFiles, segment_name
-from holdfast.store.scripts.finish import finish
-from holdfast.store.scripts.output import list_artifacts, read_log, tail_log
+from holdfast.store.files import JobFiles, segment_name
+from holdfast.store.scripts.runs.finish import finish
+from holdfast.store.scripts.runs.output import list_artifacts, read_log, tail_log
 from tests.store.acts import FAILED, NOW, claim_one, end, let_time_pass, put_one, runs, write
 
 

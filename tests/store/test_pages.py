@@ -6,16 +6,18 @@ import msgspec
 import pytest
 
 from holdfast.core.group import GroupMode
-from holdfast.core.job import Cut, Done, Job
+from holdfast.core.job import Done
+from holdfast.core.messages.jobs import BulkAction, Page
 from holdfast.core.requests import JobFilter
 from holdfast.core.settle import Completed
+from holdfast.core.stored_job import Cut, Job
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.bulk import BulkAction, bulk
-from holdfast.store.scripts.dead_letters import find_dead_letters, list_dead_letters
-from holdfast.store.scripts.groups import members_of_group
-from holdfast.store.scripts.look import Page, find_job, find_run, jobs_like, list_jobs, runs_of
-from holdfast.store.scripts.pages import PAGE_BYTES, WHOLE_BYTES
-from holdfast.store.scripts.progress import save_checkpoint
+from holdfast.store.scripts.groups.groups import members_of_group
+from holdfast.store.scripts.jobs.bulk import bulk
+from holdfast.store.scripts.jobs.dead_letters import find_dead_letters, list_dead_letters
+from holdfast.store.scripts.jobs.pages import PAGE_BYTES, WHOLE_BYTES
+from holdfast.store.scripts.jobs.read_jobs import find_job, find_run, jobs_like, list_jobs, runs_of
+from holdfast.store.scripts.runs.progress import save_checkpoint
 from tests.store.acts import FAILED, NOW, claim_one, end, group, put_one, write
 
 EVERYTHING = JobFilter()

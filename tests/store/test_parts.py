@@ -10,22 +10,22 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.store.sqlite import care
+from holdfast.store.sqlite import database_file
 from holdfast.store.sqlite.engine import SqliteEngine
+from holdfast.store.sqlite.maintenance import FileMaintenance
 from holdfast.store.sqlite.parts import part_of, remove_dead_parts
-from holdfast.store.sqlite.tending import FileCare
-from holdfast.store.sqlite.turnstile import locks_of
+from holdfast.store.sqlite.write_lock import locks_of
 
 HALF_A_COPY = """
 import sys, time
 from pathlib import Path
-from holdfast.store.sqlite import care
+from holdfast.store.sqlite import database_file
 
 def tell(done, total):
     print("half", flush=True)
     time.sleep(600)
 
-care.copied(sys.argv[1], Path(sys.argv[2]), tell)
+database_file.copied(sys.argv[1], Path(sys.argv[2]), tell)
 """
 
 
@@ -53,30 +53,32 @@ def killed_copy(path: str, target: Path) -> None:
     assert len(parts(target.parent)) == 1
 
 
+@pytest.mark.processes
 def test_the_next_copy_removes_what_a_killed_one_left_wherever_that_was(path: str, tmp_path: Path) -> None:
     (tmp_path / "monday").mkdir()
     killed_copy(path, tmp_path / "monday" / "copy.db")
-    care.copied(path, tmp_path / "tuesday.db")
+    database_file.copied(path, tmp_path / "tuesday.db")
     assert parts(tmp_path / "monday") == []
     assert [found.name for found in locks_of(path).iterdir() if found.name.startswith("copy-")] == []
 
 
+@pytest.mark.processes
 def test_maintenance_removes_it_too(path: str, tmp_path: Path) -> None:
     killed_copy(path, tmp_path / "copy.db")
-    FileCare(path).empty_log()
+    FileMaintenance(path).empty_log()
     assert parts(tmp_path) == []
 
 
 def test_what_an_earlier_version_left_is_removed_by_a_copy_of_the_same_name(path: str, tmp_path: Path) -> None:
     (tmp_path / ".copy.db.4711.part").touch()
     (tmp_path / ".other.db.4711.part").touch()
-    care.copied(path, tmp_path / "copy.db")
+    database_file.copied(path, tmp_path / "copy.db")
     assert parts(tmp_path) == [".other.db.4711.part"]
 
 
 def test_a_copy_in_the_making_is_seen_as_such_by_another_of_the_same_name(path: str, tmp_path: Path) -> None:
     with part_of(tmp_path / "copy.db", locks_of(path)) as part:
-        care.copied(path, tmp_path / "copy.db")
+        database_file.copied(path, tmp_path / "copy.db")
         assert part.exists()
     assert parts(tmp_path) == []
 

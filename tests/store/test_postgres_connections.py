@@ -14,9 +14,9 @@ import pytest
 from holdfast.core.errors import OutcomeUnknown, StoreUnavailable
 from holdfast.store.engine import Changes, Tx
 from holdfast.store.postgres.engine import PostgresEngine
-from holdfast.store.scripts.finish import finish
-from holdfast.store.scripts.look import counts
-from holdfast.store.scripts.sessions import beat
+from holdfast.store.scripts.jobs.read_jobs import counts
+from holdfast.store.scripts.machines.sessions import beat
+from holdfast.store.scripts.runs.finish import finish
 from tests.store.acts import NOW, claim_some, new_job, open_session, put, put_one, report, statement, write
 
 
@@ -29,7 +29,7 @@ def cut_all_connections(url: str) -> None:
     with psycopg.connect(url, autocommit=True) as server:
         server.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
-            "WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'"
+            "WHERE pid <> pg_backend_pid() AND datname = current_database()"
         )
 
 

@@ -8,18 +8,20 @@ import pytest
 
 from holdfast.core.event import Shape
 from holdfast.core.gates import Closed
-from holdfast.core.machine import Judged
+from holdfast.core.machine import JudgedMachine
+from holdfast.core.messages.machines import Machine
+from holdfast.core.messages.sessions import Offer
 from holdfast.core.pressure import REFUSAL_MS
-from holdfast.core.queue import QueueChanges, QueueClass
+from holdfast.core.queue import QueueClass
+from holdfast.core.queue_changes import QueueChanges
 from holdfast.core.readings import Simulation
 from holdfast.core.settle import Yielded
 from holdfast.store.engine import Engine, Tx
-from holdfast.store.scripts.clockwork import next_moment, tick
-from holdfast.store.scripts.events import list_events, register_pattern
-from holdfast.store.scripts.machines import Machine, list_machines, note_machine, simulate
-from holdfast.store.scripts.queues import set_queue
-from holdfast.store.scripts.sessions import Offer
-from holdfast.store.scripts.why import why
+from holdfast.store.scripts.claiming.why import why
+from holdfast.store.scripts.events.events import list_events, register_pattern
+from holdfast.store.scripts.machines.machines import list_machines, note_machine, simulate
+from holdfast.store.scripts.maintenance.clockwork import next_moment, tick
+from holdfast.store.scripts.queues.queues import set_queue
 from holdfast.store.statements import Dialect, sql
 from tests.store.acts import (
     NOW,
@@ -36,7 +38,7 @@ from tests.store.acts import (
 )
 
 QUEUES = ("heavy", "normal", "light")
-CALM = Judged(is_idle=False, idle="in use", is_charging=True, charging="on AC", source="test")
+CALM = JudgedMachine(is_idle=False, idle="in use", is_charging=True, charging="on AC", source="test")
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import pytest
 from holdfast import Holdfast
 from holdfast.observe.logs import LogFile
 from holdfast.store.migrate import migrations
-from holdfast.store.sqlite import care
+from holdfast.store.sqlite import database_file
 from holdfast.store.sqlite.engine import SqliteEngine
 from holdfast.store.statements import Dialect
 from holdfast.wire.home import Home
@@ -64,12 +64,12 @@ def test_a_copy_before_a_migration(tmp_path: Path) -> None:
     opened(path).close()
     assert (copy.is_symlink(), mode(copy)) == (False, 0o600)
     assert (tmp_path / "elsewhere").read_bytes() == b""
-    assert care.versions(str(copy)).has == before
+    assert database_file.versions(str(copy)).has == before
 
 
 def test_a_backup(tmp_path: Path) -> None:
     opened(tmp_path / "work.db").close()
-    care.copied(str(tmp_path / "work.db"), tmp_path / "copy.db")
+    database_file.copied(str(tmp_path / "work.db"), tmp_path / "copy.db")
     assert mode(tmp_path / "copy.db") == 0o600
 
 

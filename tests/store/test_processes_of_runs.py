@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
+import pytest
+from msgspec import structs
+
 from holdfast.core.job import StateName
+from holdfast.core.retry import RetryMode, RetryPolicy
+from holdfast.core.settle import Outcome
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.progress import note_start
-from holdfast.store.scripts.recover import LeftProcess, processes_of, recover
+from holdfast.store.scripts.jobs.retry import retry_job
+from holdfast.store.scripts.machines.recover import LeftProcess, processes_of, recover
+from holdfast.store.scripts.runs.finish import finish
+from holdfast.store.scripts.runs.progress import note_start
 from tests.store.acts import (
+    DONE,
+    FAILED,
     NOW,
     SESSION,
     claim_one,
     claim_some,
     end,
+    job,
+    last,
+    let_time_pass,
     lose,
     open_session,
     put_one,
+    report,
     runs,
     select,
     states,
@@ -28,9 +41,36 @@ def test_a_start_is_stored_with_the_run_and_its_job(engine: Engine) -> None:
     assert write(engine, note_start, run.run_id, SESSION, 4711, 12_340, "/logs/a")
     [stored] = runs(engine, "a")
     assert (stored.pid, stored.pid_started_at, stored.log_path) == (4711, 12_340, "/logs/a")
-    assert select(engine, "SELECT execution_mode, log_path FROM jobs") == [
-        {"execution_mode": "SUBPROCESS", "log_path": "/logs/a"}
-    ]
+    assert select(engine, "SELECT log_path FROM jobs") == [{"log_path": "/logs/a"}]
+
+
+@pytest.mark.parametrize("asked", [None, "in_process", "subprocess"])
+def test_a_process_of_a_run_changes_nothing_of_what_its_job_asked_for(engine: Engine, asked: str | None) -> None:
+    put_one(engine, "a", execution=asked, policy=RetryPolicy(retries=1, mode=RetryMode.CHAIN))
+    run = claim_one(engine)
+    assert write(engine, note_start, run.run_id, SESSION, 4711, 12_340, "/logs/a")
+    end(engine, run, FAILED)
+    write(engine, retry_job, "a", NOW, None, "again")
+    found = {one.id: one.execution for one in (job(engine, "a"), last(engine, "a"), job(engine, "again"))}
+    assert len(found) == 3
+    assert set(found.values()) == {asked or "in_process"}
+
+
+def test_a_job_knows_the_files_of_its_last_run(engine: Engine) -> None:
+    put_one(engine, "a", policy=RetryPolicy(retries=3, initial_ms=0))
+
+    def run_once(outcome: Outcome, **left: str) -> dict[str, str | None]:
+        run = claim_one(engine)
+        told = structs.replace(report(run, outcome), **left)
+        assert write(engine, finish, [told], NOW)[0].refused is None
+        let_time_pass(engine, NOW)
+        [found] = select(engine, "SELECT log_path, artifact_path FROM jobs")
+        return found
+
+    assert run_once(FAILED, log_path="/1", artifact_path="/a") == {"log_path": "/1", "artifact_path": "/a"}
+    # Its artifacts are those of all its runs.
+    assert run_once(FAILED) == {"log_path": None, "artifact_path": "/a"}
+    assert run_once(DONE, log_path="/3") == {"log_path": "/3", "artifact_path": "/a"}
 
 
 def test_a_start_may_be_noted_again(engine: Engine) -> None:

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 import pytest
 
 from holdfast.core.errors import Conflict
+from holdfast.core.messages.runs import Exchange, Progress, StopRequest
 from holdfast.core.requests import ClaimRequest, QueueSlots, Report
 from holdfast.core.settle import Snoozed, Yielded
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.cancel import cancel_job
-from holdfast.store.scripts.exchange import Exchange, StopRequest, exchange
-from holdfast.store.scripts.progress import Progress, note_progress, save_checkpoint
+from holdfast.store.scripts.jobs.cancel import cancel_job
+from holdfast.store.scripts.runs.exchange import exchange
+from holdfast.store.scripts.runs.progress import note_progress, save_checkpoint
 from tests.store.acts import (
     NOW,
     SESSION,

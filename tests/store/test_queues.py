@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from holdfast.core.job import StateName
+from holdfast.core.messages.queues import Queue
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.queues import Queue, list_queues, pause, resume, set_limit
+from holdfast.store.scripts.queues.queues import list_queues, pause, resume, set_limit
 from tests.store.acts import (
     NOW,
     claim_one,

@@ -9,11 +9,11 @@ import pytest
 
 from holdfast.core.gates import Closed
 from holdfast.core.job import Millis
-from holdfast.core.queue import QueueChanges, QueueSetting
+from holdfast.core.queue_changes import QueueChanges, QueueSetting
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.clockwork import next_moment
-from holdfast.store.scripts.queues import set_queue
-from holdfast.store.scripts.why import why
+from holdfast.store.scripts.claiming.why import why
+from holdfast.store.scripts.maintenance.clockwork import next_moment
+from holdfast.store.scripts.queues.queues import set_queue
 from tests.store.acts import (
     NOW,
     claim_some,

@@ -7,17 +7,17 @@ from collections import Counter
 import pytest
 
 from holdfast.core.gates import Closed
+from holdfast.core.messages.sessions import Offer
+from holdfast.core.messages.webhooks import NewWebhook
 from holdfast.core.requests import Claimed, ClaimRequest, QueueSlots
 from holdfast.core.settle import Completed
 from holdfast.core.tokens import Tokens
 from holdfast.core.webhook import WEBHOOK, WEBHOOK_QUEUE, receiver_of, share_of_receiver
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.claim import claim
-from holdfast.store.scripts.deliveries import send_test
-from holdfast.store.scripts.sessions import Offer
-from holdfast.store.scripts.webhook_rows import NewWebhook
-from holdfast.store.scripts.webhooks import put_webhook
-from holdfast.store.scripts.why import why
+from holdfast.store.scripts.claiming.claim import claim
+from holdfast.store.scripts.claiming.why import why
+from holdfast.store.scripts.webhooks.deliveries import send_test
+from holdfast.store.scripts.webhooks.webhooks import put_webhook
 from tests.store.acts import NOW, QUEUE, TASK, claim_some, end, new_job, open_session, put, select, write
 
 SLOTS = 16

@@ -5,17 +5,10 @@ from __future__ import annotations
 import pytest
 
 from holdfast.core.errors import Busy, NotFound
+from holdfast.core.messages.reservations import EVERYTHING, NewReservation, Reservation
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.reserve import (
-    EVERYTHING,
-    NewReservation,
-    Reservation,
-    find_reservation,
-    grant,
-    list_reservations,
-    release,
-    reserve,
-)
+from holdfast.store.scripts.queues.reservations import find_reservation, grant
+from holdfast.store.scripts.queues.reserve import list_reservations, release, reserve
 from tests.store.acts import (
     NOW,
     SESSION,

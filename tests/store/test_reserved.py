@@ -10,29 +10,24 @@ import pytest
 from holdfast.core.errors import Reserved
 from holdfast.core.event import RESERVED_EVENTS
 from holdfast.core.group import GroupMode, OnFailure
+from holdfast.core.messages.maintenance import ReservedUse
+from holdfast.core.messages.schedules import NewSchedule, ScheduleChanges
+from holdfast.core.messages.templates import NewTemplate, TemplateChanges
+from holdfast.core.new_watch import NewWatch
 from holdfast.core.requests import NewJob
-from holdfast.core.watch import NewWatch
+from holdfast.core.task import Overrides, ScheduleOptions
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.declaring import schedule_task
-from holdfast.store.scripts.enqueue import enqueue, enqueue_any
-from holdfast.store.scripts.events import emit, list_events, publish
-from holdfast.store.scripts.firing import run_schedule_now
-from holdfast.store.scripts.group_jobs import enqueue_group
-from holdfast.store.scripts.queues import pause, resume, set_limit
-from holdfast.store.scripts.reserved import ReservedUse, list_reserved
-from holdfast.store.scripts.retry import retry_job
-from holdfast.store.scripts.schedule_rows import NewSchedule, ScheduleChanges
-from holdfast.store.scripts.schedules import edit_schedule, put_schedule
-from holdfast.store.scripts.templates import (
-    NewTemplate,
-    Overrides,
-    ScheduleOptions,
-    TemplateChanges,
-    edit_template,
-    enqueue_from_template,
-    put_template,
-)
-from holdfast.store.scripts.watches import add_watch
+from holdfast.store.scripts.events.events import emit, list_events, publish
+from holdfast.store.scripts.groups.group_jobs import enqueue_group
+from holdfast.store.scripts.jobs.enqueue import enqueue, enqueue_any
+from holdfast.store.scripts.jobs.retry import retry_job
+from holdfast.store.scripts.maintenance.reserved import list_reserved
+from holdfast.store.scripts.queues.queues import pause, resume, set_limit
+from holdfast.store.scripts.schedules.declaring import schedule_task
+from holdfast.store.scripts.schedules.firing import run_schedule_now
+from holdfast.store.scripts.schedules.schedules import edit_schedule, put_schedule
+from holdfast.store.scripts.schedules.templates import edit_template, enqueue_from_template, put_template
+from holdfast.store.scripts.watches.watches import add_watch
 from tests.store.acts import NOW, execute, job, select, state, write
 
 QUEUES = ["holdfast", "holdfast.webhooks", "holdfast.anything"]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.store.sqlite.care import copied, restored
+from holdfast.store.sqlite.database_file import copied, restored
 from holdfast.store.sqlite.engine import SqliteEngine
 from tests.store.acts import NOW, put_one, select
 

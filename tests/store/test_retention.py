@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from holdfast.core.group import GroupMode
+from holdfast.core.group import Dependency, GroupMode
 from holdfast.core.job import StateName
-from holdfast.core.requests import Dependency
 from holdfast.core.retry import RetryMode, RetryPolicy
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.groups import view_group
-from holdfast.store.scripts.look import last_link
-from holdfast.store.scripts.retention import forget_ended, forget_old
+from holdfast.store.scripts.groups.groups import view_group
+from holdfast.store.scripts.jobs.read_jobs import last_link
+from holdfast.store.scripts.maintenance.retention import forget_ended, forget_old
 from tests.store.acts import (
     FAILED,
     NOW,

@@ -13,9 +13,9 @@ from holdfast.core.retry import RetryMode, RetryPolicy
 from holdfast.core.settle import Yielded
 from holdfast.core.tokens import Tokens
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.cancel import cancel_job
-from holdfast.store.scripts.reorder import edit_payload
-from holdfast.store.scripts.retry import retries_of, retry_job
+from holdfast.store.scripts.jobs.cancel import cancel_job
+from holdfast.store.scripts.jobs.reorder import edit_payload
+from holdfast.store.scripts.jobs.retry import retries_of, retry_job
 from tests.store.acts import (
     DONE,
     FAILED,

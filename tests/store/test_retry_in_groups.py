@@ -8,17 +8,18 @@ from holdfast.core.errors import Conflict
 from holdfast.core.event import shape_of
 from holdfast.core.group import GroupMode, GroupStatus, OnFailure
 from holdfast.core.job import JobId, StateName
+from holdfast.core.messages.jobs import BulkAction
 from holdfast.core.requests import JobFilter
 from holdfast.core.retry import RetryMode, RetryPolicy
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.bulk import BulkAction, bulk
-from holdfast.store.scripts.cancel import cancel_job
-from holdfast.store.scripts.dead_letters import list_dead_letters, retry_dead_letters
-from holdfast.store.scripts.events import list_events, register_pattern
-from holdfast.store.scripts.group_jobs import retry_group
-from holdfast.store.scripts.groups import view_group
-from holdfast.store.scripts.look import find_last
-from holdfast.store.scripts.retry import retry_job
+from holdfast.store.scripts.events.events import list_events, register_pattern
+from holdfast.store.scripts.groups.group_jobs import retry_group
+from holdfast.store.scripts.groups.groups import view_group
+from holdfast.store.scripts.jobs.bulk import bulk
+from holdfast.store.scripts.jobs.cancel import cancel_job
+from holdfast.store.scripts.jobs.dead_letters import list_dead_letters, retry_dead_letters
+from holdfast.store.scripts.jobs.read_jobs import find_last
+from holdfast.store.scripts.jobs.retry import retry_job
 from tests.store.acts import (
     DONE,
     FAILED,

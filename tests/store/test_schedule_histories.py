@@ -13,13 +13,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec import Struct
 
+from holdfast.core.messages.schedules import NewSchedule, ScheduleChanges
+from holdfast.core.messages.templates import NewTemplate
 from holdfast.core.requests import ClaimRequest, QueueSlots
 from holdfast.core.schedule import FAR_AHEAD, MISFIRE_GRACE, MOST_AT_ONCE, Misfire, Overlap
+from holdfast.core.task import ScheduleOptions
 from holdfast.store.engine import Engine, Tx
-from holdfast.store.scripts.claim import claim
-from holdfast.store.scripts.firing import fire_due
-from holdfast.store.scripts.schedule_rows import NewSchedule, ScheduleChanges
-from holdfast.store.scripts.schedules import (
+from holdfast.store.scripts.claiming.claim import claim
+from holdfast.store.scripts.schedules.firing import fire_due
+from holdfast.store.scripts.schedules.schedules import (
     delete_schedule,
     edit_schedule,
     find_schedule,
@@ -27,7 +29,7 @@ from holdfast.store.scripts.schedules import (
     put_schedule,
     resume_schedule,
 )
-from holdfast.store.scripts.templates import NewTemplate, ScheduleOptions, put_template
+from holdfast.store.scripts.schedules.templates import put_template
 from tests.store.acts import NOW, SESSION, TASK, end, select, write
 
 SECOND, MINUTE, HOUR, DAY = 1_000, 60_000, 3_600_000, 86_400_000

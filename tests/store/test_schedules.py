@@ -9,12 +9,13 @@ import pytest
 
 from holdfast.core.errors import Conflict, InvalidInput, InvalidPayload, NotFound
 from holdfast.core.job import StateName
+from holdfast.core.messages.schedules import NewSchedule, ScheduleChanges
 from holdfast.core.requests import Enqueued
 from holdfast.core.schedule import Misfire, Overlap
+from holdfast.core.task import ScheduleOptions
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.firing import run_schedule_now
-from holdfast.store.scripts.schedule_rows import NewSchedule, ScheduleChanges
-from holdfast.store.scripts.schedules import (
+from holdfast.store.scripts.schedules.firing import run_schedule_now
+from holdfast.store.scripts.schedules.schedules import (
     declare_schedule,
     delete_schedule,
     edit_schedule,
@@ -25,7 +26,7 @@ from holdfast.store.scripts.schedules import (
     put_schedule,
     resume_schedule,
 )
-from holdfast.store.scripts.templates import ScheduleOptions, archive_template
+from holdfast.store.scripts.schedules.templates import archive_template
 from tests.store.acts import (
     NOW,
     job,
@@ -49,11 +50,11 @@ def test_a_schedule_is_found_by_its_name_and_by_its_id(engine: Engine) -> None:
 @pytest.mark.parametrize(
     ("fields", "error", "said"),
     [
-        ({"name": "rm -rf"}, InvalidInput, "schedule 'rm -rf' is not a valid name"),
+        ({"name": "rm -rf"}, InvalidInput, "schedule 'rm -rf' is not valid"),
         ({"cron": "0 0 30 2 *"}, InvalidInput, "never comes in month 2"),
         ({"timezone": "Mars"}, InvalidInput, "there is no time zone 'Mars'"),
         ({"payload": "[1]"}, InvalidPayload, "the payload is not a JSON object"),
-        ({"payload": ""}, InvalidPayload, "the payload is not a JSON object"),
+        ({"payload": ""}, InvalidPayload, "the payload is not JSON"),
         ({"jitter_ms": -1}, InvalidInput, "jitter_ms -1 is not valid"),
         ({"template": "none"}, NotFound, "there is no template 'none'"),
     ],
@@ -169,8 +170,9 @@ def test_one_can_be_run_now_and_that_is_no_tick(engine: Engine) -> None:
     put(engine, payload='{"a":1}')
     write(engine, pause_schedule, "nightly", NOW)
     asked = ("nightly", "j1", NOW + 1)
-    assert write(engine, run_schedule_now, *asked) == Enqueued("j1", StateName.QUEUED, known=False)
-    assert write(engine, run_schedule_now, *asked, repeated=True) == Enqueued("j1", StateName.QUEUED, known=False)
+    answer = write(engine, run_schedule_now, *asked)
+    assert answer == Enqueued("j1", StateName.QUEUED, known=False, number=job(engine, "j1").number)
+    assert write(engine, run_schedule_now, *asked, repeated=True) == answer
     with pytest.raises(Conflict, match="there is a job j1 already"):
         write(engine, run_schedule_now, *asked)
     made = job(engine, "j1")

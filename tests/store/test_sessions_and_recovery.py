@@ -7,14 +7,17 @@ from typing import Any
 import pytest
 
 from holdfast.core.job import JobId, StateName
+from holdfast.core.messages.reservations import NewReservation
+from holdfast.core.messages.sessions import Offer
 from holdfast.core.recovery import CRASH_CODE
 from holdfast.core.retry import RetryMode, RetryPolicy
 from holdfast.core.run import RunStatus
 from holdfast.store.engine import Engine
-from holdfast.store.scripts import sessions
-from holdfast.store.scripts.cancel import cancel_job
-from holdfast.store.scripts.exchange import give_back
-from holdfast.store.scripts.reserve import NewReservation, find_reservation, reserve
+from holdfast.store.scripts.jobs.cancel import cancel_job
+from holdfast.store.scripts.machines import sessions
+from holdfast.store.scripts.queues.reservations import find_reservation
+from holdfast.store.scripts.queues.reserve import reserve
+from holdfast.store.scripts.runs.exchange import give_back
 from tests.store.acts import (
     DONE,
     NOW,
@@ -125,7 +128,7 @@ def test_a_dead_session_becomes_unknown_as_of_its_last_heartbeat(engine: Engine)
 
 
 def test_its_workers_are_forgotten(engine: Engine) -> None:
-    offer = sessions.Offer("w", "worker", ("t",), ("default",), 4)
+    offer = Offer("w", "worker", ("t",), ("default",), 4)
     open_session(engine, "s2", offer=offer)
     assert select(engine, "SELECT id FROM workers") == [{"id": "w"}]
     lose(engine, "s2")
@@ -219,7 +222,7 @@ def test_a_session_closes_only_when_it_owns_no_run(engine: Engine) -> None:
 
 
 def test_a_session_that_closes_gives_up_its_reservations_and_workers(engine: Engine) -> None:
-    open_session(engine, "s2", offer=sessions.Offer("w", "worker", ("t",), ("default",), 4))
+    open_session(engine, "s2", offer=Offer("w", "worker", ("t",), ("default",), 4))
     write(engine, reserve, NewReservation("r", "*", "somebody", "s2", 1000, 0), NOW)
     assert write(engine, sessions.close_session, "s2", "success", NOW)
     assert engine.query(find_reservation, "r").status == "EXPIRED"

@@ -7,15 +7,18 @@ import pytest
 from holdfast.core.errors import NotFound
 from holdfast.core.group import GroupMode
 from holdfast.core.job import StateName
+from holdfast.core.messages.reservations import NewReservation
+from holdfast.core.messages.sessions import Offer
+from holdfast.core.messages.stats import QueueStats
 from holdfast.core.tokens import Tokens
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.groups import list_groups
-from holdfast.store.scripts.look import find_run
-from holdfast.store.scripts.queues import pause, set_limit
-from holdfast.store.scripts.reserve import NewReservation, list_reservations, release, reserve
-from holdfast.store.scripts.sessions import Offer, close_session
-from holdfast.store.scripts.stats import QueueStats, stats
-from holdfast.store.scripts.workers import list_workers
+from holdfast.store.scripts.groups.groups import list_groups
+from holdfast.store.scripts.jobs.read_jobs import find_run
+from holdfast.store.scripts.machines.sessions import close_session
+from holdfast.store.scripts.machines.workers import list_workers
+from holdfast.store.scripts.maintenance.stats import stats
+from holdfast.store.scripts.queues.queues import pause, set_limit
+from holdfast.store.scripts.queues.reserve import list_reservations, release, reserve
 from tests.store.acts import NOW, claim_one, end, group, open_session, put_and_end, put_one, runs, write
 
 OFFER = Offer("w2", "box", ("t", "u"), ("default", "mail"), 7)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from holdfast.core.job import StateName
+from holdfast.core.messages.runs import StopRequest
 from holdfast.core.settle import Outdated
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.exchange import StopRequest
-from holdfast.store.scripts.retention import forget_old
+from holdfast.store.scripts.maintenance.retention import forget_old
 from holdfast.store.statements import sql
 from tests.store.acts import (
     NOW,

@@ -9,26 +9,21 @@ import pytest
 from holdfast.core.errors import InvalidPayload, UnknownTask
 from holdfast.core.group import GroupMode, OnFailure
 from holdfast.core.job import Millis
+from holdfast.core.messages.schedules import NewSchedule
+from holdfast.core.messages.templates import NewTemplate, TemplateChanges
+from holdfast.core.new_watch import NewWatch
 from holdfast.core.requests import NewJob
-from holdfast.core.watch import NewWatch, Seen
+from holdfast.core.watch import SeenFile
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.declaring import schedule_task
-from holdfast.store.scripts.enqueue import enqueue
-from holdfast.store.scripts.firing import fire_due, run_schedule_now
-from holdfast.store.scripts.group_jobs import enqueue_group
-from holdfast.store.scripts.plans import plan
-from holdfast.store.scripts.schedule_rows import NewSchedule
-from holdfast.store.scripts.schedules import find_schedule, put_schedule
-from holdfast.store.scripts.sessions import close_session
-from holdfast.store.scripts.templates import (
-    NewTemplate,
-    TemplateChanges,
-    edit_template,
-    enqueue_from_template,
-    find_template,
-    put_template,
-)
-from holdfast.store.scripts.watches import add_watch, find_watch
+from holdfast.store.scripts.groups.group_jobs import enqueue_group
+from holdfast.store.scripts.jobs.enqueue import enqueue
+from holdfast.store.scripts.machines.sessions import close_session
+from holdfast.store.scripts.schedules.declaring import schedule_task
+from holdfast.store.scripts.schedules.firing import fire_due, run_schedule_now
+from holdfast.store.scripts.schedules.schedules import find_schedule, put_schedule
+from holdfast.store.scripts.schedules.templates import edit_template, enqueue_from_template, find_template, put_template
+from holdfast.store.scripts.watches.plans import plan
+from holdfast.store.scripts.watches.watches import add_watch, find_watch
 from tests.store.acts import NOW, dump, new_job, put, put_one, select, write
 from tests.store.task_acts import begin, declared, schema
 
@@ -147,5 +142,5 @@ def test_a_watch_is_checked_when_it_is_added_and_its_jobs_are_not(engine: Engine
     write(engine, add_watch, NewWatch(id="w", name="w", path="/w", task="t", payload='{"path": "{path}"}'), NOW)
     write(engine, close_session, "a", "success", NOW)
     begin(engine, "b", declared(arguments=NEW))
-    write(engine, plan, "w", 1, [Seen("a.py", "1")], NOW)
+    write(engine, plan, "w", 1, [SeenFile("a.py", "1")], NOW)
     assert len(select(engine, "SELECT id FROM jobs")) == 1

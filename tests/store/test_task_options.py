@@ -8,29 +8,25 @@ import pytest
 
 from holdfast.core.errors import InvalidInput
 from holdfast.core.job import Millis
-from holdfast.core.queue import QueueChanges
+from holdfast.core.messages.schedules import NewSchedule
+from holdfast.core.messages.templates import NewTemplate
+from holdfast.core.new_watch import NewWatch
+from holdfast.core.queue_changes import QueueChanges
 from holdfast.core.retry import RetryPolicy
-from holdfast.core.task import JobOptions
+from holdfast.core.task import Overrides, ScheduleOptions, TemplateOptions
 from holdfast.core.tokens import Tokens
-from holdfast.core.watch import NewWatch, Seen
+from holdfast.core.watch import SeenFile
 from holdfast.store.engine import Engine
 from holdfast.store.rows import JobRow
-from holdfast.store.scripts.enqueue import enqueue
-from holdfast.store.scripts.firing import fire_due
-from holdfast.store.scripts.plans import plan
-from holdfast.store.scripts.queues import set_queue
-from holdfast.store.scripts.retry import retry_job
-from holdfast.store.scripts.schedule_rows import NewSchedule
-from holdfast.store.scripts.schedules import put_schedule
-from holdfast.store.scripts.sessions import close_session
-from holdfast.store.scripts.templates import (
-    NewTemplate,
-    Overrides,
-    ScheduleOptions,
-    enqueue_from_template,
-    put_template,
-)
-from holdfast.store.scripts.watches import add_watch, find_watch
+from holdfast.store.scripts.jobs.enqueue import enqueue
+from holdfast.store.scripts.jobs.retry import retry_job
+from holdfast.store.scripts.machines.sessions import close_session
+from holdfast.store.scripts.queues.queues import set_queue
+from holdfast.store.scripts.schedules.firing import fire_due
+from holdfast.store.scripts.schedules.schedules import put_schedule
+from holdfast.store.scripts.schedules.templates import enqueue_from_template, put_template
+from holdfast.store.scripts.watches.plans import plan
+from holdfast.store.scripts.watches.watches import add_watch, find_watch
 from tests.store.acts import NOW, new_job, put, put_and_end, put_one, row, select, write
 from tests.store.task_acts import begin, declared, schema
 
@@ -143,7 +139,7 @@ class TestSubjects:
     def test_a_generation_needs_no_subject_of_its_own(self, engine: Engine) -> None:
         begin(engine, "a", declared(subject="about"), declared("plain"))
         assert asked(engine, generation=7).generation == 7
-        with pytest.raises(InvalidInput, match="generation 7 has no subject"):
+        with pytest.raises(InvalidInput, match="generation 7 means nothing without subject"):
             put_one(engine, "j2", task="plain", generation=7)
 
     def test_one_that_cannot_be_a_subject_is_refused(self, engine: Engine) -> None:
@@ -204,7 +200,7 @@ def test_another_try_has_what_the_job_had(engine: Engine) -> None:
 
 def test_a_template_goes_before_the_task_and_the_request_before_both(engine: Engine) -> None:
     begin(engine, "a", declared(queue="code", priority=1, tag="task", timeout_ms=1))
-    template = NewTemplate(id="t1", name="clean", task="t", options=JobOptions(priority=2, tag="template"))
+    template = NewTemplate(id="t1", name="clean", task="t", options=TemplateOptions(priority=2, tag="template"))
     assert write(engine, put_template, template, NOW).queue is None
     write(engine, enqueue_from_template, "clean", "j", NOW, "{}", Overrides(tag="request"))
     job = row(engine, "j")
@@ -237,7 +233,7 @@ class TestWatches:
         watch = NewWatch(id="w", name="src", path="/src", task="t", **options)
         write(engine, add_watch, watch, NOW)
         assert engine.query(find_watch, "src").queue == options.get("queue")
-        write(engine, plan, "w", 1, [Seen("a.py", "1")], NOW)
+        write(engine, plan, "w", 1, [SeenFile("a.py", "1")], NOW)
         return made(engine)
 
     def test_it_leaves_queue_and_priority_to_the_task(self, engine: Engine) -> None:
@@ -258,7 +254,7 @@ class TestWatches:
     def test_a_path_that_is_too_long_for_a_subject_keeps_no_job_back(self, engine: Engine) -> None:
         begin(engine, "a", declared(subject="file::{path}"))
         write(engine, add_watch, NewWatch(id="w", name="src", path="/src", task="t"), NOW)
-        write(engine, plan, "w", 1, [Seen("/".join(["folder"] * 200), "1")], NOW)
+        write(engine, plan, "w", 1, [SeenFile("/".join(["folder"] * 200), "1")], NOW)
         assert (made(engine).subject_key or "").startswith("watch::src::folder/")
 
     def test_the_subject_of_the_task_goes_before_the_usual_one(self, engine: Engine) -> None:

@@ -9,12 +9,14 @@ from msgspec import structs
 
 from holdfast.core.errors import InvalidInput, Reserved, UnknownTask
 from holdfast.core.job import Millis
+from holdfast.core.messages.sessions import Offer
+from holdfast.core.messages.tasks import KnownTask, UndeclaredTask
 from holdfast.core.task import MAX_SCHEMA, DeclaredTask
 from holdfast.store.engine import Engine
-from holdfast.store.scripts import sessions
-from holdfast.store.scripts.cancel import cancel_job
-from holdfast.store.scripts.retention import enqueue_measured
-from holdfast.store.scripts.tasks import KnownTask, UndeclaredTask, find_task, forget_tasks, list_tasks, list_undeclared
+from holdfast.store.scripts.jobs.cancel import cancel_job
+from holdfast.store.scripts.jobs.declared_tasks import find_task, forget_tasks, list_tasks, list_undeclared
+from holdfast.store.scripts.machines import sessions
+from holdfast.store.scripts.maintenance.retention import enqueue_measured
 from tests.store.acts import NOW, claim_one, dump, job, lose, open_session, put_one, write
 from tests.store.task_acts import begin, declared
 
@@ -139,7 +141,7 @@ def test_a_worker_declares_each_task_once_and_only_what_it_offers(engine: Engine
     before = dump(engine)
     with pytest.raises(InvalidInput, match="declared twice"):
         begin(engine, "a", index(), index("other"))
-    offer = sessions.Offer("w", "w", tasks=("other",), queues=(), slots=1, declared=(index(),))
+    offer = Offer("w", "w", tasks=("other",), queues=(), slots=1, declared=(index(),))
     with pytest.raises(InvalidInput, match="declared but not offered"):
         open_session(engine, "a", offer=offer)
     with pytest.raises(Reserved, match=r"queue 'holdfast\.maintenance' is reserved"):
@@ -147,7 +149,7 @@ def test_a_worker_declares_each_task_once_and_only_what_it_offers(engine: Engine
     with pytest.raises(Reserved, match=r"task 'holdfast\.x' is reserved: .* choose another name"):
         begin(engine, "a", declared("holdfast.x"))
     # Nor can it be offered without a word about it.
-    offer = sessions.Offer("w", "w", tasks=("other", "holdfast.x"), queues=("holdfast.x",), slots=1)
+    offer = Offer("w", "w", tasks=("other", "holdfast.x"), queues=("holdfast.x",), slots=1)
     with pytest.raises(Reserved, match=r"task 'holdfast\.x' is reserved"):
         open_session(engine, "a", offer=offer)
     with pytest.raises(InvalidInput, match="no JSON schema of an object"):
@@ -175,14 +177,14 @@ def test_tasks_that_jobs_wait_for_and_nobody_declares_are_listed(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begin(engine, "a", index())
-    open_session(engine, "b", offer=sessions.Offer("w-b", "w", tasks=("plain",), queues=("default",), slots=1))
+    open_session(engine, "b", offer=Offer("w-b", "w", tasks=("plain",), queues=("default",), slots=1))
     for number, name in enumerate(["indx", "index", "plain", "command", "zebra"]):
         put_one(engine, f"j{number}", task=name)
     put_one(engine, "later", task="indx", due=LATER)
     found = engine.query(list_undeclared)
     [first, last] = (job(engine, name).number for name in ("j0", "j4"))
     assert found == [UndeclaredTask("indx", 2, first, "index"), UndeclaredTask("zebra", 1, last, None)]
-    monkeypatch.setattr("holdfast.store.scripts.tasks.MOST_UNDECLARED", 1)
+    monkeypatch.setattr("holdfast.store.scripts.jobs.declared_tasks.MOST_UNDECLARED", 1)
     assert engine.query(list_undeclared) == found[:1]
     write(engine, cancel_job, "j4", NOW)
     begin(engine, "c", declared("indx"))

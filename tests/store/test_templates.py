@@ -8,15 +8,14 @@ from typing import Any
 import pytest
 
 from holdfast.core.errors import Conflict, NotFound
+from holdfast.core.group import Dependency
 from holdfast.core.job import StateName
-from holdfast.core.requests import Dependency, Enqueued
+from holdfast.core.messages.templates import NewTemplate, Template
+from holdfast.core.requests import Enqueued
 from holdfast.core.retry import RetryPolicy
-from holdfast.core.task import JobOptions
+from holdfast.core.task import Overrides, TemplateOptions
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.templates import (
-    NewTemplate,
-    Overrides,
-    Template,
+from holdfast.store.scripts.schedules.templates import (
     archive_template,
     enqueue_from_template,
     find_template,
@@ -25,7 +24,7 @@ from holdfast.store.scripts.templates import (
 )
 from tests.store.acts import NOW, claim_one, end, job, put_one, select, write
 
-OPTIONS = JobOptions(priority=5, tag="nightly", policy=RetryPolicy(retries=2), delay_ms=1_000)
+OPTIONS = TemplateOptions(priority=5, tag="nightly", policy=RetryPolicy(retries=2), delay_ms=1_000)
 
 
 def put(engine: Engine, name: str = "report", template_id: str = "t1", **fields: Any) -> Template:
@@ -50,7 +49,7 @@ def test_a_template_that_is_not_there_is_not_found(engine: Engine) -> None:
 def test_storing_a_name_again_replaces_the_template(engine: Engine) -> None:
     put(engine, payload='{"a":1}', options=OPTIONS)
     again = put(engine, template_id="t2", task="other", payload='{"b":2}')
-    assert (again.id, again.task, again.payload, again.options) == ("t1", "other", '{"b":2}', JobOptions())
+    assert (again.id, again.task, again.payload, again.options) == ("t1", "other", '{"b":2}', TemplateOptions())
     assert engine.query(list_templates) == [again]
 
 
@@ -81,8 +80,9 @@ def test_the_name_of_an_archived_template_is_free_again(engine: Engine) -> None:
 
 def test_a_job_has_what_its_template_says(engine: Engine) -> None:
     put(engine, queue="mail", payload='{"a":1}', options=OPTIONS)
-    assert make(engine) == Enqueued("j1", StateName.SCHEDULED, known=False)
+    answer = make(engine)
     made = job(engine, "j1")
+    assert answer == Enqueued("j1", StateName.SCHEDULED, known=False, number=made.number)
     assert (made.task, made.queue, made.payload, made.priority, made.tag) == ("t", "mail", '{"a":1}', 5, "nightly")
     assert made.policy == RetryPolicy(retries=2)
     assert select(engine, "SELECT template_id FROM jobs") == [{"template_id": "t1"}]
@@ -125,7 +125,8 @@ def test_a_job_that_stands_for_another_keeps_its_own_template(engine: Engine) ->
     same = Overrides(idempotency_key="k")
     make(engine, overrides=same)
     again = make(engine, "second", "j2", overrides=same)
-    assert again == Enqueued("j1", StateName.QUEUED, existing=True, known=False)
+    number = job(engine, "j1").number
+    assert again == Enqueued("j1", StateName.QUEUED, existing=True, known=False, number=number)
     assert select(engine, "SELECT id, template_id FROM jobs") == [{"id": "j1", "template_id": "t1"}]
 
 

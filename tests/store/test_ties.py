@@ -10,22 +10,24 @@ import pytest
 
 from holdfast.core.errors import InvalidInput, NotFound
 from holdfast.core.gates import Closed
-from holdfast.core.machine import Judged
+from holdfast.core.machine import JudgedMachine
+from holdfast.core.messages.jobs import Retied
+from holdfast.core.messages.machines import TokenSetting
+from holdfast.core.messages.sessions import NewSession, Offer
 from holdfast.core.requests import ClaimRequest, NewJob, QueueSlots
 from holdfast.core.retry import RetryMode, RetryPolicy
 from holdfast.core.tokens import Tokens
 from holdfast.store.engine import Engine, new_uuid
-from holdfast.store.scripts import sessions
-from holdfast.store.scripts.claim import claim
-from holdfast.store.scripts.enqueue import enqueue
-from holdfast.store.scripts.look import find_job, find_last
-from holdfast.store.scripts.machines import note_machine
-from holdfast.store.scripts.nodes import note_node
-from holdfast.store.scripts.reorder import Retied, move_ties, tie_job
-from holdfast.store.scripts.retry import retry_job
-from holdfast.store.scripts.stats import ready_since
-from holdfast.store.scripts.tokens import TokenSetting
-from holdfast.store.scripts.why import why
+from holdfast.store.scripts.claiming.claim import claim
+from holdfast.store.scripts.claiming.why import why
+from holdfast.store.scripts.jobs.enqueue import enqueue
+from holdfast.store.scripts.jobs.read_jobs import find_job, find_last
+from holdfast.store.scripts.jobs.reorder import move_ties, tie_job
+from holdfast.store.scripts.jobs.retry import retry_job
+from holdfast.store.scripts.machines import sessions
+from holdfast.store.scripts.machines.machines import note_machine
+from holdfast.store.scripts.machines.nodes import note_node
+from holdfast.store.scripts.maintenance.stats import ready_since
 from holdfast.store.sqlite.connection import SqliteTx, connect
 from holdfast.store.sqlite.engine import SqliteEngine
 from tests.store.acts import (
@@ -43,7 +45,7 @@ from tests.store.acts import (
     write,
 )
 
-IDLE = Judged(is_idle=True, idle="idle", is_charging=True, charging="on AC", source="test")
+IDLE = JudgedMachine(is_idle=True, idle="idle", is_charging=True, charging="on AC", source="test")
 AWAY = "away"
 
 
@@ -53,8 +55,8 @@ def pair(engine: Engine) -> Engine:
     write(engine, note_node, "id-away", AWAY, NOW - 300_000)
     for name in ("here", "there"):
         tokens = TokenSetting(tokens=Tokens(cpu=2))
-        session = sessions.NewSession(name, "daemon", f"id-{name}", "boot", 1, None, tokens, name)
-        offer = sessions.Offer(f"w-{name}", "worker", (TASK,), ("default",), 10)
+        session = NewSession(name, "daemon", f"id-{name}", "boot", 1, None, tokens, name)
+        offer = Offer(f"w-{name}", "worker", (TASK,), ("default",), 10)
         write(engine, sessions.open_session, session, offer, NOW)
     return engine
 
@@ -202,7 +204,7 @@ def test_any_number_of_jobs_of_a_dead_machine_cost_a_claim_nothing(tmp_path: Pat
     path = str(tmp_path / "store.db")
     with closing(SqliteEngine(path, now=lambda: NOW)) as engine:
         write(engine, note_node, "id-away", AWAY, NOW)
-        session = sessions.NewSession("here", "embedded", "id-here", "boot", 1, None)
+        session = NewSession("here", "embedded", "id-here", "boot", 1, None)
         write(engine, sessions.open_session, session, None, NOW)
         put(engine, *(NewJob(id=f"j{number}", task=TASK) for number in range(20)))
         put(engine, NewJob(id="mine", task=TASK, node="id-here"))

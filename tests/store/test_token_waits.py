@@ -6,9 +6,9 @@ import pytest
 
 from holdfast.core.job import StateName
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.cancel import cancel_job
-from holdfast.store.scripts.queues import pause
-from holdfast.store.scripts.reorder import set_priority
+from holdfast.store.scripts.jobs.cancel import cancel_job
+from holdfast.store.scripts.jobs.reorder import set_priority
+from holdfast.store.scripts.queues.queues import pause
 from tests.store.acts import (
     NOW,
     claim_one,

@@ -9,12 +9,14 @@ from typing import Any
 import pytest
 
 from holdfast.core.errors import QueueFull
-from holdfast.core.queue import Overflow, QueueChanges
+from holdfast.core.messages.reservations import NewReservation
+from holdfast.core.queue import Overflow
+from holdfast.core.queue_changes import QueueChanges
 from holdfast.core.retry import RetryPolicy
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.cancel import cancel_job
-from holdfast.store.scripts.queues import set_queue
-from holdfast.store.scripts.reserve import NewReservation, reserve
+from holdfast.store.scripts.jobs.cancel import cancel_job
+from holdfast.store.scripts.queues.queues import set_queue
+from holdfast.store.scripts.queues.reserve import reserve
 from tests.store.acts import (
     DONE,
     FAILED,

@@ -6,11 +6,10 @@ import pytest
 
 from holdfast.core.access import Role, hash_secret
 from holdfast.core.errors import Conflict, InvalidInput, NotFound
+from holdfast.core.messages.access import NewToken, User
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.users import (
+from holdfast.store.scripts.access.users import (
     NOTED_EVERY_MS,
-    NewToken,
-    User,
     add_user,
     list_users,
     note_use_of_token,
@@ -95,5 +94,5 @@ def test_the_use_of_a_token_is_noted_once_a_minute(engine: Engine) -> None:
 
 
 def test_a_name_that_is_none_is_refused(engine: Engine) -> None:
-    with pytest.raises(InvalidInput, match="user 'a b' is not a valid name"):
+    with pytest.raises(InvalidInput, match="user 'a b' is not valid"):
         add(engine, "a b")

@@ -16,13 +16,13 @@ import pytest
 
 from holdfast.core.errors import StoreFull
 from holdfast.store.forks import occupancy
-from holdfast.store.scripts.enqueue import enqueue
-from holdfast.store.scripts.maintenance import release_pages, space
+from holdfast.store.maintenance import Disturbed
+from holdfast.store.scripts.jobs.enqueue import enqueue
+from holdfast.store.scripts.maintenance.maintenance import release_pages, space
 from holdfast.store.sqlite import vacuum
 from holdfast.store.sqlite.engine import SqliteEngine
-from holdfast.store.sqlite.tending import FileCare
-from holdfast.store.sqlite.turnstile import Turnstile
-from holdfast.store.tending import Disturbed
+from holdfast.store.sqlite.maintenance import FileMaintenance
+from holdfast.store.sqlite.write_lock import WriteLock
 from tests.chaos.processes import ROOT, until
 from tests.store.acts import NOW, execute, new_job, put, put_one, select
 
@@ -32,7 +32,7 @@ KEPT = 1_000
 # Vacuums the file it is given; with the turn in hand it says so, and waits to be killed.
 VACUUMS = """
 import sys
-from holdfast.store.sqlite.tending import FileCare
+from holdfast.store.sqlite.maintenance import FileMaintenance
 from tests.store.test_vacuum import has_turn
 
 def stay():
@@ -41,7 +41,7 @@ def stay():
         sys.stdin.read()
     return False
 
-FileCare(sys.argv[1]).vacuum(stay)
+FileMaintenance(sys.argv[1]).vacuum(stay)
 """
 # Enqueues one job after the other, as a program on the same file would.
 ENQUEUES = """
@@ -104,27 +104,27 @@ def is_well(engine: SqliteEngine, expected: int = KEPT) -> bool:
 
 
 def test_a_vacuum_gives_back_what_is_free(engine: SqliteEngine) -> None:
-    done = FileCare(engine.path).vacuum(never)
+    done = FileMaintenance(engine.path).vacuum(never)
     assert os.path.getsize(engine.path) == done.after < done.before / 2
     assert is_well(engine)
 
 
 def test_nothing_is_left_beside_the_file(engine: SqliteEngine) -> None:
-    FileCare(engine.path).vacuum(never)
+    FileMaintenance(engine.path).vacuum(never)
     engine.close()
     beside = {file.name for file in Path(engine.path).parent.iterdir()}
     assert beside == {"work.db", "work.db-locks"}
 
 
 def test_the_log_does_not_stay_as_long_as_the_vacuum_made_it(engine: SqliteEngine) -> None:
-    FileCare(engine.path).vacuum(never)
+    FileMaintenance(engine.path).vacuum(never)
     assert os.path.getsize(f"{engine.path}-wal") == 0
 
 
 def test_whoever_had_the_file_open_before_goes_on_writing(engine: SqliteEngine) -> None:
     other = apsw.Connection(engine.path)
     assert other.pragma("auto_vacuum") == 0
-    FileCare(engine.path).vacuum(never)
+    FileMaintenance(engine.path).vacuum(never)
     put(engine, *(new_job(f"later{number}") for number in range(500)))
     other.execute("UPDATE jobs SET payload = ?", ('{"x": "' + "z" * 3_000 + '"}',))
     other.close()
@@ -133,7 +133,7 @@ def test_whoever_had_the_file_open_before_goes_on_writing(engine: SqliteEngine) 
 
 def test_a_vacuumed_file_gives_pages_back_some_at_a_time(engine: SqliteEngine) -> None:
     assert not engine.query(space).is_incremental
-    FileCare(engine.path).vacuum(never)
+    FileMaintenance(engine.path).vacuum(never)
     put(engine, *(new_job(f"more{number}", payload=f'"{"y" * 2_000}"') for number in range(KEPT)))
     execute(engine, "DELETE FROM jobs WHERE id LIKE 'more%'")
     before = engine.query(space)
@@ -159,7 +159,7 @@ def test_what_was_written_since_the_copy_was_made_stays(engine: SqliteEngine, mo
     monkeypatch.setattr(vacuum, "_make_copy", then_somebody_writes)
     monkeypatch.setattr(vacuum, "PAGES_AT_ONCE", 1_000_000)
     with pytest.raises(Disturbed):
-        FileCare(engine.path).vacuum(never)
+        FileMaintenance(engine.path).vacuum(never)
     assert is_well(engine, KEPT + 1)
 
 
@@ -175,7 +175,7 @@ def test_a_write_makes_the_copy_outdated(engine: SqliteEngine) -> None:
 
     before = os.path.getsize(engine.path)
     with pytest.raises(Disturbed):
-        FileCare(engine.path).vacuum(write_once)
+        FileMaintenance(engine.path).vacuum(write_once)
     assert calls == [True]
     assert os.path.getsize(engine.path) >= before
     assert is_well(engine, KEPT + 1)
@@ -193,7 +193,7 @@ def test_the_vacuum_gives_way_to_whoever_wants_to_write(engine: SqliteEngine) ->
         return False
 
     with pytest.raises(Disturbed):
-        FileCare(engine.path).vacuum(want_to_write)
+        FileMaintenance(engine.path).vacuum(want_to_write)
     assert len(waiting) == 1
     assert is_well(engine, KEPT + 1)
     assert os.path.getsize(f"{engine.path}-wal") < os.path.getsize(engine.path) / 4
@@ -201,31 +201,33 @@ def test_the_vacuum_gives_way_to_whoever_wants_to_write(engine: SqliteEngine) ->
 
 def test_a_vacuum_that_is_told_to_stop_changes_nothing(engine: SqliteEngine) -> None:
     with pytest.raises(Disturbed):
-        FileCare(engine.path).vacuum(lambda: True)
+        FileMaintenance(engine.path).vacuum(lambda: True)
     assert is_well(engine)
 
 
-@pytest.mark.parametrize("chore", [lambda care: care.analyse("queues"), lambda care: care.empty_log()])
+@pytest.mark.parametrize(
+    "chore", [lambda maintenance: maintenance.analyse("queues"), lambda maintenance: maintenance.empty_log()]
+)
 def test_whoever_waits_for_the_turn_keeps_nobody_from_forking(
-    engine: SqliteEngine, chore: Callable[[FileCare], object]
+    engine: SqliteEngine, chore: Callable[[FileMaintenance], object]
 ) -> None:
     """The one who has the turn may itself have to wait until a fork is over."""
-    turnstile = Turnstile(engine.locks)
-    with turnstile:
-        waiting = Thread(target=chore, args=(FileCare(engine.path),))
+    write_lock = WriteLock(engine.locks)
+    with write_lock:
+        waiting = Thread(target=chore, args=(FileMaintenance(engine.path),))
         waiting.start()
         until(lambda: is_waited_for(engine.path), "it waits for the turn")
         until(lambda: occupancy.is_empty, "a fork could go ahead")
     waiting.join()
-    turnstile.close()
+    write_lock.close()
 
 
 def test_a_vacuum_does_not_wait_for_the_turn_of_others(engine: SqliteEngine) -> None:
-    FileCare(engine.path).empty_log()  # For that it would wait, with nothing open.
-    turnstile = Turnstile(engine.locks)
-    with turnstile, pytest.raises(Disturbed):
-        FileCare(engine.path).vacuum(never)
-    turnstile.close()
+    FileMaintenance(engine.path).empty_log()  # For that it would wait, with nothing open.
+    write_lock = WriteLock(engine.locks)
+    with write_lock, pytest.raises(Disturbed):
+        FileMaintenance(engine.path).vacuum(never)
+    write_lock.close()
     assert is_well(engine)
 
 
@@ -233,7 +235,7 @@ def test_a_vacuum_gives_way_to_a_program_that_knows_no_turns(engine: SqliteEngin
     other = apsw.Connection(engine.path)
     other.execute("BEGIN IMMEDIATE")
     with pytest.raises(Disturbed):
-        FileCare(engine.path).vacuum(never)
+        FileMaintenance(engine.path).vacuum(never)
     other.close()
     assert is_well(engine)
 
@@ -248,6 +250,7 @@ def read_line(process: subprocess.Popen[str]) -> str:
     return process.stdout.readline().strip()
 
 
+@pytest.mark.processes
 def test_one_that_is_killed_in_the_middle_leaves_all_as_it_was(engine: SqliteEngine) -> None:
     with child(VACUUMS, engine.path) as process:
         said = read_line(process)
@@ -255,19 +258,20 @@ def test_one_that_is_killed_in_the_middle_leaves_all_as_it_was(engine: SqliteEng
     assert said == "inside"
     put_one(engine, "after")
     assert is_well(engine, KEPT + 1)
-    FileCare(engine.path).empty_log()
+    FileMaintenance(engine.path).empty_log()
     assert not Path(f"{engine.path}{vacuum.LEFTOVER}").exists()
-    FileCare(engine.path).vacuum(never)
+    FileMaintenance(engine.path).vacuum(never)
     assert is_well(engine, KEPT + 1)
 
 
+@pytest.mark.processes
 def test_another_process_writes_all_the_time(engine: SqliteEngine) -> None:
     engine.close()
     with child(ENQUEUES, engine.path) as process:
         assert read_line(process) == "ready"
         while process.poll() is None:
             with suppress(Disturbed):
-                FileCare(engine.path).vacuum(never)
+                FileMaintenance(engine.path).vacuum(never)
     assert process.returncode == 0
     assert is_well(engine, KEPT + 100)
 
@@ -275,5 +279,5 @@ def test_another_process_writes_all_the_time(engine: SqliteEngine) -> None:
 def test_without_room_for_the_copy_nothing_is_begun(engine: SqliteEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vacuum, "MARGIN_BYTES", 1 << 60)
     with pytest.raises(StoreFull, match="cannot be written anew"):
-        FileCare(engine.path).vacuum(never)
+        FileMaintenance(engine.path).vacuum(never)
     assert is_well(engine)

@@ -1,67 +1,23 @@
-"""Watches as they are stored, and the jobs that changes become: both in one transaction, each change once."""
+"""Watches as they are stored, and those of the settings."""
 
 from __future__ import annotations
-
-import json
-from typing import Any
 
 import pytest
 
 from holdfast.core.errors import Conflict, InvalidInput, NotFound
-from holdfast.core.fairness import ACTIVE_MS
-from holdfast.core.git import GitEvent, Move
-from holdfast.core.queue import QueueChanges
-from holdfast.core.requests import NewJob
-from holdfast.core.retry import RetryPolicy
-from holdfast.core.tokens import Tokens
-from holdfast.core.watch import MOST_CHANGED, NewWatch, Seen
-from holdfast.store.engine import Engine, Tx
-from holdfast.store.scripts.changed_files import changed_files
-from holdfast.store.scripts.enqueue import enqueue
-from holdfast.store.scripts.plans import (
-    Planned,
-    files_behind,
-    files_below,
-    note_problem,
-    note_scanned,
-    plan,
-    plan_moves,
-    take_in,
-    tell,
-    where_it_stood,
-)
-from holdfast.store.scripts.queues import set_queue
-from holdfast.store.scripts.retry import retry_job
-from holdfast.store.scripts.tenants import note_activity
-from holdfast.store.scripts.watches import (
-    Watch,
-    add_watch,
+from holdfast.core.new_watch import NewWatch
+from holdfast.store.engine import Engine
+from holdfast.store.scripts.watches.plans import files_behind, note_problem
+from holdfast.store.scripts.watches.watches import (
     find_watch,
     list_watches,
     pause_watch,
     remove_watch,
-    resume_watch,
     settle_file_watches,
     watches_of_node,
 )
-from holdfast.store.statements import sql
-from tests.store.acts import NOW, select, write
-
-
-def new(name: str = "src", watch_id: str = "w1", **fields: Any) -> NewWatch:
-    return NewWatch(id=watch_id, name=name, **{"path": "/src", "task": "index"} | fields)
-
-
-def add(engine: Engine, *args: Any, replace: bool = False, **fields: Any) -> Watch:
-    return write(engine, add_watch, new(*args, **fields), NOW, replace=replace)
-
-
-def planned(engine: Engine, *seen: tuple[str, str | None], revision: int = 1, **options: Any) -> Planned:
-    return write(engine, plan, "w1", revision, [Seen(*item) for item in seen], NOW, **options)
-
-
-def jobs(engine: Engine) -> list[dict[str, Any]]:
-    return select(engine, "SELECT * FROM jobs ORDER BY number")
+from tests.store.acts import NOW, write
+from tests.store.watch_acts import add, jobs, new, planned
 
 
 def test_a_watch_is_found_by_its_name_and_by_its_id(engine: Engine) -> None:
@@ -88,7 +44,7 @@ def test_replacing_keeps_what_was_seen_unless_it_is_about_another_folder(engine:
 
 
 def test_what_does_not_fit_is_refused(engine: Engine) -> None:
-    with pytest.raises(InvalidInput, match="give an absolute path"):
+    with pytest.raises(InvalidInput, match="use an absolute path"):
         add(engine, path="src")
     with pytest.raises(NotFound, match="there is no watch 'src'"):
         engine.query(find_watch, "src")
@@ -108,170 +64,6 @@ def test_watches_tell_the_planner_of_this_process(engine: Engine) -> None:
     add(engine)
     leave()
     assert True in heard
-
-
-def test_a_change_becomes_a_job_with_a_generation_and_its_cause(engine: Engine) -> None:
-    add(engine)
-    assert planned(engine, ("a.py", "1")) == Planned(1, 1)
-    assert planned(engine, ("a.py", "2")) == Planned(1, 1)
-    assert planned(engine, ("a.py", None)) == Planned(1, 1)
-    rows = jobs(engine)
-    assert [json.loads(row["payload"])["change"] for row in rows] == ["added", "modified", "deleted"]
-    assert [(row["state"], row["generation"]) for row in rows] == [("SUPERSEDED", 1), ("SUPERSEDED", 2), ("QUEUED", 3)]
-    assert json.loads(rows[0]["trigger"]) == {"kind": "watch", "watch": "src", "path": "/src/a.py", "change": "added"}
-
-
-def active(engine: Engine) -> dict[str, int]:
-    """Until when somebody works with which tenant."""
-    return {row["tenant"]: row["active_until"] for row in select(engine, "SELECT * FROM tenants WHERE queue = ''")}
-
-
-def test_an_edit_is_activity_of_the_tenant_and_a_first_look_is_none(engine: Engine) -> None:
-    add(engine, tenant="me::shop", initial=True)
-    planned(engine, ("a.py", "1"), is_first=True)
-    assert active(engine) == {}
-    planned(engine, ("a.py", "2"))
-    assert active(engine) == {"me::shop": NOW + ACTIVE_MS}
-    write(engine, note_activity, "me::shop", NOW, 10 * ACTIVE_MS)
-    planned(engine, ("a.py", "3"))
-    assert active(engine) == {"me::shop": NOW + 10 * ACTIVE_MS}
-
-
-def test_an_edit_without_a_job_is_activity_too(engine: Engine) -> None:
-    add(engine, task=None, tenant="me::shop")
-    planned(engine, ("a.py", "1"))
-    assert active(engine) == {"me::shop": NOW + ACTIVE_MS}
-
-
-def test_a_tenant_that_is_known_by_its_subject_is_active_when_its_repository_moves(engine: Engine) -> None:
-    add(engine, subject="me::{repo}::head", kind="git")
-    moves = [Move(GitEvent.COMMIT, "main", "2", "1")]
-    write(engine, plan_moves, "w1", 1, None, "2", moves, NOW)
-    assert active(engine) == {"me::src": NOW + ACTIVE_MS}
-
-
-def test_what_was_taken_in_already_makes_no_second_job(engine: Engine) -> None:
-    add(engine)
-    planned(engine, ("a.py", "1"))
-    assert planned(engine, ("a.py", "1"), ("never", None)) == Planned()
-    assert len(jobs(engine)) == 1
-
-
-def test_if_the_jobs_cannot_be_stored_nothing_is_remembered(engine: Engine) -> None:
-    add(engine)
-
-    def interrupted(tx: Tx) -> None:
-        plan(tx, "w1", 1, [Seen("a.py", "1")], NOW)
-        raise Conflict("the plug was pulled")
-
-    with pytest.raises(Conflict):
-        write(engine, interrupted)
-    assert engine.query(files_behind, "w1", "", 10) == []
-    assert planned(engine, ("a.py", "1")) == Planned(1, 1)
-
-
-def test_a_first_look_remembers_and_makes_jobs_only_where_that_is_wanted(engine: Engine) -> None:
-    add(engine)
-    assert planned(engine, ("a.py", "1"), is_first=True) == Planned()
-    assert engine.query(find_watch, "src").files == 1
-    add(engine, watch_id="w2", replace=True, initial=True)
-    assert planned(engine, ("b.py", "1"), revision=2, is_first=True) == Planned(1, 1)
-
-
-def test_a_look_for_rules_of_before_changes_nothing(engine: Engine) -> None:
-    add(engine)
-    add(engine, watch_id="w2", replace=True, globs=("*.md",))
-    assert planned(engine, ("a.py", "1")) == Planned()
-    write(engine, note_scanned, "w1", 1, NOW)
-    assert engine.query(find_watch, "src").scanned_at is None
-
-
-def test_a_paused_watch_plans_nothing_until_it_is_resumed(engine: Engine) -> None:
-    add(engine)
-    assert not write(engine, pause_watch, "src", NOW).enabled
-    assert planned(engine, ("a.py", "1"), revision=2) == Planned()
-    assert write(engine, resume_watch, "src", NOW).enabled
-    assert planned(engine, ("a.py", "1"), revision=3) == Planned(1, 1)
-
-
-def test_a_watch_without_a_task_makes_no_jobs_but_wakes_those_who_wait(engine: Engine) -> None:
-    add(engine, task=None)
-    assert planned(engine, ("b.py", "1")) == Planned(1, 0)
-    assert select(engine, "SELECT * FROM events") == []
-    wish = NewJob(id="j1", task="t", wait_for_event="file:changed", event_attributes={"path": "/src/a.py"})
-    write(engine, enqueue, [wish], NOW)
-    planned(engine, ("a.py", "1"))
-    [event] = select(engine, "SELECT * FROM events")
-    assert json.loads(event["attributes"]) == {"watch": "src", "path": "/src/a.py", "change": "added"}
-
-
-def test_much_at_once_is_one_job_even_if_a_crash_comes_between(engine: Engine) -> None:
-    add(engine)
-    for start in (0, 500):
-        seen = [Seen(f"{number}.py", "1") for number in range(start, start + 500)]
-        assert write(engine, take_in, "w1", 1, seen, NOW) == Planned(500)
-    assert jobs(engine) == []
-    assert write(engine, tell, "w1", NOW) == Planned(0, 1)
-    assert write(engine, tell, "w1", NOW) == Planned()
-    [job] = jobs(engine)
-    assert json.loads(job["payload"]) == {
-        "path": "/src",
-        "relative": "",
-        "change": "modified",
-        "bulk": True,
-        "paths_changed": 1_000,
-    }
-    found = engine.query(find_watch, "src")
-    assert (found.files, found.changes, found.jobs) == (1_000, 1_000, 1)
-
-
-def test_what_is_in_a_folder_is_found_and_nothing_beside_it(engine: Engine) -> None:
-    add(engine)
-    planned(engine, ("a", "1"), ("a/b", "1"), ("a/c/d", "1"), ("a-b", "1"), ("ab/c", "1"))
-    assert [known.path for known in engine.query(files_below, "w1", "a", 10)] == ["a/b", "a/c/d"]
-
-
-def test_a_move_of_a_repository_is_a_job_once(engine: Engine) -> None:
-    add(engine, kind="git")
-    move = Move(GitEvent.COMMIT, "old", "new", "main")
-    args = ("w1", 1, None, "there", [move], NOW)
-    assert write(engine, plan_moves, *args) == Planned(1, 1)
-    assert write(engine, plan_moves, *args) == Planned()
-    assert engine.query(where_it_stood, "w1") == "there"
-    [job] = jobs(engine)
-    assert json.loads(job["payload"]) == {
-        "path": "/src",
-        "repo": "src",
-        "event": "commit",
-        "branch": "main",
-        "head": "new",
-        "old_head": "old",
-    }
-    assert job["subject_key"] == "watch::src::main"
-
-
-def test_a_commit_lets_go_of_what_waits_for_it(engine: Engine) -> None:
-    add(engine, kind="git", task=None)
-    write(engine, enqueue, [NewJob(id="j1", task="t", wait_for_event="git:commit")], NOW)
-    write(engine, plan_moves, "w1", 1, None, "there", [Move(GitEvent.COMMIT, "old", "new", "main")], NOW)
-    [event] = select(engine, "SELECT * FROM events")
-    assert event["name"] == "git:commit"
-    assert json.loads(event["attributes"]) == {
-        "watch": "src",
-        "repo": "src",
-        "path": "/src",
-        "branch": "main",
-        "head": "new",
-        "old_head": "old",
-    }
-
-
-def test_more_moves_than_there_may_be_jobs_are_told_as_one(engine: Engine) -> None:
-    add(engine, kind="git", max_jobs=2)
-    moves = [Move(GitEvent.COMMIT, str(number), str(number + 1), "main") for number in range(3)]
-    assert write(engine, plan_moves, "w1", 1, None, "there", moves, NOW) == Planned(3, 1)
-    payload = json.loads(jobs(engine)[0]["payload"])
-    assert (payload["old_head"], payload["head"], payload["bulk"], payload["moves"]) == ("0", "3", True, 3)
 
 
 def test_a_problem_is_shown_until_it_is_over(engine: Engine) -> None:
@@ -294,7 +86,7 @@ def test_watches_of_the_settings_come_stay_change_and_go_with_them(engine: Engin
     assert engine.query(watches_of_node, "here") == before
     settle(engine, new("src", "w5", task="other"))
     [left] = engine.query(watches_of_node, "here")
-    assert (left.id, left.task, left.origin) == ("w1", "other", "file")
+    assert (left.id, left.told.task, left.origin) == ("w1", "other", "file")
 
 
 def test_watches_of_the_settings_are_changed_there_alone(engine: Engine) -> None:
@@ -319,116 +111,3 @@ def test_a_watch_that_was_added_by_hand_is_not_taken_over(engine: Engine) -> Non
     assert settle(engine, new("src", "w2"), node=engine.node) == [
         "there is a watch 'src' that was added by hand; remove it, or rename yours"
     ]
-
-
-def fill(engine: Engine, queue: str, most: int, waiting: int) -> None:
-    write(engine, set_queue, queue, QueueChanges(max_length=most))
-    write(engine, enqueue, [NewJob(id=f"j{number}", task="other", queue=queue) for number in range(waiting)], NOW)
-
-
-def test_of_a_burst_as_much_becomes_jobs_as_its_queue_has_room_for(engine: Engine) -> None:
-    add(engine, queue="small")
-    fill(engine, "small", most=3, waiting=1)
-    done = planned(engine, *((name, "1") for name in "abcde"))
-    assert (done.changes, done.jobs, done.held) == (2, 2, ("c", "d", "e"))
-    # Nothing is remembered of the others, so the next look finds them.
-    assert [known.path for known in engine.query(files_behind, "w1", "", 10)] == ["a", "b"]
-    assert planned(engine, ("c", "1")) == Planned(held=("c",))
-    # One that takes the place of another needs no room.
-    assert planned(engine, ("a", "2")).jobs == 1
-
-
-def test_a_job_for_many_changes_waits_for_room_and_nothing_is_lost(engine: Engine) -> None:
-    add(engine, queue="small")
-    fill(engine, "small", most=1, waiting=1)
-    write(engine, take_in, "w1", 1, [Seen("a", "1"), Seen("b", "1")], NOW)
-    assert write(engine, tell, "w1", NOW).held
-    write(engine, set_queue, "small", QueueChanges(max_length=2))
-    assert write(engine, tell, "w1", NOW) == Planned(0, 1)
-    assert [file.relative for file in engine.query(changed_files, jobs(engine)[-1]["id"])] == ["a", "b"]
-
-
-def test_moves_of_which_only_some_find_room_are_told_in_one_job(engine: Engine) -> None:
-    add(engine, kind="git", queue="small", subject="ci::{head}")
-    fill(engine, "small", most=2, waiting=1)
-    moves = [Move(GitEvent.COMMIT, str(number), str(number + 1), "main") for number in range(3)]
-    assert write(engine, plan_moves, "w1", 1, None, "new", moves, NOW).jobs == 1
-    assert json.loads(jobs(engine)[-1]["payload"])["moves"] == 3
-    assert write(engine, plan_moves, "w1", 1, "new", "newer", moves[:1], NOW).held == ("1",)
-    assert engine.query(where_it_stood, "w1") == "new"
-
-
-def test_the_files_of_a_job_that_never_ran_belong_to_the_one_in_its_place(engine: Engine) -> None:
-    add(engine, payload='{"paths": "{paths}", "n": "{paths_changed}", "cut": "{truncated}"}')
-    write(engine, take_in, "w1", 1, [Seen("a", "1"), Seen("b", "1")], NOW)
-    write(engine, tell, "w1", NOW)
-    write(engine, take_in, "w1", 1, [Seen("b", None), Seen("c", "1")], NOW)
-    write(engine, tell, "w1", NOW)
-    first, second = jobs(engine)
-    assert (first["state"], second["state"]) == ("SUPERSEDED", "QUEUED")
-    assert json.loads(second["payload"]) == {"paths": ["/src/a", "/src/b", "/src/c"], "n": 3, "cut": False}
-    found = engine.query(changed_files, second["id"])
-    assert [(file.path, file.change) for file in found] == [
-        ("/src/a", "added"),
-        ("/src/b", "deleted"),
-        ("/src/c", "added"),
-    ]
-    assert (found.total, found.truncated) == (3, False)
-    assert [file.relative for file in engine.query(changed_files, second["id"], "a", 1)] == ["b"]
-
-
-def test_of_very_many_files_the_first_are_kept(engine: Engine) -> None:
-    add(engine, payload='{"paths": "{paths}", "cut": "{truncated}"}')
-    for start in range(0, MOST_CHANGED + 500, 500):
-        write(engine, take_in, "w1", 1, [Seen(f"{n:06}", "1") for n in range(start, start + 500)], NOW)
-    write(engine, tell, "w1", NOW)
-    [job] = jobs(engine)
-    found = engine.query(changed_files, job["id"])
-    assert (len(found), found.total, found.truncated) == (MOST_CHANGED, MOST_CHANGED + 500, True)
-    payload = json.loads(job["payload"])
-    assert payload["cut"]
-    assert 60_000 < len(json.dumps(payload["paths"], separators=(",", ":"))) <= 64 << 10
-    assert select(engine, "SELECT * FROM watch_changes") == []
-
-
-def test_a_job_about_one_file_and_a_retry_are_about_it(engine: Engine) -> None:
-    add(engine)
-    planned(engine, ("deep/a", "1"))
-    [job] = jobs(engine)
-    [file] = engine.query(changed_files, job["id"])
-    assert (file.path, file.relative, file.change) == ("/src/deep/a", "deep/a", "added")
-    again = write(engine, retry_job, job["id"], NOW)
-    assert list(engine.query(changed_files, again.id or "")) == [file]
-    for number, trigger in enumerate((None, "no JSON", "[]", '{"kind":"watch"}', '{"kind":"watch","change":7}')):
-        write(engine, enqueue, [NewJob(id=f"plain{number}", task="other", trigger=trigger)], NOW)
-        assert len(engine.query(changed_files, f"plain{number}")) == 0
-
-
-def test_files_go_with_their_job_and_their_watch(engine: Engine) -> None:
-    add(engine)
-    write(engine, take_in, "w1", 1, [Seen("a", "1")], NOW)
-    write(engine, tell, "w1", NOW)
-    write(engine, take_in, "w1", 1, [Seen("b", "1")], NOW)
-    write(engine, remove_watch, "src")
-    assert select(engine, "SELECT * FROM watch_changes") == []
-    [job] = jobs(engine)
-    write(engine, lambda tx: tx.run(sql.delete_job, id=job["id"]))
-    assert select(engine, "SELECT * FROM changed_files") == select(engine, "SELECT * FROM changed_file_lists") == []
-
-
-def test_the_jobs_of_a_watch_have_its_tokens_retries_and_timeout(engine: Engine) -> None:
-    stored = add(engine, tokens=Tokens(cpu=2), policy=RetryPolicy(retries=4), timeout_ms=5_000, settle_ms=7)
-    assert (stored.tokens, stored.timeout_ms, stored.settle_ms) == (Tokens(cpu=2), 5_000, 7)
-    assert stored.policy == RetryPolicy(retries=4)
-    planned(engine, ("a", "1"))
-    [job] = jobs(engine)
-    assert (job["cpu"], job["max_retries"], job["timeout_ms"]) == (2, 4, 5_000)
-
-
-def test_of_a_job_that_is_about_something_else_nothing_is_carried_over(engine: Engine) -> None:
-    add(engine, subject="all")
-    elsewhere = '{"kind":"watch","watch":"other","path":"/elsewhere/x","change":"added"}'
-    write(engine, enqueue, [NewJob(id="j", task="index", subject="all", trigger=elsewhere)], NOW)
-    write(engine, take_in, "w1", 1, [Seen("a", "1")], NOW)
-    write(engine, tell, "w1", NOW)
-    assert [file.relative for file in engine.query(changed_files, jobs(engine)[-1]["id"])] == ["a"]

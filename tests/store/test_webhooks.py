@@ -10,17 +10,17 @@ import msgspec
 import pytest
 
 from holdfast.core.errors import Conflict, InvalidInput, NotFound
+from holdfast.core.group import Dependency
 from holdfast.core.job import Millis
-from holdfast.core.requests import Claimed, Dependency
+from holdfast.core.messages.webhooks import CreatedWebhook, DeliveryView, NewWebhook, Outgoing, WebhookChanges
+from holdfast.core.requests import Claimed
 from holdfast.core.settle import Completed
 from holdfast.core.webhook import ROTATION_MS, WEBHOOK, WEBHOOK_QUEUE
 from holdfast.store.engine import Engine
-from holdfast.store.scripts import deliveries, webhooks
-from holdfast.store.scripts.deliveries import DeliveryView
-from holdfast.store.scripts.events import emit
-from holdfast.store.scripts.retention import forget_old
-from holdfast.store.scripts.webhook_rows import CreatedWebhook, NewWebhook, WebhookChanges, find_row
-from holdfast.store.scripts.webhooks import Outgoing
+from holdfast.store.scripts.events.events import emit
+from holdfast.store.scripts.maintenance.retention import forget_old
+from holdfast.store.scripts.webhooks import deliveries, webhooks
+from holdfast.store.scripts.webhooks.webhook_rows import find_row
 from tests.store.acts import (
     FAILED,
     FAILED_FOR_GOOD,

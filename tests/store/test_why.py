@@ -11,14 +11,19 @@ from hypothesis import strategies as st
 
 from holdfast.core.errors import NotFound
 from holdfast.core.gates import MOST_COUNTED, Closed
+from holdfast.core.group import Dependency
 from holdfast.core.job import StateName
-from holdfast.core.requests import ANY_QUEUE, COMMAND, Dependency, QueueSlots
+from holdfast.core.messages.reservations import NewReservation
+from holdfast.core.messages.sessions import Offer
+from holdfast.core.messages.why import Why
+from holdfast.core.requests import ANY_QUEUE, COMMAND, QueueSlots
 from holdfast.store.engine import Engine
-from holdfast.store.scripts import queues, sessions
-from holdfast.store.scripts.cancel import cancel_job
-from holdfast.store.scripts.claim import SUSPECT_PATIENCE_MS
-from holdfast.store.scripts.reserve import NewReservation, release, reserve
-from holdfast.store.scripts.why import Why, why
+from holdfast.store.scripts.claiming.choose import SUSPECT_PATIENCE_MS
+from holdfast.store.scripts.claiming.why import why
+from holdfast.store.scripts.jobs.cancel import cancel_job
+from holdfast.store.scripts.machines import sessions
+from holdfast.store.scripts.queues import queues
+from holdfast.store.scripts.queues.reserve import release, reserve
 from tests.store.acts import (
     NOW,
     QUEUE,
@@ -34,7 +39,7 @@ from tests.store.acts import (
     write,
 )
 
-OFFER = sessions.Offer("w1", "worker", (TASK,), (QUEUE,), 10)
+OFFER = Offer("w1", "worker", (TASK,), (QUEUE,), 10)
 
 
 def ask(engine: Engine, job_id: str, now: int = NOW) -> Why:
@@ -72,7 +77,7 @@ def test_a_task_that_is_offered_on_another_queue_says_where(staffed: Engine) -> 
 
 def test_slots_of_other_queues_do_not_take_a_job(engine: Engine) -> None:
     lanes = (QueueSlots(ANY_QUEUE, 2), QueueSlots("named", 8))
-    open_session(engine, "s2", offer=sessions.Offer("w1", "w", (TASK,), (ANY_QUEUE, "named"), 10, lanes))
+    open_session(engine, "s2", offer=Offer("w1", "w", (TASK,), (ANY_QUEUE, "named"), 10, lanes))
     for name in ("one", "other"):
         put_one(engine, name, queue=name)
     assert len(claim_some(engine, 2, queues=("one", "other"), session="s2")) == 2
@@ -94,7 +99,7 @@ def turn(engine: Engine, job_id: str, now: int = NOW) -> Closed:
 @pytest.fixture
 def narrow(engine: Engine) -> Engine:
     """An engine on which a worker with one slot offers the task."""
-    open_session(engine, "s2", offer=sessions.Offer("w1", "worker", (TASK,), (QUEUE,), 1))
+    open_session(engine, "s2", offer=Offer("w1", "worker", (TASK,), (QUEUE,), 1))
     return engine
 
 
@@ -126,13 +131,13 @@ def test_a_long_line_is_not_counted_to_its_end(narrow: Engine) -> None:
 
 def test_a_worker_without_a_slot_for_the_queue_takes_nothing(engine: Engine) -> None:
     lanes = (QueueSlots(QUEUE, 0), QueueSlots("named", 8))
-    open_session(engine, "s2", offer=sessions.Offer("w1", "w", (TASK,), (QUEUE, "named"), 8, lanes))
+    open_session(engine, "s2", offer=Offer("w1", "w", (TASK,), (QUEUE, "named"), 8, lanes))
     put_one(engine, "j")
     assert turn(engine, "j").reason == "no worker has a slot for its queue"
 
 
 def test_a_task_that_does_not_roam_is_not_offered_elsewhere(engine: Engine) -> None:
-    offer = sessions.Offer("w1", "w", (TASK, COMMAND), (ANY_QUEUE, "named"), 8, (), (COMMAND,))
+    offer = Offer("w1", "w", (TASK, COMMAND), (ANY_QUEUE, "named"), 8, (), (COMMAND,))
     open_session(engine, "s2", offer=offer)
     put_one(engine, "here", queue="named")
     put_one(engine, "elsewhere", queue="other")
@@ -268,7 +273,7 @@ PLACES = [f"place{number}" for number in range(400)]
 
 
 def test_no_closed_gate_means_that_the_next_claim_takes_it_and_the_reverse(engine: Engine) -> None:
-    open_session(engine, "s2", offer=sessions.Offer("w1", "worker", (TASK,), tuple(PLACES), 10_000))
+    open_session(engine, "s2", offer=Offer("w1", "worker", (TASK,), tuple(PLACES), 10_000))
     places = iter(PLACES)
 
     @given(

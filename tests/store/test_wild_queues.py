@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from msgspec import structs
 
+from holdfast.core.messages.sessions import Offer
 from holdfast.core.requests import ANY_QUEUE, COMMAND, ClaimRequest, QueueSlots
 from holdfast.store.engine import Engine
-from holdfast.store.scripts import queues
-from holdfast.store.scripts.claim import claim
-from holdfast.store.scripts.sessions import Offer
-from holdfast.store.scripts.why import why
+from holdfast.store.scripts.claiming.claim import claim
+from holdfast.store.scripts.claiming.why import why
+from holdfast.store.scripts.queues import queues
 from tests.store.acts import NOW, SESSION, TASK, execute, open_session, put_one, write
 
 

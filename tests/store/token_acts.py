@@ -6,12 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 from holdfast.core.job import JobId, Millis
+from holdfast.core.messages.machines import NodeTokens, TokenSetting
+from holdfast.core.messages.sessions import NewSession, Offer
 from holdfast.core.requests import Claimed, ClaimRequest, NewJob
 from holdfast.core.tokens import Tokens
 from holdfast.store.engine import Changes, Engine
-from holdfast.store.scripts import sessions
-from holdfast.store.scripts.exchange import exchange
-from holdfast.store.scripts.tokens import NodeTokens, TokenSetting, list_tokens
+from holdfast.store.scripts.machines import sessions
+from holdfast.store.scripts.machines.tokens import list_tokens
+from holdfast.store.scripts.runs.exchange import exchange
 from tests.store import acts
 from tests.store.acts import (
     NOW,
@@ -38,8 +40,8 @@ def worker(
     kind: str = "worker",
 ) -> str:
     """A worker begins on a machine that has these tokens."""
-    offer = sessions.Offer(f"w of {session}", "w", (TASK, "other"), queues, 100)
-    row = sessions.NewSession(session, kind, node, "boot", 1, None, TokenSetting(tokens=has))
+    offer = Offer(f"w of {session}", "w", (TASK, "other"), queues, 100)
+    row = NewSession(session, kind, node, "boot", 1, None, TokenSetting(tokens=has))
     write(engine, sessions.open_session, row, offer, NOW)
     return session
 
