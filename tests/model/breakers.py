@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.core.recovery import CRASH_CODE
 from holdfast.core.retry import FailureKind
-from holdfast.core.settle import Broke, Cancelled, Outcome, Outdated, Yielded
+from holdfast.core.settle import Broke, Outcome, Outdated, StoppedByCancel, Yielded
 from tests.model import news
 from tests.model.records import Breaker, Job
 
@@ -41,7 +41,7 @@ def note_start(model: Model, job: Job, now: int) -> None:
 def note_end(model: Model, job: Job, outcome: Outcome, now: int) -> None:
     """A worker tells how a run ended."""
     match outcome:
-        case Yielded() | Cancelled() | Outdated():
+        case Yielded() | StoppedByCancel() | Outdated():
             return
         case Broke(failure=failure) if failure.kind is FailureKind.INFRA:
             about = {"job_id": job.id, "task": job.ask.task, "code": failure.code}

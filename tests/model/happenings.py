@@ -5,10 +5,13 @@ from __future__ import annotations
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
-from holdfast.core.machine import Judged
+from holdfast.core.machine import JudgedMachine
+from holdfast.core.messages.events import Emitted
+from holdfast.core.messages.webhooks import NewWebhook
 from holdfast.store.engine import Tx
-from holdfast.store.scripts import events, machines, webhooks
-from holdfast.store.scripts.webhook_rows import NewWebhook
+from holdfast.store.scripts.events import events
+from holdfast.store.scripts.machines import machines
+from holdfast.store.scripts.webhooks import webhooks
 from tests.model import news, wishes
 from tests.model.driver import Driver
 from tests.model.wishes import nth
@@ -16,7 +19,7 @@ from tests.model.wishes import nth
 SECRET = "a-secret-of-the-test"
 
 
-def emit(tx: Tx, id: str, name: str, about: dict[str, str], now: int, repeated: bool) -> events.Emitted:
+def emit(tx: Tx, id: str, name: str, about: dict[str, str], now: int, repeated: bool) -> Emitted:
     """The script with its options in a row."""
     return events.emit(tx, id, name, about, now, repeated=repeated)
 
@@ -43,7 +46,7 @@ class Happenings(Driver):
 
     @rule(node=st.sampled_from(wishes.NODES), idle=st.booleans(), charging=st.booleans())
     def look_at_machine(self, node: str, idle: bool, charging: bool) -> None:
-        judged = Judged(is_idle=idle, idle="so", is_charging=charging, charging="so", source="test")
+        judged = JudgedMachine(is_idle=idle, idle="so", is_charging=charging, charging="so", source="test")
         answer = self.call(machines.note_machine, node, judged, None, self.now)
         assert answer == self.expect(news.note_machine, node, idle, charging, self.now)
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
+from holdfast.core.messages.schedules import NewSchedule, ScheduleChanges
+from holdfast.core.messages.templates import NewTemplate
 from holdfast.core.schedule import Misfire, Overlap
-from holdfast.core.task import JobOptions
-from holdfast.store.scripts import schedules, templates
-from holdfast.store.scripts.firing import fire_due, run_schedule_now
-from holdfast.store.scripts.schedule_rows import NewSchedule, ScheduleChanges
-from holdfast.store.scripts.templates import NewTemplate
+from holdfast.core.task import TemplateOptions
+from holdfast.store.scripts.schedules import schedules, templates
+from holdfast.store.scripts.schedules.firing import fire_due, run_schedule_now
 from tests.model import timetable, wishes
 from tests.model.driver import Driver
 from tests.model.wishes import nth
@@ -19,7 +19,7 @@ crons = st.sampled_from(list(timetable.CRONS))
 jitters = st.sampled_from((0, 0, 2_000))
 spans = st.sampled_from((10_000, 60_000, 61_000, 4_000, 3_600_000))
 options = st.builds(
-    JobOptions,
+    TemplateOptions,
     priority=st.none() | wishes.priorities,
     subject=st.none() | st.sampled_from(wishes.SUBJECTS),
     ttl_ms=st.none() | wishes.spans,
@@ -37,7 +37,7 @@ class Hours(Driver):
     def put_schedule(self, n: int, cron: str, misfire: Misfire, overlap: Overlap, jitter: int) -> None:
         """Sometimes under a name that is taken."""
         if not self.model.templates:
-            self.put_template(JobOptions(), wishes.QUEUES[0])
+            self.put_template(TemplateOptions(), wishes.QUEUES[0])
         name = self.fresh("h")
         asked = NewSchedule(
             id=name,
@@ -53,7 +53,7 @@ class Hours(Driver):
         self.expect(timetable.put_schedule, asked, self.now)
 
     @rule(options=options, queue=wishes.queues)
-    def put_template(self, options: JobOptions, queue: str) -> None:
+    def put_template(self, options: TemplateOptions, queue: str) -> None:
         name = self.fresh("t")
         asked = NewTemplate(id=name, name=name, task=wishes.TASKS[0], queue=queue, payload='{"x":1}', options=options)
         self.call(templates.put_template, asked, self.now)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis.stateful import precondition, rule
 
-from holdfast.store.scripts.queues import list_queues
+from holdfast.store.scripts.queues.queues import list_queues
 from tests.model.happenings import Happenings
 from tests.model.hours import Hours
 from tests.model.people import People

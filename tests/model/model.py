@@ -17,7 +17,7 @@ from holdfast.core.job import TERMINAL, WAITING
 from holdfast.core.job import StateName as S
 from holdfast.core.requests import ClaimRequest
 from holdfast.core.retry import RetryPolicy
-from holdfast.store.scripts.claim import SUSPECT_PATIENCE_MS
+from holdfast.store.scripts.claiming.choose import SUSPECT_PATIENCE_MS
 from tests.model import breakers, door, news, sharing, tokens
 from tests.model.records import (
     Ask,

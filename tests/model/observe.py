@@ -11,10 +11,10 @@ from msgspec import json
 from holdfast.core.job import StateName as S
 from holdfast.core.retry import RetryPolicy
 from holdfast.store.engine import Tx
-from holdfast.store.scripts.clockwork import next_moment
-from holdfast.store.scripts.doctor import broken_invariants
-from holdfast.store.scripts.groups import view_group
-from holdfast.store.scripts.look import counts
+from holdfast.store.scripts.groups.groups import view_group
+from holdfast.store.scripts.jobs.read_jobs import counts
+from holdfast.store.scripts.maintenance.clockwork import next_moment
+from holdfast.store.scripts.maintenance.doctor import broken_invariants
 from holdfast.store.statements import Statement, pyformat
 from tests.model import commands, news
 from tests.model.model import Model

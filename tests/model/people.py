@@ -6,14 +6,17 @@ from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
 from holdfast.core.job import WAITING
-from holdfast.core.queue import Overflow, QueueChanges, QueueSetting
+from holdfast.core.messages.jobs import BulkAction, BulkResult, Cancelling
+from holdfast.core.messages.reservations import EVERYTHING, NewReservation
+from holdfast.core.queue import Overflow
+from holdfast.core.queue_changes import QueueChanges, QueueSetting
 from holdfast.core.requests import JobFilter
 from holdfast.core.retry import RetryPolicy
 from holdfast.store.engine import Tx
-from holdfast.store.scripts import cancel, group_jobs, queues, reorder, reserve, retry, tenants
-from holdfast.store.scripts.bulk import BulkAction, BulkResult
-from holdfast.store.scripts.bulk import bulk as bulk_script
-from holdfast.store.scripts.reserve import EVERYTHING, NewReservation
+from holdfast.store.scripts.groups import group_jobs
+from holdfast.store.scripts.jobs import cancel, reorder, retry
+from holdfast.store.scripts.jobs.bulk import bulk as bulk_script
+from holdfast.store.scripts.queues import queues, reservations, reserve, tenants
 from tests.model import again, commands, lanes, scopes, sharing, wishes
 from tests.model.driver import Driver
 from tests.model.wishes import nth
@@ -78,7 +81,7 @@ class People(Driver):
             answer = self.call(cancel.cancel_tag, tag, self.now, limit)
             self._counted(answer, self.expect(commands.cancel_tag, tag, self.now, limit))
 
-    def _counted(self, answer: cancel.Cancelling, expected: tuple[int, int, int] | None) -> None:
+    def _counted(self, answer: Cancelling, expected: tuple[int, int, int] | None) -> None:
         assert (answer.cancelled, answer.requested, answer.ended) == expected
 
     @precondition(lambda self: self.model.jobs)
@@ -99,7 +102,7 @@ class People(Driver):
 
     @rule(action=st.sampled_from(BulkAction), fields=fields, limit=wishes.limits, dry_run=st.booleans(), n=nth)
     def bulk(self, action: BulkAction, fields: dict[str, str], limit: int, dry_run: bool, n: int) -> None:
-        wanted = JobFilter(**fields)  # type: ignore[arg-type]
+        wanted = JobFilter(**fields)
         answer = self.call(bulk, action, wanted, self.now, limit, dry_run, n)
         jobs = self.expect(commands.bulk, action, wanted, self.now, limit, dry_run, n, self.new_ids())
         assert (answer.jobs, answer.dry_run) == (jobs, dry_run)
@@ -184,7 +187,7 @@ class People(Driver):
         live = [name for name, held in self.model.held.items() if held.status in ("ACTIVE", "WAITING")]
         if live and n > 3:
             name = self.pick(live, n)
-            self.call(reserve.release if how == "release" else reserve.grant, name, self.now)
+            self.call(reserve.release if how == "release" else reservations.grant, name, self.now)
             self.expect(scopes.release if how == "release" else scopes.grant, name, self.now)
         else:
             session = self.pick(list(self.model.sessions), n)

@@ -12,6 +12,7 @@ from holdfast.store.engine import Tx
 from holdfast.store.postgres.engine import PostgresEngine
 from holdfast.store.sqlite.engine import SqliteEngine
 from holdfast.store.statements import Dialect
+from tests.migrated import copy_migrated
 from tests.model.driver import PATIENCE_S, START, Call
 from tests.model.observe import statement
 
@@ -38,11 +39,11 @@ class Ids:
 class SqlitePlace:
     """A copy of a migrated file. A crash leaves the file and its log as they are on disk at that moment."""
 
-    def __init__(self, migrated: Path) -> None:
+    def __init__(self) -> None:
         self._folder = Path(mkdtemp(prefix="holdfast-model-"))
         self._lives = 0
         self._ids = Ids()
-        shutil.copy(migrated, self._path())
+        copy_migrated(self._path())
         self.engine = self._open()
 
     def crash(self) -> None:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass, field, is_dataclass
-from typing import TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from holdfast.core.group import GroupMode, Needs, OnFailure
 from holdfast.core.job import StateName as S
+from holdfast.core.messages.schedules import NewSchedule
+from holdfast.core.messages.templates import NewTemplate
 from holdfast.core.requests import NewJob
 from holdfast.core.retry import RetryPolicy
 from holdfast.core.subject import DEFAULT_TENANT
 from holdfast.core.tokens import NO_TOKENS, Tokens
-from holdfast.store.scripts.schedule_rows import NewSchedule
-from holdfast.store.scripts.templates import NewTemplate
 
 T = TypeVar("T")
 
@@ -39,6 +39,10 @@ class Ask(NewJob, frozen=True, kw_only=True):
     wait_for_idle: bool = False
     require_charging: bool = False
     tokens: Tokens = NO_TOKENS
+
+    if TYPE_CHECKING:
+
+        def __init__(self, **fields: Any) -> None: ...
 
 
 @dataclass
@@ -85,8 +89,9 @@ class Job:
     @property
     def policy(self) -> RetryPolicy:
         """Since its enqueue it has one, its own or that of its queue."""
-        assert self.ask.policy is not None
-        return self.ask.policy
+        policy = self.ask.policy
+        assert isinstance(policy, RetryPolicy)
+        return policy
 
     @property
     def line(self) -> tuple[str, str, int]:

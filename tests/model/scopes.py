@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 from holdfast.core.errors import Busy, NotFound
 from holdfast.core.job import StateName as S
-from holdfast.core.queue import Overflow, QueueChanges, QueueSetting
-from holdfast.store.scripts.reserve import NewReservation
+from holdfast.core.messages.reservations import NewReservation
+from holdfast.core.queue import Overflow
+from holdfast.core.queue_changes import QueueChanges, QueueSetting
 from tests.model import breakers
 from tests.model.model import Model
 from tests.model.records import Held, Queue

@@ -10,7 +10,17 @@ from msgspec import structs
 from holdfast.core.job import StateName as S
 from holdfast.core.requests import Report
 from holdfast.core.retry import FailureKind, RetryMode
-from holdfast.core.settle import Broke, Cancelled, Completed, Outcome, Outdated, Overdue, Skipped, Snoozed, Yielded
+from holdfast.core.settle import (
+    Broke,
+    Completed,
+    Outcome,
+    Outdated,
+    Overdue,
+    Skipped,
+    Snoozed,
+    StoppedByCancel,
+    Yielded,
+)
 from tests.model import breakers, news
 from tests.model.model import Model
 from tests.model.records import Job, Letter
@@ -55,7 +65,7 @@ def _follow(model: Model, job: Job, outcome: Outcome, now: int) -> None:
             model.end(job, S.DONE, "", now)
         case Skipped():
             model.end(job, S.DONE, "skipped", now)
-        case Cancelled():
+        case StoppedByCancel():
             model.end(job, S.CANCELLED, "cancelled", now)
         case Outdated():
             model.end(job, S.SUPERSEDED, "a newer tick" if _is_replaced(model, job) else "newer generation", now)
@@ -152,7 +162,7 @@ def said(outcome: Outcome) -> tuple[str, ...]:
             return ("SKIPPED",)
         case Snoozed() | Yielded():
             return ("YIELDED",)
-        case Cancelled() | Outdated():
+        case StoppedByCancel() | Outdated():
             return ("CANCELLED",)
         case Overdue():
             return ("FAILED", "ERR_DEADLINE", "stopped at its deadline")

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from holdfast.core.group import GroupMode, Needs, OnFailure
 from holdfast.core.job import StateName as S
-from holdfast.core.queue import Overflow, QueueChanges
+from holdfast.core.messages.jobs import BulkAction
+from holdfast.core.queue import Overflow
+from holdfast.core.queue_changes import QueueChanges
 from holdfast.core.retry import Failure, FailureKind, RetryPolicy
 from holdfast.core.schedule import Misfire, Overlap
 from holdfast.core.settle import Broke, Completed, Outcome, Overdue, Yielded
-from holdfast.store.scripts.bulk import BulkAction
 from tests.model.machine import StoreMachine
 from tests.model.places import SqlitePlace
 from tests.model.timetable import DAY
@@ -27,8 +27,8 @@ NEWEST_GROUP = 2
 
 
 @pytest.fixture
-def state(migrated_file: Path) -> Iterator[StoreMachine]:
-    machine = StoreMachine(SqlitePlace(migrated_file), Counter())
+def state() -> Iterator[StoreMachine]:
+    machine = StoreMachine(SqlitePlace(), Counter())
     machine.habits = HABITS
     machine.open_session()
     yield machine

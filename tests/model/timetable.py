@@ -5,12 +5,11 @@ from __future__ import annotations
 from msgspec import structs
 
 from holdfast.core.errors import Conflict, NotFound
-from holdfast.core.group import Needs
+from holdfast.core.group import Dependency, Needs
 from holdfast.core.job import WAITING
 from holdfast.core.job import StateName as S
-from holdfast.core.requests import Dependency
-from holdfast.store.scripts.schedule_rows import NewSchedule, ScheduleChanges
-from holdfast.store.scripts.templates import NewTemplate
+from holdfast.core.messages.schedules import NewSchedule, ScheduleChanges
+from holdfast.core.messages.templates import NewTemplate
 from tests.model.door import how_many_fit
 from tests.model.model import Answer, Model
 from tests.model.news import publish

@@ -14,7 +14,17 @@ from hypothesis.vendor.pretty import RepresentationPrinter
 from holdfast.core.group import GroupMode, Needs, OnFailure
 from holdfast.core.job import StateName
 from holdfast.core.retry import Failure, FailureKind, RetryMode, RetryPolicy
-from holdfast.core.settle import Broke, Cancelled, Completed, Outcome, Outdated, Overdue, Skipped, Snoozed, Yielded
+from holdfast.core.settle import (
+    Broke,
+    Completed,
+    Outcome,
+    Outdated,
+    Overdue,
+    Skipped,
+    Snoozed,
+    StoppedByCancel,
+    Yielded,
+)
 from holdfast.core.tokens import Tokens
 
 QUEUES = ("default", "other")
@@ -117,7 +127,7 @@ OUTCOMES: tuple[Outcome, ...] = (
     Snoozed(1_000),
     Yielded("room"),
     Skipped("nothing to do"),
-    Cancelled(),
+    StoppedByCancel(),
     Outdated(),
     Overdue(),
 )

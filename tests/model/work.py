@@ -5,19 +5,22 @@ from __future__ import annotations
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, precondition, rule
 
-from holdfast.core.group import OnFailure
+from holdfast.core.group import Dependency, OnFailure
 from holdfast.core.job import WAITING
-from holdfast.core.requests import Claimed, ClaimRequest, Dependency, QueueSlots, Report
+from holdfast.core.messages.machines import TokenSetting
+from holdfast.core.messages.sessions import NewSession, Offer
+from holdfast.core.requests import Claimed, ClaimRequest, QueueSlots, Report
 from holdfast.core.settle import Outcome
-from holdfast.store.scripts import clockwork, groups, retention, sessions
-from holdfast.store.scripts.cancel import cancel_job
-from holdfast.store.scripts.claim import claim
-from holdfast.store.scripts.enqueue import enqueue
-from holdfast.store.scripts.exchange import exchange
-from holdfast.store.scripts.finish import finish
-from holdfast.store.scripts.recover import recover
-from holdfast.store.scripts.tokens import TokenSetting
-from holdfast.store.scripts.why import why
+from holdfast.store.scripts.claiming.claim import claim
+from holdfast.store.scripts.claiming.why import why
+from holdfast.store.scripts.groups import groups
+from holdfast.store.scripts.jobs.cancel import cancel_job
+from holdfast.store.scripts.jobs.enqueue import enqueue
+from holdfast.store.scripts.machines import sessions
+from holdfast.store.scripts.machines.recover import recover
+from holdfast.store.scripts.maintenance import clockwork, retention
+from holdfast.store.scripts.runs.exchange import exchange
+from holdfast.store.scripts.runs.finish import finish
 from tests.model import commands, reasons, settling, wishes
 from tests.model.driver import Driver
 from tests.model.model import Model
@@ -102,8 +105,8 @@ class Work(Driver):
         """Every other one is on the other machine."""
         name = self.fresh("s")
         node = wishes.NODES[len(self.model.sessions) % 2]
-        offer = sessions.Offer(name, "w", ALL_TASKS, ("*",), 9)
-        new = sessions.NewSession(name, "worker", node, "b", 1, None, TokenSetting(tokens=HAS))
+        offer = Offer(name, "w", ALL_TASKS, ("*",), 9)
+        new = NewSession(name, "worker", node, "b", 1, None, TokenSetting(tokens=HAS))
         self.call(sessions.open_session, new, offer, self.now)
         self.expect(commands.open_session, name, node, self.now)
 

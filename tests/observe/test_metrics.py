@@ -3,6 +3,7 @@
 import subprocess
 import sys
 
+import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from holdfast.observe.metrics import MOST_NAMES, OTHERS, Depth, Metrics, Readings, Share
@@ -110,6 +111,7 @@ def test_a_name_with_quotes_and_line_ends_is_read_back_as_it_was() -> None:
     assert found == 'a"b\\c\nd'
 
 
+@pytest.mark.processes
 def test_nobody_but_the_daemon_pays_for_the_metrics() -> None:
     program = "import sys, holdfast, holdfast.cli.app; sys.exit('prometheus_client' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

@@ -81,6 +81,7 @@ def test_a_collector_that_is_gone_takes_nothing_and_hurts_nobody() -> None:
     otlp.close()
 
 
+@pytest.mark.processes
 def test_without_the_extra_the_error_says_how_to_install_it() -> None:
     program = "import sys; sys.modules['opentelemetry.sdk'] = None; import holdfast.observe.otlp"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)

@@ -3,13 +3,13 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.observe.sla import MOST_SAMPLES, Measure, Promise, Sla, Verdict, figure
+from holdfast.observe.sla import MOST_SAMPLES, Measure, Promise, PromiseVerdict, Sla, figure
 
 ENQUEUE = Promise("enqueue", 10.0)
 TO_RUN = Promise("queue_to_run", 200.0, Measure.MEAN, fewest=3)
 
 
-def fed(sla: Sla, name: str, values: list[float], now: float) -> list[Verdict]:
+def fed(sla: Sla, name: str, values: list[float], now: float) -> list[PromiseVerdict]:
     """What is judged after these samples of the same moment."""
     for value in values:
         sla.sample(name, value, now)

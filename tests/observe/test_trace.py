@@ -93,6 +93,7 @@ def test_coroutines_side_by_side_each_see_their_own() -> None:
     assert asyncio.run(both()) == (one, other)
 
 
+@pytest.mark.processes
 def test_opentelemetry_is_never_imported_for_its_sake() -> None:
     program = "import sys, holdfast.observe.trace as t; t.current(); sys.exit('opentelemetry' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

@@ -10,13 +10,14 @@ import pytest
 from holdfast.runtime.alarm import Alarm
 from holdfast.runtime.clock import SystemClock
 from holdfast.store.sqlite.engine import SqliteEngine
+from tests.migrated import copy_migrated
 
 NOW = 1_700_000_000_000
 
 
 @pytest.fixture
 def engine(tmp_path: Path) -> SqliteEngine:
-    return SqliteEngine(tmp_path / "work.db", now=lambda: NOW)
+    return SqliteEngine(copy_migrated(tmp_path / "work.db"), now=lambda: NOW)
 
 
 def test_an_alarm_that_was_never_started_is_not_called(engine: SqliteEngine) -> None:

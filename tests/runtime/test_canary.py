@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.core.job import StateName
+from holdfast.core.messages.sessions import NewSession, Offer
 from holdfast.core.requests import SYSTEM_QUEUE, Claimed, ClaimRequest, JobFilter, QueueSlots, Report
 from holdfast.core.reserved import CANARY
 from holdfast.core.retry import Failure, FailureKind
@@ -18,12 +19,13 @@ from holdfast.core.settle import Broke, Completed, Outcome
 from holdfast.runtime.canary import KEEP_MS, Canary
 from holdfast.runtime.clock import ManualClock
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.claim import claim
-from holdfast.store.scripts.finish import finish
-from holdfast.store.scripts.look import list_jobs
-from holdfast.store.scripts.queues import pause
-from holdfast.store.scripts.sessions import NewSession, Offer, open_session
+from holdfast.store.scripts.claiming.claim import claim
+from holdfast.store.scripts.jobs.read_jobs import list_jobs
+from holdfast.store.scripts.machines.sessions import open_session
+from holdfast.store.scripts.queues.queues import pause
+from holdfast.store.scripts.runs.finish import finish
 from holdfast.store.sqlite.engine import SqliteEngine
+from tests.migrated import copy_migrated
 
 PATIENCE_S = 60.0
 DONE = Completed("null")
@@ -106,7 +108,7 @@ class Aviary:
 @pytest.fixture
 def aviary(tmp_path: Path) -> Iterator[Aviary]:
     clock = ManualClock()
-    engine = SqliteEngine(tmp_path / "work.db", durability="normal", now=clock.now)
+    engine = SqliteEngine(copy_migrated(tmp_path / "work.db"), durability="normal", now=clock.now)
     offer = Offer("w1", "worker", (CANARY,), (SYSTEM_QUEUE,), 2)
     engine.submit(open_session, NewSession("s1", "worker", "node", "boot", 1, None), offer, clock.now()).result()
     yield Aviary(engine, clock)

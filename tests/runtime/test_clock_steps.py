@@ -15,8 +15,9 @@ from holdfast.runtime.clock_steps import ClockSteps
 from holdfast.runtime.clock_trust import ClockTrust
 from holdfast.runtime.promoter import Promoter
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.clock_steps import SeenStep, clock_state, note_step
+from holdfast.store.scripts.machines.clock_steps import SeenStep, clock_state, note_step
 from holdfast.store.sqlite.engine import SqliteEngine
+from tests.migrated import copy_migrated
 from tests.store.acts import put_one, row, select, state, write
 
 HOUR_S, HOUR = 3_600, 3_600_000
@@ -29,7 +30,7 @@ def clock() -> ManualClock:
 
 @pytest.fixture
 def engine(tmp_path: Path, clock: ManualClock) -> Iterator[Engine]:
-    made = SqliteEngine(tmp_path / "work.db", durability="normal", now=clock.now)
+    made = SqliteEngine(copy_migrated(tmp_path / "work.db"), durability="normal", now=clock.now)
     yield made
     made.close()
 
@@ -37,7 +38,7 @@ def engine(tmp_path: Path, clock: ManualClock) -> Iterator[Engine]:
 def waits(engine: Engine, clock: ManualClock) -> float:
     """In how many seconds the job is due."""
     moment = row(engine, "delayed").scheduled_at
-    assert moment is not None
+    assert isinstance(moment, int)
     return (moment - clock.now()) / 1000
 
 

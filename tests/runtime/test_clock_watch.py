@@ -11,13 +11,15 @@ from pathlib import Path
 import pytest
 
 from holdfast import Holdfast
+from holdfast.core.messages.schedules import NewSchedule
+from holdfast.core.messages.templates import NewTemplate
 from holdfast.runtime.clock import ManualClock, SystemClock
 from holdfast.runtime.clock_steps import ClockSteps
 from holdfast.runtime.clock_watch import ClockWatch
-from holdfast.store.scripts.schedule_rows import NewSchedule
-from holdfast.store.scripts.schedules import put_schedule
-from holdfast.store.scripts.templates import NewTemplate, put_template
+from holdfast.store.scripts.schedules.schedules import put_schedule
+from holdfast.store.scripts.schedules.templates import put_template
 from holdfast.store.sqlite.engine import SqliteEngine
+from tests.migrated import copy_migrated
 
 PATIENCE_S = 60.0
 
@@ -25,7 +27,7 @@ PATIENCE_S = 60.0
 def test_time_that_passes_is_no_jump_and_a_clock_that_is_set_is_one(tmp_path: Path) -> None:
     clock, jumps = ManualClock(), list[int]()
     moves: list[Callable[[float], None]] = [clock.advance, clock.step, clock.advance, clock.step, clock.sleep]
-    engine = SqliteEngine(tmp_path / "work.db", durability="normal", now=clock.now)
+    engine = SqliteEngine(copy_migrated(tmp_path / "work.db"), durability="normal", now=clock.now)
 
     async def look() -> None:
         watch = ClockWatch(clock, ClockSteps(engine, clock), lambda: jumps.append(clock.now()))

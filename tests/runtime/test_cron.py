@@ -13,15 +13,16 @@ import pytest
 
 from holdfast import Holdfast
 from holdfast.core.limits import MAX_SUBJECT
+from holdfast.core.messages.schedules import NewSchedule, ScheduleChanges
+from holdfast.core.messages.templates import NewTemplate
 from holdfast.core.schedule import Overlap
-from holdfast.core.task import JobOptions
+from holdfast.core.task import TemplateOptions
 from holdfast.runtime.clock import ManualClock
 from holdfast.runtime.clock_trust import ClockTrust
-from holdfast.runtime.cron import LONGEST_S, Cron
+from holdfast.runtime.cron import LONGEST_S, CronLoop
 from holdfast.store.postgres.engine import PostgresEngine
-from holdfast.store.scripts.schedule_rows import NewSchedule, ScheduleChanges
-from holdfast.store.scripts.schedules import edit_schedule, list_schedules, put_schedule
-from holdfast.store.scripts.templates import NewTemplate, put_template
+from holdfast.store.scripts.schedules.schedules import edit_schedule, list_schedules, put_schedule
+from holdfast.store.scripts.schedules.templates import put_template
 
 PATIENCE_S = 60.0
 
@@ -53,7 +54,7 @@ class Program:
         """How long the loop would sleep now."""
 
         async def once() -> float | None:
-            return await Cron(self.hf._access.engine, self.clock, ClockTrust(self.clock)).tick()
+            return await CronLoop(self.hf._access.engine, self.clock, ClockTrust(self.clock)).tick()
 
         return asyncio.run(once())
 
@@ -127,13 +128,13 @@ def test_a_schedule_whose_jobs_the_database_refuses_does_not_stop_the_others(
     engine = PostgresEngine(postgres_url, schema=postgres_schema, now=clock.now)
     # No index of PostgreSQL takes an entry of this length.
     subject = "".join(chr(chance.randint(0x4E00, 0x9FFF)) for _ in range(MAX_SUBJECT))
-    for name, options in (("bad", JobOptions(subject=subject)), ("good", JobOptions())):
+    for name, options in (("bad", TemplateOptions(subject=subject)), ("good", TemplateOptions())):
         engine.run(put_template, NewTemplate(id=name, name=name, task="t", options=options), clock.now())
         engine.run(put_schedule, NewSchedule(id=name, name=name, template=name, cron="* * * * *"), clock.now())
     clock.advance(60)
 
     async def fire() -> int:
-        return await Cron(engine, clock, ClockTrust(clock)).fire_due()
+        return await CronLoop(engine, clock, ClockTrust(clock)).fire_due()
 
     assert asyncio.run(fire()) == 1
     bad, good = engine.query(list_schedules)

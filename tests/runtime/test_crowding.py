@@ -10,6 +10,7 @@ from holdfast.core.crowding import FEWEST, CrowdingRules
 from holdfast.runtime.clock import ManualClock
 from holdfast.runtime.crowding import CrowdWatch
 from holdfast.store.sqlite.engine import SqliteEngine
+from tests.migrated import copy_migrated
 from tests.store.acts import put_one
 
 
@@ -25,6 +26,6 @@ def test_the_planner_is_told_which_queues_are_crowded_for_as_long_as_they_are(tm
         clock.advance(600)
         await watch.tick()
 
-    with closing(SqliteEngine(tmp_path / "work.db", durability="normal", now=clock.now)) as engine:
+    with closing(SqliteEngine(copy_migrated(tmp_path / "work.db"), durability="normal", now=clock.now)) as engine:
         asyncio.run(story(engine))
     assert told == [frozenset(), frozenset({"saves"}), frozenset()]

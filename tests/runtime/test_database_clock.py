@@ -12,21 +12,23 @@ import pytest
 from holdfast.core.database_time import AGAIN_MS, EVERY_MS, SILENCE_MS, Measurement
 from holdfast.core.errors import StoreUnavailable
 from holdfast.core.job import StateName
+from holdfast.core.messages.schedules import NewSchedule
+from holdfast.core.messages.templates import NewTemplate
 from holdfast.runtime.clock import SystemClock
 from holdfast.runtime.clock_steps import ClockSteps
 from holdfast.runtime.clock_trust import HELD_S, ClockTrust
-from holdfast.runtime.cron import Cron
+from holdfast.runtime.cron import CronLoop
 from holdfast.runtime.database_clock import DatabaseClock
 from holdfast.runtime.maintenance import Maintenance
 from holdfast.runtime.promoter import Promoter
 from holdfast.store.boot_clock import boot_time
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.events import emit
-from holdfast.store.scripts.retention import KEEP_MS
-from holdfast.store.scripts.schedule_rows import NewSchedule
-from holdfast.store.scripts.schedules import put_schedule
-from holdfast.store.scripts.templates import NewTemplate, put_template
+from holdfast.store.scripts.events.events import emit
+from holdfast.store.scripts.maintenance.retention import KEEP_MS
+from holdfast.store.scripts.schedules.schedules import put_schedule
+from holdfast.store.scripts.schedules.templates import put_template
 from holdfast.store.sqlite.engine import SqliteEngine
+from tests.migrated import copy_migrated
 from tests.store.acts import open_session, put_one, row, select, state, write
 
 NOON = 1_900_000_000_000
@@ -58,7 +60,7 @@ def server() -> Server:
 
 @pytest.fixture
 def engine(tmp_path: Path, server: Server) -> Iterator[Engine]:
-    made = SqliteEngine(tmp_path / "work.db", durability="normal", now=server.clock.now)
+    made = SqliteEngine(copy_migrated(tmp_path / "work.db"), durability="normal", now=server.clock.now)
     open_session(made, now=NOON)
     yield made
     made.close()
@@ -90,6 +92,7 @@ def test_a_jump_back_that_was_measured_twice_is_believed(server: Server) -> None
     assert server.clock.now() == NOON + EVERY_MS + AGAIN_MS - HOUR
 
 
+@pytest.mark.processes
 def test_a_forked_child_does_not_wait_for_threads_of_its_parent(server: Server) -> None:
     with server.clock._lock:
         child = os.fork()
@@ -167,7 +170,7 @@ def test_in_doubt_nothing_is_promoted_expired_or_fired_until_two_measurements_ag
     async def work() -> None:
         trust = ClockTrust(clock)
         promoter = Promoter(engine, clock, ClockSteps(engine, clock), trust)
-        cron, maintenance = Cron(engine, clock, trust), Maintenance(engine, clock, "s1", KEEP_MS, trust)
+        cron, maintenance = CronLoop(engine, clock, trust), Maintenance(engine, clock, "s1", KEEP_MS, trust)
         trouble(server)
         server.wait(60_000)
         assert [await loop.tick() for loop in (promoter, cron, maintenance)] == [HELD_S] * 3

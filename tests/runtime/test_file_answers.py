@@ -11,14 +11,17 @@ from pathlib import Path
 import pytest
 
 from holdfast.core.errors import Elsewhere, InvalidInput, NotFound
+from holdfast.core.messages.runs import Artifact
+from holdfast.core.messages.sessions import NewSession
 from holdfast.runtime.clock import ManualClock, SystemClock
 from holdfast.runtime.file_answers import KEEP_S, FileAnswers
 from holdfast.store import elsewhere
 from holdfast.store.engine import Changes
-from holdfast.store.files import Artifact, JobFiles, segment_name
+from holdfast.store.files import JobFiles, segment_name
 from holdfast.store.postgres.engine import PostgresEngine
-from holdfast.store.scripts import output, sessions
-from holdfast.store.scripts.file_requests import (
+from holdfast.store.scripts.machines import sessions
+from holdfast.store.scripts.runs import output
+from holdfast.store.scripts.runs.file_requests import (
     PIECE_BYTES,
     FileKind,
     FileRequest,
@@ -26,7 +29,7 @@ from holdfast.store.scripts.file_requests import (
     ask_file,
     list_requests,
 )
-from holdfast.store.scripts.output import list_artifacts, read_artifact, read_log, tail_log
+from holdfast.store.scripts.runs.output import list_artifacts, read_artifact, read_log, tail_log
 from tests.store.acts import NOW, claim_some, end, execute, put_one, write
 
 
@@ -38,7 +41,7 @@ class Pair:
         self.there = there
         self.files = JobFiles(there.files)
         for name, engine in (("here", here), ("there", there)):
-            session = sessions.NewSession(name, "daemon", engine.node, "boot", 1, None, host=name)
+            session = NewSession(name, "daemon", engine.node, "boot", 1, None, host=name)
             write(engine, sessions.open_session, session, None, NOW)
         put_one(here, "j", node="there")
         [self.run] = claim_some(there, session="there")

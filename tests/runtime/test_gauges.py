@@ -40,6 +40,7 @@ def test_a_count_that_grows_means_that_the_processors_slowed_down(tmp_path: Path
     assert said == [False, False, True, False, False, False]
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(
     ("prints", "share"), [("12\n97\n", 0.97), ("[N/A]\n", None), ("", None)], ids=["two", "unknown", "none"]
 )

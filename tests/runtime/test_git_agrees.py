@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 
 from holdfast.runtime.ignoring import Ignoring
 
+pytestmark = pytest.mark.processes
+
 # Every folder is tried with its own file of rules, and holds all of these; those with a slash behind are folders.
 PATHS = (
     "a", "b", "ba", "abc", "a.py", "a.pyc", "A", "a b", "a ", "a\\", "a*", "a?", "[a]", "a]", "]", "[", "!a", "#a",

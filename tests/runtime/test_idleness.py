@@ -13,6 +13,8 @@ from holdfast.runtime.idleness import HidIdleTime, Logind, XPrintIdle
 from holdfast.runtime.load import CpuLoad, CpuTimes, cpu_times
 from tests.chaos.processes import until
 
+pytestmark = pytest.mark.processes
+
 NOW_S = 5_000.0
 AGO_7_MIN = round((NOW_S - 420) * 1_000_000)
 

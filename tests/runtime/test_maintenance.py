@@ -15,8 +15,10 @@ import apsw
 import pytest
 
 from holdfast import Holdfast
-from holdfast.core.job import Done, Job, Scheduled, StateName
+from holdfast.core.job import Done, Scheduled, StateName
 from holdfast.core.maintenance import HOUR_MS, MAINTENANCE, RULES, Chore
+from holdfast.core.messages.reservations import NewReservation
+from holdfast.core.stored_job import Job
 from holdfast.runtime import chores
 from holdfast.runtime.chores import AT_ONCE, Chores, TryLater
 from holdfast.runtime.clock import ManualClock
@@ -25,16 +27,17 @@ from holdfast.runtime.maintenance import LATER_MS, Maintenance
 from holdfast.store.engine import Engine
 from holdfast.store.files import JobFiles
 from holdfast.store.postgres.engine import PostgresEngine
-from holdfast.store.scripts.cancel import cancel_job
-from holdfast.store.scripts.dead_letters import list_dead_letters
-from holdfast.store.scripts.look import find_job
-from holdfast.store.scripts.maintenance import list_chores, maintain
-from holdfast.store.scripts.queues import pause
-from holdfast.store.scripts.reserve import NewReservation, reserve
-from holdfast.store.scripts.retention import forget_old
+from holdfast.store.scripts.jobs.cancel import cancel_job
+from holdfast.store.scripts.jobs.dead_letters import list_dead_letters
+from holdfast.store.scripts.jobs.read_jobs import find_job
+from holdfast.store.scripts.maintenance.maintenance import list_chores, maintain
+from holdfast.store.scripts.maintenance.retention import forget_old
+from holdfast.store.scripts.queues.queues import pause
+from holdfast.store.scripts.queues.reserve import reserve
 from holdfast.store.sqlite.engine import SqliteEngine
 from holdfast.store.statements import Dialect
 from tests.chaos.processes import ROOT, until
+from tests.migrated import copy_migrated
 from tests.store.acts import FAILED, claim_some, end, execute, open_session, put_and_end, put_one, runs, select
 
 KEEP_MS = 1_000
@@ -74,7 +77,9 @@ def either(request: pytest.FixtureRequest, tmp_path: Path, clock: ManualClock) -
     """Both kinds of database."""
     made: Engine
     if request.param is Dialect.SQLITE:
-        made = SqliteEngine(tmp_path / "work.db", durability="normal", now=clock.now, files=tmp_path / "files")
+        made = SqliteEngine(
+            copy_migrated(tmp_path / "work.db"), durability="normal", now=clock.now, files=tmp_path / "files"
+        )
     else:
         url = request.getfixturevalue("postgres_url")
         made = PostgresEngine(url, schema=f"t_{uuid4().hex}", now=clock.now, files=tmp_path / "files")
@@ -303,6 +308,7 @@ with Holdfast(sys.argv[1]) as hf:
 """
 
 
+@pytest.mark.processes
 def test_two_processes_on_one_database_do_each_chore_once(tmp_path: Path) -> None:
     path = tmp_path / "work.db"
     hf = Holdfast(path)

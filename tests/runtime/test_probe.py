@@ -10,22 +10,24 @@ from typing import Any, ClassVar
 
 import pytest
 
-from holdfast.core.machine import NOT_LOOKED, Judged
+from holdfast.core.machine import NOT_LOOKED, JudgedMachine
+from holdfast.core.messages.machines import Machine
+from holdfast.core.messages.sessions import NewSession
 from holdfast.core.pressure import REFUSAL_MS
 from holdfast.core.readings import DiskSeen, InputSeen, LoadSeen, MemorySeen, Simulation
 from holdfast.runtime.clock import ManualClock
-from holdfast.runtime.probe import LINGER_S, SELDOM_S, Probe, Probing, Source, place_of, system_gauges
+from holdfast.runtime.probe import LINGER_S, SELDOM_S, Probe, Probing, ReadingSource, place_of, system_gauges
 from holdfast.runtime.simulated import SimulatedMachine
 from holdfast.runtime.upkeep import Upkeep
 from holdfast.store.postgres.engine import PostgresEngine
-from holdfast.store.scripts import sessions
-from holdfast.store.scripts.machines import Machine, list_machines, note_machine, simulate
-from holdfast.store.scripts.sessions import NewSession
+from holdfast.store.scripts.machines import sessions
+from holdfast.store.scripts.machines.machines import list_machines, note_machine, simulate
 from holdfast.store.sqlite.engine import SqliteEngine
+from tests.migrated import copy_migrated
 from tests.store.acts import SESSION, claim_some, execute, open_session, put_one, write
 
 EVERY_S = 10.0
-BUSY = Judged(is_idle=False, idle="in use", is_charging=True, charging="on AC", source="test")
+BUSY = JudgedMachine(is_idle=False, idle="in use", is_charging=True, charging="on AC", source="test")
 
 
 class Told:
@@ -56,7 +58,7 @@ def clock() -> ManualClock:
 
 @pytest.fixture
 def engine(tmp_path: Path, clock: ManualClock) -> Iterator[SqliteEngine]:
-    made = SqliteEngine(tmp_path / "work.db", durability="normal", now=clock.now)
+    made = SqliteEngine(copy_migrated(tmp_path / "work.db"), durability="normal", now=clock.now)
     open_session(made, now=clock.now())
     yield made
     made.close()
@@ -72,7 +74,7 @@ def run(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
 
 
 @asynccontextmanager
-async def probe(engine: SqliteEngine, clock: ManualClock, *sources: Source, **how: Any) -> AsyncIterator[Probe]:
+async def probe(engine: SqliteEngine, clock: ManualClock, *sources: ReadingSource, **how: Any) -> AsyncIterator[Probe]:
     made = Probe(engine, clock, Probing(every=EVERY_S, sources=sources, **how))
     yield made
     await made.stop()

@@ -12,7 +12,9 @@ from typing import IO
 
 import pytest
 
-from holdfast.runtime.processes import RUN_VARIABLE, Group, empty_group, empty_groups, living, look_at
+from holdfast.runtime.processes import RUN_VARIABLE, ProcessGroup, empty_group, empty_groups, living, look_at
+
+pytestmark = pytest.mark.processes
 
 RUN = "the run"
 # Says its pid and that of its child when both are ready; what "stubborn" ones do at SIGTERM is nothing.
@@ -49,7 +51,7 @@ class Family:
         )
         seen = look_at(self.process.pid)
         assert seen is not None
-        self.group = Group(seen.pid, seen.started_at, RUN)
+        self.group = ProcessGroup(seen.pid, seen.started_at, RUN)
         output: IO[bytes] | None = self.process.stdout
         assert output is not None
         self.child = int(output.readline())

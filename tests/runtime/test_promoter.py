@@ -10,9 +10,10 @@ from holdfast.runtime.clock_steps import ClockSteps
 from holdfast.runtime.clock_trust import ClockTrust
 from holdfast.runtime.promoter import Promoter
 from holdfast.store.engine import Changes, Tx, new_uuid
-from holdfast.store.scripts.clockwork import EVENTS_AT_ONCE
-from holdfast.store.scripts.events import emit
+from holdfast.store.scripts.events.events import emit
+from holdfast.store.scripts.maintenance.clockwork import EVENTS_AT_ONCE
 from holdfast.store.sqlite.engine import SqliteEngine
+from tests.migrated import copy_migrated
 from tests.store.acts import put_one
 
 PATIENCE_S = 60
@@ -26,7 +27,7 @@ def emit_many(tx: Tx, now: int) -> None:
 
 def test_events_without_end_do_not_keep_the_loop_from_ending(tmp_path: Path) -> None:
     clock = SystemClock()
-    engine = SqliteEngine(tmp_path / "work.db", durability="normal", now=clock.now)
+    engine = SqliteEngine(copy_migrated(tmp_path / "work.db"), durability="normal", now=clock.now)
     # Somebody waits, so each event is brought; but it is none of these.
     put_one(engine, "a", wait_for_event="x", event_attributes={"never": "comes"}, now=clock.now())
     many_of_them = asyncio.Event()

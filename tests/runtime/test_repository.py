@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.runtime.repository import Memory, Repository
+from holdfast.runtime.repository import Repository, RepositoryMemory
 from holdfast.runtime.tree import FolderGone
+
+pytestmark = pytest.mark.processes
 
 
 class Git:
@@ -18,7 +20,7 @@ class Git:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self.known: Memory | None = None
+        self.known: RepositoryMemory | None = None
 
     def __call__(self, *words: str, may_fail: bool = False) -> str:
         """Run git there, as a person whose settings are empty."""
@@ -49,7 +51,7 @@ class Git:
     def look(self) -> list[tuple[str, str]]:
         """What happened since the last look, and on which branch."""
         looked = Repository(str(self.root)).look(self.known)
-        self.known = Memory.decode(looked.memory.encoded())
+        self.known = RepositoryMemory.decode(looked.memory.encoded())
         return [(move.event.value, move.branch) for move in looked.moves]
 
 

@@ -9,15 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.core.watch import MAX_WAIT_MS, NewWatch
+from holdfast.core.new_watch import NewWatch
+from holdfast.core.watch import MAX_WAIT_MS
 from holdfast.runtime.clock import ManualClock, SystemClock
 from holdfast.runtime.planner import Planner
 from holdfast.runtime.watched import PlannerOptions, Watched
 from holdfast.runtime.watcher import STEP_MS
 from holdfast.store.engine import new_uuid
-from holdfast.store.scripts.watches import add_watch, find_watch, watches_of_node
+from holdfast.store.scripts.watches.watches import add_watch, find_watch, watches_of_node
 from holdfast.store.sqlite.engine import SqliteEngine
 from tests.chaos.processes import until
+from tests.migrated import copy_migrated
 
 FAR = 3_600.0
 QUIET_S = 0.075  # less than the usual debounce: a thread may be held up between two looks at the clock
@@ -25,7 +27,7 @@ QUIET_S = 0.075  # less than the usual debounce: a thread may be held up between
 
 @pytest.fixture
 def engine(tmp_path: Path) -> Iterator[SqliteEngine]:
-    engine = SqliteEngine(tmp_path / "store.db", durability="normal", now=SystemClock().now)
+    engine = SqliteEngine(copy_migrated(tmp_path / "store.db"), durability="normal", now=SystemClock().now)
     engine.run(add_watch, NewWatch(id=new_uuid(), name="w", path=str(tmp_path), globs=("*.py",), task="index"), 0)
     yield engine
     engine.close()

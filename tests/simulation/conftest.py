@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import os
-import random
 from collections.abc import Iterator
 
 import pytest
 
-from tests.model.conftest import migrated_file as migrated_file
 from tests.model.conftest import model_schema as model_schema
 from tests.model.places import PostgresPlace, SqlitePlace
 from tests.simulation.world import Place
-
-SEED = "HOLDFAST_TEST_SEED"
+from tests.strides import SEED, chosen_seed
 
 
 @pytest.fixture
 def seed(request: pytest.FixtureRequest) -> int:
     """The one that is to be repeated; otherwise another one each time where there is time to look, and 1 elsewhere."""
     is_long = request.node.get_closest_marker("long") is not None
-    usual = random.SystemRandom().randrange(2**32) if is_long else 1
-    chosen = int(os.environ.get(SEED, usual))
+    chosen = chosen_seed() if is_long else int(os.environ.get(SEED, 1))
     print(f"repeat with {SEED}={chosen}")
     return chosen
 
@@ -31,7 +27,7 @@ def place(request: pytest.FixtureRequest) -> Iterator[Place]:
     """An empty store."""
     made: Place
     if request.param == "sqlite":
-        made = SqlitePlace(request.getfixturevalue("migrated_file"))
+        made = SqlitePlace()
     else:
         made = PostgresPlace(request.getfixturevalue("postgres_url"), request.getfixturevalue("model_schema"))
     yield made

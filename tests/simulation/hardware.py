@@ -5,9 +5,10 @@ What it is like is looked at as a probe does, and the real decisions follow from
 
 from __future__ import annotations
 
-from holdfast.core.machine import Judged
+from holdfast.core.machine import JudgedMachine
 from holdfast.core.measures import Thresholds
-from holdfast.core.pressure import REFUSAL_MS, Waiting, changed, press
+from holdfast.core.messages.machines import Machine
+from holdfast.core.pressure import REFUSAL_MS, PendingLevels, changed, press
 from holdfast.core.readings import (
     Battery,
     BatteryStatus,
@@ -17,10 +18,10 @@ from holdfast.core.readings import (
     HeatSeen,
     MemorySeen,
     PowerSeen,
-    Seen,
+    SeenReadings,
     WalSeen,
 )
-from holdfast.store.scripts.machines import Machine, list_machines, note_machine
+from holdfast.store.scripts.machines.machines import list_machines, note_machine
 from tests.simulation.world import MINUTE, SECOND, World
 
 MIB = 1 << 20
@@ -41,7 +42,7 @@ class Hardware:
         self.is_idle = False
         self.readings: dict[str, float] = dict(CALM)
         self._thresholds = Thresholds()
-        self._waiting = Waiting()
+        self._waiting = PendingLevels()
         self.look()
 
     def change(self) -> None:
@@ -98,7 +99,7 @@ class Hardware:
             at=self.world.elapsed / 1000,
             now=now,
         )
-        judged = Judged(
+        judged = JudgedMachine(
             is_idle=self.is_idle, idle="as told", is_charging=self.is_plugged, charging="as told", source="test"
         )
         is_renewed = known is not None and known.refuses_until is not None
@@ -144,10 +145,10 @@ class Hardware:
         if self.readings == CALM and not on_battery and not known.pressure:
             assert (known.holds, known.pull_interval_ms) == (0, 0), f"all is well: {known}"
 
-    def _seen(self) -> Seen:
+    def _seen(self) -> SeenReadings:
         status = BatteryStatus.CHARGING if self.is_plugged else BatteryStatus.DISCHARGING
         batteries = (Battery(self.percent, status),) if self.has_battery else ()
-        return Seen(
+        return SeenReadings(
             power=PowerSeen("test", self.is_plugged, batteries),
             cpu=CpuSeen("test", self.readings["cpu"]),
             memory=MemorySeen("test", self.readings["memory"]),

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from holdfast.core.group import Dependency
 from holdfast.core.job import JobId
-from holdfast.core.requests import Dependency, NewJob
+from holdfast.core.requests import NewJob
 from holdfast.core.retry import RetryPolicy
 from holdfast.core.tokens import Tokens
 from tests.simulation.world import HOUR, SECOND, World

@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 
 from holdfast.core.maintenance import MAINTENANCE, Chore, chore_of, chores_of
+from holdfast.core.messages.sessions import NewSession
 from holdfast.core.requests import Claimed, ClaimRequest, QueueSlots, Report
-from holdfast.core.settle import Cancelled, Completed, Outcome, Yielded
+from holdfast.core.settle import Completed, Outcome, StoppedByCancel, Yielded
 from holdfast.runtime.chores import Chores
 from holdfast.runtime.clock import ManualClock
 from holdfast.store.engine import Changes
-from holdfast.store.scripts import sessions
-from holdfast.store.scripts.maintenance import (
+from holdfast.store.scripts.machines import sessions
+from holdfast.store.scripts.machines.recover import recover
+from holdfast.store.scripts.maintenance.maintenance import (
     BY_HAND,
     asked_of_chore,
     claim_chore,
@@ -20,7 +22,6 @@ from holdfast.store.scripts.maintenance import (
     plan_chores,
     settle_chore,
 )
-from holdfast.store.scripts.recover import recover
 from holdfast.store.statements import Dialect
 from tests.model.observe import statement
 from tests.simulation.ledger import Ledger
@@ -32,7 +33,7 @@ OLD = statement(
     """SELECT count(*) AS jobs FROM jobs
     WHERE schedule_id IS NULL AND retry_of IS NULL AND queue <> 'holdfast.maintenance'"""
 )
-ASKED: dict[str | None, Outcome] = {"cancel": Cancelled(), "yield": Yielded("it makes room")}
+ASKED: dict[str | None, Outcome] = {"cancel": StoppedByCancel(), "yield": Yielded("it makes room")}
 
 
 class _Clock(ManualClock):
@@ -62,7 +63,7 @@ class Keeper:
         """A process begins."""
         self.session = self.world.fresh("s")
         self.chore = None
-        new = sessions.NewSession(self.session, "daemon", self.node, "boot", 1, None)
+        new = NewSession(self.session, "daemon", self.node, "boot", 1, None)
         self.world.call(sessions.open_session, new, None, self.world.now)
         self.world.sleepers[NAME] = self
         self.world.wake(NAME)

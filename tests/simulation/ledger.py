@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from holdfast.core.job import JobId, Millis, RunId
+from holdfast.core.messages.runs import Exchange
+from holdfast.core.messages.why import Why
 from holdfast.core.requests import Claimed, ClaimRequest, Report
 from holdfast.core.retry import Failure, FailureKind
 from holdfast.core.settle import Broke, Completed, Outcome, Skipped, Snoozed, Yielded
 from holdfast.store.engine import Tx
-from holdfast.store.scripts.claim import choose
-from holdfast.store.scripts.doctor import broken_invariants
-from holdfast.store.scripts.exchange import Exchange, give_back
-from holdfast.store.scripts.finish import finish
-from holdfast.store.scripts.why import Why, why
+from holdfast.store.scripts.claiming.choose import choose
+from holdfast.store.scripts.claiming.why import why
+from holdfast.store.scripts.maintenance.doctor import broken_invariants
+from holdfast.store.scripts.runs.exchange import give_back
+from holdfast.store.scripts.runs.finish import finish
 from holdfast.store.statements import Statement
 from tests.model.driver import PATIENCE_S
 from tests.model.observe import statement

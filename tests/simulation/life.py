@@ -7,21 +7,25 @@ from typing import Any
 
 from holdfast.core.errors import Busy, Conflict, NotFound, QueueFull, StoreBusy, StoreFull
 from holdfast.core.job import Millis
+from holdfast.core.messages.machines import TokenSetting
+from holdfast.core.messages.reservations import NewReservation
+from holdfast.core.messages.schedules import NewSchedule
+from holdfast.core.messages.templates import NewTemplate
 from holdfast.core.pressure import REFUSAL_MS
-from holdfast.core.queue import Overflow, QueueChanges, QueueClass, QueueSetting
+from holdfast.core.queue import Overflow, QueueClass
+from holdfast.core.queue_changes import QueueChanges, QueueSetting
 from holdfast.core.requests import Enqueued, NewJob
 from holdfast.core.schedule import Misfire, Overlap
-from holdfast.store.scripts import reorder
-from holdfast.store.scripts.cancel import cancel_job
-from holdfast.store.scripts.enqueue import enqueue
-from holdfast.store.scripts.events import emit
-from holdfast.store.scripts.queues import pause, resume, set_queue
-from holdfast.store.scripts.reserve import NewReservation, release, reserve
-from holdfast.store.scripts.schedule_rows import NewSchedule
-from holdfast.store.scripts.schedules import pause_schedule, put_schedule
-from holdfast.store.scripts.templates import NewTemplate, put_template
-from holdfast.store.scripts.tenants import note_activity, set_weight
-from holdfast.store.scripts.tokens import TokenSetting, note_tokens, set_tokens
+from holdfast.store.scripts.events.events import emit
+from holdfast.store.scripts.jobs import reorder
+from holdfast.store.scripts.jobs.cancel import cancel_job
+from holdfast.store.scripts.jobs.enqueue import enqueue
+from holdfast.store.scripts.machines.tokens import note_tokens, set_tokens
+from holdfast.store.scripts.queues.queues import pause, resume, set_queue
+from holdfast.store.scripts.queues.reserve import release, reserve
+from holdfast.store.scripts.queues.tenants import note_activity, set_weight
+from holdfast.store.scripts.schedules.schedules import pause_schedule, put_schedule
+from holdfast.store.scripts.schedules.templates import put_template
 from holdfast.store.statements import Dialect
 from tests.model.observe import statement
 from tests.simulation.hardware import Hardware

@@ -10,8 +10,8 @@ from random import Random
 import pytest
 
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.finish import finish
-from holdfast.store.scripts.tenants import set_weight
+from holdfast.store.scripts.queues.tenants import set_weight
+from holdfast.store.scripts.runs.finish import finish
 from tests.simulation.world import Place
 from tests.store.acts import NOW, claim_some, new_job, open_session, put, report, write
 

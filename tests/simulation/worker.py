@@ -5,20 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from holdfast.core.job import RunId
+from holdfast.core.messages.runs import StopRequest
+from holdfast.core.messages.sessions import NewSession, Offer
 from holdfast.core.requests import ANY_QUEUE, Claimed, QueueSlots, Report
-from holdfast.core.settle import Cancelled, Outcome, Outdated, Overdue, Yielded
+from holdfast.core.settle import Outcome, Outdated, Overdue, StoppedByCancel, Yielded
 from holdfast.store.engine import Changes
-from holdfast.store.scripts import sessions
-from holdfast.store.scripts.exchange import StopRequest, exchange
-from holdfast.store.scripts.finish import finish
-from holdfast.store.scripts.recover import recover
+from holdfast.store.scripts.machines import sessions
+from holdfast.store.scripts.machines.recover import recover
+from holdfast.store.scripts.runs.exchange import exchange
+from holdfast.store.scripts.runs.finish import finish
 from holdfast.workers.holdings import Holdings
 from holdfast.workers.schema import PayloadSchema
 from holdfast.workers.spec import TaskSpec
 from tests.simulation.ledger import Ledger
 from tests.simulation.world import MINUTE, SECOND, World
 
-REASONS: dict[str, Outcome] = {"cancel": Cancelled(), "yield": Yielded("the machine needs rest")}
+REASONS: dict[str, Outcome] = {"cancel": StoppedByCancel(), "yield": Yielded("the machine needs rest")}
 LATEST_RECOVERY = 30 * SECOND
 TOLD_APART = 0.1
 
@@ -52,10 +54,8 @@ class Worker:
         self.holdings = Holdings(self.session, self.name, self.specs, self.slots)
         self.outbox, self.missed_an_answer = [], False
         lanes = tuple(QueueSlots(queue, slots) for queue, slots in self.slots.items())
-        offer = sessions.Offer(
-            self.session, self.name, tuple(self.specs), tuple(self.slots), sum(self.slots.values()), lanes
-        )
-        new = sessions.NewSession(self.session, "worker", self.node, "boot", 1, None)
+        offer = Offer(self.session, self.name, tuple(self.specs), tuple(self.slots), sum(self.slots.values()), lanes)
+        new = NewSession(self.session, "worker", self.node, "boot", 1, None)
         self.world.call(sessions.open_session, new, offer, self.world.now)
         self.world.sleepers[self.name] = self
         self.world.wake(self.name)

@@ -17,8 +17,8 @@ from holdfast.core.errors import StoreBusy, StoreFull
 from holdfast.core.job import Millis
 from holdfast.runtime.loop import LONGEST_PAUSE_S
 from holdfast.store.engine import Changes, Engine, Tx
-from holdfast.store.scripts.clockwork import EVENTS_AT_ONCE, next_moment, tick
-from holdfast.store.scripts.firing import fire_due, next_fire
+from holdfast.store.scripts.maintenance.clockwork import EVENTS_AT_ONCE, next_moment, tick
+from holdfast.store.scripts.schedules.firing import fire_due, next_fire
 from tests.model.driver import PATIENCE_S, START
 from tests.model.driver import Place as Place
 
