@@ -16,8 +16,10 @@ from holdfast.store.statements import Dialect
 WAIT = 60.0
 """Seconds until a test that hangs is given up; none that passes waits so long."""
 
-on_sqlite = pytest.mark.parametrize("database", [Dialect.SQLITE], indirect=True)
-"""For what the database cannot matter to."""
+both_engines = pytest.mark.parametrize(
+    "database", [Dialect.SQLITE, pytest.param(Dialect.POSTGRES, marks=pytest.mark.on_postgres)], indirect=True
+)
+"""For what is told, waited for, stopped or forked, which the engines do each in its own way."""
 
 
 class Gate:

@@ -1,4 +1,4 @@
-"""The database that a test of the embedded surface works on: SQLite and PostgreSQL, unless the test names one."""
+"""The database that a test of the embedded surface works on: SQLite, and PostgreSQL where `acts.both_engines` asks."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from psycopg import sql
 
 from holdfast import Holdfast
 from holdfast.store.statements import Dialect
+from tests.migrated import copy_migrated
 
 
 class Database(NamedTuple):
@@ -25,16 +26,6 @@ class Database(NamedTuple):
 
 
 @pytest.fixture(scope="session")
-def migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A SQLite file with the newest schema; tests take copies, which is quicker than migrating."""
-    path = tmp_path_factory.mktemp("client") / "migrated.db"
-    hf = Holdfast(path)
-    hf.counts()
-    hf.close()
-    return path
-
-
-@pytest.fixture(scope="session")
 def migrated_schema(postgres_url: str) -> Iterator[Database]:
     """One schema for the whole run, emptied before each test."""
     database = Database(postgres_url, f"t_{uuid4().hex}")
@@ -42,7 +33,7 @@ def migrated_schema(postgres_url: str) -> Iterator[Database]:
     hf.counts()
     hf.close()
     yield database
-    shutil.rmtree(hf._access.engine.files, ignore_errors=True)
+    remove_files(database)
 
 
 @pytest.fixture(scope="session")
@@ -52,13 +43,11 @@ def in_the_background() -> Iterator[ThreadPoolExecutor]:
         yield threads
 
 
-@pytest.fixture(params=list(Dialect))
+@pytest.fixture(params=[Dialect.SQLITE, pytest.param(Dialect.POSTGRES, marks=pytest.mark.long)])
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> Database:
-    """An empty database."""
+    """An empty database. What the engine cannot matter much to is tried on PostgreSQL by the long tests."""
     if request.param is Dialect.SQLITE:
-        path = tmp_path / "work.db"
-        shutil.copy(request.getfixturevalue("migrated_file"), path)
-        return Database(str(path))
+        return Database(str(copy_migrated(tmp_path / "work.db")))
     migrated: Database = request.getfixturevalue("migrated_schema")
     empty(migrated)
     return migrated
@@ -90,8 +79,17 @@ def hf(make_holdfast: Callable[..., Holdfast]) -> Holdfast:
     return make_holdfast()
 
 
+def remove_files(database: Database) -> None:
+    """Whatever is where logs and artifacts are kept."""
+    files = Holdfast(database.path_or_url, schema=database.schema)._access.engine.files
+    if files.is_file():
+        files.unlink()
+    shutil.rmtree(files, ignore_errors=True)
+
+
 def empty(database: Database) -> None:
     """Quicker than TRUNCATE; without triggers and foreign keys the order of the tables does not matter."""
+    remove_files(database)
     with psycopg.connect(database.path_or_url) as connection:
         connection.execute("SET LOCAL session_replication_role = replica")
         tables = connection.execute(

@@ -9,9 +9,9 @@ from collections.abc import Callable
 import pytest
 
 from holdfast import Context, Holdfast, JobCancelled, NotFound, Retry, RunStatus, StateName, Task
-from holdfast.store.scripts.cancel import Cancelling
+from holdfast.core.messages.jobs import Cancelling
 from holdfast.testing import ManualClock
-from tests.client.acts import WAIT, Gate, on_sqlite, wait_until
+from tests.client.acts import WAIT, Gate, both_engines, wait_until
 
 
 @pytest.fixture
@@ -23,6 +23,7 @@ def quick(hf: Holdfast) -> Task[..., int]:
     return quick
 
 
+@both_engines
 def test_a_waiting_job_is_cancelled_at_once_and_has_no_run(hf: Holdfast, quick: Task[..., int]) -> None:
     queued, scheduled = quick.enqueue(), quick.options(delay=60).enqueue()
     assert [handle.cancel() for handle in (queued, scheduled)] == [Cancelling(cancelled=1)] * 2
@@ -33,6 +34,7 @@ def test_a_waiting_job_is_cancelled_at_once_and_has_no_run(hf: Holdfast, quick: 
         queued.result()
 
 
+@both_engines
 def test_a_job_that_has_ended_stays_as_it_is(hf: Holdfast, quick: Task[..., int]) -> None:
     handle = quick.enqueue(x=5)
     hf.drain()
@@ -40,6 +42,7 @@ def test_a_job_that_has_ended_stays_as_it_is(hf: Holdfast, quick: Task[..., int]
     assert handle.result(timeout=WAIT) == 5
 
 
+@both_engines
 def test_a_running_coroutine_is_stopped(hf: Holdfast) -> None:
     started = threading.Event()
 
@@ -56,6 +59,7 @@ def test_a_running_coroutine_is_stopped(hf: Holdfast) -> None:
     assert [run.status for run in handle.runs] == [RunStatus.CANCELLED]
 
 
+@both_engines
 def test_a_function_that_takes_no_notice_returns_and_is_done(hf: Holdfast) -> None:
     gate = Gate()
 
@@ -72,6 +76,7 @@ def test_a_function_that_takes_no_notice_returns_and_is_done(hf: Holdfast) -> No
         assert handle.result(timeout=WAIT) == "done all the same"
 
 
+@both_engines
 def test_a_function_that_fails_after_it_was_cancelled_is_not_tried_again(hf: Holdfast) -> None:
     gate = Gate()
 
@@ -89,7 +94,6 @@ def test_a_function_that_fails_after_it_was_cancelled_is_not_tried_again(hf: Hol
     assert [run.status for run in handle.runs] == [RunStatus.FAILED]
 
 
-@on_sqlite
 def test_a_coroutine_that_swallows_its_cancellation_is_done(hf: Holdfast) -> None:
     started = threading.Event()
 
@@ -109,6 +113,7 @@ def test_a_coroutine_that_swallows_its_cancellation_is_done(hf: Holdfast) -> Non
         assert handle.result(timeout=WAIT) == "tidied up"
 
 
+@both_engines
 def test_a_job_is_cancelled_by_another_program(make_holdfast: Callable[..., Holdfast]) -> None:
     works, watches = make_holdfast(), make_holdfast()
     started = threading.Event()
@@ -126,6 +131,7 @@ def test_a_job_is_cancelled_by_another_program(make_holdfast: Callable[..., Hold
         assert handle.wait(timeout=WAIT) is StateName.CANCELLED
 
 
+@both_engines
 def test_every_job_with_a_tag_is_cancelled(hf: Holdfast, quick: Task[..., int]) -> None:
     tagged = quick.options(tag="nightly").enqueue_many([{}] * 3)
     other = quick.options(tag="daily").enqueue()
@@ -137,6 +143,7 @@ def test_every_job_with_a_tag_is_cancelled(hf: Holdfast, quick: Task[..., int]) 
         tagged[1].result()
 
 
+@both_engines
 def test_a_job_between_two_tries_is_cancelled(make_holdfast: Callable[..., Holdfast]) -> None:
     clock = ManualClock()
     hf = make_holdfast(clock=clock)
@@ -152,13 +159,11 @@ def test_a_job_between_two_tries_is_cancelled(make_holdfast: Callable[..., Holdf
     assert hf.drain() == 0
 
 
-@on_sqlite
 def test_a_job_that_does_not_exist_cannot_be_cancelled(hf: Holdfast) -> None:
     with pytest.raises(NotFound, match="there is no job 'nowhere'"):
         hf.job("nowhere").cancel()
 
 
-@on_sqlite
 def test_the_twins_cancel_too(hf: Holdfast, quick: Task[..., int]) -> None:
     async def main() -> list[Cancelling]:
         one = await quick.aenqueue()

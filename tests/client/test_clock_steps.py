@@ -10,11 +10,13 @@ import pytest
 
 from holdfast import Holdfast
 from holdfast.testing import ManualClock
+from tests.client.acts import both_engines
 
 PATIENCE_S = 60.0
 START = datetime(2030, 1, 1, tzinfo=UTC)
 
 
+@both_engines
 def test_a_delayed_job_runs_after_its_delay_though_the_clock_was_set(
     make_holdfast: Callable[..., Holdfast], caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from holdfast import Holdfast, JobHandle, StateName, Task
-from tests.client.acts import WAIT, Crowd, Gate, on_sqlite, wait_until
+from tests.client.acts import WAIT, Crowd, Gate, both_engines, wait_until
 
 
 class Workshop:
@@ -37,6 +37,7 @@ def end_all(handles: list[JobHandle[None]]) -> set[StateName]:
     return {handle.wait(timeout=WAIT) for handle in handles}
 
 
+@both_engines
 @pytest.mark.parametrize("kind", ["function", "coroutine"])
 def test_a_queue_runs_as_many_as_it_has_slots(make_holdfast: Callable[..., Holdfast], kind: str) -> None:
     hf = make_holdfast(concurrency=3)
@@ -51,7 +52,6 @@ def test_a_queue_runs_as_many_as_it_has_slots(make_holdfast: Callable[..., Holdf
     assert shop.crowd.most == 3
 
 
-@on_sqlite
 def test_functions_and_coroutines_share_the_slots_of_their_queue(make_holdfast: Callable[..., Holdfast]) -> None:
     hf = make_holdfast(concurrency=4)
     shop = Workshop(hf)
@@ -64,7 +64,6 @@ def test_functions_and_coroutines_share_the_slots_of_their_queue(make_holdfast: 
     assert shop.crowd.most == 4
 
 
-@on_sqlite
 def test_each_queue_has_the_slots_it_is_given(make_holdfast: Callable[..., Holdfast]) -> None:
     hf = make_holdfast(concurrency={"default": 2, "bulk": 3, "off": 0})
     default, bulk = Workshop(hf), Crowd()
@@ -85,6 +84,7 @@ def test_each_queue_has_the_slots_it_is_given(make_holdfast: Callable[..., Holdf
         assert (default.crowd.most, bulk.most, off.state) == (2, 3, StateName.QUEUED)
 
 
+@both_engines
 def test_the_limit_of_a_queue_holds_over_all_programs(make_holdfast: Callable[..., Holdfast]) -> None:
     one, two = make_holdfast(), make_holdfast()
     first = Workshop(one)
@@ -101,6 +101,7 @@ def test_the_limit_of_a_queue_holds_over_all_programs(make_holdfast: Callable[..
     assert first.crowd.most == 3
 
 
+@both_engines
 def test_lifting_a_limit_starts_what_it_held_back(hf: Holdfast) -> None:
     shop = Workshop(hf)
     hf.limit("default", 0)
@@ -114,6 +115,7 @@ def test_lifting_a_limit_starts_what_it_held_back(hf: Holdfast) -> None:
         end_all(handles)
 
 
+@both_engines
 def test_a_paused_queue_starts_nothing_until_it_is_resumed(hf: Holdfast) -> None:
     shop = Workshop(hf)
     with hf:
@@ -129,6 +131,7 @@ def test_a_paused_queue_starts_nothing_until_it_is_resumed(hf: Holdfast) -> None
         assert waiting.wait(timeout=WAIT) is StateName.DONE
 
 
+@both_engines
 def test_a_pause_holds_for_other_programs_and_after_a_restart(make_holdfast: Callable[..., Holdfast]) -> None:
     one, two = make_holdfast(), make_holdfast()
     one.pause("default")
@@ -137,6 +140,7 @@ def test_a_pause_holds_for_other_programs_and_after_a_restart(make_holdfast: Cal
     assert handle.state is StateName.QUEUED
 
 
+@both_engines
 def test_a_finished_job_makes_room_for_a_job_of_another_program(make_holdfast: Callable[..., Holdfast]) -> None:
     works, only_enqueues = make_holdfast(concurrency=1), make_holdfast()
     gate = Gate()

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from holdfast import Holdfast, InvalidInput, StateName
-from holdfast.store.scripts.conditions import ConditionKind
+from holdfast.core.messages.conditions import ConditionKind
 from holdfast.testing import ManualClock, SimulatedMachine, inline
-from tests.client.acts import on_sqlite
+from tests.client.acts import both_engines
 
 CONDITIONS = ("time", "event", "after", "ended", "idle", "charging")
 SUBSETS = [*chain.from_iterable(combinations(CONDITIONS, size) for size in range(len(CONDITIONS) + 1))]
@@ -64,6 +64,7 @@ class Course:
                 self.machine.set(charging=True)
 
 
+@both_engines
 @pytest.mark.parametrize("order", [CONDITIONS, CONDITIONS[::-1]], ids=["forwards", "backwards"])
 def test_a_job_runs_once_all_that_it_waits_for_has_come_true(
     make_holdfast: Callable[..., Holdfast], order: tuple[str, ...]
@@ -85,6 +86,7 @@ def test_a_job_runs_once_all_that_it_waits_for_has_come_true(
     assert course.ran == set(SUBSETS)
 
 
+@both_engines
 def test_the_conditions_of_a_job_tell_what_came_true_when_and_by_which_event(
     make_holdfast: Callable[..., Holdfast],
 ) -> None:
@@ -110,6 +112,7 @@ def test_the_conditions_of_a_job_tell_what_came_true_when_and_by_which_event(
     assert all(condition.is_met for condition in job.conditions())
 
 
+@both_engines
 def test_a_job_says_why_it_waits_for_an_event_and_the_machine(make_holdfast: Callable[..., Holdfast]) -> None:
     course = Course(make_holdfast)
     waits = course.options("event") | course.options("idle") | course.options("charging")
@@ -123,6 +126,7 @@ def test_a_job_says_why_it_waits_for_an_event_and_the_machine(make_holdfast: Cal
     assert named.why().closed[0].needs == "holdfast emit git:commit branch=main"
 
 
+@both_engines
 def test_an_event_before_the_enqueue_does_not_count(hf: Holdfast) -> None:
     @hf.task
     def work() -> None: ...
@@ -134,6 +138,7 @@ def test_an_event_before_the_enqueue_does_not_count(hf: Holdfast) -> None:
     assert (hf.drain(), job.state) == (1, StateName.DONE)
 
 
+@both_engines
 def test_one_event_must_have_all_the_attributes(hf: Holdfast) -> None:
     @hf.task
     def work() -> None: ...
@@ -149,7 +154,6 @@ def test_one_event_must_have_all_the_attributes(hf: Holdfast) -> None:
 @pytest.mark.parametrize(
     ("pattern", "runs"), [("*", 3), ("git:*", 2), ("git:commit*", 1), ("git:commit", 1), ("git", 0), ("git:", 0)]
 )
-@on_sqlite
 def test_a_star_at_the_end_stands_for_any_ending(hf: Holdfast, pattern: str, runs: int) -> None:
     @hf.task
     def work() -> None: ...
@@ -162,6 +166,7 @@ def test_a_star_at_the_end_stands_for_any_ending(hf: Holdfast, pattern: str, run
     assert hf.counts()["default"].get(StateName.DONE, 0) == runs
 
 
+@both_engines
 def test_a_job_whose_predecessor_fails_ends_whatever_else_it_waits_for(hf: Holdfast) -> None:
     @hf.task
     def fail() -> None:
@@ -173,7 +178,6 @@ def test_a_job_whose_predecessor_fails_ends_whatever_else_it_waits_for(hf: Holdf
     assert second.state is StateName.CANCELLED
 
 
-@on_sqlite
 def test_a_task_may_wait_by_default_and_a_job_may_wait_for_something_else(hf: Holdfast) -> None:
     @hf.task(on_event="git:commit", where={"branch": "main"}, when_charging=True)
     def work() -> None: ...
@@ -185,14 +189,12 @@ def test_a_task_may_wait_by_default_and_a_job_may_wait_for_something_else(hf: Ho
     assert other.job.require_charging
 
 
-@on_sqlite
 def test_jobs_by_name_and_commands_wait_as_well(hf: Holdfast) -> None:
     waits: Mapping[str, Any] = {"when_idle": True, "on_event": "go", "where": {"n": 1}}
     for handle in (hf.enqueue("elsewhere", **waits), hf.command("true", **waits)):
         assert (handle.job.wait_for_idle, handle.job.wait_for_event, handle.state) == (True, "go", StateName.SCHEDULED)
 
 
-@on_sqlite
 def test_inside_inline_an_event_runs_what_waits_for_it(hf: Holdfast) -> None:
     @hf.task
     def work() -> None: ...
@@ -206,20 +208,19 @@ def test_inside_inline_an_event_runs_what_waits_for_it(hf: Holdfast) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"where": {"branch": "main"}}, "give on_event as well"),
+        ({"where": {"branch": "main"}}, "means nothing without on_event: give that as well"),
         ({"on_event": "two words"}, "on_event 'two words' is not valid"),
-        ({"on_event": "*commit"}, "followed by *"),
+        ({"on_event": "*commit"}, "with * behind"),
         ({"on_event": 5}, "on_event 5 is not valid"),
-        ({"on_event": "go", "where": {"a b": "c"}}, "'a b' is not a valid name"),
+        ({"on_event": "go", "where": {"a b": "c"}}, "'a b' is not valid"),
         ({"on_event": "go", "where": {"a": None}}, "attribute a None is not valid"),
         ({"on_event": "go", "where": ["a"]}, "the attributes ['a'] are not valid"),
         ({"on_event": "go", "where": {str(number): "x" for number in range(33)}}, "at most 32 names"),
-        ({"when_idle": 1}, "when_idle 1 is not valid: use True or False"),
+        ({"when_idle": 1}, "when_idle 1 is not valid: use true or false"),
         ({"when_charging": "yes"}, "when_charging 'yes' is not valid"),
     ],
     ids=str,
 )
-@on_sqlite
 def test_a_condition_that_makes_no_sense_is_refused(hf: Holdfast, options: dict[str, Any], said: str) -> None:
     with pytest.raises(InvalidInput) as refused:
         hf.enqueue("work", **options)

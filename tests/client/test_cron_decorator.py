@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from holdfast import Holdfast, InvalidInput, InvalidPayload
-from holdfast.client.crons import owner_of
-from holdfast.store.scripts.declaring import NO_LONGER
+from holdfast.hosting.declarations import owner_of
+from holdfast.store.scripts.schedules.declaring import NO_LONGER
 from holdfast.testing import ManualClock
-from tests.client.acts import WAIT, on_sqlite, wait_until
+from tests.client.acts import WAIT, wait_until
 
 Make = Callable[..., Holdfast]
 MINUTE = 60
@@ -146,7 +146,6 @@ def test_the_schedules_of_other_code_are_left_alone(program: Callable[..., Holdf
     assert stored(hf) == {"nightly": None, "theirs": NO_LONGER}
 
 
-@on_sqlite
 def test_mistakes_show_where_the_code_is(make_holdfast: Make) -> None:
     hf, other = make_holdfast(), make_holdfast()
 
@@ -168,7 +167,6 @@ def test_mistakes_show_where_the_code_is(make_holdfast: Make) -> None:
         hf.cron("0 1 * * *", payload={"path": "b"})(index)
 
 
-@on_sqlite
 def test_no_schedule_is_added_to_a_program_that_runs(make_holdfast: Make) -> None:
     hf = make_holdfast()
     with hf, pytest.raises(InvalidInput, match="runs already"):

@@ -8,8 +8,7 @@ import pytest
 
 from holdfast import Holdfast, InvalidInput, NotFound, Permanent
 from holdfast.client import dead_letters
-from holdfast.store.scripts.letters import ClosedAs
-from tests.client.acts import on_sqlite
+from holdfast.core.messages.dead_letters import ClosedAs
 
 
 def fail_some(hf: Holdfast, *names: str) -> list[str]:
@@ -77,7 +76,6 @@ def test_the_awaitable_twins_do_the_same(hf: Holdfast) -> None:
     asyncio.run(go())
 
 
-@on_sqlite
 def test_a_mistake_is_told(hf: Holdfast) -> None:
     for fingerprint in ("", "f123", "F0123456789ab", "f0123456789ab\n"):
         with pytest.raises(InvalidInput, match="fingerprint"):

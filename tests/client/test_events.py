@@ -12,7 +12,7 @@ import pytest
 from holdfast import Context, Event, Holdfast, InvalidInput, NotFound, Retry, RunStatus
 from holdfast.testing import ManualClock
 from tests.client import telling_tasks
-from tests.client.acts import WAIT, on_sqlite
+from tests.client.acts import WAIT, both_engines
 
 
 def told(trigger: str | None) -> Any:
@@ -21,6 +21,7 @@ def told(trigger: str | None) -> Any:
     return msgspec.json.decode(trigger)
 
 
+@both_engines
 def test_an_event_is_told_with_what_is_known_about_it(hf: Holdfast) -> None:
     event = hf.emit("git:commit", branch="main", files=3, is_big=False, attributes={"odd-name": "x"})
     assert isinstance(event, Event)
@@ -29,6 +30,7 @@ def test_an_event_is_told_with_what_is_known_about_it(hf: Holdfast) -> None:
     assert hf.event(event.id).jobs == []
 
 
+@both_engines
 def test_an_event_tells_how_many_waited_and_is_listed_with_what_it_let_go(hf: Holdfast) -> None:
     @hf.task
     def work() -> None: ...
@@ -42,6 +44,7 @@ def test_an_event_tells_how_many_waited_and_is_listed_with_what_it_let_go(hf: Ho
     assert (view.event.id, view.more, view.deliveries) == (event.id, False, [])
 
 
+@both_engines
 def test_events_are_listed_page_by_page_newest_first(make_holdfast: Callable[..., Holdfast]) -> None:
     clock = ManualClock()
     hf = make_holdfast(clock=clock)
@@ -54,6 +57,7 @@ def test_events_are_listed_page_by_page_newest_first(make_holdfast: Callable[...
     assert rest.cursor is None
 
 
+@both_engines
 def test_the_awaitable_twins_do_the_same(hf: Holdfast) -> None:
     async def work() -> None:
         event = await hf.aemit("go", where="here")
@@ -63,7 +67,6 @@ def test_the_awaitable_twins_do_the_same(hf: Holdfast) -> None:
     asyncio.run(work())
 
 
-@on_sqlite
 def test_an_event_that_makes_no_sense_is_refused(hf: Holdfast) -> None:
     for call in (
         lambda: hf.emit("git:*"),
@@ -80,6 +83,7 @@ def test_an_event_that_makes_no_sense_is_refused(hf: Holdfast) -> None:
         hf.event("nowhere")
 
 
+@both_engines
 def test_a_run_tells_events_that_show_where_they_come_from(hf: Holdfast) -> None:
     @hf.task
     def blocking(ctx: Context) -> str:
@@ -100,6 +104,7 @@ def test_a_run_tells_events_that_show_where_they_come_from(hf: Holdfast) -> None
         assert told(event.trigger) == {"kind": "run", "job_id": job.id, "run_id": job.runs[0].id}
 
 
+@both_engines
 def test_a_task_in_a_process_of_its_own_tells_events(make_holdfast: Callable[..., Holdfast]) -> None:
     hf = make_holdfast()
     hf._adopt(telling_tasks.hf, "both")
@@ -112,6 +117,7 @@ def test_a_task_in_a_process_of_its_own_tells_events(make_holdfast: Callable[...
     assert refused.runs[0].error_code == "InvalidInput"
 
 
+@both_engines
 def test_a_job_tells_who_called_and_which_program(hf: Holdfast) -> None:
     job = hf.enqueue("elsewhere").job
     trigger = told(job.trigger)
@@ -120,6 +126,7 @@ def test_a_job_tells_who_called_and_which_program(hf: Holdfast) -> None:
     assert told(hf.emit("go").trigger) == trigger
 
 
+@both_engines
 def test_a_job_tells_its_parent_and_the_run_that_called(hf: Holdfast) -> None:
     @hf.task
     def child() -> None: ...
@@ -135,6 +142,7 @@ def test_a_job_tells_its_parent_and_the_run_that_called(hf: Holdfast) -> None:
     assert [told(hf.job(job_id).job.trigger) for job_id in ids] == [{"kind": "parent"} | about, {"kind": "run"} | about]
 
 
+@both_engines
 @pytest.mark.parametrize("mode", ["requeue", "chain"])
 def test_the_first_run_shows_what_triggered_its_job_and_the_next_what_went_before(
     make_holdfast: Callable[..., Holdfast], mode: str
@@ -156,6 +164,7 @@ def test_the_first_run_shows_what_triggered_its_job_and_the_next_what_went_befor
     assert told(job.retry().job.trigger) == {"kind": "retry", "job_id": second.job_id}
 
 
+@both_engines
 def test_the_run_of_a_job_that_waited_for_an_event_shows_the_event(hf: Holdfast) -> None:
     @hf.task
     def work() -> None: ...

@@ -26,9 +26,9 @@ from holdfast import (
 )
 from holdfast.core.event import shape_of
 from holdfast.core.group import GroupStatus
-from holdfast.store.scripts.events import list_events, register_pattern
+from holdfast.store.scripts.events.events import list_events, register_pattern
 from holdfast.testing import ManualClock
-from tests.client.acts import WAIT, Gate, on_sqlite, refused, wait_until
+from tests.client.acts import WAIT, Gate, refused, wait_until
 
 DONE, FAILED, CANCELLED = StateName.DONE, StateName.FAILED, StateName.CANCELLED
 
@@ -284,7 +284,6 @@ def test_a_job_retried_by_hand_gets_the_result_of_the_one_before_it_alone(hf: Ho
     assert (chain.results(), again.result()) == (["a", "ab"], "ab")
 
 
-@on_sqlite
 def test_cancelling_in_steps_leaves_nobody_out_whose_step_others_ended(hf: Holdfast, steps: Steps) -> None:
     steps.broken = {"a"}
     head: Task[..., str] = hf.task(name="head", retry=Retry(1, initial=3_600, mode="chain"))(steps._step)
@@ -298,7 +297,6 @@ def test_cancelling_in_steps_leaves_nobody_out_whose_step_others_ended(hf: Holdf
     assert set(states(group)) == {CANCELLED}
 
 
-@on_sqlite
 def test_a_group_ends_with_an_event_for_whoever_waits_for_it(hf: Holdfast, steps: Steps) -> None:
     hf._access.write(register_pattern, shape_of("group.*", ()), "hook")
     steps.broken = {"b"}
@@ -313,7 +311,6 @@ def test_a_group_ends_with_an_event_for_whoever_waits_for_it(hf: Holdfast, steps
     assert (told[0][1]["jobs"], release["name"], release["done"]) == ("3", "release", "1")
 
 
-@on_sqlite
 def test_what_only_looks_like_the_result_before_is_refused(hf: Holdfast) -> None:
     @hf.task
     def show(data: Any, more: Any = None) -> Any:
@@ -335,7 +332,6 @@ def test_what_only_looks_like_the_result_before_is_refused(hf: Holdfast) -> None
     assert within.result() == [foreign]
 
 
-@on_sqlite
 def test_what_cannot_be_put_together_is_refused(hf: Holdfast, steps: Steps, tmp_path: Any) -> None:
     other = Holdfast(tmp_path / "other.db").task(name="elsewhere")(lambda: None)
     a = steps.call("a")
@@ -363,7 +359,6 @@ def test_what_cannot_be_put_together_is_refused(hf: Holdfast, steps: Steps, tmp_
         steps.call(5, after=PREVIOUS)  # type: ignore[arg-type]
 
 
-@on_sqlite
 def test_the_twins_of_groups_and_chains(hf: Holdfast, steps: Steps) -> None:
     async def main() -> None:
         group = await hf.agroup(*steps.calls("ab"), name="twins")

@@ -9,9 +9,8 @@ from typing import Any, Literal
 import pytest
 
 from holdfast import Holdfast, InvalidPayload, Retry, UnknownTask
+from holdfast.core.messages.tasks import KnownTask
 from holdfast.core.task import MAX_SCHEMA
-from holdfast.store.scripts.tasks import KnownTask
-from tests.client.acts import on_sqlite
 
 
 @pytest.fixture
@@ -132,7 +131,6 @@ def test_the_twins_do_the_same(other: Holdfast) -> None:
     asyncio.run(ask())
 
 
-@on_sqlite
 def test_a_shape_that_is_too_big_to_keep_is_told_by_its_names(hf: Holdfast) -> None:
     big: Any = Literal[tuple(f"word-{number}" for number in range(MAX_SCHEMA // 8))]
 

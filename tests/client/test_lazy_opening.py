@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from holdfast import Holdfast, StateName, StoreUnavailable
-from tests.client.acts import WAIT
+from tests.client.acts import WAIT, both_engines
 
 
 def test_nothing_is_touched_before_the_first_use(tmp_path: Path) -> None:
@@ -55,6 +55,7 @@ def test_a_relative_path_stays_where_it_was(tmp_path: Path, monkeypatch: pytest.
     assert (tmp_path / "work.db").exists()
 
 
+@both_engines
 def test_a_closed_holdfast_opens_again_by_its_next_use(hf: Holdfast) -> None:
     @hf.task
     def double(x: int) -> int:
@@ -71,12 +72,14 @@ def test_a_closed_holdfast_opens_again_by_its_next_use(hf: Holdfast) -> None:
     assert double.enqueue(x=1).state is StateName.QUEUED
 
 
+@both_engines
 def test_close_stops_what_runs(hf: Holdfast) -> None:
     hf.start()
     hf.close()
     assert not hf.is_running
 
 
+@both_engines
 def test_what_one_program_stored_another_one_finds(make_holdfast: Callable[..., Holdfast]) -> None:
     def double(x: int) -> int:
         return 2 * x

@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from holdfast import Holdfast, InvalidInput, NotFound, StateName, Task
-from holdfast.store.scripts.bulk import BulkResult
+from holdfast.core.messages.jobs import BulkResult
 from holdfast.testing import ManualClock, assert_enqueued
-from tests.client.acts import on_sqlite
 
 START = datetime(2030, 1, 1, tzinfo=UTC)
 DONE, FAILED, QUEUED = StateName.DONE, StateName.FAILED, StateName.QUEUED
@@ -81,21 +80,20 @@ def test_a_list_is_narrowed_by_its_filters(hf: Holdfast, work: Task[..., int], c
     assert len(payloads(hf, tag=None)) == 5
 
 
-@on_sqlite
 @pytest.mark.parametrize(
     ("filters", "message"),
     [
-        ({"colour": "red"}, "'colour' is not a filter; use state, queue, task, tag, tenant, group"),
-        ({"state": "done"}, "state 'done' does not exist; use one of SCHEDULED, QUEUED"),
-        ({"state": 5}, "state 5 does not exist"),
+        ({"colour": "red"}, "'colour' is not a filter; use state, queue, tag, tenant, group, task"),
+        ({"state": "done"}, "state 'done' is not valid: use one of 'SCHEDULED', 'QUEUED'"),
+        ({"state": 5}, "state 5 is not valid: use one of 'SCHEDULED'"),
         ({"state": []}, "state is empty: name at least one"),
-        ({"queue": 5}, "queue 5 is not a valid name"),
-        ({"task": 5}, "task 5 is not a valid name"),
+        ({"queue": 5}, "queue 5 is not valid"),
+        ({"task": 5}, "task 5 is not valid"),
         ({"tag": "\x00"}, "tag .* is not valid"),
         ({"group": 5}, "5 is not a job or group"),
         ({"subject_prefix": "\ud800"}, "subject_prefix .* is not valid"),
-        ({"created_after": "yesterday"}, "created_after 'yesterday' is not a moment"),
-        ({"created_after": datetime(2030, 1, 1)}, "created_after .* has no time zone"),
+        ({"created_after": "yesterday"}, "created_after 'yesterday' is not valid: use a moment"),
+        ({"created_after": datetime(2030, 1, 1)}, "created_after .* as a datetime with a time zone"),
         ({"error_text": 5}, "error_text 5 is not valid"),
         ({"limit": 0}, "limit 0 is not valid: use a whole number from 1 to 1000"),
         ({"limit": True}, "limit True is not valid"),
@@ -142,14 +140,13 @@ def test_priorities_are_changed_together(hf: Holdfast, work: Task[..., int]) -> 
     assert {handle.job.priority for handle in handles} == {9}
 
 
-@on_sqlite
 @pytest.mark.parametrize(
     ("action", "options", "message"),
     [
-        ("delete", {}, "'delete' is not a bulk action; use 'cancel', 'retry' or 'priority'"),
+        ("delete", {}, "action 'delete' is not valid: use one of 'cancel', 'retry', 'priority'"),
         ("priority", {}, "the bulk action 'priority' needs a priority"),
         ("priority", {"priority": True}, "priority True is not valid"),
-        ("cancel", {"dry_run": "no"}, "dry_run 'no' is not valid: use True or False"),
+        ("cancel", {"dry_run": "no"}, "dry_run 'no' is not valid: use true or false"),
         ("cancel", {"limit": 0}, "limit 0 is not valid"),
     ],
 )
@@ -162,29 +159,25 @@ def test_a_wrong_bulk_action_is_refused(
     assert handle.state is QUEUED
 
 
-@on_sqlite
 @pytest.mark.parametrize("ref", ["nowhere", 99, "99", 2**63 - 1, "9" * 30, "²"])
 def test_a_job_that_does_not_exist_is_said_to(hf: Holdfast, ref: Any) -> None:
     with pytest.raises(NotFound, match=f"there is no job {ref!r}"):
         hf.job(ref)
 
 
-@on_sqlite
 @pytest.mark.parametrize("ref", [None, 1.5, True, 0, -1, 2**63, "", "\x00", "\ud800", object()])
 def test_what_cannot_be_a_job_is_refused(hf: Holdfast, ref: Any) -> None:
     with pytest.raises(InvalidInput, match=r"is not (valid|a job or group)"):
         hf.job(ref)
 
 
-@on_sqlite
 @pytest.mark.parametrize("queue", ["", "a b", 5, None])
 def test_queues_have_names(hf: Holdfast, queue: Any) -> None:
     for call in (hf.pause, hf.resume, lambda name: hf.limit(name, 1)):
-        with pytest.raises(InvalidInput, match=r"queue .* is not a valid name"):
+        with pytest.raises(InvalidInput, match=r"queue .* is not valid"):
             call(queue)
 
 
-@on_sqlite
 def test_the_limit_and_the_reason_of_a_queue_are_checked(hf: Holdfast) -> None:
     for limit in (-1, True, 1.5, "x"):
         with pytest.raises(InvalidInput, match="concurrency"):

@@ -11,9 +11,9 @@ import pytest
 from holdfast import Holdfast, InvalidInput, JobHandle, NotFound, StateName
 from holdfast.core.requests import NewJob
 from holdfast.store.engine import new_uuid
-from holdfast.store.scripts.enqueue import enqueue
+from holdfast.store.scripts.jobs.enqueue import enqueue
 from holdfast.testing import SimulatedMachine
-from tests.client.acts import WAIT, on_sqlite
+from tests.client.acts import WAIT, both_engines
 
 Make = Callable[..., Holdfast]
 
@@ -34,6 +34,7 @@ def put(hf: Holdfast, **conditions: Any) -> JobHandle[Any]:
     return hf.job(job.id)
 
 
+@both_engines
 def test_jobs_run_once_the_machine_is_what_they_wait_for(make_holdfast: Make) -> None:
     machine = SimulatedMachine(idle=False, charging=False)
     hf = tidying(make_holdfast, machine)
@@ -48,6 +49,7 @@ def test_jobs_run_once_the_machine_is_what_they_wait_for(make_holdfast: Make) ->
     assert hf.drain() == 1
 
 
+@both_engines
 def test_a_running_program_takes_notice_of_a_change(make_holdfast: Make) -> None:
     machine = SimulatedMachine(idle=False)
     with tidying(make_holdfast, machine) as hf:
@@ -56,6 +58,7 @@ def test_a_running_program_takes_notice_of_a_change(make_holdfast: Make) -> None
         assert job.result(timeout=WAIT) == "tidy"
 
 
+@both_engines
 def test_a_running_program_goes_by_a_change_when_it_was_made(make_holdfast: Make) -> None:
     machine = SimulatedMachine(idle=True)
     with tidying(make_holdfast, machine) as hf:
@@ -68,12 +71,12 @@ def test_a_running_program_goes_by_a_change_when_it_was_made(make_holdfast: Make
         assert job.result(timeout=WAIT) == "tidy"
 
 
+@both_engines
 def test_a_job_that_comes_later_runs_on_a_machine_that_is_idle(make_holdfast: Make) -> None:
     with tidying(make_holdfast, SimulatedMachine(idle=True, charging=True)) as hf:
         assert put(hf, wait_for_idle=True, require_charging=True).result(timeout=WAIT) == "tidy"
 
 
-@on_sqlite
 def test_a_job_that_a_job_makes_runs_in_the_same_drain(make_holdfast: Make) -> None:
     hf = tidying(make_holdfast, SimulatedMachine(idle=True))
 
@@ -85,7 +88,6 @@ def test_a_job_that_a_job_makes_runs_in_the_same_drain(make_holdfast: Make) -> N
     assert hf.drain() == 2
 
 
-@on_sqlite
 def test_machines_are_listed_and_simulated_with_awaitable_twins(make_holdfast: Make) -> None:
     hf = tidying(make_holdfast)
     with pytest.raises(NotFound):
@@ -100,7 +102,6 @@ def test_machines_are_listed_and_simulated_with_awaitable_twins(make_holdfast: M
     assert before.simulation is None
 
 
-@on_sqlite
 def test_a_machine_that_is_none_is_refused(make_holdfast: Make) -> None:
     with pytest.raises(InvalidInput, match="SimulatedMachine"):
         make_holdfast(machine="laptop")

@@ -7,15 +7,15 @@ from collections.abc import Callable
 import pytest
 
 from holdfast import Holdfast, StateName, StoreFull
-from holdfast.core.machine import Judged
+from holdfast.core.machine import JudgedMachine
 from holdfast.core.measures import Level
 from holdfast.core.pressure import Pressure
-from holdfast.store.scripts.machines import note_machine
+from holdfast.store.scripts.machines.machines import note_machine
 from holdfast.testing import ManualClock
-from tests.client.acts import WAIT, wait_until
+from tests.client.acts import WAIT, both_engines, wait_until
 from tests.client.test_queue_settings import Waiting, somebody_waits
 
-CALM = Judged(is_idle=False, idle="in use", is_charging=True, charging="on AC", source="test")
+CALM = JudgedMachine(is_idle=False, idle="in use", is_charging=True, charging="on AC", source="test")
 
 
 def press(hf: Holdfast, clock: ManualClock, *readings: str) -> None:
@@ -23,6 +23,7 @@ def press(hf: Holdfast, clock: ManualClock, *readings: str) -> None:
     assert hf._access.engine.run(note_machine, hf._access.engine.node, CALM, None, clock.now(), pressing)
 
 
+@both_engines
 def test_an_enqueue_waits_until_there_is_room(make_holdfast: Callable[..., Holdfast]) -> None:
     clock = ManualClock()
     hf = make_holdfast(clock=clock, wait_for_room=WAIT)
@@ -36,6 +37,7 @@ def test_an_enqueue_waits_until_there_is_room(make_holdfast: Callable[..., Holdf
     assert waiting.handle.state is StateName.QUEUED
 
 
+@both_engines
 def test_when_patience_is_at_its_end_it_says_what_is_wrong(make_holdfast: Callable[..., Holdfast]) -> None:
     clock = ManualClock()
     hf = make_holdfast(clock=clock, wait_for_room=0)

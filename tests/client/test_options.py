@@ -13,7 +13,7 @@ from holdfast import Holdfast, HoldfastError, InvalidInput, NotFound, Retry, Sta
 from holdfast.core.job import Queued, Scheduled
 from holdfast.core.retry import RetryMode, RetryPolicy
 from holdfast.testing import ManualClock
-from tests.client.acts import on_sqlite, refused
+from tests.client.acts import refused
 
 START = datetime(2030, 1, 1, tzinfo=UTC)
 NOW = int(START.timestamp() * 1000)
@@ -70,14 +70,12 @@ def test_every_option_is_stored_with_the_job(task: Task[..., int]) -> None:
         assert getattr(task.options(**options).enqueue().job, field) == stored, options
 
 
-@on_sqlite
 def test_a_retry_policy_is_stored_whole(task: Task[..., int]) -> None:
     policy = Retry(5, initial=0.5, factor=3, cap=timedelta(minutes=1), mode="chain", infra=0)
     stored = RetryPolicy(5, initial_ms=500, factor=3.0, cap_ms=60_000, mode=RetryMode.CHAIN, infra=0)
     assert task.options(retry=policy).enqueue().job.policy == stored
 
 
-@on_sqlite
 def test_options_of_a_task_are_defaults_for_its_jobs(hf: Holdfast) -> None:
     @hf.task(queue="build", priority=5, tag="a")
     def task() -> None: ...
@@ -86,7 +84,6 @@ def test_options_of_a_task_are_defaults_for_its_jobs(hf: Holdfast) -> None:
     assert (job.queue, job.priority, job.tag) == ("build", 0, "a")
 
 
-@on_sqlite
 def test_later_options_are_laid_over_earlier_ones(task: Task[..., int]) -> None:
     earlier = task.options(delay=60, tag="a")
     later = earlier.options(at=START + timedelta(hours=1), tag="b")
@@ -95,7 +92,6 @@ def test_later_options_are_laid_over_earlier_ones(task: Task[..., int]) -> None:
     assert later.options(delay=1).enqueue().job.state == Scheduled(NOW + 1_000)
 
 
-@on_sqlite
 def test_options_can_be_used_again(task: Task[..., int]) -> None:
     first = task.enqueue()
     waiting = task.options(after=iter([first]))
@@ -110,29 +106,41 @@ def test_an_idempotency_key_stands_for_one_job(task: Task[..., int]) -> None:
     assert again.job.payload == '{"x":1}'
 
 
-NO_DURATION = [True, "5", [], object(), math.nan, 1j, START]
+NO_DURATION = [True, "soon", "", "1h x", "1y", "-1s", "1h 5", [], object(), math.nan, 1j, START]
 NO_LENGTH = [-1, -0.001, timedelta(seconds=-1), math.inf, 10**400, timedelta.max, 101 * 365 * 86_400]
 NO_MOMENT = ["2030-01-01", 5, True, date(2030, 1, 1), timedelta(1)]
 NO_YEAR = [datetime(1969, 1, 1, tzinfo=UTC), datetime.max.replace(tzinfo=UTC), datetime.min.replace(tzinfo=UTC)]
 NO_LABEL = ["", 5, True, b"x", [], "a\x00", "a\nb", "\ud800", "x" * 1_001]
 
 REFUSED: list[tuple[str, list[Any], str]] = [
-    *[(option, NO_DURATION, f"{option} .* is not a duration: use seconds") for option in ("delay", "ttl", "timeout")],
-    *[(option, NO_LENGTH, f"{option} .* is out of range: use 0 seconds") for option in ("delay", "ttl", "timeout")],
-    ("timeout", [0, 0.0, 0.0004, timedelta(0)], "timeout .* leaves no time to run: give at least 0.001 seconds"),
-    *[(option, NO_MOMENT, f"{option} .* is not a moment: use a datetime") for option in ("at", "deadline")],
-    *[(option, NO_YEAR, f"{option} is out of range .* between 1970 and 9999") for option in ("at", "deadline")],
-    *[(option, [datetime(2030, 1, 1)], f"{option} .* has no time zone") for option in ("at", "deadline")],
+    *[
+        (option, NO_DURATION, f"{option} .* is not valid: use . m?s to 100 years")
+        for option in ("delay", "ttl", "timeout")
+    ],
+    *[
+        (option, NO_LENGTH, f"{option} .* is not valid: use . m?s to 100 years")
+        for option in ("delay", "ttl", "timeout")
+    ],
+    ("timeout", [0, 0.0, 0.0004, timedelta(0)], "timeout .* is not valid: use 1 ms to 100 years"),
+    *[
+        (option, NO_MOMENT, f"{option} .* is not valid: use a moment from 1970 to 9999")
+        for option in ("at", "deadline")
+    ],
+    *[(option, NO_YEAR, f"{option} .* is not valid: use a moment from 1970 to 9999") for option in ("at", "deadline")],
+    *[
+        (option, [datetime(2030, 1, 1)], f"{option} .* as a datetime with a time zone such as datetime.UTC")
+        for option in ("at", "deadline")
+    ],
     *[(option, NO_LABEL, f"{option} .* is not valid: use") for option in ("tag", "tenant", "idempotency_key")],
     *[(option, NO_LABEL, f"{option} .* is not valid: use") for option in ("trace_id", "subject")],
-    ("queue", ["", "a b", "ä", 5, True, ["a"], "a\x00", "x" * 201], "queue .* is not a valid name"),
+    ("queue", ["", "a b", "ä", 5, True, ["a"], "a\x00", "x" * 201], "queue .* is not valid"),
     ("priority", [1.5, True, False, "5", math.nan, 10**7, -(10**7)], "priority .* use a whole number from -1000000"),
     ("retry", [True, "3", 1.5, [], Retry, math.nan], r"retry .* use a number of retries or a Retry"),
     ("retry", [-1, 10**9], "retries .* use a whole number from 0"),
     ("subject", ["{", "a}", "{}", "{x.y}", "{x!r}"], r"has a brace that names no argument: write \{name\}"),
     ("subject", ["a::{y}"], "subject 'a::{y}' names 'y', which is not an argument"),
-    ("generation", [1], "generation 1 has no subject"),
-    ("stop_older", [1, 0, "no", object()], "stop_older .* use True or False"),
+    ("generation", [1], "generation 1 means nothing without subject"),
+    ("stop_older", [1, 0, "no", object()], "stop_older .* use true or false"),
     ("group", [5, object(), True], "is not a job or group: give a handle or an id"),
     ("after", [5, object(), True, [5], [None]], "is not a job or group: give a handle or an id"),
     ("after_ended", [5, object(), [5]], "is not a job or group: give a handle or an id"),
@@ -140,21 +148,19 @@ REFUSED: list[tuple[str, list[Any], str]] = [
 ]
 
 
-@on_sqlite
 @pytest.mark.parametrize(("option", "values", "message"), REFUSED, ids=[row[0] for row in REFUSED])
 def test_a_wrong_value_is_refused(
-    hf: Holdfast, task: Task[..., int], option: str, values: list[object], message: str
+    hf: Holdfast, task: Task[..., int], option: str, values: list[Any], message: str
 ) -> None:
     for value in values:
         with refused(hf, InvalidInput, message):
             task.options(**{option: value}).enqueue()
 
 
-@on_sqlite
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"delay": 1, "at": START}, InvalidInput, "give either delay or at, not both"),
+        ({"delay": 1, "at": START}, InvalidInput, "delay and at exclude each other: give one of them"),
         ({"subject": "s", "generation": -1}, InvalidInput, "generation -1 is not valid"),
         ({"subject": "s", "generation": True}, InvalidInput, "generation True is not valid"),
         ({"subject": "s", "generation": 2**63}, InvalidInput, "generation 9223372036854775808 is not valid"),
@@ -171,23 +177,22 @@ def test_options_that_make_no_sense_together_are_refused(
         task.options(**options).enqueue()
 
 
-@on_sqlite
 def test_an_option_that_does_not_exist_is_refused_with_those_that_do(task: Task[..., int]) -> None:
     with pytest.raises(InvalidInput, match="'prio' is not an option; use queue, priority, delay, at, ttl"):
-        task.options(prio=3)
+        task.options(prio=3)  # type: ignore[call-arg]
 
 
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
         ({"retries": True}, "retries True is not valid"),
-        ({"retries": 1, "initial": -1}, "initial -1 is out of range"),
-        ({"retries": 1, "cap": "1h"}, "cap '1h' is not a duration"),
+        ({"retries": 1, "initial": -1}, "initial -1 is not valid: use 0 s to 100 years"),
+        ({"retries": 1, "cap": "late"}, "cap 'late' is not valid: use 0 s to 100 years"),
         ({"retries": 1, "factor": 0.5}, "factor 0.5 is not valid: use a number from 1"),
         ({"retries": 1, "factor": True}, "factor True is not valid"),
         ({"retries": 1, "factor": math.nan}, "factor nan is not valid"),
         ({"retries": 1, "factor": 10**400}, "factor 1000.* is not valid"),
-        ({"retries": 1, "mode": "twice"}, "mode 'twice' is not valid: use 'requeue' or 'chain'"),
+        ({"retries": 1, "mode": "twice"}, "mode 'twice' is not valid: use one of 'requeue', 'chain'"),
         ({"retries": 1, "infra": -1}, "infra -1 is not valid"),
         ({"retries": 1, "permanent": 5}, "permanent 5 is not valid: list exception types"),
         ({"retries": 1, "permanent": ("KeyError",)}, "permanent 'KeyError' is not valid"),

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from holdfast import Conflict, Holdfast, InvalidInput, JobHandle, NotFound, Task
-from tests.client.acts import on_sqlite
 
 
 class Queue:
@@ -74,7 +73,6 @@ def test_a_waiting_job_can_get_another_priority(queue: Queue) -> None:
     assert queue.order() == "cba"
 
 
-@on_sqlite
 def test_a_job_that_has_ended_stays_where_it_is(queue: Queue) -> None:
     jobs = queue.add("ab")
     assert queue.order() == "ab"
@@ -88,7 +86,6 @@ def test_a_job_that_has_ended_stays_where_it_is(queue: Queue) -> None:
             call()
 
 
-@on_sqlite
 def test_a_place_that_does_not_exist_is_refused(queue: Queue) -> None:
     jobs = queue.add("ab")
     elsewhere = queue.add("c", queue="other")["c"]
@@ -105,7 +102,6 @@ def test_a_place_that_does_not_exist_is_refused(queue: Queue) -> None:
         jobs["a"].move(("after", 5))  # type: ignore[arg-type]
 
 
-@on_sqlite
 @pytest.mark.parametrize("priority", [None, True, 1.5, "5", 10**7])
 def test_a_wrong_priority_is_refused(queue: Queue, priority: Any) -> None:
     job = queue.add("a")["a"]
@@ -116,7 +112,6 @@ def test_a_wrong_priority_is_refused(queue: Queue, priority: Any) -> None:
             job.retry(priority)
 
 
-@on_sqlite
 def test_the_twins_move_too(queue: Queue) -> None:
     jobs = queue.add("abc")
 

@@ -8,7 +8,6 @@ import logging
 import pytest
 
 from holdfast import Context, Holdfast, InvalidInput, NotFound
-from tests.client.acts import on_sqlite
 
 
 def test_what_a_task_logs_is_in_the_log_of_its_run(hf: Holdfast) -> None:
@@ -29,7 +28,6 @@ def test_what_a_task_logs_is_in_the_log_of_its_run(hf: Holdfast) -> None:
     assert job.runs[0].log_path
 
 
-@on_sqlite
 def test_the_log_of_a_run_does_not_depend_on_the_logging_of_the_program(
     hf: Holdfast, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -45,7 +43,6 @@ def test_the_log_of_a_run_does_not_depend_on_the_logging_of_the_program(
     assert [line.split(maxsplit=2)[2] for line in job.tail().splitlines()] == ["quiet", "bad arguments %d %d (1,)"]
 
 
-@on_sqlite
 def test_a_record_names_the_line_that_logged_it(hf: Holdfast, caplog: pytest.LogCaptureFixture) -> None:
     @hf.task
     def speak(ctx: Context) -> None:
@@ -76,7 +73,6 @@ def test_artifacts_are_listed_on_the_run_and_can_be_read(hf: Holdfast) -> None:
         job.open_artifact("x")
 
 
-@on_sqlite
 def test_an_artifact_stays_in_its_folder(hf: Holdfast) -> None:
     @hf.task
     def escape(ctx: Context) -> str:
@@ -89,7 +85,6 @@ def test_an_artifact_stays_in_its_folder(hf: Holdfast) -> None:
     assert (job.result(), job.runs[0].artifacts) == ("refused", None)
 
 
-@on_sqlite
 def test_a_task_that_says_nothing_leaves_no_files(hf: Holdfast) -> None:
     @hf.task
     def nothing() -> None: ...
@@ -100,7 +95,6 @@ def test_a_task_that_says_nothing_leaves_no_files(hf: Holdfast) -> None:
     assert not hf._access.engine.files.exists()
 
 
-@on_sqlite
 def test_a_log_that_cannot_be_written_breaks_no_task(hf: Holdfast, caplog: pytest.LogCaptureFixture) -> None:
     @hf.task
     def speak(ctx: Context) -> str:

@@ -15,7 +15,7 @@ import msgspec
 import pytest
 
 from holdfast import Holdfast, InvalidInput, InvalidPayload, Task
-from tests.client.acts import WAIT, on_sqlite, refused
+from tests.client.acts import WAIT, refused
 
 
 class Colour(Enum):
@@ -72,7 +72,6 @@ FITTING: list[tuple[Any, Any]] = [
 ]
 
 
-@on_sqlite
 @pytest.mark.parametrize(("hint", "value"), FITTING)
 def test_an_argument_arrives_as_it_was_given_and_comes_back_so(hf: Holdfast, hint: Any, value: Any) -> None:
     arrived = []
@@ -109,7 +108,6 @@ MISFITS: list[tuple[Any, Any, str]] = [
 ]
 
 
-@on_sqlite
 @pytest.mark.parametrize(("hint", "value", "message"), MISFITS)
 def test_a_misfit_is_refused_before_it_is_stored(hf: Holdfast, hint: Any, value: Any, message: str) -> None:
     def task(x):  # type: ignore[no-untyped-def]
@@ -167,7 +165,6 @@ def anything(hf: Holdfast) -> Task[..., Any]:
     return anything
 
 
-@on_sqlite
 @pytest.mark.parametrize(("value", "message"), NO_JSON, ids=[message for _, message in NO_JSON])
 def test_what_json_cannot_hold_is_refused_by_its_argument(
     hf: Holdfast, anything: Task[..., Any], value: Any, message: str
@@ -190,12 +187,10 @@ def test_the_largest_and_the_deepest_payload_pass(hf: Holdfast, anything: Task[.
     assert len(handles[0].job.payload or "") == 1 << 20
 
 
-@on_sqlite
 def test_brackets_in_text_are_no_nesting(anything: Task[..., Any]) -> None:
     anything.enqueue(x="[" * 100 + '\\"{' * 100)
 
 
-@on_sqlite
 def test_arguments_may_be_given_by_place(hf: Holdfast) -> None:
     @hf.task
     def subtract(a: int, b: int, c: int = 0) -> int:
@@ -207,7 +202,6 @@ def test_arguments_may_be_given_by_place(hf: Holdfast) -> None:
     assert handle.job.payload == '{"a":5,"b":3}'
 
 
-@on_sqlite
 @pytest.mark.parametrize(
     ("args", "kwargs", "message"),
     [
@@ -225,7 +219,6 @@ def test_arguments_are_bound_as_in_a_call(hf: Holdfast, args: Any, kwargs: Any, 
         take.enqueue(*args, **kwargs)
 
 
-@on_sqlite
 def test_a_default_is_the_functions_own_when_it_runs(make_holdfast: Callable[..., Holdfast]) -> None:
     before, after = make_holdfast(), make_holdfast()
     results = []
@@ -240,7 +233,6 @@ def test_a_default_is_the_functions_own_when_it_runs(make_holdfast: Callable[...
     assert results == [2]
 
 
-@on_sqlite
 def test_an_argument_may_have_any_name(hf: Holdfast) -> None:
     @hf.task
     def greedy(self: int, args: int, kwargs: int, task: int, _private: int) -> list[int]:
@@ -251,7 +243,6 @@ def test_an_argument_may_have_any_name(hf: Holdfast) -> None:
     assert handle.result(timeout=WAIT) == [1, 2, 3, 4, 5]
 
 
-@on_sqlite
 def test_open_keywords_are_typed_by_their_hint(hf: Holdfast) -> None:
     @hf.task
     def collect(first: int, **times: datetime) -> list[str]:
@@ -264,7 +255,6 @@ def test_open_keywords_are_typed_by_their_hint(hf: Holdfast) -> None:
     assert handle.result(timeout=WAIT) == ["soon 2030", "late 2030"]
 
 
-@on_sqlite
 def test_many_payloads_are_stored_together_or_not_at_all(hf: Holdfast) -> None:
     @hf.task
     def take(x: int) -> int:
@@ -278,14 +268,13 @@ def test_many_payloads_are_stored_together_or_not_at_all(hf: Holdfast) -> None:
     assert [handle.result(timeout=WAIT) for handle in handles] == list(range(100))
 
 
-@on_sqlite
 @pytest.mark.parametrize(
     ("payloads", "error", "message"),
     [
         (None, InvalidInput, "None is not a list of payloads"),
         ("abc", InvalidInput, "'abc' is not a list of payloads"),
         ({"x": 1}, InvalidInput, "{'x': 1} is not a list of payloads: give one dictionary for each job"),
-        ([1], InvalidPayload, "1 is not a payload: give a dictionary"),
+        ([1], InvalidPayload, "payload 1 is not a JSON object: give the task's arguments"),
         ([{1: 1}], InvalidPayload, "keywords must be strings"),
         ([{}] * 10_001, InvalidInput, "10001 jobs at once are too many"),
     ],
@@ -298,7 +287,6 @@ def test_what_is_no_list_of_payloads_is_refused(
         anything.enqueue_many(payloads)
 
 
-@on_sqlite
 def test_a_payload_can_be_edited_while_it_waits(hf: Holdfast) -> None:
     @hf.task
     def take(x: int) -> int:

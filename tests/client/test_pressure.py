@@ -12,7 +12,7 @@ from holdfast import Context, Holdfast, StateName
 from holdfast.core.run import RunStatus
 from holdfast.testing import ManualClock, SimulatedMachine
 from tests.client import yielding_tasks
-from tests.client.acts import WAIT, Gate, on_sqlite, wait_until
+from tests.client.acts import WAIT, Gate, both_engines, wait_until
 
 Make = Callable[..., Holdfast]
 
@@ -23,6 +23,7 @@ def heavy_program(make: Make, machine: SimulatedMachine, **options: object) -> H
     return hf
 
 
+@both_engines
 def test_heavy_jobs_of_a_program_wait_until_the_battery_is_better(make_holdfast: Make) -> None:
     machine = SimulatedMachine(battery=15)
     hf = heavy_program(make_holdfast, machine)
@@ -38,7 +39,6 @@ def test_heavy_jobs_of_a_program_wait_until_the_battery_is_better(make_holdfast:
     assert hf.drain() == 1
 
 
-@on_sqlite
 def test_heavy_jobs_rest_for_a_minute_after_the_power_was_unplugged(make_holdfast: Make) -> None:
     clock, machine = ManualClock(), SimulatedMachine(charging=True, battery=90)
     hf = heavy_program(make_holdfast, machine, clock=clock)
@@ -57,6 +57,7 @@ def test_heavy_jobs_rest_for_a_minute_after_the_power_was_unplugged(make_holdfas
     assert hf.drain() == 1
 
 
+@both_engines
 @pytest.mark.parametrize("task", ["count", "count_apart"])
 def test_a_run_that_looks_makes_room_and_goes_on_from_its_checkpoint(make_holdfast: Make, task: str) -> None:
     machine = SimulatedMachine(charging=True, battery=90)
@@ -72,7 +73,6 @@ def test_a_run_that_looks_makes_room_and_goes_on_from_its_checkpoint(make_holdfa
         assert job.result(timeout=WAIT) == [1, 2]
 
 
-@on_sqlite
 def test_a_run_that_never_looks_goes_on_and_can_still_be_cancelled(make_holdfast: Make) -> None:
     machine, gate = SimulatedMachine(charging=True, battery=90), Gate()
     hf = heavy_program(make_holdfast, machine)

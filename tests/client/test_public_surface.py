@@ -68,7 +68,7 @@ PROPERTIES_AT_ONCE = {
     JobHandle: {"generation", "id", "known", "was_existing"},
     GroupHandle: set[str](),
     ScheduleHandle: set[str](),
-    Context: {"attempt", "cancelled", "job", "log", "run_id", "should_yield"},
+    Context: {"attempt", "cancelled", "env", "job", "log", "run_id", "should_yield"},
 }
 
 

@@ -14,7 +14,7 @@ from holdfast.core.errors import HoldfastError
 from holdfast.core.queue import Overflow, QueueClass
 from holdfast.core.retry import RetryPolicy
 from holdfast.runtime.clock import ManualClock
-from tests.client.acts import WAIT, on_sqlite, wait_until
+from tests.client.acts import WAIT, both_engines, wait_until
 
 
 class Waiting:
@@ -52,6 +52,7 @@ def somebody_waits(clock: ManualClock) -> bool:
     return bool(clock._callbacks)
 
 
+@both_engines
 def test_settings_are_as_they_were_set_and_set_back(hf: Holdfast) -> None:
     hf.set_queue("mail", limit=2, rate=(10, 60), max_length=9, overflow="shed", queue_class="heavy", timeout=5)
     found = hf.set_queue("mail", retry=Retry(5, initial=1), breaker=3, breaker_for=60, clear="limit")
@@ -62,7 +63,6 @@ def test_settings_are_as_they_were_set_and_set_back(hf: Holdfast) -> None:
     assert found.retry == Retry(5, initial=1).policy
 
 
-@on_sqlite
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
@@ -72,8 +72,8 @@ def test_settings_are_as_they_were_set_and_set_back(hf: Holdfast) -> None:
         ({"max_length": -1}, "max_length -1"),
         ({"breaker": -1}, "breaker -1"),
         ({"breaker_for": 0}, "breaker_for"),
-        ({"preset": "fast"}, "preset 'fast' is not valid: use 'cleanup' or 'indexing'"),
-        ({"overflow": "drop"}, "overflow 'drop' is not valid: use 'reject' or 'shed'"),
+        ({"preset": "fast"}, "preset 'fast' is not valid: use one of 'cleanup', 'indexing'"),
+        ({"overflow": "drop"}, "overflow 'drop' is not valid: use one of 'reject', 'shed'"),
         ({"queue_class": "fat"}, "class 'fat'"),
         ({"retry": Retry(1, permanent=KeyError)}, "permanent="),
         ({"timeout": "soon"}, "timeout 'soon'"),
@@ -86,6 +86,12 @@ def test_a_setting_that_does_not_fit_is_refused_with_its_value(hf: Holdfast, set
         hf.set_queue("mail", **settings)
 
 
+def test_what_is_no_setting_is_refused_as_an_argument_that_there_is_not(hf: Holdfast) -> None:
+    with pytest.raises(TypeError, match="'speed' is not a setting of a queue; use limit, rate, "):
+        hf.set_queue("mail", speed=5)  # type: ignore[call-arg]
+
+
+@both_engines
 @pytest.mark.parametrize(
     ("preset", "policy"),
     [
@@ -97,10 +103,13 @@ def test_a_preset_stands_for_a_retry(hf: Holdfast, preset: str, policy: RetryPol
     assert hf.set_queue("q", preset=preset).retry == policy
     assert hf.enqueue("t", queue="q").job.policy == policy
     assert hf.set_queue("q", clear="retry").retry is None
+    assert hf.set_queue("q", preset=preset).retry == policy
+    assert hf.set_queue("q", clear="preset").retry is None
     # What is said exactly stands above it.
     assert hf.set_queue("q", preset=preset, retry=2).retry == RetryPolicy(retries=2)
 
 
+@both_engines
 def test_a_job_that_says_nothing_is_tried_as_often_as_its_queue_says(hf: Holdfast) -> None:
     tries: list[str] = []
 
@@ -121,6 +130,7 @@ def test_a_job_that_says_nothing_is_tried_as_often_as_its_queue_says(hf: Holdfas
     assert sorted(tries) == ["own", "silent", "silent", "silent"]
 
 
+@both_engines
 def test_a_full_queue_is_refused_at_once_if_nobody_wants_to_wait(make_holdfast: Callable[..., Holdfast]) -> None:
     hf = make_holdfast(wait_for_room=0)
     work, _ = full(hf)
@@ -133,6 +143,7 @@ def test_a_full_queue_is_refused_at_once_if_nobody_wants_to_wait(make_holdfast: 
     assert len(hf.jobs().jobs) == 1
 
 
+@both_engines
 def test_an_enqueue_waits_for_room_by_the_clock(make_holdfast: Callable[..., Holdfast]) -> None:
     clock = ManualClock()
     work, first = full(make_holdfast(clock=clock, wait_for_room=WAIT))
@@ -145,6 +156,7 @@ def test_an_enqueue_waits_for_room_by_the_clock(make_holdfast: Callable[..., Hol
     assert waiting.handle.state is StateName.QUEUED
 
 
+@both_engines
 def test_when_patience_is_at_its_end_the_refusal_is_raised(make_holdfast: Callable[..., Holdfast]) -> None:
     clock = ManualClock()
     work, _ = full(make_holdfast(clock=clock, wait_for_room=WAIT))
@@ -155,6 +167,7 @@ def test_when_patience_is_at_its_end_the_refusal_is_raised(make_holdfast: Callab
     assert isinstance(waiting.refused, QueueFull)
 
 
+@both_engines
 def test_an_awaited_enqueue_waits_without_standing_in_the_way(make_holdfast: Callable[..., Holdfast]) -> None:
     clock = ManualClock()
     work, first = full(make_holdfast(clock=clock, wait_for_room=WAIT))
@@ -169,6 +182,7 @@ def test_an_awaited_enqueue_waits_without_standing_in_the_way(make_holdfast: Cal
     assert asyncio.run(both()).state is StateName.QUEUED
 
 
+@both_engines
 def test_a_rate_lets_jobs_through_when_its_window_moves_on(make_holdfast: Callable[..., Holdfast]) -> None:
     clock = ManualClock()
     hf = make_holdfast(clock=clock)

@@ -13,7 +13,7 @@ import pytest
 from holdfast import Busy, Conflict, Holdfast, InvalidInput, JobFailed, StateName
 from holdfast.runtime.processes import RUN_VARIABLE
 from holdfast.testing import ManualClock
-from tests.client.acts import WAIT, Gate, on_sqlite
+from tests.client.acts import WAIT, Gate, both_engines
 from tests.client.conftest import Database
 
 HOLDER = """
@@ -26,6 +26,7 @@ with Holdfast(sys.argv[1], schema=sys.argv[2]).reserve("*"):
 """
 
 
+@both_engines
 def test_nothing_starts_in_the_scope_until_the_block_ends(hf: Holdfast) -> None:
     @hf.task
     def task() -> None: ...
@@ -45,6 +46,7 @@ def test_nothing_starts_in_the_scope_until_the_block_ends(hf: Holdfast) -> None:
     assert hf.reservations() == []
 
 
+@both_engines
 def test_the_block_begins_when_what_runs_has_ended(hf: Holdfast) -> None:
     gate = Gate()
 
@@ -63,6 +65,7 @@ def test_the_block_begins_when_what_runs_has_ended(hf: Holdfast) -> None:
             assert job.state is StateName.DONE
 
 
+@both_engines
 def test_a_second_one_is_refused_if_its_caller_does_not_wait(hf: Holdfast) -> None:
     with hf.reserve("build"):
         for scope in ("build", "*"):
@@ -72,6 +75,7 @@ def test_a_second_one_is_refused_if_its_caller_does_not_wait(hf: Holdfast) -> No
             pass
 
 
+@both_engines
 def test_a_second_one_waits_for_the_first(hf: Holdfast) -> None:
     order: list[str] = []
 
@@ -87,13 +91,13 @@ def test_a_second_one_waits_for_the_first(hf: Holdfast) -> None:
     assert order == ["first", "second"]
 
 
+@both_engines
 def test_it_ends_with_its_time_to_live(make_holdfast: Callable[..., Holdfast]) -> None:
     hf, other = make_holdfast(), make_holdfast()
     with hf.reserve("build", ttl=0.05), other.reserve("build", wait=WAIT) as second:
         assert second.granted_at is not None
 
 
-@on_sqlite
 def test_one_object_is_one_reservation(hf: Holdfast) -> None:
     reserving = hf.reserve("build")
     with reserving, pytest.raises(InvalidInput, match="in use already"), reserving:
@@ -102,14 +106,12 @@ def test_one_object_is_one_reservation(hf: Holdfast) -> None:
         pass
 
 
-@on_sqlite
 @pytest.mark.parametrize("scope", ["", "a b", 5])
 def test_a_scope_is_a_queue_or_everything(hf: Holdfast, scope: str) -> None:
     with pytest.raises(InvalidInput, match="queue"):
         hf.reserve(scope)
 
 
-@on_sqlite
 def test_a_run_in_the_scope_cannot_reserve_it(hf: Holdfast, monkeypatch: pytest.MonkeyPatch) -> None:
     job = hf.enqueue("anything", queue="build")
     monkeypatch.setenv(RUN_VARIABLE, "r")
@@ -121,6 +123,7 @@ def test_a_run_in_the_scope_cannot_reserve_it(hf: Holdfast, monkeypatch: pytest.
         pass
 
 
+@both_engines
 def test_a_function_or_coroutine_in_the_scope_cannot_reserve_it(hf: Holdfast) -> None:
     @hf.task(queue="build")
     def function(scope: str) -> str:
@@ -142,6 +145,7 @@ def test_a_function_or_coroutine_in_the_scope_cannot_reserve_it(hf: Holdfast) ->
         pass
 
 
+@both_engines
 def test_whoever_has_a_reservation_knows_when_it_is_over(make_holdfast: Callable[..., Holdfast]) -> None:
     clock = ManualClock()
     hf = make_holdfast(clock=clock)
@@ -157,6 +161,7 @@ def test_whoever_has_a_reservation_knows_when_it_is_over(make_holdfast: Callable
     assert not held.is_held
 
 
+@both_engines
 def test_whoever_waits_too_long_is_told_who_has_it(hf: Holdfast) -> None:
     with hf.reserve("build", reserved_by="ada"):
         with (
@@ -167,6 +172,7 @@ def test_whoever_waits_too_long_is_told_who_has_it(hf: Holdfast) -> None:
         assert [held.reserved_by for held in hf.reservations()] == ["ada"]
 
 
+@both_engines
 def test_whoever_waits_notices_that_the_holder_was_killed(hf: Holdfast, database: Database) -> None:
     program = [sys.executable, "-c", HOLDER, database.path_or_url, database.schema]
     holder = subprocess.Popen(program, stdout=subprocess.PIPE, text=True)
@@ -180,7 +186,6 @@ def test_whoever_waits_notices_that_the_holder_was_killed(hf: Holdfast, database
         assert held.is_held
 
 
-@on_sqlite
 def test_the_figures_tell_who_works_on_what(hf: Holdfast) -> None:
     @hf.task(queue="maths")
     def double(x: int) -> int:
@@ -198,6 +203,7 @@ def test_the_figures_tell_who_works_on_what(hf: Holdfast) -> None:
     assert asyncio.run(hf.astats()).workers == 0
 
 
+@both_engines
 def test_groups_are_listed_page_by_page(hf: Holdfast) -> None:
     made = [hf.create_group(name).id for name in ("a", "b", "c")]
     first = hf.groups(limit=2)

@@ -26,8 +26,9 @@ from holdfast import (
     StoreBusy,
     Transient,
 )
+from holdfast.core.errors import InvalidInput
 from holdfast.testing import ManualClock
-from tests.client.acts import WAIT, on_sqlite
+from tests.client.acts import WAIT
 
 LONG = timedelta(hours=2)
 
@@ -109,7 +110,6 @@ def test_a_waiter_for_the_first_link_hears_of_the_last(hf: Holdfast, clock: Manu
         assert flaky.enqueue().result(timeout=WAIT) == 3
 
 
-@on_sqlite
 def test_pauses_grow_by_the_factor_up_to_the_cap(hf: Holdfast, clock: ManualClock) -> None:
     handle = raiser(hf, ConnectionError(), Retry(4, initial=10, factor=3, cap=60))
     pauses = []
@@ -140,7 +140,6 @@ KINDS: list[tuple[BaseException, str, str]] = [
 ]
 
 
-@on_sqlite
 @pytest.mark.parametrize(("error", "kind", "code"), KINDS, ids=lambda value: repr(value)[:30])
 @pytest.mark.parametrize("is_coroutine", [False, True])
 def test_every_exception_is_a_failure_of_its_kind(
@@ -177,7 +176,6 @@ def test_infra_failures_have_a_budget_of_their_own(hf: Holdfast, clock: ManualCl
     assert (handle.state, handle.job.tries.infra, handle.job.tries.transient) == (StateName.FAILED, 3, 0)
 
 
-@on_sqlite
 def test_without_an_infra_budget_a_job_never_runs_twice(hf: Holdfast, clock: ManualClock) -> None:
     raiser(hf, Infra("x"), Retry(5, infra=0))
     assert drain_all(hf, clock) == 1
@@ -209,7 +207,7 @@ def test_a_skipped_job_is_done(hf: Holdfast, clock: ManualClock) -> None:
 
 @pytest.mark.parametrize("delay", [-1, -0.5, timedelta(seconds=-1), 1e300, math.inf, math.nan])
 def test_a_snooze_into_the_past_or_beyond_all_time_is_refused(delay: Any) -> None:
-    with pytest.raises(ValueError, match=r"a snooze (cannot end in the past|of .* is too long)"):
+    with pytest.raises(InvalidInput, match=r"delay .* is not valid: use 0 s to 100 years"):
         Snooze(delay)
 
 
@@ -256,7 +254,6 @@ def test_whatever_an_exception_says_its_run_ends(hf: Holdfast, error: BaseExcept
     assert len(run.traceback) <= 50_000
 
 
-@on_sqlite
 def test_a_payload_that_no_longer_fits_fails_for_good(make_holdfast: Callable[..., Holdfast]) -> None:
     before, after = make_holdfast(), make_holdfast()
 
@@ -280,7 +277,6 @@ def test_a_retry_by_hand_is_a_new_job(hf: Holdfast) -> None:
     assert again.wait(timeout=WAIT) is StateName.FAILED
 
 
-@on_sqlite
 def test_a_job_that_has_failed_for_good_is_a_warning(
     make_holdfast: Callable[..., Holdfast], caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -13,13 +13,14 @@ from pathlib import Path
 import pytest
 
 from holdfast import Context, Holdfast, Retry, StateName, StoreUnavailable
-from holdfast.store.scripts.sessions import running_sessions
+from holdfast.store.scripts.machines.sessions import running_sessions
 from holdfast.workers.threads import Threads
-from tests.client.acts import on_sqlite, wait_until
+from tests.client.acts import both_engines, wait_until
 
 MakeHoldfast = Callable[..., Holdfast]
 
 
+@both_engines
 def test_an_exit_in_a_helper_task_does_not_stop_the_others(make_holdfast: MakeHoldfast) -> None:
     hf = make_holdfast()
 
@@ -41,6 +42,7 @@ def test_an_exit_in_a_helper_task_does_not_stop_the_others(make_holdfast: MakeHo
         assert [handle.result(30) for handle in other.enqueue_many([{"n": n} for n in range(20)])] == list(range(20))
 
 
+@both_engines
 def test_a_thread_that_cannot_be_started_is_a_failure_of_the_machine(
     make_holdfast: MakeHoldfast, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -64,6 +66,7 @@ def test_a_thread_that_cannot_be_started_is_a_failure_of_the_machine(
     assert sorted(len(handle.runs) for handle in handles) == [1, 1, 1, 1, 2]
 
 
+@both_engines
 def test_a_clean_up_that_outlasts_the_grace_fails_nobodys_job(make_holdfast: MakeHoldfast) -> None:
     hf = make_holdfast()
     started = threading.Event()
@@ -85,7 +88,6 @@ def test_a_clean_up_that_outlasts_the_grace_fails_nobodys_job(make_holdfast: Mak
     job.cancel()
 
 
-@on_sqlite
 def test_runs_that_have_ended_leave_no_timers_behind(make_holdfast: MakeHoldfast) -> None:
     hf = make_holdfast(concurrency=50)
 
@@ -95,14 +97,12 @@ def test_runs_that_have_ended_leave_no_timers_behind(make_holdfast: MakeHoldfast
     with hf:
         for handle in quick.enqueue_many([{}] * 300):
             handle.result(30)
-        room = hf._room
-        assert room is not None
+        assert hf.is_running
         loops = [loop for loop in gc.get_objects() if isinstance(loop, asyncio.BaseEventLoop) and loop.is_running()]
         scheduled = [timer for loop in loops for timer in loop._scheduled if not timer.cancelled()]  # type: ignore[attr-defined]
         assert len(scheduled) < 50
 
 
-@on_sqlite
 def test_a_start_that_fails_leaves_no_thread_and_no_file_behind(tmp_path: Path, make_holdfast: MakeHoldfast) -> None:
     def try_to_start() -> None:
         hf = Holdfast(tmp_path / "missing" / "work.db")
@@ -121,6 +121,7 @@ def test_a_start_that_fails_leaves_no_thread_and_no_file_behind(tmp_path: Path, 
     assert len(os.listdir("/proc/self/fd")) <= files
 
 
+@both_engines
 def test_a_time_to_live_that_is_over_soon_is_noticed_soon(make_holdfast: MakeHoldfast) -> None:
     hf = make_holdfast()
 
@@ -132,7 +133,6 @@ def test_a_time_to_live_that_is_over_soon_is_noticed_soon(make_holdfast: MakeHol
         assert never.options(ttl=0.2).enqueue().wait(20) is StateName.SKIPPED_TTL
 
 
-@on_sqlite
 def test_two_names_of_one_file_share_its_locks(tmp_path: Path, make_holdfast: MakeHoldfast) -> None:
     make_holdfast().counts()
     (tmp_path / "other.db").symlink_to(tmp_path / "work.db")
@@ -142,6 +142,7 @@ def test_two_names_of_one_file_share_its_locks(tmp_path: Path, make_holdfast: Ma
     here.close()
 
 
+@both_engines
 def test_progress_from_a_function_that_outlived_its_worker_does_no_harm(make_holdfast: MakeHoldfast) -> None:
     hf = make_holdfast()
     started, go_on = threading.Event(), threading.Event()
@@ -161,6 +162,7 @@ def test_progress_from_a_function_that_outlived_its_worker_does_no_harm(make_hol
     assert wait_until(lambda: job.state is StateName.DONE)
 
 
+@both_engines
 def test_opening_the_database_does_not_stop_the_callers_event_loop(make_holdfast: MakeHoldfast) -> None:
     hf = make_holdfast()
 
@@ -185,6 +187,7 @@ def test_opening_the_database_does_not_stop_the_callers_event_loop(make_holdfast
     assert threading.main_thread() not in opened_by
 
 
+@both_engines
 def test_a_drain_that_takes_long_keeps_its_heart_beating(make_holdfast: MakeHoldfast) -> None:
     hf = make_holdfast()
     beats: list[int] = []

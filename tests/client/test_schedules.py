@@ -13,7 +13,6 @@ import pytest
 
 from holdfast import Conflict, Holdfast, HoldfastError, InvalidInput, InvalidPayload, NotFound, Retry
 from holdfast.testing import ManualClock
-from tests.client.acts import on_sqlite
 
 Make = Callable[..., Holdfast]
 MIDNIGHT = "0 0 * * *"
@@ -55,6 +54,37 @@ def test_a_task_of_this_program_brings_its_options(make_holdfast: Make) -> None:
     assert (made.queue, made.options.subject, made.options.timeout_ms) == ("night", "file::a.py", 9_000)
     assert made.options.policy is not None
     assert made.options.policy.retries == 4
+
+
+def test_what_an_event_must_have_may_go_with_the_event_of_the_template(hf: Holdfast) -> None:
+    hf.create_template("waits", "double", {"x": 2}, on_event="go")
+    job = hf.enqueue_template("waits", where={"branch": "main"})
+    [condition] = job.conditions()
+    assert (condition.event, condition.attributes) == ("go", {"branch": "main"})
+    assert hf.edit_template("waits", where={"branch": "next"}).options.event_attributes == {"branch": "next"}
+    hf.create_template("never", "double", {"x": 2})
+    for refused in (hf.enqueue_template, hf.edit_template):
+        with pytest.raises(InvalidInput, match=r"(where|event_attributes) {'a': 'b'} means nothing without"):
+            refused("never", where={"a": "b"})
+
+
+def test_a_schedule_may_say_what_the_event_of_its_template_must_have(hf: Holdfast) -> None:
+    hf.create_template("waits", "double", {"x": 2}, on_event="go")
+    schedule = hf.create_schedule("hourly", cron="0 * * * *", template="waits", where={"branch": "main"})
+    [condition] = schedule.run_now().conditions()
+    assert (condition.event, condition.attributes) == ("go", {"branch": "main"})
+    schedule.edit(priority=3)
+    schedule.edit(where={"branch": "next"})
+    [condition] = schedule.run_now().conditions()
+    assert (condition.event, condition.attributes) == ("go", {"branch": "next"})
+    hf.create_template("never", "double", {"x": 2})
+    refusal = r"event_attributes {'a': 'b'} means nothing without wait_for_event"
+    with pytest.raises(InvalidInput, match=refusal):
+        hf.create_schedule("daily", cron=MIDNIGHT, template="never", where={"a": "b"})
+    plain = hf.create_schedule("daily", cron=MIDNIGHT, template="never")
+    with pytest.raises(InvalidInput, match=refusal):
+        plain.edit(where={"a": "b"})
+    assert plain.edit(template="waits", where={"a": "b"}).options.event_attributes == {"a": "b"}
 
 
 def test_an_edit_changes_what_is_given_and_no_job(hf: Holdfast) -> None:
@@ -159,7 +189,6 @@ def test_the_next_fires_are_told_in_the_zone_of_the_schedule(hf: Holdfast, clock
     assert [tick.utcoffset() for tick in handle.preview(2)] == [timedelta(hours=2)] * 2
 
 
-@on_sqlite
 @pytest.mark.parametrize(
     ("wish", "error", "said"),
     [
@@ -168,8 +197,12 @@ def test_the_next_fires_are_told_in_the_zone_of_the_schedule(hf: Holdfast, clock
         ({"cron": MIDNIGHT}, InvalidInput, "either template= or task="),
         ({"cron": MIDNIGHT, "task": "double", "template": "t"}, InvalidInput, "either template= or task="),
         ({"cron": MIDNIGHT, "task": "double", "payload": {"x": "two"}}, InvalidPayload, "does not fit task 'double'"),
-        ({"cron": MIDNIGHT, "task": "double", "misfire": "never"}, InvalidInput, "use 'skip', 'latest', 'all'"),
-        ({"cron": MIDNIGHT, "task": "double", "overlap": "queue"}, InvalidInput, "use 'allow', 'skip', 'supersede'"),
+        ({"cron": MIDNIGHT, "task": "double", "misfire": "never"}, InvalidInput, "use one of 'skip', 'latest', 'all'"),
+        (
+            {"cron": MIDNIGHT, "task": "double", "overlap": "queue"},
+            InvalidInput,
+            "use one of 'allow', 'skip', 'supersede'",
+        ),
         ({"cron": MIDNIGHT, "task": "double", "jitter": timedelta(days=2)}, InvalidInput, "jitter"),
         ({"cron": MIDNIGHT, "task": "other", "priority": "high"}, InvalidInput, "priority 'high'"),
         ({"cron": MIDNIGHT, "task": "other", "colour": "red"}, InvalidInput, "'colour' is not an option"),
@@ -185,7 +218,6 @@ def test_what_cannot_be_is_refused_and_nothing_is_stored(
     assert (hf.schedules(), hf.templates()) == ([], [])
 
 
-@on_sqlite
 def test_a_payload_that_can_never_fit_is_refused(hf: Holdfast) -> None:
     with pytest.raises(InvalidPayload, match="no argument 'y'"):
         hf.create_template("twice", "double", {"y": 1})

@@ -15,10 +15,11 @@ from typing import Any
 import pytest
 
 from holdfast import Context, Holdfast, InvalidInput, JobFailed, Retry, RunStatus, StateName
-from holdfast.store.scripts.sessions import running_sessions
-from tests.client.acts import WAIT, Gate, on_sqlite, wait_until
+from holdfast.store.scripts.machines.sessions import running_sessions
+from tests.client.acts import WAIT, Gate, both_engines, wait_until
 
 
+@both_engines
 def test_short_work_ends_before_the_stop_does_and_nothing_new_starts(hf: Holdfast) -> None:
     gate = Gate()
 
@@ -45,6 +46,7 @@ def is_stopping(hf: Holdfast) -> bool:
     return all(session.stop_requested_at is not None for session in hf._access.read(running_sessions))
 
 
+@both_engines
 @pytest.mark.parametrize("kind", ["coroutine", "function"])
 def test_long_work_yields_uncharged_and_goes_on_later(hf: Holdfast, kind: str) -> None:
     started = threading.Event()
@@ -74,6 +76,7 @@ def test_long_work_yields_uncharged_and_goes_on_later(hf: Holdfast, kind: str) -
     assert (handle.job.tries.transient, handle.job.tries.infra) == (0, 0)
 
 
+@both_engines
 def test_a_function_that_takes_no_notice_keeps_its_run_and_its_late_return_counts(
     hf: Holdfast, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -98,6 +101,7 @@ def test_a_function_that_takes_no_notice_keeps_its_run_and_its_late_return_count
     assert [run.status for run in handle.runs] == [RunStatus.COMPLETED]
 
 
+@both_engines
 def test_a_job_can_still_be_cancelled_during_a_stop(hf: Holdfast) -> None:
     started = threading.Event()
 
@@ -118,6 +122,7 @@ def test_a_job_can_still_be_cancelled_during_a_stop(hf: Holdfast) -> None:
     assert handle.state is StateName.CANCELLED
 
 
+@both_engines
 def test_a_second_stop_waits_for_the_first(hf: Holdfast) -> None:
     gate = Gate()
 
@@ -138,7 +143,6 @@ def test_a_second_stop_waits_for_the_first(hf: Holdfast) -> None:
     assert handle.state is StateName.DONE
 
 
-@on_sqlite
 def test_stopping_what_does_not_run_is_harmless(hf: Holdfast) -> None:
     hf.stop()
     with hf:
@@ -148,7 +152,6 @@ def test_stopping_what_does_not_run_is_harmless(hf: Holdfast) -> None:
     hf.close()
 
 
-@on_sqlite
 def test_a_holdfast_runs_once_at_a_time(hf: Holdfast) -> None:
     with hf:
         with pytest.raises(InvalidInput, match="this Holdfast runs already"):
@@ -159,7 +162,6 @@ def test_a_holdfast_runs_once_at_a_time(hf: Holdfast) -> None:
     assert hf.is_running
 
 
-@on_sqlite
 @pytest.mark.parametrize("patience", [{"short": -1}, {"grace": "long"}, {"short": True}])
 def test_a_stop_that_is_refused_changes_nothing(hf: Holdfast, patience: dict[str, Any]) -> None:
     with hf:
@@ -168,14 +170,12 @@ def test_a_stop_that_is_refused_changes_nothing(hf: Holdfast, patience: dict[str
         assert hf.is_running
 
 
-@on_sqlite
 def test_an_error_inside_the_block_stops_and_comes_out(hf: Holdfast) -> None:
     with pytest.raises(ZeroDivisionError), hf:
         raise ZeroDivisionError
     assert not hf.is_running
 
 
-@on_sqlite
 def test_a_coroutine_task_cannot_wait_for_its_own_end(hf: Holdfast) -> None:
     @hf.task
     async def last_one() -> None:
@@ -185,6 +185,7 @@ def test_a_coroutine_task_cannot_wait_for_its_own_end(hf: Holdfast) -> None:
         last_one.enqueue().result(timeout=WAIT)
 
 
+@both_engines
 def test_run_ends_with_a_stop_elsewhere(hf: Holdfast) -> None:
     @hf.task
     def work() -> int:
@@ -198,6 +199,7 @@ def test_run_ends_with_a_stop_elsewhere(hf: Holdfast) -> None:
     assert not hf.is_running
 
 
+@both_engines
 def test_arun_ends_in_order_when_it_is_cancelled(hf: Holdfast) -> None:
     @hf.task
     async def work() -> None: ...

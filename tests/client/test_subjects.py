@@ -11,7 +11,7 @@ from enum import Enum
 import pytest
 
 from holdfast import Context, Holdfast, InvalidInput, JobCancelled, JobHandle, Retry, RunStatus, StateName, Task
-from tests.client.acts import WAIT, Crowd, Gate, on_sqlite
+from tests.client.acts import WAIT, Crowd, Gate
 
 
 def states(handles: list[JobHandle[None]]) -> Counter[StateName]:
@@ -141,7 +141,6 @@ def test_subjects_of_different_tasks_have_nothing_to_do_with_each_other(hf: Hold
     assert states(handles) == {StateName.QUEUED: 2}
 
 
-@on_sqlite
 def test_a_subject_is_filled_from_the_arguments_and_their_defaults(index: Task[..., int]) -> None:
     handles = [index.enqueue(), index.enqueue(path="b.py"), index.enqueue("a.py", repo="r2")]
     subjects = ["editor::r1::a.py", "editor::r1::b.py", "editor::r2::a.py"]
@@ -153,7 +152,6 @@ class Colour(Enum):
     RED = "red"
 
 
-@on_sqlite
 def test_an_argument_stands_in_a_subject_as_it_stands_in_the_payload(hf: Holdfast) -> None:
     @hf.task(subject="{colour} {{{number}}}")
     def paint(colour: Colour, number: int = 5) -> None: ...
@@ -162,7 +160,6 @@ def test_an_argument_stands_in_a_subject_as_it_stands_in_the_payload(hf: Holdfas
     assert [handle.job.subject for handle in handles] == ["red {5}", "red {5}"]
 
 
-@on_sqlite
 def test_a_subject_may_name_arguments_that_have_no_place_of_their_own(hf: Holdfast) -> None:
     @hf.task(subject="{colour}")
     def paint(**more: str) -> None: ...
@@ -172,7 +169,6 @@ def test_a_subject_may_name_arguments_that_have_no_place_of_their_own(hf: Holdfa
         paint.enqueue(size="big")
 
 
-@on_sqlite
 @pytest.mark.parametrize("path", ["", "a\nb", "x" * 1_000])
 def test_an_argument_that_makes_no_subject_is_refused(hf: Holdfast, path: str) -> None:
     @hf.task(subject="{path}{path}")

@@ -11,7 +11,7 @@ import pytest
 
 from holdfast import Context, Holdfast, InvalidInput, StateName
 from holdfast.core.errors import Reserved
-from tests.client.acts import WAIT, on_sqlite
+from tests.client.acts import WAIT
 
 
 def function(x: int) -> int:
@@ -57,7 +57,6 @@ def test_functions_and_coroutines_run_with_and_without_a_context(hf: Holdfast, k
         assert task.enqueue(x=21).result(timeout=WAIT) == 42
 
 
-@on_sqlite
 def test_the_decorator_works_bare_and_called(hf: Holdfast) -> None:
     @hf.task
     def bare() -> int:
@@ -74,7 +73,6 @@ def test_the_decorator_works_bare_and_called(hf: Holdfast) -> None:
     assert [task.enqueue().job.queue for task in (bare, called, configured)] == ["default", "default", "other"]
 
 
-@on_sqlite
 def test_a_task_called_like_a_function_is_the_function(hf: Holdfast) -> None:
     double = hf.task(function)
     assert double(4) == 8
@@ -82,13 +80,11 @@ def test_a_task_called_like_a_function_is_the_function(hf: Holdfast) -> None:
     assert hf.counts() == {}
 
 
-@on_sqlite
 def test_a_coroutine_task_called_directly_is_the_coroutine(hf: Holdfast) -> None:
     double = hf.task(coroutine)
     assert asyncio.run(double(4)) == 8
 
 
-@on_sqlite
 def test_a_task_looks_like_its_function(hf: Holdfast) -> None:
     @hf.task
     def documented(x: int) -> int:
@@ -101,13 +97,11 @@ def test_a_task_looks_like_its_function(hf: Holdfast) -> None:
     assert repr(documented.options(delay=3, tag="x")) == "<Task documented with delay=3, tag='x'>"
 
 
-@on_sqlite
 def test_a_task_has_the_name_it_is_given(hf: Holdfast) -> None:
     task = hf.task(name="shop.orders/send-mail:v2")(function)
     assert task.enqueue(x=1).job.task == "shop.orders/send-mail:v2"
 
 
-@on_sqlite
 def test_a_lambda_and_a_bound_method_are_functions_too(hf: Holdfast) -> None:
     class Shop:
         def sell(self, x: int) -> int:
@@ -120,7 +114,6 @@ def test_a_lambda_and_a_bound_method_are_functions_too(hf: Holdfast) -> None:
     assert [handle.result(timeout=WAIT) for handle in handles] == [2, 2]
 
 
-@on_sqlite
 def test_a_second_task_of_the_same_name_is_refused(hf: Holdfast) -> None:
     first = hf.task(function)
     with pytest.raises(InvalidInput, match="there is a task 'function' already; give this one another name="):
@@ -130,17 +123,15 @@ def test_a_second_task_of_the_same_name_is_refused(hf: Holdfast) -> None:
     assert handle.result(timeout=WAIT) == 2
 
 
-@on_sqlite
 def test_two_holdfasts_may_have_tasks_of_the_same_name(make_holdfast: Callable[..., Holdfast]) -> None:
     one, two = make_holdfast(), make_holdfast()
     one.task(function)
     assert two.task(function).enqueue(x=1).job.task == "function"
 
 
-@on_sqlite
 @pytest.mark.parametrize("name", ["", "a b", "ä", "-x", "x" * 201, "a\x00", 5])
 def test_a_bad_name_is_refused(hf: Holdfast, name: Any) -> None:
-    with pytest.raises(InvalidInput, match=r"task .* is not a valid name"):
+    with pytest.raises(InvalidInput, match=r"task .* is not valid"):
         hf.task(name=name)(function)
 
 
@@ -149,7 +140,6 @@ class Callable_:
         return x
 
 
-@on_sqlite
 @pytest.mark.parametrize("thing", [5, "name", Callable_, Callable_(), functools.partial(function, x=1)])
 def test_what_is_no_function_is_refused(hf: Holdfast, thing: Any) -> None:
     with pytest.raises(InvalidInput, match="is not a function; use @hf"):
@@ -164,7 +154,6 @@ async def async_generator(x: int) -> AsyncIterator[int]:
     yield x
 
 
-@on_sqlite
 @pytest.mark.parametrize("thing", [generator, async_generator])
 def test_a_generator_is_refused(hf: Holdfast, thing: Any) -> None:
     with pytest.raises(InvalidInput, match=f"'{thing.__name__}' is a generator"):
@@ -189,7 +178,6 @@ def hint_without_import(x: Missing) -> None: ...  # type: ignore[name-defined]  
 def hint_that_json_cannot_tell(x: list[int] | set[int]) -> None: ...
 
 
-@on_sqlite
 @pytest.mark.parametrize(
     ("thing", "message"),
     [
@@ -210,15 +198,14 @@ def test_a_signature_that_cannot_be_a_payload_is_refused_where_it_is_defined(
         hf.task(thing)
 
 
-@on_sqlite
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"qeue": "x"}, "'qeue' is not an option; use queue, priority, delay"),
-        ({"queue": "a b"}, "queue 'a b' is not a valid name"),
-        ({"queue": ""}, "queue '' is not a valid name"),
+        ({"queue": "a b"}, "queue 'a b' is not valid"),
+        ({"queue": ""}, "queue '' is not valid"),
         ({"retry": "three"}, "retry 'three' is not valid"),
-        ({"timeout": -1}, "timeout -1 is out of range"),
+        ({"timeout": -1}, "timeout -1 is not valid: use 1 ms to 100 years"),
         ({"subject": "x::{y}"}, "names 'y', which is not an argument of the task"),
         ({"generation": 1}, "'generation' belongs to one job, not to a task"),
         ({"idempotency_key": "k"}, "'idempotency_key' belongs to one job, not to a task"),
@@ -230,7 +217,6 @@ def test_a_wrong_option_shows_where_the_task_is_defined(hf: Holdfast, options: d
         hf.task(**options)(function)
 
 
-@on_sqlite
 def test_a_task_cannot_be_added_to_a_holdfast_that_runs(hf: Holdfast) -> None:
     with hf, pytest.raises(InvalidInput, match="define its tasks before it starts"):
         hf.task(function)
@@ -246,7 +232,6 @@ def test_a_job_whose_task_is_not_offered_here_waits(make_holdfast: Callable[...,
     assert knows.drain() == 1
 
 
-@on_sqlite
 @pytest.mark.parametrize(
     ("options", "says"),
     [

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from holdfast import Holdfast, InvalidInput
-from tests.client.acts import on_sqlite
 
 
 def test_weights_and_activity_show_in_the_shares(hf: Holdfast) -> None:
@@ -30,7 +29,6 @@ def test_weights_and_activity_show_in_the_shares(hf: Holdfast) -> None:
     assert {one.tenant: one.weight for one in hf.tenants()} == {"acme::shop": 10, "default": 10, "other": 10}
 
 
-@on_sqlite
 def test_the_awaitable_twins_say_the_same(hf: Holdfast) -> None:
     async def all_of_it() -> list[Any]:
         await hf.aset_weight("a", 30, queue="q")
@@ -40,7 +38,6 @@ def test_the_awaitable_twins_say_the_same(hf: Holdfast) -> None:
     assert asyncio.run(all_of_it()) == hf.tenants("q")
 
 
-@on_sqlite
 @pytest.mark.parametrize(("tenant", "weight"), [("a", 0), ("a", 1.5), ("", 1), ("a\n", 1)])
 def test_a_weight_that_does_not_fit_is_refused(hf: Holdfast, tenant: str, weight: Any) -> None:
     with pytest.raises(InvalidInput):

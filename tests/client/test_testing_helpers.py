@@ -12,7 +12,7 @@ import pytest
 
 from holdfast import Context, Holdfast, InvalidInput, JobFailed, Retry, StateName, Task
 from holdfast.testing import ManualClock, assert_emitted, assert_enqueued, assert_not_enqueued, drain, inline
-from tests.client.acts import WAIT, on_sqlite
+from tests.client.acts import WAIT
 
 START = datetime(2030, 1, 1, tzinfo=UTC)
 
@@ -63,7 +63,6 @@ def test_inline_runs_what_a_task_enqueues_too(hf: Holdfast, double: Task[..., in
     assert [hf.job(child).result(timeout=0) for child in children] == [2, 4, 6, 8]
 
 
-@on_sqlite
 def test_a_task_can_wait_for_its_child_inline(hf: Holdfast, double: Task[..., int]) -> None:
     @hf.task
     def parent() -> int:
@@ -86,20 +85,17 @@ def test_inline_works_inside_an_event_loop(hf: Holdfast, double: Task[..., int])
     assert asyncio.run(main()) == [2, 4]
 
 
-@on_sqlite
 def test_inline_forgets_nobody_who_enqueues_from_other_threads(hf: Holdfast, double: Task[..., int]) -> None:
     with inline(hf), ThreadPoolExecutor(8) as threads:
         handles = list(threads.map(lambda number: double.enqueue(x=number), range(40)))
         assert [handle.result(timeout=WAIT) for handle in handles] == [2 * number for number in range(40)]
 
 
-@on_sqlite
 def test_inline_leaves_a_holdfast_that_runs_to_itself(hf: Holdfast, double: Task[..., int]) -> None:
     with hf, inline(hf):
         assert double.enqueue(x=1).result(timeout=WAIT) == 2
 
 
-@on_sqlite
 def test_inline_ends_when_the_test_fails(hf: Holdfast, double: Task[..., int]) -> None:
     with pytest.raises(ZeroDivisionError), inline(hf):
         raise ZeroDivisionError
@@ -167,7 +163,6 @@ def test_time_does_not_pass_backwards_but_a_clock_can_be_set(clock: ManualClock)
     assert (clock.now() - START.timestamp() * 1000, clock.monotonic()) == (-3_600_000, 0.0)
 
 
-@on_sqlite
 @pytest.mark.parametrize("clock", [ManualClock, 5, "now"])
 def test_what_is_no_clock_is_refused(make_holdfast: Callable[..., Holdfast], clock: Any) -> None:
     with pytest.raises(InvalidInput, match=r"is not a clock: give an object like ManualClock\(\)"):
@@ -185,14 +180,12 @@ def test_assert_enqueued_finds_jobs_by_task_and_arguments(hf: Holdfast, double: 
     assert_not_enqueued(hf, "another")
 
 
-@on_sqlite
 def test_assert_enqueued_looks_beyond_the_first_page(hf: Holdfast, double: Task[..., int]) -> None:
     double.enqueue_many({"x": number} for number in range(1_001))
     assert_enqueued(hf, double, x=0)
     assert_enqueued(hf, double, count=1_001)
 
 
-@on_sqlite
 def test_assert_enqueued_compares_values_as_they_are_stored(hf: Holdfast) -> None:
     @hf.task
     def remind(when: datetime, task: str, tags: list[str]) -> None: ...
@@ -202,7 +195,6 @@ def test_assert_enqueued_compares_values_as_they_are_stored(hf: Holdfast) -> Non
     assert_not_enqueued(hf, remind, when=START + timedelta(seconds=1))
 
 
-@on_sqlite
 @pytest.mark.parametrize(
     ("check", "message"),
     [
@@ -233,7 +225,6 @@ def test_a_failed_assertion_says_what_is_there(
     assert str(raised.value) == message
 
 
-@on_sqlite
 def test_an_event_that_was_emitted_is_found_and_another_is_told_apart(hf: Holdfast) -> None:
     hf.emit("order:packed", order=7, by="ada")
     hf.emit("order:packed", order=8)

@@ -11,7 +11,7 @@ import pytest
 
 from holdfast import Context, Holdfast, JobCancelled, JobFailed, Retry, RunStatus, StateName
 from holdfast.testing import ManualClock
-from tests.client.acts import WAIT, Gate, on_sqlite, wait_until
+from tests.client.acts import WAIT, Gate, both_engines, wait_until
 
 START = datetime(2030, 1, 1, tzinfo=UTC)
 
@@ -26,6 +26,7 @@ def hf(make_holdfast: Callable[..., Holdfast], clock: ManualClock) -> Holdfast:
     return make_holdfast(clock=clock)
 
 
+@both_engines
 def test_a_coroutine_that_takes_too_long_is_stopped_and_tried_again(hf: Holdfast, clock: ManualClock) -> None:
     started = threading.Semaphore(0)
 
@@ -49,6 +50,7 @@ def test_a_coroutine_that_takes_too_long_is_stopped_and_tried_again(hf: Holdfast
     assert (run.status, run.error_kind, run.error_code) == (RunStatus.FAILED, "transient", "ERR_TIMEOUT")
 
 
+@both_engines
 def test_a_function_that_heeds_its_time_out_fails_with_it(hf: Holdfast, clock: ManualClock) -> None:
     started = threading.Event()
 
@@ -67,6 +69,7 @@ def test_a_function_that_heeds_its_time_out_fails_with_it(hf: Holdfast, clock: M
     assert raised.value.error_code == "ERR_TIMEOUT"
 
 
+@both_engines
 def test_a_function_that_ignores_its_time_out_keeps_its_run_open_and_its_return_counts(
     hf: Holdfast, clock: ManualClock
 ) -> None:
@@ -91,6 +94,7 @@ def test_a_function_that_ignores_its_time_out_keeps_its_run_open_and_its_return_
     assert [run.status for run in handle.runs] == [RunStatus.COMPLETED]
 
 
+@both_engines
 @pytest.mark.parametrize("heeds", ["coroutine", "function"])
 def test_a_running_job_is_stopped_at_its_deadline(hf: Holdfast, clock: ManualClock, heeds: str) -> None:
     started = threading.Event()
@@ -117,6 +121,7 @@ def test_a_running_job_is_stopped_at_its_deadline(hf: Holdfast, clock: ManualClo
     assert [(run.status, run.error_code) for run in handle.runs] == [(RunStatus.FAILED, "ERR_DEADLINE")]
 
 
+@both_engines
 def test_a_job_that_waits_past_its_deadline_never_runs(hf: Holdfast, clock: ManualClock) -> None:
     @hf.task
     def late() -> None: ...
@@ -130,6 +135,7 @@ def test_a_job_that_waits_past_its_deadline_never_runs(hf: Holdfast, clock: Manu
     assert handle.runs == []
 
 
+@both_engines
 def test_a_job_that_is_ready_for_too_long_is_skipped(hf: Holdfast, clock: ManualClock) -> None:
     @hf.task(ttl=10)
     def fresh() -> None: ...
@@ -142,6 +148,7 @@ def test_a_job_that_is_ready_for_too_long_is_skipped(hf: Holdfast, clock: Manual
         early.result()
 
 
+@both_engines
 def test_a_waiter_hears_that_a_job_was_skipped(hf: Holdfast, clock: ManualClock) -> None:
     @hf.task(ttl=10)
     def fresh() -> None: ...
@@ -153,7 +160,6 @@ def test_a_waiter_hears_that_a_job_was_skipped(hf: Holdfast, clock: ManualClock)
         assert handle.wait(timeout=WAIT) is StateName.SKIPPED_TTL
 
 
-@on_sqlite
 def test_a_time_out_by_the_machines_own_clock(make_holdfast: Callable[..., Holdfast]) -> None:
     hf = make_holdfast()
 
@@ -165,7 +171,6 @@ def test_a_time_out_by_the_machines_own_clock(make_holdfast: Callable[..., Holdf
         slow.enqueue().result(timeout=WAIT)
 
 
-@on_sqlite
 def test_a_run_within_its_bounds_is_left_alone(hf: Holdfast) -> None:
     @hf.task(timeout=30, ttl=30)
     async def quick(ctx: Context) -> bool:

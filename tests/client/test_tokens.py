@@ -9,7 +9,6 @@ import pytest
 
 from holdfast import Holdfast, InvalidInput, StateName
 from holdfast.core.tokens import Tokens
-from tests.client.acts import on_sqlite
 
 
 def test_a_task_and_a_job_say_what_they_need(hf: Holdfast) -> None:
@@ -41,7 +40,6 @@ def test_a_template_keeps_them(hf: Holdfast) -> None:
     assert hf.enqueue_template("big", tokens={"cpu": 1}).job.tokens == Tokens(cpu=1)
 
 
-@on_sqlite
 def test_a_retry_by_hand_needs_the_same(hf: Holdfast) -> None:
     @hf.task
     def work() -> None: ...
@@ -51,7 +49,6 @@ def test_a_retry_by_hand_needs_the_same(hf: Holdfast) -> None:
     assert job.retry().job.tokens == Tokens(cpu=1)
 
 
-@on_sqlite
 def test_the_awaitable_twins_say_the_same(hf: Holdfast) -> None:
     @hf.task
     def work() -> None: ...
@@ -67,7 +64,6 @@ def test_the_awaitable_twins_say_the_same(hf: Holdfast) -> None:
     assert (machine.capacity.cpu, machine.timeout_ms, machine.set_by) == (5, 2_000, "hand")
 
 
-@on_sqlite
 @pytest.mark.parametrize("bad", [{"cpu": -1}, {"cpu": 1.5}, {"cpu": True}, {"ram": 1}, "cpu", {"gpu": 10**9}])
 def test_what_makes_no_sense_is_refused(hf: Holdfast, bad: Any) -> None:
     @hf.task
@@ -78,7 +74,6 @@ def test_what_makes_no_sense_is_refused(hf: Holdfast, bad: Any) -> None:
     assert hf.counts() == {}
 
 
-@on_sqlite
 def test_nothing_to_set_is_refused(hf: Holdfast) -> None:
     with pytest.raises(InvalidInput, match="nothing to set"):
         hf.set_tokens()

@@ -84,14 +84,14 @@ def test_a_file_is_refused_and_so_is_a_folder_that_is_no_repository(hf: Holdfast
     ("options", "says"),
     [
         ({"glob": ["*.py"]}, "'glob' is not an option of a watch; use name, task"),
-        ({"globs": "*.py"}, "give a list of patterns"),
-        ({"globs": [7]}, "glob 7 is not valid"),
-        ({"payload": [1]}, "give the arguments by name"),
+        ({"globs": "*.py"}, "use a list of texts"),
+        ({"globs": [7]}, "globs 7 is not valid"),
+        ({"payload": [1]}, "give the task's arguments by name"),
         ({"payload": {"x": object()}}, "is not JSON"),
-        ({"debounce": -1}, "debounce -1 is out of range"),
-        ({"git": "yes"}, "use True or False"),
-        ({"name": "a b"}, "is not a valid name"),
-        ({"task": "a b"}, "task 'a b' is not a valid name"),
+        ({"debounce": -1}, "debounce -1 is not valid: use 0 s to 100 years"),
+        ({"git": "yes"}, "use true or false"),
+        ({"name": "a b"}, "is not valid"),
+        ({"task": "a b"}, "task 'a b' is not valid"),
     ],
 )
 def test_a_mistake_is_named(hf: Holdfast, options: dict[str, Any], says: str) -> None:

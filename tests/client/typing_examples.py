@@ -10,7 +10,7 @@ from typing import assert_type
 
 from holdfast import Context, Holdfast, Job, JobHandle, Run, StateName
 from holdfast.client.group_handle import GroupHandle
-from holdfast.store.scripts.look import Page
+from holdfast.core.messages.jobs import Page
 
 hf = Holdfast("work.db")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.store.scripts.doctor import examine
+from holdfast.store.scripts.maintenance.doctor import examine
 from tests.daemon.house import House, short_folder
 
 

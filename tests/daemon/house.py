@@ -11,14 +11,16 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from select import POLLIN, poll
 from typing import Any
 
 import msgspec
 
 from holdfast import Holdfast, JobHandle
 from holdfast.runtime.clock import SystemClock
+from holdfast.store.scripts.maintenance.doctor import examine
 from holdfast.store.sqlite.engine import SqliteEngine
 from holdfast.wire.home import HOME, Home
 from holdfast.wire.places import occupant
@@ -34,7 +36,7 @@ class Process:
     def __init__(self, house: House, *command: str, env: dict[str, str] | None = None) -> None:
         self.log = house.side / f"said-{len(house.processes)}.log"
         house.processes.append(self)
-        environment = {**os.environ, HOME: str(house.home.folder), SIDE: str(house.side), "PYTHONPATH": str(ROOT)}
+        environment = {**surroundings(), HOME: str(house.home.folder), SIDE: str(house.side), "PYTHONPATH": str(ROOT)}
         with self.log.open("ab") as said:
             # A session of its own: a test that is interrupted by hand still cleans up by itself.
             self._child = subprocess.Popen(
@@ -193,13 +195,32 @@ class House:
             print(f"--- process {number} said:\n{process.said()[-3000:]}")
         for client in self.clients:
             client._access.engine.close()
+        # Those whom the first ones start meanwhile are found by the next look.
         while living := self.everybody():
-            for pid in living:
-                with suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
+            _kill(living)
             for process in self.processes:
                 process._child.poll()
         shutil.rmtree(self.home.folder, ignore_errors=True)
+
+
+@contextmanager
+def inhabited(side: Path, settings: str = "", *words: str, app: str | None = None) -> Iterator[House]:
+    """A home with one daemon, for tests that neither end nor change it.
+
+    They use names of their own, so that none sees the jobs of another. When they are over, the daemon ends in order
+    and the doctor finds nothing.
+    """
+    with short_folder() as folder:
+        house = House(folder / "home", side)
+        house.settings(settings)
+        try:
+            daemon = house.up(*words, app=app)
+            yield house
+            house.down(daemon)
+            with house.store() as engine:
+                assert examine(engine) == []
+        finally:
+            house.clear()
 
 
 @contextmanager
@@ -226,6 +247,14 @@ def short_folder() -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def surroundings() -> dict[str, str]:
+    """The environment for programs that a test starts. Each finds the bytecode of those before it.
+
+    Somebody who wants none of it means this process; a program would compile all of its code anew at every start.
+    """
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+
+
 def is_alive(pid: int) -> bool:
     """Whether a process lives; one that is dead but not yet buried does not."""
     try:
@@ -233,6 +262,21 @@ def is_alive(pid: int) -> bool:
     except OSError:
         return False
     return stat.rpartition(")")[2].split()[0] != "Z"
+
+
+def _kill(pids: list[int]) -> None:
+    """SIGKILL to all of them; returns when the kernel has let go of each."""
+    with ExitStack() as handles:
+        dying = []
+        for pid in pids:
+            with suppress(ProcessLookupError):
+                dying.append(os.pidfd_open(pid))
+                handles.callback(os.close, dying[-1])
+                signal.pidfd_send_signal(dying[-1], signal.SIGKILL)
+        for handle in dying:
+            end = poll()
+            end.register(handle, POLLIN)
+            assert end.poll(PATIENCE_S * 1000), f"somebody of {pids} does not die"
 
 
 def _pids() -> list[int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import socket
+from collections.abc import Iterator
 from contextlib import ExitStack
 from select import select as ready
 from typing import Any
@@ -15,7 +16,17 @@ from holdfast import Retry
 from holdfast.store.engine import new_uuid
 from tests.chaos.database import select
 from tests.chaos.processes import PATIENCE_S, until
-from tests.daemon.house import House
+from tests.daemon.house import House, inhabited
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    """A home with a daemon that has room for few long calls. Nothing fails in it, whoever vanishes."""
+    with inhabited(tmp_path_factory.mktemp("side"), "[api]\nlong_calls = 5\n") as house:
+        yield house
+        [daemon] = house.processes
+        house.down(daemon)
+        assert "failed" not in daemon.events()
 
 
 class RawWorker:
@@ -67,11 +78,10 @@ def test_a_result_that_comes_after_the_lease_is_refused(house: House) -> None:
     house.down(daemon)
 
 
-def test_a_claim_whose_answer_is_lost_costs_nothing(house: House) -> None:
-    daemon = house.up()
-    job = house.enqueue("raw", queue="raw")
-    worker = RawWorker(house)
-    with house.connection() as connection:
+def test_a_claim_whose_answer_is_lost_costs_nothing(shared: House) -> None:
+    job = shared.enqueue("raw", queue="raw")
+    worker = RawWorker(shared)
+    with shared.connection() as connection:
         connection.request("POST", "/v1/exchange", msgspec.json.encode(worker.body(slots=1)))
     until(lambda: job.runs, "it was handed out, and nobody was there")
     [run] = until(lambda: worker.exchange(slots=1, holds=[])["claimed"], "it comes again")
@@ -81,32 +91,26 @@ def test_a_claim_whose_answer_is_lost_costs_nothing(house: House) -> None:
     assert settled["refused"] is None
     assert job.result(PATIENCE_S) == 7
     assert [run.status for run in job.runs] == ["YIELDED", "COMPLETED"]
-    with house.store() as engine:
-        assert [row["infra_tries"] for row in select(engine, "SELECT * FROM jobs")] == [0]
-    house.down(daemon)
+    with shared.store() as engine:
+        assert select(engine, "SELECT infra_tries FROM jobs WHERE id = :id", id=job.id) == [{"infra_tries": 0}]
 
 
-def test_a_caller_that_vanishes_in_the_middle_of_its_words_changes_nothing(house: House) -> None:
-    daemon = house.up()
+def test_a_caller_that_vanishes_in_the_middle_of_its_words_changes_nothing(shared: House) -> None:
+    before = shared.client().counts()
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as caller:
-        caller.connect(str(house.home.socket))
+        caller.connect(str(shared.home.socket))
         caller.sendall(b"POST /v1/jobs HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1000\r\n\r\n" + b'{"jobs": [')
-    assert house.client().counts() == {}
-    house.down(daemon)
-    assert "failed" not in daemon.events()
+    assert shared.client().counts() == before
 
 
 @pytest.mark.parametrize("path", ["/v1/changes", "/v1/jobs/{job}/wait?timeout_ms=3600000"])
-def test_long_calls_whose_callers_vanish_make_room_for_others(house: House, path: str) -> None:
-    house.settings("[api]\nlong_calls = 5\n")
-    daemon = house.up()
-    path = path.format(job=house.enqueue("raw").id)
+def test_long_calls_whose_callers_vanish_make_room_for_others(shared: House, path: str) -> None:
+    path = path.format(job=shared.enqueue("raw").id)
     for number in range(2):
         with ExitStack() as callers:
-            until(lambda: not begins(callers.enter_context(house.connection()), path, 0.05), "there is no more room")
-        with house.connection() as last:
+            until(lambda: not begins(callers.enter_context(shared.connection()), path, 0.05), "there is no more room")
+        with shared.connection() as last:
             until(lambda: begins(last, path, 0.5), f"there is room again, time {number}")
-    house.down(daemon)
 
 
 def begins(connection: http.client.HTTPConnection, path: str, patience: float) -> bool:

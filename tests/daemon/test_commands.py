@@ -5,26 +5,32 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections.abc import Iterator
 
 import pytest
 
 from holdfast import JobFailed, Retry
 from tests.chaos.processes import PATIENCE_S, ROOT, until
-from tests.daemon.house import House, is_alive
+from tests.daemon.house import House, inhabited, is_alive
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    """A home whose daemon outlives its tests."""
+    with inhabited(tmp_path_factory.mktemp("side")) as house:
+        yield house
 
 
 def family(house: House, manner: str) -> tuple[str, ...]:
     return (sys.executable, "-m", "tests.daemon.programs.family", str(house.side), manner)
 
 
-def test_what_a_dead_worker_left_running_is_ended_before_its_job_runs_again(house: House) -> None:
-    daemon = house.up()
-    job = house.client().command(*family(house, "polite"), cwd=ROOT, retry=Retry(0, initial=0))
-    until((house.side / "grandchild").exists, "there is a grandchild")
-    os.kill(house.worker("system"), signal.SIGKILL)
+def test_what_a_dead_worker_left_running_is_ended_before_its_job_runs_again(shared: House) -> None:
+    job = shared.client().command(*family(shared, "polite"), cwd=ROOT, retry=Retry(0, initial=0))
+    until((shared.side / "grandchild").exists, "there is a grandchild")
+    os.kill(shared.worker("system"), signal.SIGKILL)
     assert job.result(PATIENCE_S) == {"exit_code": 0}
     assert [run.error_code for run in job.runs] == ["ERR_CRASH_RECOVERY", None]
-    house.down(daemon)
 
 
 def test_a_command_outlives_the_daemon_with_its_worker(house: House) -> None:
@@ -53,11 +59,9 @@ def test_a_stop_ends_a_whole_family_and_gives_the_job_back(house: House) -> None
     house.down(daemon)
 
 
-def test_a_command_that_eats_memory_hurts_itself_alone(house: House) -> None:
-    daemon = house.up()
-    worker = house.worker("system")
-    job = house.client().command(sys.executable, "-c", "len(bytearray(4 << 30))", memory_mb=256)
+def test_a_command_that_eats_memory_hurts_itself_alone(shared: House) -> None:
+    worker = shared.worker("system")
+    job = shared.client().command(sys.executable, "-c", "len(bytearray(4 << 30))", memory_mb=256)
     with pytest.raises(JobFailed, match="MemoryError"):
         job.result(PATIENCE_S)
-    assert house.worker("system") == worker
-    house.down(daemon)
+    assert shared.worker("system") == worker

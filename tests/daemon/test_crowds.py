@@ -55,6 +55,7 @@ def answered_by_tcp(port: int, token: str, trusted: Path | None) -> int:
     raise AssertionError("nobody answered")
 
 
+@pytest.mark.alone  # Thousands of connections take ports and files that others need too.
 @pytest.mark.parametrize("is_secure", [False, True], ids=["plain", "tls"])
 def test_silent_connections_keep_nobody_from_being_answered(house: House, tmp_path: Path, is_secure: bool) -> None:
     settings, trusted = "[api]\nport = 0\n", None

@@ -2,18 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+import pytest
+
 from holdfast import StateName
 from holdfast.core.requests import COMMAND, NewJob
 from holdfast.store.engine import new_uuid
-from holdfast.store.scripts.enqueue import enqueue
+from holdfast.store.scripts.jobs.enqueue import enqueue
 from tests.chaos.processes import PATIENCE_S
 from tests.cli.shell import Shell
-from tests.daemon.house import House
+from tests.daemon.house import House, inhabited
+
+SETTINGS = """
+[queues.index]
+class = "heavy"
+
+[pressure]
+battery = 20
+"""
 
 
-def test_a_job_waits_for_an_idle_machine_and_says_so_until_it_is_simulated(house: House) -> None:
-    daemon = house.up()
-    sh, hf = Shell(house.home), house.client()
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    """A home on a machine that is simulated."""
+    with inhabited(tmp_path_factory.mktemp("side"), SETTINGS) as house:
+        yield house
+
+
+def test_a_job_waits_for_an_idle_machine_and_says_so_until_it_is_simulated(shared: House) -> None:
+    sh, hf = Shell(shared.home), shared.client()
     [machine] = hf.machines()
     assert sh.ok("status", "--json").json["machines"][0]["node"] == machine.node
     sh.ok("simulate", "idle=off", "charging=on")
@@ -32,7 +50,6 @@ def test_a_job_waits_for_an_idle_machine_and_says_so_until_it_is_simulated(house
     assert "charging  yes" in sh.ok("simulate").out
     assert "write-ahead log has grown to 286 MiB" in sh.ok("simulate", "wal=300MB").out
     assert "simulated" not in sh.ok("simulate", "off").out
-    house.down(daemon)
 
 
 def test_words_that_cannot_be_simulated_are_refused(house: House) -> None:
@@ -41,8 +58,8 @@ def test_words_that_cannot_be_simulated_are_refused(house: House) -> None:
         (["fan=95"], "fan=95"),
         (["battery=101"], "battery=101"),
         (["cpu=5MiB"], "cpu=5MiB"),
-        (["wal=5MX"], "wal=300MiB"),
-        (["wal=300"], "such as wal=300MiB"),
+        (["wal=5MX"], "wal '5MX' is not valid: use 0, or 1MiB to 1TiB"),
+        (["wal=300"], '"300MiB" for 300 MiB'),
         (["battery=15%"], "from 0 to 100: battery=15, without a unit"),
         (["heat=-1"], "heat=-1"),
         (["throttling=95"], "throttling=95"),
@@ -80,10 +97,8 @@ def test_a_daemon_that_is_ready_has_set_the_tokens_of_its_settings(house: House)
     house.down(daemon)
 
 
-def test_a_heavy_queue_rests_while_the_battery_is_low_and_goes_on_in_its_order(house: House) -> None:
-    house.settings('[queues.index]\nclass = "heavy"\n[pressure]\nbattery = 20\n')
-    daemon = house.up()
-    sh, hf = Shell(house.home), house.client()
+def test_a_heavy_queue_rests_while_the_battery_is_low_and_goes_on_in_its_order(shared: House) -> None:
+    sh, hf = Shell(shared.home), shared.client()
     assert "pressure" not in sh.ok("simulate", "battery=25", "charging").out
     assert "heavy queues rest" in sh.ok("simulate", "battery=15", "discharging").out
     held = hf.command("true", queue="index")
@@ -91,9 +106,8 @@ def test_a_heavy_queue_rests_while_the_battery_is_low_and_goes_on_in_its_order(h
     assert "it runs on battery with 15 % left (simulated)" in sh.ok("why", held.id).out
     assert "heavy queues rest" in sh.ok("status").out
     assert held.state is StateName.QUEUED
-    metrics = house.ask("GET", "/metrics")[1].decode().splitlines()
+    metrics = shared.ask("GET", "/metrics")[1].decode().splitlines()
     levels = [line.rsplit(" ", 1)[1] for line in metrics if line.startswith("holdfast_pressure{") and "battery" in line]
     assert levels == ["1.0"]
     sh.ok("simulate", "off")
     assert held.result(PATIENCE_S) == {"exit_code": 0}
-    house.down(daemon)

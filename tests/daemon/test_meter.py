@@ -11,7 +11,9 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from holdfast.core.job import Millis
-from holdfast.core.queue import QueueChanges
+from holdfast.core.messages.machines import TokenSetting
+from holdfast.core.messages.sessions import NewSession, Offer
+from holdfast.core.queue_changes import QueueChanges
 from holdfast.core.requests import Claimed, ClaimRequest, NewJob, QueueSlots, Report
 from holdfast.core.retry import Failure, FailureKind, RetryPolicy
 from holdfast.core.settle import Broke, Completed, Outcome
@@ -21,17 +23,16 @@ from holdfast.daemon.meter import Meter
 from holdfast.daemon.settings import SlaSettings
 from holdfast.daemon.watching import SlaWatch
 from holdfast.observe.metrics import Metrics
-from holdfast.observe.sla import Measure, Promise, Sla, Verdict
+from holdfast.observe.sla import Measure, Promise, PromiseVerdict, Sla
 from holdfast.runtime.clock import ManualClock
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.clockwork import tick
-from holdfast.store.scripts.enqueue import enqueue
-from holdfast.store.scripts.exchange import exchange
-from holdfast.store.scripts.queues import set_queue
-from holdfast.store.scripts.recover import recover
-from holdfast.store.scripts.sessions import NewSession, Offer, close_session, open_session
-from holdfast.store.scripts.tenants import set_weight
-from holdfast.store.scripts.tokens import TokenSetting
+from holdfast.store.scripts.jobs.enqueue import enqueue
+from holdfast.store.scripts.machines.recover import recover
+from holdfast.store.scripts.machines.sessions import close_session, open_session
+from holdfast.store.scripts.maintenance.clockwork import tick
+from holdfast.store.scripts.queues.queues import set_queue
+from holdfast.store.scripts.queues.tenants import set_weight
+from holdfast.store.scripts.runs.exchange import exchange
 from holdfast.store.sqlite.engine import SqliteEngine
 
 DONE = Completed("null")
@@ -54,7 +55,7 @@ class Bench:
     def put(self, **options: object) -> None:
         """Enqueue one job now."""
         self._jobs += 1
-        job = NewJob(id=f"job-{self._jobs}", task="t", **options)  # type: ignore[arg-type]
+        job = NewJob(id=f"job-{self._jobs}", task="t", **options)
         self.engine.submit(enqueue, [job], self.clock.now()).result()
 
     def exchange(self, *ended: tuple[Claimed, Outcome], slots: int = 1, seconds: float = 0.001) -> list[Claimed]:
@@ -67,7 +68,7 @@ class Bench:
         self.meter.exchanged(reports, said, seconds)
         return said.claimed
 
-    def verdict(self, name: str) -> Verdict | None:
+    def verdict(self, name: str) -> PromiseVerdict | None:
         """How a promise stands, if it can be judged."""
         return next((found for found in self.sla.judge(self.clock.monotonic()) if found.promise.name == name), None)
 

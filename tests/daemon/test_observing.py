@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +13,18 @@ import pytest
 from holdfast.observe import trace
 from holdfast.wire.home import HOME
 from tests.chaos.processes import until
-from tests.daemon.house import House, Process
+from tests.cli.shell import Shell
+from tests.daemon.house import House, Process, inhabited
 from tests.observe.collector import Collector, running_collector
 
 QUIET = "[observe]\ncanary_every = 0\n"
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    """A home whose tasks tell which trace they run in."""
+    with inhabited(tmp_path_factory.mktemp("side"), QUIET, app="observed") as house:
+        yield house
 
 
 def line(process: Process, fits: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
@@ -29,33 +37,27 @@ def line(process: Process, fits: Callable[[dict[str, Any]], bool]) -> dict[str, 
     return until(find, "the log says so") or {}
 
 
-def test_one_trace_goes_from_the_caller_to_the_run_and_into_the_log(house: House) -> None:
-    house.settings(QUIET)
-    daemon, here = house.up(app="observed"), trace.make()
+def test_one_trace_goes_from_the_caller_to_the_run_and_into_the_log(shared: House) -> None:
+    daemon, here = shared.processes[0], trace.make()
     with trace.using(here):
-        job = house.client().enqueue("look")
+        job = shared.client().enqueue("look")
     assert job.result(timeout=60) == here.trace_id
-    found = line(daemon, lambda found: found.get("task") == "look")
-    assert (found["trace_id"], found["job_id"], found["component"]) == (here.trace_id, job.id, "task")
+    found = line(daemon, lambda found: found.get("task") == "look" and found["job_id"] == job.id)
+    assert (found["trace_id"], found["component"]) == (here.trace_id, "task")
     assert "hunter2" not in daemon.said()
-    house.down(daemon)
 
 
-def test_a_call_without_a_trace_begins_one_that_its_job_and_its_children_keep(house: House) -> None:
-    house.settings(QUIET)
-    daemon = house.up(app="observed")
-    hf = house.client()
+def test_a_call_without_a_trace_begins_one_that_its_job_and_its_children_keep(shared: House) -> None:
+    hf = shared.client()
     job = hf.enqueue("parent")
     seen = hf.job(job.result(timeout=60)).result(timeout=60)
     assert re.fullmatch("[0-9a-f]{32}", seen)
     assert job.job.trace_id == seen
-    house.down(daemon)
 
 
-def test_an_answer_names_its_trace_and_so_does_a_problem(house: House) -> None:
-    house.settings(QUIET)
-    daemon, here = house.up(), trace.make()
-    with house.connection() as connection:
+def test_an_answer_names_its_trace_and_so_does_a_problem(shared: House) -> None:
+    here = trace.make()
+    with shared.connection() as connection:
         connection.request("GET", "/v1/jobs/4711", headers={"traceparent": here.header})
         response = connection.getresponse()
         problem = json.loads(response.read())
@@ -65,7 +67,6 @@ def test_an_answer_names_its_trace_and_so_does_a_problem(house: House) -> None:
     assert answered is not None
     assert answered.trace_id == here.trace_id
     assert answered.span_id != here.span_id
-    house.down(daemon)
 
 
 def test_what_happened_is_in_the_metrics(house: House) -> None:
@@ -136,18 +137,15 @@ def test_a_daemon_does_not_start_with_wrong_settings(
     house: House, settings: str, said: str, words: tuple[str, ...]
 ) -> None:
     house.settings(settings)
-    command = house.run(*words)
-    assert command.wait() == 2
-    assert said in command.said()
-    assert "Traceback" not in command.said()
+    ended = Shell(house.home)(*words)
+    assert (ended.code, said in ended.err, "Traceback" in ended.err) == (2, True, False), ended
 
 
 def test_a_file_elsewhere_can_be_named(house: House, tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text("[logs]\nlevel = 5\n")
-    command = house.run("up", "--config", str(file))
-    assert command.wait() == 2
-    assert f"{file}: logs.level = 5 is not valid" in command.said()
+    ended = Shell(house.home)("up", "--config", file)
+    assert (ended.code, f"{file}: logs.level = 5 is not valid" in ended.err) == (2, True), ended
 
 
 def test_without_the_extra_a_collector_is_refused_with_the_way_to_install_it(house: House, tmp_path: Path) -> None:
@@ -159,7 +157,5 @@ def test_without_the_extra_a_collector_is_refused_with_the_way_to_install_it(hou
 
 
 def test_the_printed_sample_can_be_the_settings(house: House) -> None:
-    command = house.run("up", "--print-config")
-    command.end_well()
-    house.settings(command.said())
+    house.settings(Shell(house.home).ok("up", "--print-config").out)
     house.down(house.up())

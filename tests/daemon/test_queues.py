@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from holdfast import InvalidInput, QueueFull, StateName
 from holdfast.daemon.settings_file import load, load_queues
-from tests.daemon.house import House
+from tests.daemon.house import House, inhabited
 
 SETTINGS = """
 [queues.mail]
@@ -23,6 +24,14 @@ retry = { retries = 5, initial = "1s", factor = 3 }
 timeout = "10m"
 limit = 2
 overflow = "shed"
+"""
+LIMITED = """
+[queues.mail]
+rate = "2/2s"
+max_length = 2
+
+[queues.post]
+max_length = 2
 """
 
 
@@ -44,11 +53,11 @@ def test_tables_of_the_file_say_what_is_set(tmp_path: Path) -> None:
         ('[queues.mail]\nrate = "often"', "queues.mail.rate = 'often' is not valid: use a number of starts"),
         ("[queues.mail]\nlimits = 3", "queues.mail.limits is not known: did you mean limit?"),
         ("[queues.mail]\nmax_length = -1", "queues.mail.max_length = -1 is not valid"),
-        ("[queues.mail]\nbreaker_for = 0", "queues.mail.breaker_for = 0 is not valid: use 1 millisecond"),
-        ("[queues.mail]\ntimeout = 0", "queues.mail.timeout = 0 is not valid: use 0.001 seconds to 100 years"),
+        ("[queues.mail]\nbreaker_for = 0", "queues.mail.breaker_for = 0 is not valid: use 1 ms to 366 days"),
+        ("[queues.mail]\ntimeout = 0", "queues.mail.timeout = 0 is not valid: use 1 ms to 100 years"),
         ("[queues.mail]\nretry = { initial = 3 }", "queues.mail.retry"),
-        ('[queues.mail]\npreset = "fast"', 'use "cleanup" or "indexing"'),
-        ('[queues.mail]\noverflow = "drop"', 'use "reject" or "shed"'),
+        ('[queues.mail]\npreset = "fast"', "use one of 'cleanup', 'indexing'"),
+        ('[queues.mail]\noverflow = "drop"', "use one of 'reject', 'shed'"),
         ('[queues."no good"]\nlimit = 1', "'no good'"),
         ("[queues]\nmail = 3", "write one [queues.NAME] for each"),
     ],
@@ -74,25 +83,28 @@ def test_the_file_stands_above_what_was_set_by_hand_for_what_it_names(house: Hou
     assert (other.name, other.concurrency, index.name, index.timeout_ms) == ("other", 1, "web/index", 600_000)
 
 
-def test_a_full_queue_with_a_rate_takes_in_all_of_a_patient_program(house: House) -> None:
-    house.settings('[queues.mail]\nrate = "2/2s"\nmax_length = 2\n')
-    house.up()
-    client = house.client(wait_for_room=60)
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    """A home whose settings limit two queues."""
+    with inhabited(tmp_path_factory.mktemp("side"), LIMITED) as house:
+        yield house
+
+
+def test_a_full_queue_with_a_rate_takes_in_all_of_a_patient_program(shared: House) -> None:
+    client = shared.client(wait_for_room=60)
     handles = [client.command("true", queue="mail") for _ in range(6)]
     assert {handle.wait(timeout=60) for handle in handles} == {StateName.DONE}
     starts = sorted(handle.runs[0].started_at for handle in handles)
     assert all(later - earlier >= 2_000 for earlier, later in zip(starts, starts[2:], strict=False))
 
 
-def test_an_impatient_program_is_refused_and_those_who_made_room_are_counted(house: House) -> None:
-    house.settings("[queues.mail]\nmax_length = 2\n")
-    house.up()
-    client = house.client(wait_for_room=0)
-    client.pause("mail")
-    handles = [client.command("true", queue="mail") for _ in range(2)]
-    with pytest.raises(QueueFull, match="queue 'mail' is full"):
-        client.command("true", queue="mail", priority=1)
-    client.set_queue("mail", overflow="shed")
-    client.command("true", queue="mail", priority=1)
+def test_an_impatient_program_is_refused_and_those_who_made_room_are_counted(shared: House) -> None:
+    client = shared.client(wait_for_room=0)
+    client.pause("post")
+    handles = [client.command("true", queue="post") for _ in range(2)]
+    with pytest.raises(QueueFull, match="queue 'post' is full"):
+        client.command("true", queue="post", priority=1)
+    client.set_queue("post", overflow="shed")
+    client.command("true", queue="post", priority=1)
     assert [handle.state for handle in handles] == [StateName.QUEUED, StateName.CANCELLED]
-    assert b'holdfast_jobs_shed_total{queue="mail"} 1.0' in house.ask("GET", "/metrics")[1]
+    assert b'holdfast_jobs_shed_total{queue="post"} 1.0' in shared.ask("GET", "/metrics")[1]

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 from holdfast import Context, JobFailed, Permanent, Skip, StateName
 from tests.chaos.processes import PATIENCE_S, until
-from tests.daemon.house import House
+from tests.daemon.house import House, inhabited
 
 SMALLEST_BODY = '[api]\nmax_body = "64KiB"\n'
 
 
-def test_odd_words_of_a_task_are_delivered(house: House) -> None:
-    daemon = house.up()
-    mine = house.client()
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    """A home with a daemon that has the usual limits."""
+    with inhabited(tmp_path_factory.mktemp("side")) as house:
+        yield house
+
+
+def test_odd_words_of_a_task_are_delivered(shared: House) -> None:
+    mine = shared.client()
 
     @mine.task
     def skipping() -> None:
@@ -30,7 +38,7 @@ def test_odd_words_of_a_task_are_delivered(house: House) -> None:
         return 7
 
     def is_shown() -> bool:
-        return any(job.progress is not None for job in house.client().jobs(task="quiet").jobs)
+        return any(job.progress is not None for job in shared.client().jobs(task="quiet").jobs)
 
     with mine:
         skipped, failed, shown = skipping.enqueue(), coded.enqueue(), quiet.enqueue()
@@ -39,12 +47,10 @@ def test_odd_words_of_a_task_are_delivered(house: House) -> None:
         with pytest.raises(JobFailed) as caught:
             failed.result(PATIENCE_S)
     assert caught.value.error_code == "TWO LINES"
-    house.down(daemon)
 
 
-def test_results_that_are_too_much_for_one_request_travel_in_several(house: House) -> None:
-    daemon = house.up()
-    mine = house.client(concurrency=20)
+def test_results_that_are_too_much_for_one_request_travel_in_several(shared: House) -> None:
+    mine = shared.client(concurrency=20)
 
     @mine.task
     async def large() -> str:
@@ -54,7 +60,6 @@ def test_results_that_are_too_much_for_one_request_travel_in_several(house: Hous
     with mine:
         until(lambda: all(job.state is StateName.DONE for job in jobs), "all are done")
     assert {len(job.runs) for job in jobs} == {1}
-    house.down(daemon)
 
 
 def test_a_result_that_the_daemon_refuses_fails_its_own_job_alone(house: House) -> None:

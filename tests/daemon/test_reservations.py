@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from holdfast import InvalidInput, JobFailed, JobHandle, StateName
 from holdfast.core.gates import Open
 from tests.chaos.processes import PATIENCE_S, until
-from tests.daemon.house import APPS, House, Process
+from tests.daemon.house import APPS, House, Process, inhabited
 
 
 class People:
@@ -35,6 +36,13 @@ class People:
 
     def line(self) -> list[tuple[str, str]]:
         return [(held.reserved_by, held.status) for held in self.house.client().reservations()]
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    """A home whose daemon outlives its tests."""
+    with inhabited(tmp_path_factory.mktemp("side"), app="chained") as house:
+        yield house
 
 
 @pytest.fixture
@@ -91,13 +99,13 @@ def test_those_in_line_keep_their_places_while_the_daemon_is_away(house: House, 
     assert job.result(PATIENCE_S) == {"url": "u"}
 
 
-def test_what_runs_out_is_told_to_whoever_still_uses_it_and_to_whoever_asks_why(house: House, people: People) -> None:
-    house.up(app="chained")
+def test_what_runs_out_is_told_to_whoever_still_uses_it_and_to_whoever_asks_why(shared: House) -> None:
+    people = People(shared)
     people.reserve("ada", "default", ttl=0.5)
     people.await_grant("ada")
     until(lambda: people.has("ada", "lost"), "she knows")
-    assert house.enqueue("fetch", {"url": "u"}).result(PATIENCE_S) == {"url": "u"}
-    waiting = house.enqueue("fetch", {"url": "v"}, delay=3600)
+    assert shared.enqueue("fetch", {"url": "u"}).result(PATIENCE_S) == {"url": "u"}
+    waiting = shared.enqueue("fetch", {"url": "v"}, delay=3600)
     [gate] = [gate for gate in waiting.why().gates if gate.gate == "reservation"]
     assert gate == Open("reservation", "not reserved; the reservation of ada ran out while he still uses it")
     people.end("ada")
@@ -105,10 +113,9 @@ def test_what_runs_out_is_told_to_whoever_still_uses_it_and_to_whoever_asks_why(
     assert "has run out while it is in use" in people.processes["ada"].said()
 
 
-def test_a_run_cannot_reserve_what_it_runs_in(house: House) -> None:
-    house.up(app="chained")
+def test_a_run_cannot_reserve_what_it_runs_in(shared: House) -> None:
     for scope in ("default", "*"):
         with pytest.raises(JobFailed, match="which the reservation would wait for") as raised:
-            house.enqueue("reserve", {"scope": scope}).result(PATIENCE_S)
+            shared.enqueue("reserve", {"scope": scope}).result(PATIENCE_S)
         assert raised.value.error_code == InvalidInput.__name__
-    assert house.enqueue("reserve", {"scope": "another"}).result(PATIENCE_S) is None
+    assert shared.enqueue("reserve", {"scope": "another"}).result(PATIENCE_S) is None

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 from holdfast.core.errors import Reserved
 from tests.chaos.processes import PATIENCE_S
-from tests.daemon.house import House
+from tests.cli.shell import Shell
+from tests.daemon.house import House, inhabited
 
 
-def test_callers_are_refused_over_http_and_the_sdk(house: House) -> None:
-    daemon = house.up()
-    client = house.client()
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    """A home with a daemon."""
+    with inhabited(tmp_path_factory.mktemp("side")) as house:
+        yield house
+
+
+def test_callers_are_refused_over_http_and_the_sdk(shared: House) -> None:
+    client = shared.client()
     for refused in (
         lambda: client.enqueue("t", queue="holdfast"),
         lambda: client.enqueue("holdfast.canary"),
@@ -20,18 +29,15 @@ def test_callers_are_refused_over_http_and_the_sdk(house: House) -> None:
     ):
         with pytest.raises(Reserved):
             refused()
-    status, said = house.ask("POST", "/v1/events", {"id": "0190aaaa-0000-7000-8000-000000000001", "name": "job.done"})
+    status, said = shared.ask("POST", "/v1/events", {"id": "0190aaaa-0000-7000-8000-000000000001", "name": "job.done"})
     assert (status, said["code"]) == (400, "ERR_RESERVED")
     assert client.command("true").result(PATIENCE_S) == {"exit_code": 0}
     [chore] = client.maintain("events")
     assert chore.wait(PATIENCE_S).name == "DONE"
-    house.down(daemon)
 
 
-def test_a_measurement_still_works(house: House) -> None:
-    daemon = house.up()
-    house.run("bench", "--seconds", "1").end_well()
-    house.down(daemon)
+def test_a_measurement_still_works(shared: House) -> None:
+    Shell(shared.home).ok("bench", "--seconds", 1)
 
 
 def test_a_rule_in_the_settings_is_refused_at_the_start(house: House) -> None:

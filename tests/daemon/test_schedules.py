@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from holdfast import Holdfast, Job
-from holdfast.store.scripts.declaring import NO_LONGER
+from holdfast.store.scripts.schedules.declaring import NO_LONGER
 from tests.chaos.processes import PATIENCE_S, until
 from tests.daemon.house import House
 

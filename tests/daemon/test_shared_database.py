@@ -14,10 +14,11 @@ from holdfast import Retry
 from holdfast.runtime.clock import SystemClock
 from holdfast.store.engine import Engine
 from holdfast.store.postgres.engine import PostgresEngine
-from holdfast.store.scripts.file_requests import list_requests
+from holdfast.store.scripts.runs.file_requests import list_requests
 from tests.chaos import checker
 from tests.chaos.journal import entries
 from tests.chaos.processes import PATIENCE_S, until
+from tests.cli.shell import Shell
 from tests.daemon.house import House, is_alive, two_houses
 
 
@@ -92,8 +93,8 @@ def name_of(house: House) -> str:
 
 def said_by(house: House, *words: str) -> tuple[int, str]:
     """The exit code of a command, and all that it printed."""
-    process = house.run(*words)
-    return process.wait(), process.said()
+    said = Shell(house.home)(*words)
+    return said.code, said.out + said.err
 
 
 def test_a_command_is_waited_for_with_its_output_and_exit_code_wherever_it_runs(

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.daemon.settings_file import STORE, load
+from tests.cli.shell import Shell
 from tests.daemon.house import House
 
 SECRET = "correct-horse"
@@ -51,16 +52,12 @@ def test_the_environment_names_the_store(house: House, postgres_url: str, postgr
     "store", [f"postgresql://me:{SECRET}@db.example/work", f"postgresql:///work?password={SECRET}"]
 )
 def test_a_password_on_the_command_line_is_told_of(house: House, store: str) -> None:
-    said = house.run("up", "--store", store, "--print-config")
-    said.end_well()
-    assert HINT in said.said()
+    assert HINT in Shell(house.home).ok("up", "--store", store, "--print-config").err
 
 
 @pytest.mark.parametrize("store", ["postgresql://me@db.example/work", "work.db"])
 def test_a_store_without_a_password_is_nothing_to_tell_of(house: House, store: str) -> None:
-    said = house.run("up", "--store", store, "--print-config")
-    said.end_well()
-    assert HINT not in said.said()
+    assert HINT not in Shell(house.home).ok("up", "--store", store, "--print-config").err
 
 
 def test_the_environment_stands_between_the_file_and_the_options(

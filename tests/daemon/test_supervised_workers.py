@@ -14,7 +14,7 @@ import pytest
 from holdfast import Retry
 from holdfast.daemon.supervisor import CRASH_LOOP, Supervisor
 from holdfast.version import VERSION
-from holdfast.wire.places import Occupant, Place, lock_of
+from holdfast.wire.places import Occupant, WorkerPlace, lock_of
 from tests.chaos.database import select
 from tests.chaos.journal import entries
 from tests.chaos.processes import PATIENCE_S, until
@@ -52,7 +52,7 @@ def test_a_worker_outlives_its_daemon_and_delivers_to_the_next(house: House) -> 
     assert house.worker() == worker
     assert "worker_ended" not in daemon.events()
     house.down(daemon)
-    assert not is_alive(worker)
+    until(lambda: not is_alive(worker), "it ends with the daemon that took it over")
 
 
 def test_runs_of_a_worker_that_died_with_its_daemon_are_settled_by_the_next(house: House) -> None:
@@ -123,7 +123,7 @@ def test_a_worker_that_ends_right_after_its_start_is_reported(house: House) -> N
     house.home.create()
 
     async def watch() -> None:
-        supervisor = Supervisor(house.home, [Place("app-1", ("--app", "nowhere_to_be_found"))], pause=0.01)
+        supervisor = Supervisor(house.home, [WorkerPlace("app-1", ("--app", "nowhere_to_be_found"))], pause=0.01)
         supervisor.start()
         await asyncio.to_thread(until, lambda: supervisor.kept()[0].is_crash_looping, "it is seen")
         [found] = supervisor.kept()

@@ -18,9 +18,9 @@ from holdfast import StateName
 from holdfast.core.errors import StoreFull
 from holdfast.core.requests import NewJob
 from holdfast.store.locks import is_locked
-from holdfast.store.scripts.doctor import examine
-from holdfast.store.scripts.enqueue import enqueue
-from holdfast.wire.places import Place, lock_of, take
+from holdfast.store.scripts.jobs.enqueue import enqueue
+from holdfast.store.scripts.maintenance.doctor import examine
+from holdfast.wire.places import WorkerPlace, lock_of, take
 from tests.chaos.journal import entries
 from tests.chaos.processes import PATIENCE_S, ROOT, until
 from tests.cli.shell import Shell
@@ -131,7 +131,7 @@ def test_a_daemon_that_never_finds_room_stops_when_it_is_asked_to(small_house: H
 
 
 def test_a_worker_takes_its_place_on_a_disk_without_room(small_house: House) -> None:
-    home, place = small_house.home, Place("system", ("--system",))
+    home, place = small_house.home, WorkerPlace("system", ("--system",))
     small_house.settings("")
     lock_of(home, place.name).parent.mkdir()
     fill(home.folder / "filler")
@@ -170,6 +170,7 @@ def test_a_daemon_whose_store_stays_locked_says_so_and_goes_on_when_it_is_free(h
     house.settings('[daemon]\nlease = "2s"\n')
     house.up(app="manners")
     foreign = apsw.Connection(str(house.home.database))
+    foreign.set_busy_timeout(int(PATIENCE_S * 1000))
     foreign.execute("BEGIN IMMEDIATE")
     until(lambda: not house.is_ready, "it says that nothing can be written")
     status, said = house.ask("GET", "/readyz")

@@ -22,7 +22,7 @@ def test_a_table_is_a_watch_seen_from_the_folder_of_the_file(file: Path) -> None
     )
     load(file)
     src, commits = load_watches(file)
-    assert (src.name, src.path, src.globs, src.debounce_ms) == ("src", str(file.parent / "src"), ("*.py",), 100)
+    assert (src.name, src.path, src.globs, src.debounce_ms) == ("src", str(file.parent / "src"), ["*.py"], 100)
     assert src.payload == '{"file":"{path}"}'
     assert (commits.name, commits.kind, commits.task) == ("commits", "git", None)
 
@@ -39,8 +39,8 @@ def test_without_a_file_or_tables_nothing_is_watched(file: Path) -> None:
         ("[[watch]]\ntask = 't'", "\\[\\[watch\\]\\] 1: path is missing"),
         ("[[watch]]\npath = 'x'\nglob = ['*']", "glob is not known: did you mean globs\\?"),
         ("[[watch]]\npath = 'x'\nglobs = '*'", "globs = '\\*' is not valid: use a list of texts"),
-        ("[[watch]]\npath = 'x'\ndebounce = 'soon'", "debounce = 'soon' is not valid: use 0 seconds to an hour"),
-        ("[[watch]]\npath = 'x'\nkind = 'tree'", 'use "folder" or "git"'),
+        ("[[watch]]\npath = 'x'\ndebounce = 'soon'", "debounce = 'soon' is not valid: use 0 s to 100 years"),
+        ("[[watch]]\npath = 'x'\nkind = 'tree'", "use one of 'folder', 'git'"),
         ("[[watch]]\npath = 'x'\nsubject = '{nobody}'", "1: subject '{nobody}' names 'nobody'"),
         ("[[watch]]\npath = 'x'\n[[watch]]\npath = 'x'", "two \\[\\[watch\\]\\] are called 'x'"),
         ("[[watch]]\npath = 'x'\npayload = 'x'", "use a table"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 from uuid import uuid4
 
@@ -11,36 +12,40 @@ import pytest
 
 from tests.chaos.processes import until
 from tests.cli.shell import Shell
-from tests.daemon.house import House
+from tests.daemon.house import House, inhabited
 from tests.workers.receiver import LOOPBACK, answering, hanging, receiving
 
 ALLOWED = f'[webhooks]\nallow = ["{LOOPBACK}"]\ntimeout = "60s"\n'
 SYSTEM = "system"
 
 
-def test_a_delivery_whose_worker_is_killed_is_delivered_again(house: House) -> None:
-    house.settings(ALLOWED)
-    house.up()
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    """A home whose webhooks may lead to this machine. Each test removes those that it has added."""
+    with inhabited(tmp_path_factory.mktemp("side"), ALLOWED) as house:
+        yield house
+
+
+def test_a_delivery_whose_worker_is_killed_is_delivered_again(shared: House) -> None:
     with receiving(hanging, answering(204)) as receiver:
-        hf = house.client()
+        hf = shared.client()
         secret = hf.add_webhook(receiver.url, on="job.run.*", name="ci").secret
         assert secret is not None
         job = hf.command("true")
         first = receiver.next()
-        os.kill(house.worker(SYSTEM), signal.SIGKILL)
+        os.kill(shared.worker(SYSTEM), signal.SIGKILL)
         second = receiver.next()
         assert first.event["attributes"]["job_id"] == job.id
         assert first.headers["idempotency-key"] == second.headers["idempotency-key"]
         assert (first.event["attempt"], second.event["attempt"]) == (1, 2)
         assert second.is_signed_with(secret)
         until(lambda: hf.deliveries("ci").deliveries[0].state == "DONE", "the delivery is done")
+        hf.remove_webhook("ci")
 
 
-def test_a_receiver_that_hangs_keeps_nobody_else_waiting(house: House) -> None:
-    house.settings(ALLOWED)
-    house.up()
+def test_a_receiver_that_hangs_keeps_nobody_else_waiting(shared: House) -> None:
     with receiving(hanging) as slow, receiving(answering(204)) as quick:
-        hf = house.client()
+        hf = shared.client()
         hf.add_webhook(slow.url, on="news", name="slow")
         for _ in range(100):
             hf.emit("news")
@@ -52,6 +57,8 @@ def test_a_receiver_that_hangs_keeps_nobody_else_waiting(house: House) -> None:
             quick.next()
         until(lambda: {one.state for one in hf.deliveries("quick").deliveries} == {"DONE"}, "all have been delivered")
         assert len(slow.requests) <= 8
+        for name in ("slow", "quick"):
+            hf.remove_webhook(name)
 
 
 @pytest.mark.long
@@ -86,10 +93,8 @@ def test_the_settings_decide_what_a_webhook_may_be_created_for(house: House) -> 
     assert house.ask("GET", "/v1/webhooks") == (200, [])
 
 
-def test_the_command_line_keeps_webhooks(house: House, tmp_path: Path) -> None:
-    house.settings(ALLOWED)
-    house.up()
-    sh = Shell(house.home)
+def test_the_command_line_keeps_webhooks(shared: House, tmp_path: Path) -> None:
+    sh = Shell(shared.home)
     key = tmp_path / "key"
     key.write_text("a-secret-of-ours\n")
     with receiving(answering(500)) as receiver:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from holdfast import Holdfast, Infra
 
-hf = Holdfast()
+hf = Holdfast(concurrency={"fragile": 4, "brief": 4})
 
 
 @hf.task(queue="fragile")

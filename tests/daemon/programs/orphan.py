@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from holdfast import Holdfast
-from holdfast.client.worker import serve
+from holdfast.hosting.worker import serve
 from tests.chaos.processes import until
 
 folder = Path(os.environ["HOLDFAST_TEST_SIDE"])
