@@ -10,8 +10,11 @@ import apsw
 import psycopg
 
 from bench.table import Place, Table
-from holdfast.core.machine import Judged
-from holdfast.core.queue import QueueChanges
+from holdfast.core.machine import JudgedMachine
+from holdfast.core.messages.machines import TokenSetting
+from holdfast.core.messages.reservations import NewReservation
+from holdfast.core.messages.sessions import NewSession
+from holdfast.core.queue_changes import QueueChanges
 from holdfast.core.requests import ClaimRequest, NewJob, QueueSlots, Report
 from holdfast.core.settle import Completed
 from holdfast.core.subject import DEFAULT_TENANT
@@ -19,15 +22,15 @@ from holdfast.core.tokens import Tokens
 from holdfast.runtime.clock import SystemClock
 from holdfast.store.engine import Engine, Tx, new_uuid
 from holdfast.store.postgres.engine import PostgresEngine
-from holdfast.store.scripts.claim import claim
-from holdfast.store.scripts.enqueue import enqueue
-from holdfast.store.scripts.finish import finish
-from holdfast.store.scripts.machines import note_machine
-from holdfast.store.scripts.nodes import note_node
-from holdfast.store.scripts.queues import set_queue
-from holdfast.store.scripts.reserve import NewReservation, reserve
-from holdfast.store.scripts.sessions import NewSession, open_session
-from holdfast.store.scripts.tokens import TokenSetting, note_tokens
+from holdfast.store.scripts.claiming.claim import claim
+from holdfast.store.scripts.jobs.enqueue import enqueue
+from holdfast.store.scripts.machines.machines import note_machine
+from holdfast.store.scripts.machines.nodes import note_node
+from holdfast.store.scripts.machines.sessions import open_session
+from holdfast.store.scripts.machines.tokens import note_tokens
+from holdfast.store.scripts.queues.queues import set_queue
+from holdfast.store.scripts.queues.reserve import reserve
+from holdfast.store.scripts.runs.finish import finish
 from holdfast.store.sqlite.engine import SqliteEngine
 from holdfast.store.statements import pyformat
 
@@ -133,7 +136,7 @@ def _set_gates(tx: Tx, has_room: bool) -> None:
     """Every gate has something to decide. Without room, those jobs are held back that need some, or an idle machine."""
     set_queue(tx, "default", QueueChanges(concurrency=MANY, rate_limit=MANY, rate_window_ms=3_600_000))
     note_tokens(tx, "bench", TokenSetting(tokens=Tokens(cpu=MANY if has_room else 0)), is_daemon=True, now=1)
-    judged = Judged(is_idle=has_room, idle="", is_charging=has_room, charging="", source="bench")
+    judged = JudgedMachine(is_idle=has_room, idle="", is_charging=has_room, charging="", source="bench")
     note_machine(tx, "bench", judged, None, 1)
     reserve(tx, NewReservation(new_uuid(), "other", "bench", "bench", MANY, MANY), 1)
     if not has_room:

@@ -6,11 +6,12 @@ import time
 from typing import Any
 
 from bench.table import Stopwatch, stopwatch
+from holdfast.core.messages.sessions import NewSession
 from holdfast.core.requests import NewJob
 from holdfast.runtime.clock import SystemClock
 from holdfast.store.engine import Tx, new_uuid
-from holdfast.store.scripts.enqueue import enqueue
-from holdfast.store.scripts.sessions import NewSession, open_session
+from holdfast.store.scripts.jobs.enqueue import enqueue
+from holdfast.store.scripts.machines.sessions import open_session
 from holdfast.store.sqlite.connection import connect
 from holdfast.store.sqlite.engine import SqliteEngine
 from holdfast.store.statements import sql
@@ -28,8 +29,8 @@ def full_life(path: str, jobs: int, batch: int) -> Stopwatch:
             now = time.time_ns() // 1_000_000
             rows = [row | {"id": new_uuid(), "created_at": now, "queued_at": now} for _ in range(batch)]
             with connection:
-                connection.cursor().executemany(sql.insert_job.sqlite, rows)
-            claims = _claims(connection, rows, now)
+                numbers = [number for (number,) in connection.cursor().executemany(sql.insert_job.sqlite, rows)]
+            claims = _claims(numbers, rows, now)
             with connection:
                 connection.cursor().executemany(sql.claim_job.sqlite, claims)
                 connection.cursor().executemany(sql.insert_run.sqlite, claims)
@@ -41,8 +42,7 @@ def full_life(path: str, jobs: int, batch: int) -> Stopwatch:
     return watch
 
 
-def _claims(connection: Any, rows: list[dict[str, Any]], now: int) -> list[dict[str, Any]]:
-    numbers = [number for (number,) in connection.execute("SELECT number FROM jobs WHERE state = 'QUEUED'")]
+def _claims(numbers: list[int], rows: list[dict[str, Any]], now: int) -> list[dict[str, Any]]:
     return [
         {
             "number": number,
@@ -59,6 +59,7 @@ def _claims(connection: Any, rows: list[dict[str, Any]], now: int) -> list[dict[
             "exit_code": None,
             "result": "null",
             "artifacts": None,
+            "artifact_path": None,
             "log_path": None,
             "secret_hash": None,
         }
@@ -79,8 +80,9 @@ def _a_row_as_holdfast_writes_it(path: str) -> dict[str, Any]:
         def __getattr__(self, name: str) -> Any:
             return getattr(self._tx, name)
 
-        def run_many(self, statement: object, rows: list[dict[str, Any]]) -> None:
+        def rows_many(self, statement: object, rows: list[dict[str, Any]]) -> list[tuple[int]]:
             kept.extend(rows)
+            return [(number,) for number in range(len(rows))]
 
     def look(tx: Tx) -> None:
         open_session(tx, NewSession(SESSION, "embedded", "bench", "bench", 1, None), None, 0)

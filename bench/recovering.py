@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from bench.table import Place, Table, stopwatch
+from holdfast.core.messages.sessions import NewSession
 from holdfast.core.requests import ClaimRequest, NewJob, QueueSlots
 from holdfast.runtime.clock import SystemClock
 from holdfast.store.engine import Engine, new_uuid
 from holdfast.store.postgres.engine import PostgresEngine
-from holdfast.store.scripts.claim import claim
-from holdfast.store.scripts.enqueue import enqueue
-from holdfast.store.scripts.recover import recover
-from holdfast.store.scripts.sessions import NewSession, open_session
+from holdfast.store.scripts.claiming.claim import claim
+from holdfast.store.scripts.jobs.enqueue import enqueue
+from holdfast.store.scripts.machines.recover import recover
+from holdfast.store.scripts.machines.sessions import open_session
 from holdfast.store.sqlite.engine import SqliteEngine
 
 RUNS = 10_000

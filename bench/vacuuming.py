@@ -18,8 +18,8 @@ from holdfast.client.task import Task
 from holdfast.core.maintenance import MAINTENANCE
 from holdfast.runtime.clock import SystemClock
 from holdfast.store.locks import is_locked
-from holdfast.store.sqlite.tending import FileCare
-from holdfast.store.tending import Disturbed, Vacuumed
+from holdfast.store.maintenance import Disturbed, Vacuumed
+from holdfast.store.sqlite.maintenance import FileMaintenance
 
 SIZE = "HOLDFAST_BENCH_MB"
 USUAL_MB = 1_000
@@ -123,7 +123,7 @@ def _working(path: str, is_moment: Callable[[], bool]) -> Iterator[SimpleQueue[b
 
     def work() -> None:
         with suppress(Disturbed):
-            FileCare(path).vacuum(look)
+            FileMaintenance(path).vacuum(look)
         moment.put(False)
 
     thread = threading.Thread(target=work)
@@ -136,7 +136,7 @@ def _undisturbed(path: str) -> Vacuumed:
     """Until no heartbeat comes in between."""
     while True:
         with suppress(Disturbed):
-            return FileCare(path).vacuum(lambda: False)
+            return FileMaintenance(path).vacuum(lambda: False)
 
 
 def _has_turn(path: str) -> bool:

@@ -8,17 +8,18 @@ from statistics import median
 from typing import Any
 
 from bench.table import Place, Table
+from holdfast.core.messages.sessions import NewSession
 from holdfast.core.requests import ClaimRequest, NewJob, QueueSlots, Report
 from holdfast.core.settle import Completed
 from holdfast.runtime.clock import SystemClock
 from holdfast.store.engine import Engine, Tx, new_uuid
 from holdfast.store.postgres.engine import PostgresEngine
-from holdfast.store.scripts.claim import claim
-from holdfast.store.scripts.clockwork import next_moment, tick
-from holdfast.store.scripts.enqueue import enqueue
-from holdfast.store.scripts.events import emit
-from holdfast.store.scripts.finish import finish
-from holdfast.store.scripts.sessions import NewSession, open_session
+from holdfast.store.scripts.claiming.claim import claim
+from holdfast.store.scripts.events.events import emit
+from holdfast.store.scripts.jobs.enqueue import enqueue
+from holdfast.store.scripts.machines.sessions import open_session
+from holdfast.store.scripts.maintenance.clockwork import next_moment, tick
+from holdfast.store.scripts.runs.finish import finish
 from holdfast.store.sqlite.engine import SqliteEngine
 
 WAITING = 100_000
