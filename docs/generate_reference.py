@@ -18,34 +18,31 @@ import reference_cli
 import reference_daemon
 import reference_http
 from reference_format import call_of, doc, plain, shown, summary, table
-from reference_texts import CODES, OPTIONS, SETTINGS, TABLES
+from reference_texts import CODES, SETTINGS, TABLES
 
 import holdfast
 from holdfast import testing
 from holdfast.client.group_handle import GroupHandle
-from holdfast.client.options import Options
 from holdfast.client.watches import WatchTest
 from holdfast.core import job as jobs
 from holdfast.core.errors import HoldfastError
 from holdfast.core.gates import Closed, Open
+from holdfast.core.messages.conditions import Condition
+from holdfast.core.messages.events import Emitted, EventPage, EventView, Told, Triggered
+from holdfast.core.messages.groups import Group, GroupPage, GroupView
+from holdfast.core.messages.jobs import BulkResult, Cancelling, Page
+from holdfast.core.messages.maintenance import Violation
+from holdfast.core.messages.reservations import Reservation
+from holdfast.core.messages.runs import Artifact, LogPart
+from holdfast.core.messages.sessions import Worker
+from holdfast.core.messages.stats import QueueStats, Stats
+from holdfast.core.messages.tasks import KnownTask, TaskVersion
+from holdfast.core.messages.watches import Watch
+from holdfast.core.messages.webhooks import CreatedWebhook, DeliveryPage, DeliveryView, Webhook
+from holdfast.core.messages.why import Why
+from holdfast.core.option import SaidIn
+from holdfast.core.options import OPTIONS
 from holdfast.core.retry import RetryPolicy, Tries
-from holdfast.store.files import Artifact
-from holdfast.store.scripts.bulk import BulkResult
-from holdfast.store.scripts.cancel import Cancelling
-from holdfast.store.scripts.conditions import Condition
-from holdfast.store.scripts.deliveries import DeliveryPage, DeliveryView
-from holdfast.store.scripts.doctor import Violation
-from holdfast.store.scripts.events import Emitted, EventPage, EventView, Told, Triggered
-from holdfast.store.scripts.groups import Group, GroupPage, GroupView
-from holdfast.store.scripts.look import Page
-from holdfast.store.scripts.output import LogPart
-from holdfast.store.scripts.reserve import Reservation
-from holdfast.store.scripts.stats import QueueStats, Stats
-from holdfast.store.scripts.tasks import KnownTask, TaskVersion
-from holdfast.store.scripts.watches import Watch
-from holdfast.store.scripts.webhook_rows import CreatedWebhook, Webhook
-from holdfast.store.scripts.why import Why
-from holdfast.store.scripts.workers import Worker
 from holdfast.workers.context import JobInfo
 from holdfast.workers.raising import TaskError
 
@@ -111,8 +108,8 @@ def api() -> str:
         "# Python API",
         "Everything here is imported from `holdfast`, unless its module is named. A call that touches the database has "
         "an awaitable twin with the prefix `a`, for programs with an event loop: `enqueue` and `aenqueue`. Durations "
-        "are seconds or `timedelta`; moments are `datetime` with a time zone. Stored moments are milliseconds since "
-        "the epoch, UTC.",
+        'are seconds, a `timedelta` or a text such as `"1h30m"`; moments are `datetime` with a time zone. Stored '
+        "moments are milliseconds since the epoch, UTC.",
         *class_section(holdfast.Holdfast),
         *class_section(holdfast.Task, show_call=False),
         *class_section(holdfast.JobHandle, show_call=False),
@@ -188,10 +185,20 @@ def settings() -> str:
         "## `Holdfast(path_or_url, …)`",
         table(("argument", "default", "meaning"), arguments(holdfast.Holdfast, SETTINGS)),
         "## Options of a task or of one job",
-        "`@hf.task(…)` sets them for every job of the task, `task.options(…)` for the jobs enqueued through it. "
-        "Not set means: as the task says, or else the default. `@hf.task` also takes `name=`; without it the task is "
-        "named after the function.",
-        table(("option", "may stand in", "meaning"), options()),
+        "`@hf.task(…)` sets them for every job of the task, `task.options(…)` and `enqueue` for one call. Templates, "
+        "schedules and watches keep some of them for their jobs, and a queue has some for jobs that say nothing. Not "
+        "set means: as the task says, or else the default. `@hf.task` also takes `name=`; without it the task is named "
+        "after the function.",
+        table(("option", "may be said in", "meaning"), options()),
+        "## Settings of a queue",
+        "`hf.set_queue(…)` takes them, and so do `holdfast queue`, `PUT /v1/queues/{name}` and `[queues.NAME]` of a "
+        "file. What is not named stays as it is. `clear` names what gets its default back; over HTTP by the name in "
+        "the column `clear`.",
+        table(("setting", "command line", "file", "HTTP", "`clear`", "meaning"), reference_daemon.queue_settings()),
+        "## Settings of a watch",
+        "`hf.add_watch(…)` takes them, and so do `holdfast watch add`, `POST /v1/watches` and `[[watch]]` of a file. "
+        "What concerns its jobs is left to their task if it is not set.",
+        table(("setting", "command line", "file", "HTTP", "meaning"), reference_daemon.settings_of_watches()),
         "## `Retry(retries, …)`",
         table(("argument", "default", "meaning"), arguments(holdfast.Retry, SETTINGS)),
         "## `hf.stop(…)`",
@@ -291,20 +298,10 @@ def state_row(kind: type[msgspec.Struct]) -> tuple[str, str, str]:
 
 
 def options() -> Iterator[tuple[str, str, str]]:
-    """Every option, and whether a task may have it or only one job."""
-    if set(Options.__struct_fields__) != OPTIONS.keys():
-        raise SystemExit(f"OPTIONS and the code differ in {set(Options.__struct_fields__) ^ OPTIONS.keys()}")
-    hf = holdfast.Holdfast("never-opened.db")
-    for name in Options.__struct_fields__:
-        yield f"`{name}`", "task, job" if belongs_to_a_task(hf, name) else "job", OPTIONS[name]
-
-
-def belongs_to_a_task(hf: holdfast.Holdfast, option: str) -> bool:
-    try:
-        hf.task(name="any", **{option: object()})
-    except holdfast.InvalidInput as error:
-        return "belongs to one job" not in str(error)
-    return True
+    """Every option, and where it may be said."""
+    for option in OPTIONS.values():
+        places = ", ".join(place.name.lower() for place in SaidIn if place in option.said and place.name)
+        yield f"`{option.name}`", places, option.help
 
 
 def arguments(function: Callable[..., Any], texts: dict[str, dict[str, str]]) -> Iterator[tuple[str, str, str]]:

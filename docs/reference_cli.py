@@ -10,34 +10,31 @@ from reference_format import plain, table
 from holdfast.cli.app import SECTIONS, load
 from holdfast.cli.bench import Figures
 from holdfast.cli.doctor import Finding
-from holdfast.cli.top_frame import Glance, Machine
+from holdfast.cli.top_frame import Glance, MachineFrame
 from holdfast.client.watches import WatchTest
-from holdfast.core.job import Job
+from holdfast.core.messages.access import NewToken, User
+from holdfast.core.messages.conditions import Condition
+from holdfast.core.messages.dead_letters import DeadLetterPage
+from holdfast.core.messages.events import Emitted, EventPage, EventView
+from holdfast.core.messages.groups import Group, GroupPage, GroupView
+from holdfast.core.messages.jobs import Cancelling, Page
+from holdfast.core.messages.machines import Machine as StoredMachine
+from holdfast.core.messages.machines import NodeTokens
+from holdfast.core.messages.maintenance import Violation
+from holdfast.core.messages.queues import TenantView
+from holdfast.core.messages.reservations import Reservation
+from holdfast.core.messages.schedules import Schedule
+from holdfast.core.messages.sessions import SessionRow, Worker
+from holdfast.core.messages.stats import QueueStats, Stats
+from holdfast.core.messages.tasks import KnownTask
+from holdfast.core.messages.templates import Template
+from holdfast.core.messages.watches import Watch
+from holdfast.core.messages.webhooks import CreatedWebhook, DeliveryPage, DeliveryView, Webhook
+from holdfast.core.messages.why import Why
 from holdfast.core.run import Run
+from holdfast.core.stored_job import Job
 from holdfast.daemon.database import Compacted
-from holdfast.store.scripts.cancel import Cancelling
-from holdfast.store.scripts.conditions import Condition
-from holdfast.store.scripts.dead_letters import DeadLetterPage
-from holdfast.store.scripts.deliveries import DeliveryPage, DeliveryView
-from holdfast.store.scripts.doctor import Violation
-from holdfast.store.scripts.events import Emitted, EventPage, EventView
-from holdfast.store.scripts.groups import Group, GroupPage, GroupView
-from holdfast.store.scripts.look import Page
-from holdfast.store.scripts.machines import Machine as StoredMachine
-from holdfast.store.scripts.reserve import Reservation
-from holdfast.store.scripts.schedule_rows import Schedule
-from holdfast.store.scripts.sessions import SessionRow
-from holdfast.store.scripts.stats import QueueStats, Stats
-from holdfast.store.scripts.tasks import KnownTask
-from holdfast.store.scripts.templates import Template
-from holdfast.store.scripts.tenants import TenantView
-from holdfast.store.scripts.tokens import NodeTokens
-from holdfast.store.scripts.users import NewToken, User
-from holdfast.store.scripts.watches import Watch
-from holdfast.store.scripts.webhook_rows import CreatedWebhook, Webhook
-from holdfast.store.scripts.why import Why
-from holdfast.store.scripts.workers import Worker
-from holdfast.store.sqlite.care import Size
+from holdfast.store.sqlite.database_file import FileSize
 from holdfast.wire.status import DaemonStatus, PlaceStatus
 
 INTRODUCTION = """\
@@ -175,9 +172,9 @@ SHAPES: tuple[type[msgspec.Struct], ...] = (
     Finding,
     Figures,
     Glance,
-    Machine,
+    MachineFrame,
     Compacted,
-    Size,
+    FileSize,
 )
 COMMON = {"home", "json"}  # said once, at the top
 

@@ -1,11 +1,15 @@
 """The pages of the reference about the daemon: its settings, its metrics, its log. Used by generate_reference.py."""
 
 import inspect
+from collections.abc import Iterator
 
 import msgspec
 from prometheus_client import Counter
 from reference_format import table
 
+from holdfast.cli.typed import word_name
+from holdfast.core import watch_settings
+from holdfast.core.queue_settings import SETTINGS
 from holdfast.daemon.queue_tables import KEYS as QUEUE_KEYS
 from holdfast.daemon.sample import written
 from holdfast.daemon.settings import Settings, described
@@ -81,6 +85,22 @@ def toml() -> list[str]:
         table(("variable", "meaning"), [(f"`{name}`", text) for name, text in VARIABLES.items()]),
     ]
     return parts
+
+
+def queue_settings() -> Iterator[tuple[str, ...]]:
+    """Every setting of a queue, and what it is called where."""
+    for setting in SETTINGS.values():
+        cleared = SETTINGS[setting.cleared_with] if setting.cleared_with else setting
+        names = (setting.name, word_name(setting.name, setting.word), setting.key.name)
+        fields = ", ".join(f"`{field}`" for field in setting.fields)
+        yield *(f"`{name}`" for name in names), fields, f"`{cleared.cleared_as}`", setting.help
+
+
+def settings_of_watches() -> Iterator[tuple[str, ...]]:
+    """Every setting of a watch, and what it is called where."""
+    for setting in watch_settings.SETTINGS.values():
+        names = (setting.name, word_name(setting.name, setting.word), setting.key.name, setting.wire)
+        yield *(f"`{name}`" for name in names), setting.help
 
 
 def metrics() -> str:

@@ -11,12 +11,12 @@ from reference_format import table
 from holdfast.api import answers
 from holdfast.api.description import TAGS, describe
 from holdfast.core import errors as core_errors
+from holdfast.core import rule, rules
 from holdfast.core.errors import HoldfastError, NoDaemon
 from holdfast.core.limits import MAX_INT
-from holdfast.wire import rules
+from holdfast.core.rule import CheckedText, Rule, Text
 from holdfast.wire.calls import CALLS
-from holdfast.wire.extras import EXTRAS
-from holdfast.wire.rules import Rule
+from holdfast.wire.special_calls import EXTRAS
 
 API = Path(answers.__file__).parent
 CODE = re.compile(r'"(ERR_[A-Z_]+)"')
@@ -175,16 +175,16 @@ def key_of(rule: Rule) -> tuple[Any, ...]:
 # What the introduction has a word for.
 SHORT: dict[tuple[Any, ...], str] = {
     key_of(rules.UUID): "UUID",
-    key_of(rules.NAME): "name",
+    key_of(rule.NAME): "name",
     key_of(rules.SCOPE): "name or `*`",
-    key_of(rules.LABEL): "label",
-    key_of(rules.RULES["subject"]): "long label",
-    key_of(rules.MOMENT): "moment",
-    key_of(rules.DURATION): "duration",
-    key_of(rules.WHOLE): "integer",
+    key_of(rule.LABEL): "label",
+    key_of(rule.SUBJECT): "long label",
+    key_of(rule.MOMENT): "moment",
+    key_of(rule.DURATION): "duration",
+    key_of(rule.WHOLE): "integer",
     key_of(rules.TEXT): "text",
 }
-LONG = {key_of(rule): rule.says for rule in rules.RULES.values() if rule.meta is not None and rule.meta.pattern}
+LONG = {key_of(one): one.says for kind in (CheckedText, Text) for one in rules.RULES.values() if isinstance(one, kind)}
 
 
 def said(schema: dict[str, Any]) -> str:

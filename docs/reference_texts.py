@@ -59,44 +59,6 @@ SETTINGS = {
     },
 }
 
-OPTIONS = {
-    "queue": "The queue of the job; `default` if neither the request nor the task sets it.",
-    "priority": "Higher runs first within the queue; 0 if not set.",
-    "delay": "The job becomes ready after this duration, counted from the enqueue.",
-    "at": "The job becomes ready at this moment, in place of a `delay`.",
-    "ttl": "How long the job may be ready without being started; then it ends as SKIPPED_TTL.",
-    "deadline": "A moment. Waiting or running past it ends the job as SKIPPED_DEADLINE.",
-    "timeout": "How long one run may take; longer is a transient failure. If not set, as the queue says.",
-    "retry": "A `Retry`, or the number of retries. If not set, as the queue says; 0 if that says nothing either.",
-    "tag": "A label to find and cancel jobs by.",
-    "tenant": (
-        "Whose job it is. If not set, `client::repo` of a subject with three parts, else `default`. Stored; nothing "
-        "depends on it yet."
-    ),
-    "subject": (
-        "What the job is about; `{name}` stands for an argument. A newer generation of the same task and subject "
-        "supersedes older ones."
-    ),
-    "generation": "Which version of the subject; if not set, the next one.",
-    "stop_older": "Whether an older generation that runs is asked to stop.",
-    "group": "A group, or its id.",
-    "after": "Jobs that must be DONE first; if one of them ends otherwise, this job is CANCELLED.",
-    "after_ended": "Jobs that must have ended first, whatever the outcome.",
-    "idempotency_key": (
-        "A second enqueue of the task with the same key returns the first job, for as long as that is kept."
-    ),
-    "trace_id": "Stored with the job and its runs; child jobs inherit it.",
-    "when_idle": "Whether the job starts only while nobody uses the machine.",
-    "when_charging": "Whether the job starts only while the machine has mains power.",
-    "node": "The machine that alone may run the job, by name or id; `hf.here` is this one. If not set, any.",
-    "tokens": (
-        "What a run takes of its machine: a number for each of `cpu`, `gpu` and `io`. It starts only while the machine "
-        "has so many free."
-    ),
-    "on_event": "The job waits for an event of this name, emitted after its enqueue; `git:*` means any ending.",
-    "where": "What that event must have: attributes by name. All of them must be those of one event.",
-}
-
 CODES = {
     "ERR_COMMAND_NOT_FOUND": "There is no such command, or the interpreter that its first line names is missing.",
     "ERR_COMMAND_NOT_STARTED": "The command is there but cannot be started: not executable, too many arguments, …",
