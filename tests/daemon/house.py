@@ -116,7 +116,7 @@ class House:
         """The same, and wait until it is ready."""
         daemon = self.begin(*words, app=app, env=env)
         until(lambda: self.is_ready or not daemon.is_running, "the daemon is ready")
-        assert daemon.is_running, daemon.said()
+        assert daemon.is_running, f"it ended with {daemon.wait()}; it said:\n{daemon.said()}"
         return daemon
 
     def down(self, daemon: Process) -> None:
@@ -250,9 +250,11 @@ def short_folder() -> Iterator[Path]:
 def surroundings() -> dict[str, str]:
     """The environment for programs that a test starts. Each finds the bytecode of those before it.
 
-    Somebody who wants none of it means this process; a program would compile all of its code anew at every start.
+    Somebody who wants none of it means this process; a program would compile all of its code anew at every start. One
+    that crashes says where.
     """
-    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return kept | {"PYTHONFAULTHANDLER": "1"}
 
 
 def is_alive(pid: int) -> bool:
