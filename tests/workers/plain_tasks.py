@@ -8,6 +8,7 @@ from typing import Any
 from holdfast import Context, Holdfast, Retry
 
 hf = Holdfast(os.environ.get("PLAIN_DB", "nobody-opens-this.db"))
+other = Holdfast("nobody-opens-that.db")
 
 
 def told(ctx: Context) -> dict[str, Any]:
@@ -32,6 +33,16 @@ def tell_alone(ctx: Context) -> dict[str, Any]:
 @hf.task(subprocess=True)
 def always_alone() -> int:
     return os.getpid()
+
+
+@other.task(name="tell")
+def tell_nothing() -> str:
+    return "of another Holdfast"
+
+
+@other.task(name="always_alone")
+def never_alone() -> str:
+    return "of another Holdfast"
 
 
 @hf.task

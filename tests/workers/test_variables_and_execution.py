@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import subprocess
 import sys
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -42,6 +44,27 @@ def test_inside_a_worker_variables_are_those_of_the_run_alone(tasks: Any, name: 
     found = result(tasks, job)
     assert (found["pid"], found["ctx"], found["environ"]) == (os.getpid(), {"COLOUR": "red"}, "of the worker")
     assert (job.job.env, job.job.execution) == ({"COLOUR": "red"}, "in_process")
+
+
+def test_a_task_of_another_holdfast_with_the_same_name_is_not_taken_for_it(tasks: Any) -> None:
+    jobs = [tasks.tell.options(execution="subprocess").enqueue(), tasks.always_alone.enqueue()]
+    found = [result(tasks, job) for job in jobs]
+    assert [found[0]["pid"], found[1]] == [job.runs[0].pid for job in jobs]
+
+
+def test_a_holdfast_that_nobody_has_any_more_is_closed(tmp_path: Path) -> None:
+    def make() -> weakref.ref[Holdfast]:
+        hf = Holdfast(tmp_path / "gone.db")
+
+        @hf.task
+        def work() -> None:
+            hf.queues()
+
+        return weakref.ref(hf)
+
+    made = make()
+    gc.collect()
+    assert made() is None
 
 
 @pytest.mark.parametrize("name", ["tell", "tell_later"])

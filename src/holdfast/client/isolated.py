@@ -50,14 +50,12 @@ class Isolated(Struct, frozen=True):
         """The task as it runs in processes of its own. InvalidInput if no other process can load it."""
         spec = placed(inside, self.module)
         isolation = Isolation(place=check_place(spec), grace_s=self.grace_s, memory_mb=self.memory_mb, cpu_s=self.cpu_s)
-        spec = structs.replace(spec, program=isolation.program)
-        remember(spec)
-        return spec
+        return structs.replace(spec, program=isolation.program)
 
 
 def placed(spec: TaskSpec, module: Mapping[str, Any]) -> TaskSpec:
     """The task, with the place where another process finds it, if one can. `module` is where it is made."""
-    place = place_of(spec.name, module, getattr(spec.function, "__globals__", module))
+    place = place_of(spec.name, module, spec.function)
     spec = structs.replace(spec, place=place)
     if place is not None:
         remember(spec)

@@ -242,7 +242,7 @@ def load(place: TaskPlace) -> TaskSpec | None:
     made_in = MAIN if place.made_in.name == "__main__" else place.made_in.name
     for module in (place.made_in, place.function_in):
         _load_module(module)
-        found = recall(made_in, place.task)
+        found = recall(made_in, place)
         if found is not None:
             return found
     return None

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -27,11 +28,15 @@ class ModulePlace(Struct, frozen=True):
 
 
 class TaskPlace(Struct, frozen=True):
-    """The task's name, the module that made the function a task, and the one that has the function."""
+    """The task's name, the module that made the function a task, the one that has the function, and the function.
+
+    Two `Holdfast` of one module may each have a task of the same name. The function tells them apart.
+    """
 
     task: str
     made_in: ModulePlace
     function_in: ModulePlace
+    function: str
 
 
 class Isolation(Struct, frozen=True, kw_only=True):
@@ -56,10 +61,15 @@ class Isolation(Struct, frozen=True, kw_only=True):
         )
 
 
-def place_of(task: str, made_in: Mapping[str, Any], function_in: Mapping[str, Any]) -> TaskPlace | None:
+def place_of(task: str, made_in: Mapping[str, Any], function: Callable[..., Any]) -> TaskPlace | None:
     """Where another process finds a task, by the globals of its modules. None if it is defined in no file."""
-    made, function = _module_place(made_in), _module_place(function_in)
-    return None if made is None or function is None else TaskPlace(task, made, function)
+    made, has = _module_place(made_in), _module_place(getattr(function, "__globals__", made_in))
+    return None if made is None or has is None else TaskPlace(task, made, has, _name_and_line(function))
+
+
+def _name_and_line(function: Callable[..., Any]) -> str:
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    return f"{getattr(function, '__qualname__', '')}:{getattr(code, 'co_firstlineno', 0)}"
 
 
 def _module_place(module: Mapping[str, Any]) -> ModulePlace | None:
@@ -86,6 +96,11 @@ def loading() -> Iterator[None]:
         yield
     finally:
         _is_loading = False
+
+
+def is_loading() -> bool:
+    """Whether this is the process of a task, which loads its module."""
+    return _is_loading
 
 
 def refuse_while_loading(what: str) -> None:

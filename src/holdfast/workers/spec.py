@@ -12,7 +12,7 @@ from holdfast.core.computed_once import computed_once
 from holdfast.core.errors import InvalidInput
 from holdfast.core.requests import Claimed
 from holdfast.core.task import DeclaredTask
-from holdfast.workers.isolation import Isolation, TaskPlace
+from holdfast.workers.isolation import Isolation, TaskPlace, is_loading
 from holdfast.workers.launching import Program
 from holdfast.workers.schema import PayloadSchema, is_context
 
@@ -80,15 +80,18 @@ def check_execution(spec: TaskSpec, execution: str | None) -> None:
         raise InvalidInput(f"task {spec.name!r} always runs in a process of its own: leave out execution='in_process'")
 
 
-_by_place: dict[tuple[str, str], TaskSpec] = {}
+_by_place: dict[tuple[str, str], list[TaskSpec]] = {}
 
 
 def remember(spec: TaskSpec) -> None:
-    """Remember a task by the module that made it and its name, for a process of its own."""
-    assert spec.place is not None
-    _by_place[spec.place.made_in.name, spec.place.task] = spec
+    """Remember a task by the module that made it and its name. Only the process of a task asks for it again."""
+    if is_loading():
+        assert spec.place is not None
+        _by_place.setdefault((spec.place.made_in.name, spec.place.task), []).append(spec)
 
 
-def recall(module: str, task: str) -> TaskSpec | None:
-    """The task that this module made, once it is loaded."""
-    return _by_place.get((module, task))
+def recall(module: str, place: TaskPlace) -> TaskSpec | None:
+    """The task that this module made, once it is loaded. In a file that was changed meanwhile: the last of its name."""
+    named = _by_place.get((module, place.task), [])
+    of_function = (spec for spec in named if spec.place is not None and spec.place.function == place.function)
+    return next(of_function, named[-1] if named else None)
