@@ -46,6 +46,11 @@ def test_inside_a_worker_variables_are_those_of_the_run_alone(tasks: Any, name: 
     assert (job.job.env, job.job.execution) == ({"COLOUR": "red"}, "in_process")
 
 
+def test_what_always_has_a_process_of_its_own_says_so(tasks: Any) -> None:
+    jobs = [tasks.always_alone.enqueue(), tasks.hf.command("true"), tasks.hf.enqueue("command", {"argv": ["true"]})]
+    assert [job.job.execution for job in jobs] == ["subprocess"] * 3
+
+
 def test_a_task_of_another_holdfast_with_the_same_name_is_not_taken_for_it(tasks: Any) -> None:
     jobs = [tasks.tell.options(execution="subprocess").enqueue(), tasks.always_alone.enqueue()]
     found = [result(tasks, job) for job in jobs]

@@ -19,6 +19,7 @@ from holdfast.core.errors import NotFound
 from holdfast.core.job import Done, Failed, ScheduleType
 from holdfast.core.messages.conditions import Condition, ConditionKind
 from holdfast.core.options import OPTIONS
+from holdfast.core.requests import COMMAND
 from holdfast.core.run import Run
 from holdfast.core.stored_job import Job
 from holdfast.core.subject import DEFAULT_TENANT
@@ -151,7 +152,7 @@ _SPECIAL: dict[str, Callable[[Job], str | None]] = {
     "tenant": lambda job: job.tenant if job.tenant != DEFAULT_TENANT else None,
     "node": lambda job: f"{job.node} alone",
     "retry": _retries,
-    "execution": lambda job: None if job.execution == "in_process" else job.execution,
+    "execution": lambda job: None if job.execution == "in_process" or job.task == COMMAND else job.execution,
     "env": lambda job: _variables(job.env or {}),
 }
 

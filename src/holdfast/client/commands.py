@@ -15,6 +15,7 @@ from holdfast.client.task import Enqueuing
 from holdfast.core.errors import InvalidInput
 from holdfast.core.limits import shown
 from holdfast.core.options import JobOptions
+from holdfast.core.requests import OF_COMMANDS
 from holdfast.core.rules import check, millis
 from holdfast.core.units import Duration
 from holdfast.workers.command import SPEC, check_command
@@ -71,7 +72,7 @@ class Commands:
         return self._commands(options).call(**arguments)
 
     def _commands(self, options: Mapping[str, Any]) -> Enqueuing[..., dict[str, int]]:
-        return Enqueuing(self._access, SPEC, given(options))
+        return Enqueuing(self._access, SPEC, {**OF_COMMANDS, **given(options)})
 
 
 def command_arguments(

@@ -151,6 +151,8 @@ class Holdfast(App[StoreAccess], Operations, Commands, DeadLetterCalls, Schedule
         chosen = given(options)
         module = sys._getframe(1).f_globals
         isolated = Isolated.of(module, subprocess, memory_mb, cpu, grace)
+        if isolated is not None:
+            chosen.setdefault("execution", "subprocess")
         self._declarations.claim(module)
         for once in chosen:
             if SaidIn.TASK not in OPTIONS[once].said:

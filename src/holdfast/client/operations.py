@@ -30,7 +30,7 @@ from holdfast.core.messages.sessions import SessionRow
 from holdfast.core.option_kinds import JobRef, id_of
 from holdfast.core.options import FILTERS, JobOptions
 from holdfast.core.payload import check_arguments
-from holdfast.core.requests import COMMAND, Enqueued, JobFilter, NewJob
+from holdfast.core.requests import COMMAND, OF_COMMANDS, Enqueued, JobFilter, NewJob
 from holdfast.core.rule import FLAG, MOMENT, ChoiceRule, check_all
 from holdfast.core.rules import RULES, check
 from holdfast.core.stored_job import Job
@@ -173,7 +173,7 @@ class Operations(Groups, Events, Maintaining, NodeCalls, Overview, Queues, Tenan
 
     def _options_of(self, task: str) -> JobOptions | None:
         """The options of a task of this program."""
-        return {} if task == COMMAND else None
+        return OF_COMMANDS if task == COMMAND else None
 
     def _handle(self, job: Job) -> JobHandle[Any]:
         answer = Enqueued(job.id, job.state.name, job.generation, number=job.number)

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from holdfast.core.job import JobId, Millis, RunId, SessionId, StateName
 from holdfast.core.option import SaidIn
-from holdfast.core.options import filter_fields, option_fields
+from holdfast.core.options import JobOptions, filter_fields, option_fields
 from holdfast.core.settle import Outcome
 from holdfast.core.subject import DEFAULT_TENANT
 
@@ -77,6 +77,7 @@ class Enqueued(Struct, frozen=True, gc=False):
 ANY_QUEUE = "*"
 SYSTEM_QUEUE = "holdfast"  # the queue of the system's own jobs; others begin with `holdfast.`
 COMMAND = "command"  # the task that every worker may offer, without code of the user
+OF_COMMANDS: JobOptions = {"execution": "subprocess"}
 
 
 class QueueSlots(Struct, frozen=True):

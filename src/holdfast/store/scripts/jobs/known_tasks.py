@@ -12,12 +12,13 @@ from msgspec import Struct
 
 from holdfast.core.arguments import misfit
 from holdfast.core.errors import InvalidPayload, UnknownTask
-from holdfast.core.requests import COMMAND, NewJob, is_system_queue
+from holdfast.core.requests import COMMAND, OF_COMMANDS, NewJob, is_system_queue
 from holdfast.core.task import TaskOptions, with_options
 from holdfast.store.engine import Tx
 from holdfast.store.statements import sql
 
 NOTHING_SAID = TaskOptions()
+COMMAND_SAID = TaskOptions(**OF_COMMANDS)
 MOST_NAMES = 10_000
 
 
@@ -59,15 +60,18 @@ class Tasks:
             raise unknown_task(self._tx, job.task)
         if job.complete:
             return job
-        options, arguments = _read(self._find(job.task))
+        options, arguments = self._declared(job.task)
         if self._checks and arguments:
             self.check(job.task, msgspec.json.decode(job.payload))
         return with_options(job, options, arguments, any_subject=not self._checks)
 
     def options_of(self, task: str) -> TaskOptions:
         """The options that a task declares. An unknown task has none."""
-        options, _ = _read(self._find(task))
+        options, _ = self._declared(task)
         return options
+
+    def _declared(self, task: str) -> tuple[TaskOptions, dict[str, Any]]:
+        return (COMMAND_SAID, {}) if task == COMMAND else _read(self._find(task))
 
     def _find(self, task: str) -> Version | None:
         if task not in self._newest:
