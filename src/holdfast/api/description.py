@@ -14,6 +14,7 @@ from holdfast.wire.call import JSON, ApiCall
 from holdfast.wire.problem import Problem
 
 REF = "#/components/schemas/{name}"
+DESCRIBED_AS = {"StoppedByCancel": "GivenCancelled"}  # The names that clients know, where the code has others.
 ABOUT = (
     "The durable background runtime of a machine. On the unix socket of the daemon no token is needed; on TCP every "
     "call carries a token, and `x-role` is the role that its user needs at least. Moments are milliseconds since the "
@@ -143,7 +144,8 @@ def _named_shortly(description: dict[str, Any], names: list[str]) -> dict[str, A
     short: dict[str, str] = {}
     for name in names:
         last = name.rpartition(".")[2]
-        short[name] = f"Given{last}" if name.startswith("holdfast.wire.") and name != last else last
+        of_request = name.startswith("holdfast.wire.") and name != last
+        short[name] = f"Given{last}" if of_request else DESCRIBED_AS.get(last, last)
     text = msgspec.json.encode(description).decode()
     for name, to in sorted(short.items(), key=lambda item: -len(item[0])):
         for around in (f'"{REF}"', '"{name}":'):
