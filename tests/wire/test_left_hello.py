@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 import pytest
 
+from holdfast.store.locks import LifeLock
 from holdfast.store.machine import boot_id
 from holdfast.wire.calls import PROTOCOL, Hello
 from holdfast.wire.home import Home
@@ -17,11 +19,18 @@ HELLO = Hello("1.0", PROTOCOL, "here", 7, "/locks", "/files", boot_id=boot_id(),
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Home:
+def lock(tmp_path: Path) -> Iterator[LifeLock]:
+    """The lock of the daemon 7."""
+    lock = LifeLock(Home(tmp_path).lock)
+    lock.path.write_text("7")
+    yield lock
+    lock.release()
+
+
+@pytest.fixture
+def home(lock: LifeLock) -> Home:
     """Where the daemon 7 lives."""
-    home = Home(tmp_path)
-    home.lock.write_text("7")
-    return home
+    return Home(lock.path.parent)
 
 
 def leave(home: Home, **other: object) -> None:
@@ -42,6 +51,13 @@ def test_what_another_daemon_has_left_does_not_count(home: Home, other: dict[str
 def test_what_was_left_before_a_daemon_moved_in_does_not_count(home: Home) -> None:
     leave(home)
     os.utime(home.hello, ns=(1, home.lock.stat().st_mtime_ns - 1))
+    assert left_at_home(home.lock) is None
+
+
+def test_what_a_daemon_left_that_was_killed_does_not_count(home: Home, lock: LifeLock) -> None:
+    leave(home)
+    lock.forget()  # The kernel lets go of the lock, and the file stays.
+    assert home.lock.read_text() == "7"
     assert left_at_home(home.lock) is None
 
 

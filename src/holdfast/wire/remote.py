@@ -303,13 +303,15 @@ def _encoded(function: Callable[..., Any], args: tuple[Any, ...], kw: dict[str, 
 
 def left_at_home(lock: Path) -> Hello | None:
     """The `Hello` that the daemon which holds this lock has left in its home; None: it has to be asked."""
-    said = Home(lock.parent).hello
+    home = Home(lock.parent)
+    said = home.hello
     try:
         hello = msgspec.json.decode(said.read_bytes(), type=Hello)
         is_its_own = hello.pid == int(lock.read_text()) and said.stat().st_mtime_ns >= lock.stat().st_mtime_ns
     except (OSError, ValueError, msgspec.MsgspecError):
         return None
-    return hello if is_its_own and hello.boot_id == boot_id() and hello.protocol == PROTOCOL else None
+    is_current = is_its_own and hello.boot_id == boot_id() and hello.protocol == PROTOCOL
+    return hello if is_current and home.is_lived_in else None
 
 
 def _heard(line: bytes) -> Changes | None:
