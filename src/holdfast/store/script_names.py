@@ -61,9 +61,11 @@ else:
 @cache
 def _folders() -> dict[str, str]:
     """The folder of each module of scripts."""
-    folders = [place for place in os.scandir(Path(__file__).with_name("scripts")) if place.name[0] != "_"]
-    files = [(file.name.removesuffix(".py"), folder.name) for folder in folders for file in os.scandir(folder)]
-    return {name: folder for name, folder in files if name[0] != "_"}
+    scripts = Path(__file__).with_name("scripts")
+    folders = [place.name for place in os.scandir(scripts) if place.is_dir() and place.name.isidentifier()]
+    files = [(file.name, folder) for folder in folders for file in os.scandir(scripts / folder)]
+    names = [(name.removesuffix(".py"), folder) for name, folder in files if name.endswith(".py")]
+    return {name: folder for name, folder in names if name.isidentifier() and name[0] != "_"}
 
 
 def load_all() -> None:
