@@ -15,6 +15,7 @@ from holdfast.api.refusals import TooLarge, TooManyLongCalls, TooManyTries, TooM
 from holdfast.api.sending import send_whole
 from holdfast.core import errors
 from holdfast.core.messages.runs import Exchange
+from holdfast.core.requests import Claimed
 from holdfast.observe import trace
 from holdfast.observe.redact import redacted_shape
 from holdfast.wire.call import JSON
@@ -125,9 +126,13 @@ def answer_to(caller: Caller, value: Any, status: int = 200) -> Answer:
 
 async def answer_exchange(said: Exchange) -> Answer:
     """An exchange as JSON. Many long payloads are encoded in a thread, so that other calls are not delayed."""
-    if sum(len(claimed.payload) for claimed in said.claimed) <= LARGE_BYTES:
+    if sum(map(_size, said.claimed)) <= LARGE_BYTES:
         return answer(said)
     return await asyncio.to_thread(_encoded_by_parts, said)
+
+
+def _size(claimed: Claimed) -> int:
+    return len(claimed.payload) + sum(len(name) + len(value) for name, value in (claimed.env or {}).items())
 
 
 def _encoded_by_parts(said: Exchange) -> Answer:
