@@ -7,11 +7,12 @@ from msgspec.structs import replace
 
 from bench import raw
 from bench.__main__ import with_tables
+from bench.against import compared, figures
 from bench.peers.comparing import Outcome, report
 from bench.peers.environments import Unavailable
 from bench.peers.roster import HOLDFAST, PEERS
 from bench.peers.running import Figures, run
-from bench.table import Place
+from bench.table import Place, Table
 from bench.watching import saves
 from holdfast import Holdfast, StateName
 from holdfast.wire.home import HOME
@@ -46,3 +47,11 @@ def test_a_saved_file_is_timed_until_its_job_is_there(monkeypatch: pytest.Monkey
 def test_the_raw_loop_writes_what_holdfast_writes_today(tmp_path: Path) -> None:
     raw.full_life(str(tmp_path / "raw.db"), 4, 2)
     assert Holdfast(tmp_path / "raw.db").counts()["default"][StateName.DONE] == 4
+
+
+def test_two_versions_are_compared_by_the_first_figure_of_each_row() -> None:
+    table = Table("Enqueue", "Acknowledged.", [("one", "p50 0.50 ms, p95 0.52 ms", ""), ("many", "20,000 /s", "8 ×")])
+    found = figures(table.markdown())
+    assert found == {("Enqueue", "one"): (0.5, "ms"), ("Enqueue", "many"): (20_000, "/s")}
+    assert compared("one", [(1.0, "ms")], [found["Enqueue", "one"]])[-1] == "2.00 ×"
+    assert compared("many", [(10_000, "/s")], [found["Enqueue", "many"]])[-1] == "2.00 ×"
