@@ -273,7 +273,7 @@ class Daemon:
             home=str(self.home.folder),
             socket=str(self.home.socket),
             tcp=None if port is None else f"{scheme}://{api.host}:{port}",
-            store=str(getattr(engine, "where", None) or getattr(engine, "path", "")),
+            store=engine.title,
             dialect=str(engine.dialect),
             settings=(self._environment or {}).get(CONFIG),
             workers=kept,

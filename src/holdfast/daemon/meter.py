@@ -222,8 +222,7 @@ def _levels(machine: Machine) -> list[tuple[str, str, int]]:
 
 
 def _wal_bytes(engine: Engine) -> int:
-    path = getattr(engine, "path", None)
-    if path is not None:
+    if engine.path is not None:
         with suppress(OSError):
-            return os.stat(f"{path}-wal").st_size
+            return os.stat(f"{engine.path}-wal").st_size
     return 0

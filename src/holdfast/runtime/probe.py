@@ -277,7 +277,7 @@ def system_gauges(engine: Engine) -> tuple[ReadingSource, ...]:
     except InvalidInput as error:
         # A user's program is not stopped because of that.
         log.warning("%s; it counts as on", error)
-    path: str | None = getattr(engine, "path", None)
+    path = engine.path
     folders = (engine.files,) if path is None else (Path(path).parent, engine.files)
     general: tuple[ReadingSource, ...] = (CpuBusy(), MemoryLeft(), Heat(), NvidiaSmi(), DisksLeft(folders))
     return general if path is None else (*general, WalSize(path))

@@ -131,6 +131,10 @@ class DaemonLink(Protocol):
         """How many seconds a run may take no notice of being asked to stop."""
 
     @property
+    def home(self) -> Path | None:
+        """The home folder of the daemon, if it is on this machine."""
+
+    @property
     def is_gone(self) -> bool:
         """Whether it is certain that no daemon runs there now."""
 
@@ -160,7 +164,11 @@ class Engine(Protocol):
 
     @property
     def title(self) -> str:
-        """The name of the database for a log, without the password of its URL."""
+        """The database as messages name it, without the password of its URL."""
+
+    @property
+    def path(self) -> str | None:
+        """The file of the database, if this process opens one."""
 
     @property
     def identity(self) -> str:
@@ -240,6 +248,10 @@ class AwaitableCalls(ABC):
 
     @property
     def daemon(self) -> DaemonLink | None:
+        return None
+
+    @property
+    def path(self) -> str | None:
         return None
 
     @property

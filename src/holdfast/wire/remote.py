@@ -108,6 +108,10 @@ class RemoteEngine(AwaitableCalls):
         return self._said().stuck_ms / 1000
 
     @property
+    def home(self) -> Path | None:
+        return None if self.address.socket is None else Path(self.address.socket).parent
+
+    @property
     def is_gone(self) -> bool:
         return self._peer.is_there() is False
 

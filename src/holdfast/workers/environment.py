@@ -9,7 +9,7 @@ from holdfast.core.requests import Claimed
 from holdfast.observe import trace
 from holdfast.runtime.processes import RUN_VARIABLE
 from holdfast.store.engine import Engine
-from holdfast.wire.home import HOME, Address
+from holdfast.wire.home import HOME
 
 KEPT = ("PATH", "HOME", "USER", "LANG", "TERM")
 
@@ -21,8 +21,8 @@ def kept_variables() -> dict[str, str]:
 
 def home_of(engine: Engine) -> dict[str, str]:
     """The variable by which a program finds the daemon: its home folder, if that is on this machine."""
-    address = getattr(engine, "address", None)
-    return {HOME: str(Path(address.socket).parent)} if isinstance(address, Address) and address.socket else {}
+    home = None if engine.daemon is None else engine.daemon.home
+    return {} if home is None else {HOME: str(home)}
 
 
 def identity(claimed: Claimed, artifacts: Path) -> dict[str, str]:

@@ -90,8 +90,7 @@ class PostgresEngine(AwaitableCalls):
         forget_after_fork(self)
 
     @property
-    def where(self) -> str:
-        """The database as messages name it, without a password."""
+    def title(self) -> str:
         with suppress(psycopg.Error):
             parts = psycopg.conninfo.conninfo_to_dict(self.url)
             return f"PostgreSQL {parts.get('host') or 'localhost'}/{parts.get('dbname') or ''} schema {self.schema}"
@@ -100,10 +99,6 @@ class PostgresEngine(AwaitableCalls):
     @property
     def is_shared(self) -> bool:
         return True
-
-    @property
-    def title(self) -> str:
-        return f"PostgreSQL schema {self.schema}"
 
     def maintenance(self) -> DatabaseMaintenance:
         from holdfast.store.postgres.maintenance import ServerMaintenance
@@ -155,7 +150,7 @@ class PostgresEngine(AwaitableCalls):
             if threads is not None:
                 with suppress(RuntimeError):  # Closed in between; the next round opens it again.
                     return threads.submit(self._write, function, args, kw)
-        raise StoreUnavailable(f"{self.where} was closed while it was called")
+        raise StoreUnavailable(f"{self.title} was closed while it was called")
 
     def query(self, script: Callable[..., T], *args: Any, **kw: Any) -> T:
         function = function_of(script)
@@ -163,7 +158,7 @@ class PostgresEngine(AwaitableCalls):
             with self._connection(begin_read) as connection:
                 return function(PostgresTx(connection, self._ids, self._here), *args, **kw)
         except psycopg.Error as error:
-            raise translate(error, self.where) from error
+            raise translate(error, self.title) from error
 
     def listen(self, listener: Listener) -> Callable[[], None]:
         self._opened()
@@ -253,7 +248,7 @@ class PostgresEngine(AwaitableCalls):
                     self._heed_clock(read_clock(connection))
                 self._migrate(connection)
         except psycopg.Error as error:
-            raise translate(error, self.where) from error
+            raise translate(error, self.title) from error
 
     def _migrate(self, connection: PgConnection) -> None:
         self._begin_write(connection)
@@ -266,7 +261,7 @@ class PostgresEngine(AwaitableCalls):
             with self._connection(begin_read) as connection:
                 return read_clock(connection)
         except psycopg.Error as error:
-            raise translate(error, self.where) from error
+            raise translate(error, self.title) from error
 
     def connect(self) -> PgConnection:
         """A connection for the caller alone, outside of the pool. Each statement is a transaction."""
@@ -297,7 +292,7 @@ class PostgresEngine(AwaitableCalls):
                 return self._transact(script, args, kw)
             except psycopg.Error as error:
                 if not (left and may_pass(error)):
-                    failure = translate(error, self.where)
+                    failure = translate(error, self.title)
                     self._find_out(kind_of(error), str(failure))
                     raise failure from error
         raise AssertionError
@@ -339,7 +334,7 @@ class PostgresEngine(AwaitableCalls):
         except (psycopg.OperationalError, psycopg.InterfaceError) as error:
             if committing and kind_of(error) is TroubleKind.LOST:
                 self.troubles.count(TroubleKind.LOST, str(error), self._now(), lasts=True)
-                raise translate(error, self.where, committing=True) from error
+                raise translate(error, self.title, committing=True) from error
             raise
         if tx.changes:
             self._announce(tx.changes)

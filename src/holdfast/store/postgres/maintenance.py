@@ -26,14 +26,14 @@ class ServerMaintenance:
             with self._engine.connect() as connection:
                 return [name for (name,) in connection.execute(_TABLES, (self._engine.schema,)).fetchall()]
         except psycopg.Error as error:
-            raise translate(error, self._engine.where) from error
+            raise translate(error, self._engine.title) from error
 
     def analyse(self, table: str) -> None:
         try:
             with self._engine.connect() as connection:
                 connection.execute(compose.SQL("ANALYZE {}").format(compose.Identifier(self._engine.schema, table)))
         except psycopg.Error as error:
-            raise translate(error, self._engine.where) from error
+            raise translate(error, self._engine.title) from error
 
     def empty_log(self) -> int:
         return 0

@@ -61,7 +61,7 @@ class SqliteEngine(AwaitableCalls):
         files: Path | None = None,
     ) -> None:
         # A program that uses another name of the file must find the same locks.
-        self.path = os.path.realpath(path)
+        self._path = os.path.realpath(path)
         self._durability = durability
         self._now = now
         self._ids = ids
@@ -78,6 +78,10 @@ class SqliteEngine(AwaitableCalls):
     @property
     def is_shared(self) -> bool:
         return False
+
+    @property
+    def path(self) -> str:
+        return self._path
 
     @property
     def title(self) -> str:
