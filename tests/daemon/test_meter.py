@@ -30,10 +30,11 @@ from holdfast.store.scripts.jobs.enqueue import enqueue
 from holdfast.store.scripts.machines.recover import recover
 from holdfast.store.scripts.machines.sessions import close_session, open_session
 from holdfast.store.scripts.maintenance.clockwork import tick
-from holdfast.store.scripts.queues.queues import set_queue
+from holdfast.store.scripts.queues.queues import resume, set_queue
 from holdfast.store.scripts.queues.tenants import set_weight
 from holdfast.store.scripts.runs.exchange import exchange
 from holdfast.store.sqlite.engine import SqliteEngine
+from holdfast.wire.calls import call_of
 
 DONE = Completed("null")
 KILLED = Broke(Failure(FailureKind.INFRA, "SIGNAL_9", "it was killed"))
@@ -237,7 +238,7 @@ def test_a_job_that_waited_for_another_says_nothing_about_an_idle_system(bench: 
 def test_a_job_that_waited_for_a_gate_says_nothing_either(bench: Bench) -> None:
     bench.put()
     bench.clock.advance(3_600)
-    bench.meter.called("resume", 0.001, 200)
+    bench.meter.called(call_of(resume), 0.001, 200)
     bench.exchange()
     assert bench.verdict("queue_to_run") is None
 
@@ -289,9 +290,9 @@ def test_a_change_that_becomes_a_job_is_measured(bench: Bench) -> None:
 
 def test_a_call_that_fails_is_no_sample_of_how_fast_calls_are(bench: Bench) -> None:
     bench.sla = bench.meter._sla = Sla([Promise("enqueue", 10.0, fewest=1)])
-    bench.meter.called("enqueue", 5, 503)
+    bench.meter.called(call_of(enqueue), 5, 503)
     assert bench.verdict("enqueue") is None
-    bench.meter.called("enqueue", 0.005, 201)
+    bench.meter.called(call_of(enqueue), 0.005, 201)
     assert bench.verdict("enqueue") is not None
     assert bench.sample("api_errors_total", call="enqueue", status="503") == 1
 

@@ -97,7 +97,7 @@ class Api:
             log_call(caller, route.call, said.status)
             # The duration of a long call says nothing.
             if not route.is_long:
-                self._observer.called(route.name, time.monotonic() - began, said.status)
+                self._observer.called(route.call, time.monotonic() - began, said.status)
             if not route.is_quiet:
                 record(route.name, here, started_at, said.status)
             more = (b"traceparent", here.header.encode())

@@ -13,13 +13,14 @@ from holdfast.core.requests import NewJob, Report
 from holdfast.observe import spans, trace
 from holdfast.observe.spans import Span
 from holdfast.observe.trace import Trace
+from holdfast.wire.call import ApiCall
 
 
 class Observer(Protocol):
     """It is told of every call."""
 
-    def called(self, call: str, seconds: float, status: int) -> None:
-        """A short call was answered."""
+    def called(self, call: ApiCall | None, seconds: float, status: int) -> None:
+        """A short call was answered. None: there is no such call."""
 
     def exchanged(self, reports: Sequence[Report], said: Exchange, seconds: float) -> None:
         """A worker delivered reports and took jobs."""
@@ -31,7 +32,7 @@ class Observer(Protocol):
 class NoObserver:
     """Ignores all that it is told."""
 
-    def called(self, call: str, seconds: float, status: int) -> None:
+    def called(self, call: ApiCall | None, seconds: float, status: int) -> None:
         """Ignored."""
 
     def exchanged(self, reports: Sequence[Report], said: Exchange, seconds: float) -> None:

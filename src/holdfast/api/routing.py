@@ -8,7 +8,7 @@ from urllib.parse import unquote
 
 from holdfast.api.answers import Answer, Stream, problem
 from holdfast.api.incoming import Incoming, Scope
-from holdfast.wire.call import ApiCall
+from holdfast.wire.call import ApiCall, name_of
 
 Endpoint: TypeAlias = Callable[[Incoming], Awaitable[Answer | Stream]]
 
@@ -26,7 +26,7 @@ class Route:
 
     def __init__(self, call: ApiCall | None, endpoint: Endpoint, names: tuple[str, ...] = ()) -> None:
         self.call = call
-        self.name = "nowhere" if call is None else call.name
+        self.name = name_of(call)
         self.endpoint = endpoint
         self.names = names
         self.is_long = call is not None and call.is_long

@@ -64,8 +64,9 @@ class Schedules(Templates):
         worker has declared raises UnknownTask.
         """
         when = timing(name, cron, tz, misfire, overlap, jitter)
-        script, *values = self._scheduling(self._access.now(), when, template, task, payload, options)
-        made = self._access.write(script, *values, **_required(script, must_exist))
+        now = self._access.now()
+        script, values, named = self._schedule_call(now, when, template, task, payload, options, must_exist)
+        made = self._access.write(script, *values, **named)
         return ScheduleHandle(self, made)
 
     async def acreate_schedule(
@@ -85,8 +86,9 @@ class Schedules(Templates):
     ) -> ScheduleHandle:
         """The awaitable twin of `create_schedule`."""
         when = timing(name, cron, tz, misfire, overlap, jitter)
-        script, *values = self._scheduling(await self._access.anow(), when, template, task, payload, options)
-        made = await self._access.awrite(script, *values, **_required(script, must_exist))
+        now = await self._access.anow()
+        script, values, named = self._schedule_call(now, when, template, task, payload, options, must_exist)
+        made = await self._access.awrite(script, *values, **named)
         return ScheduleHandle(self, made)
 
     def schedules(self) -> list[Schedule]:
@@ -109,7 +111,7 @@ class Schedules(Templates):
         """The next moments that a cron expression means, in its time zone; nothing is stored."""
         return upcoming(expression, tz, self._access.now(), count)
 
-    def _scheduling(
+    def _schedule_call(
         self,
         now: Millis,
         when: dict[str, Any],
@@ -117,7 +119,10 @@ class Schedules(Templates):
         task: TaskRef | None,
         payload: Payload | None,
         options: JobOptions,
-    ) -> tuple[Any, ...]:
+        must_exist: bool,
+    ) -> tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]:
+        """The script, its arguments, and those that it takes by name. A template has no task to require."""
+        is_required = FLAG.check("must_exist", must_exist)
         name, schedule_id = when["name"], self._access.new_id()
         if (template is None) == (task is None):
             raise InvalidInput(f"schedule {name!r} needs something to make jobs of: give either template= or task=")
@@ -131,18 +136,13 @@ class Schedules(Templates):
                 options=laid,
                 **when,
             )
-            return (schedules.put_schedule, made, now)
+            return schedules.put_schedule, (made, now), {}
         called, chosen = task_and_options(task, options)
         schema = self._schema_of(called) if isinstance(task, str) else task._spec.schema
         text, arguments = encoded(called, payload, None) if schema is None else complete_payload(schema, payload)
         own = new_template(schedule_id, name, called, text, arguments, chosen)
-        return (declaring.schedule_task, own, NewSchedule(id=schedule_id, template=name, **when), now)
-
-
-def _required(script: Callable[..., Any], must_exist: bool) -> dict[str, bool]:
-    """The arguments of the script. A schedule of a template has no task to require."""
-    is_required = FLAG.check("must_exist", must_exist)
-    return {"must_exist": is_required} if script is declaring.schedule_task else {}
+        made = NewSchedule(id=schedule_id, template=name, **when)
+        return declaring.schedule_task, (own, made, now), {"must_exist": is_required}
 
 
 def timing(name: str, cron: str, tz: str, misfire: str, overlap: str, jitter: Duration) -> dict[str, Any]:

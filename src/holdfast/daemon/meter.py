@@ -21,7 +21,7 @@ from holdfast.core.settle import Broke
 from holdfast.core.timing import FAR_FUTURE
 from holdfast.core.tokens import KINDS
 from holdfast.observe.metrics import Depth, Metrics, Pressed, Readings, Share, TokenCount, Tripped
-from holdfast.observe.sla import Sla
+from holdfast.observe.sla import Latency, Sla
 from holdfast.runtime.clock import Clock
 from holdfast.store.engine import Engine, Tx
 from holdfast.store.scripts.jobs.read_jobs import counts
@@ -33,13 +33,11 @@ from holdfast.store.scripts.queues.crowding import list_crowded
 from holdfast.store.scripts.queues.tenants import list_tenants
 from holdfast.store.statements import sql
 from holdfast.store.tally import Tally
+from holdfast.wire.call import ApiCall, name_of
 
 MOST_RUNS = 100_000
 MOST_TENANTS = 2_000
 RUNNING = StateName.RUNNING
-LOOKS = frozenset({"stats", "counts", "list_queues", "find_job", "hello", "livez", "readyz"})
-# After these calls, a job may start that had to wait before, however idle the system was.
-OPENING = frozenset({"resume", "release", "set_limit", "set_queue", "set_tokens", "open_session", "bulk"})
 
 
 class Store(Struct, frozen=True):
@@ -101,15 +99,16 @@ class Meter:
             # A queue was held back, or goes on. How long its jobs were ready then says nothing about our speed.
             self._calm_since = self._clock.now()
 
-    def called(self, call: str, seconds: float, status: int) -> None:
-        """A short call was answered."""
-        self._metrics.called(call, seconds * 1000)
+    def called(self, call: ApiCall | None, seconds: float, status: int) -> None:
+        """A short call was answered. None: there is no such call."""
+        self._metrics.called(name_of(call), seconds * 1000)
         if status >= 400:
-            self._metrics.answered_with_error(call, status)
-        elif call == "enqueue" or call in LOOKS:
-            self._sla.sample("look" if call in LOOKS else call, seconds * 1000, self._clock.monotonic())
-        elif call in OPENING:
-            self._calm_since = self._clock.now()
+            self._metrics.answered_with_error(name_of(call), status)
+        elif call is not None:
+            if call.promise is not None:
+                self._sla.sample(call.promise, seconds * 1000, self._clock.monotonic())
+            if call.opens_gates:
+                self._calm_since = self._clock.now()
 
     def exchanged(self, reports: Sequence[Report], said: Exchange, seconds: float) -> None:
         """A worker delivered reports and took jobs. To hand out jobs took so many seconds."""
@@ -120,13 +119,13 @@ class Meter:
             else:
                 self._ended(report, settled.state)
         if said.claimed:
-            self._sla.sample("pop", seconds * 1000, self._clock.monotonic())
+            self._sla.sample(Latency.POP, seconds * 1000, self._clock.monotonic())
             self._started(said.claimed)
 
     def planned(self, seconds: float) -> None:
         """A change in a watched folder became jobs."""
         self._metrics.planned(seconds * 1000)
-        self._sla.sample("event_to_job", seconds * 1000, self._clock.monotonic())
+        self._sla.sample(Latency.EVENT_TO_JOB, seconds * 1000, self._clock.monotonic())
 
     async def forget_lost_runs(self) -> None:
         """Forget runs that were never reported, as their workers died. If nothing runs, none is left."""
@@ -184,7 +183,7 @@ class Meter:
             self._metrics.started(run.queue, self._waited(queued_at, run.started_at))
             # Nothing else ran, and nothing held it back, since before it was ready.
             if was_calm and queued_at >= self._calm_since:
-                self._sla.sample("queue_to_run", waited, self._clock.monotonic())
+                self._sla.sample(Latency.QUEUE_TO_RUN, waited, self._clock.monotonic())
             self._runs[run.run_id] = run.queue
         while len(self._runs) > MOST_RUNS:
             # Runs that were settled because their worker died are never reported.

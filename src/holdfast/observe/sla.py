@@ -24,6 +24,16 @@ class Measure(StrEnum):
     MEAN = "average"
 
 
+class Latency(StrEnum):
+    """What is promised to be fast."""
+
+    ENQUEUE = "enqueue"
+    LOOK = "look"
+    POP = "pop"
+    QUEUE_TO_RUN = "queue_to_run"
+    EVENT_TO_JOB = "event_to_job"
+
+
 class Promise(Struct, frozen=True):
     """What a figure may be at most, in milliseconds. With fewer than `fewest` samples it is not judged."""
 
@@ -34,12 +44,12 @@ class Promise(Struct, frozen=True):
 
 
 PROMISES = (
-    Promise("enqueue", 10.0),
-    Promise("look", 20.0),
-    Promise("pop", 20.0),
+    Promise(Latency.ENQUEUE, 10.0),
+    Promise(Latency.LOOK, 20.0),
+    Promise(Latency.POP, 20.0),
     # So few that the canaries of an idle system are enough.
-    Promise("queue_to_run", 200.0, Measure.MEAN, fewest=3),
-    Promise("event_to_job", 1_000.0, Measure.MEAN, fewest=3),
+    Promise(Latency.QUEUE_TO_RUN, 200.0, Measure.MEAN, fewest=3),
+    Promise(Latency.EVENT_TO_JOB, 1_000.0, Measure.MEAN, fewest=3),
 )
 
 

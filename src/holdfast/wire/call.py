@@ -13,6 +13,7 @@ import msgspec
 from holdfast.core.access import Role
 from holdfast.core.computed_once import computed_once
 from holdfast.core.rules import JOB_REF, rule_of
+from holdfast.observe.sla import Latency
 from holdfast.store.engine import Engine
 from holdfast.store.script_names import full_name, function_of
 from holdfast.wire.shapes import constrained, may_be_left_out
@@ -54,7 +55,9 @@ class ApiCall:
     `guard` is checked before. `is_repeatable` says of the arguments whether to do it twice is the same as once.
     `is_long`: it waits, so its duration says nothing. `is_quiet`: workers make it by themselves, so it has no trace.
     `is_logged`: the log names the user of a change. Calls that are very many are not logged: what they made names the
-    user. `gives_jobs`: it hands jobs to a worker. `headers` are those of its answer, with their type and meaning.
+    user. `gives_jobs`: it hands jobs to a worker. `opens_gates`: after it, a job may start that had to wait before,
+    however idle the system was. `promise` is the promised latency that its duration counts for. `headers` are those of
+    its answer, with their type and meaning.
     """
 
     def __init__(
@@ -77,6 +80,8 @@ class ApiCall:
         is_quiet: bool = False,
         is_logged: bool = True,
         gives_jobs: bool = False,
+        opens_gates: bool = False,
+        promise: Latency | None = None,
     ) -> None:
         self.role = role
         self.tag = tag
@@ -97,6 +102,8 @@ class ApiCall:
         self.is_quiet = is_quiet
         self.is_logged = is_logged
         self.gives_jobs = gives_jobs
+        self.opens_gates = opens_gates
+        self.promise = promise
 
     @property
     def name(self) -> str:
@@ -263,3 +270,8 @@ class ApiCall:
             optional = may_be_left_out(self._hints[parameter.name])
             return (parameter.name, hint, None) if optional else (parameter.name, hint)
         return (parameter.name, hint, parameter.default)
+
+
+def name_of(call: ApiCall | None) -> str:
+    """The name under which a request is measured. None: there is no such call."""
+    return "nowhere" if call is None else call.name

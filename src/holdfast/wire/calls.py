@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from holdfast.core.access import Role
+from holdfast.observe.sla import Latency
 from holdfast.store.script_names import (
     bulk,
     cancel,
@@ -79,12 +80,20 @@ def _has_new_id(values: Values) -> bool:
 
 CALLS: tuple[ApiCall, ...] = (
     ApiCall(
-        OPERATE, "jobs", "POST", "/v1/jobs", enqueue.enqueue, status=201, prepare=preparation.jobs, is_logged=False
+        OPERATE,
+        "jobs",
+        "POST",
+        "/v1/jobs",
+        enqueue.enqueue,
+        promise=Latency.ENQUEUE,
+        status=201,
+        prepare=preparation.jobs,
+        is_logged=False,
     ),
     ApiCall(READ, "jobs", "GET", "/v1/jobs", read_jobs.jobs_like),
     ApiCall(READ, "jobs", "POST", "/v1/jobs/search", read_jobs.list_jobs, reads=True),
-    ApiCall(OPERATE, "jobs", "POST", "/v1/jobs/bulk", bulk.bulk, is_repeatable=_retries_nothing),
-    ApiCall(READ, "jobs", "GET", "/v1/jobs/{ref}", read_jobs.find_job),
+    ApiCall(OPERATE, "jobs", "POST", "/v1/jobs/bulk", bulk.bulk, opens_gates=True, is_repeatable=_retries_nothing),
+    ApiCall(READ, "jobs", "GET", "/v1/jobs/{ref}", read_jobs.find_job, promise=Latency.LOOK),
     ApiCall(READ, "jobs", "GET", "/v1/jobs/{job_id}/last", read_jobs.find_last),
     ApiCall(READ, "jobs", "GET", "/v1/jobs/{job_id}/runs", read_jobs.runs_of),
     ApiCall(READ, "jobs", "GET", "/v1/jobs/{job_id}/why", why.why),
@@ -175,7 +184,7 @@ CALLS: tuple[ApiCall, ...] = (
     ApiCall(OPERATE, "schedules", "POST", "/v1/schedules/{ref}/run", firing.run_schedule_now, status=201),
     ApiCall(READ, "schedules", "GET", "/v1/schedules/{ref}/preview", schedules.preview_schedule),
     ApiCall(READ, "schedules", "GET", "/v1/cron/preview", schedules.preview_cron),
-    ApiCall(READ, "system", "GET", "/v1/stats", stats.stats),
+    ApiCall(READ, "system", "GET", "/v1/stats", stats.stats, promise=Latency.LOOK),
     ApiCall(READ, "system", "GET", "/v1/doctor", doctor.examine),
     ApiCall(READ, "system", "GET", "/v1/reserved", reserved.list_reserved),
     ApiCall(ADMIN, "system", "POST", "/v1/bench/jobs", retention.enqueue_measured, status=201),
@@ -237,13 +246,13 @@ CALLS: tuple[ApiCall, ...] = (
     ApiCall(ADMIN, "watches", "DELETE", "/v1/watches/{ref}", watches.remove_watch),
     ApiCall(ADMIN, "watches", "POST", "/v1/watches/{ref}/pause", watches.pause_watch),
     ApiCall(ADMIN, "watches", "POST", "/v1/watches/{ref}/resume", watches.resume_watch),
-    ApiCall(READ, "queues", "GET", "/v1/queues", queues.list_queues),
+    ApiCall(READ, "queues", "GET", "/v1/queues", queues.list_queues, promise=Latency.LOOK),
     ApiCall(READ, "queues", "GET", "/v1/queues/{name}", queues.find_queue),
-    ApiCall(ADMIN, "queues", "PUT", "/v1/queues/{name}", queues.set_queue),
-    ApiCall(READ, "queues", "GET", "/v1/counts", read_jobs.counts),
+    ApiCall(ADMIN, "queues", "PUT", "/v1/queues/{name}", queues.set_queue, opens_gates=True),
+    ApiCall(READ, "queues", "GET", "/v1/counts", read_jobs.counts, promise=Latency.LOOK),
     ApiCall(ADMIN, "queues", "POST", "/v1/queues/{name}/pause", queues.pause),
-    ApiCall(ADMIN, "queues", "POST", "/v1/queues/{name}/resume", queues.resume),
-    ApiCall(ADMIN, "queues", "PUT", "/v1/queues/{name}/limit", queues.set_limit),
+    ApiCall(ADMIN, "queues", "POST", "/v1/queues/{name}/resume", queues.resume, opens_gates=True),
+    ApiCall(ADMIN, "queues", "PUT", "/v1/queues/{name}/limit", queues.set_limit, opens_gates=True),
     ApiCall(READ, "tenants", "GET", "/v1/tenants", tenants.list_tenants),
     ApiCall(ADMIN, "tenants", "PUT", "/v1/tenants/{tenant}/weight", tenants.set_weight),
     ApiCall(ADMIN, "tenants", "POST", "/v1/tenants/{tenant}/weight/clear", tenants.clear_weight),
@@ -251,7 +260,9 @@ CALLS: tuple[ApiCall, ...] = (
     ApiCall(ADMIN, "reservations", "POST", "/v1/reservations", reserve.reserve, status=201),
     ApiCall(READ, "reservations", "GET", "/v1/reservations", reserve.list_reservations),
     ApiCall(ADMIN, "reservations", "POST", "/v1/reservations/{reservation_id}/grant", reservations.grant),
-    ApiCall(ADMIN, "reservations", "POST", "/v1/reservations/{reservation_id}/release", reserve.release),
+    ApiCall(
+        ADMIN, "reservations", "POST", "/v1/reservations/{reservation_id}/release", reserve.release, opens_gates=True
+    ),
     ApiCall(READ, "sessions", "GET", "/v1/sessions", sessions.running_sessions),
     ApiCall(READ, WORKERS, "GET", "/v1/workers", workers.list_workers),
     ApiCall(READ, "tasks", "GET", "/v1/tasks", declared_tasks.list_tasks),
@@ -262,12 +273,12 @@ CALLS: tuple[ApiCall, ...] = (
     ApiCall(READ, "machines", "GET", "/v1/nodes", nodes.list_nodes),
     ApiCall(OPERATE, "machines", "POST", "/v1/nodes/{node}/move-jobs", reorder.move_ties),
     ApiCall(READ, "machines", "GET", "/v1/tokens", tokens.list_tokens),
-    ApiCall(ADMIN, "machines", "PUT", "/v1/tokens", tokens.set_tokens),
+    ApiCall(ADMIN, "machines", "PUT", "/v1/tokens", tokens.set_tokens, opens_gates=True),
     ApiCall(ADMIN, "users", "POST", "/v1/users", users.add_user, status=201, is_repeatable=never),
     ApiCall(READ, "users", "GET", "/v1/users", users.list_users),
     ApiCall(ADMIN, "users", "POST", "/v1/users/{name}/revoke", users.revoke_user),
     ApiCall(ADMIN, "users", "POST", "/v1/users/{name}/rotate", users.rotate_token, is_repeatable=never),
-    ApiCall(OPERATE, WORKERS, "POST", "/v1/sessions", sessions.open_session, status=201),
+    ApiCall(OPERATE, WORKERS, "POST", "/v1/sessions", sessions.open_session, opens_gates=True, status=201),
     ApiCall(OPERATE, WORKERS, "POST", "/v1/sessions/{session_id}/beat", sessions.beat, is_quiet=True),
     ApiCall(OPERATE, WORKERS, "POST", "/v1/sessions/{session_id}/stopping", sessions.note_stop_request),
     ApiCall(OPERATE, WORKERS, "POST", "/v1/sessions/{session_id}/close", sessions.close_session),

@@ -15,6 +15,7 @@ from holdfast.core.job import JobId, RunId
 from holdfast.core.messages.runs import Exchange, Progress
 from holdfast.core.requests import ClaimRequest, Report
 from holdfast.core.stored_job import Job
+from holdfast.observe.sla import Latency
 from holdfast.store.engine import Changes
 from holdfast.wire import preparation
 from holdfast.wire.call import WORKERS, ApiCall
@@ -159,10 +160,10 @@ ARTIFACT = ApiCall(
     media=BYTES,
     is_long=True,
 )
-HELLO = ApiCall(Role.READ, "system", "GET", "/v1/hello", SpecialCalls.hello)
+HELLO = ApiCall(Role.READ, "system", "GET", "/v1/hello", SpecialCalls.hello, promise=Latency.LOOK)
 DAEMON = ApiCall(Role.READ, "system", "GET", "/v1/daemon", SpecialCalls.daemon)
-LIVEZ = ApiCall(ANYBODY, "system", "GET", "/livez", SpecialCalls.livez, is_quiet=True)
-READYZ = ApiCall(ANYBODY, "system", "GET", "/readyz", SpecialCalls.readyz, is_quiet=True)
+LIVEZ = ApiCall(ANYBODY, "system", "GET", "/livez", SpecialCalls.livez, promise=Latency.LOOK, is_quiet=True)
+READYZ = ApiCall(ANYBODY, "system", "GET", "/readyz", SpecialCalls.readyz, promise=Latency.LOOK, is_quiet=True)
 METRICS_TEXT = ApiCall(Role.METRICS, "system", "GET", "/metrics", SpecialCalls.metrics, media=METRICS)
 OPENAPI = ApiCall(Role.READ, "system", "GET", "/openapi.json", SpecialCalls.openapi)
 
