@@ -15,7 +15,7 @@ from holdfast.core.recovery import CRASH_CODE
 from holdfast.core.requests import ClaimRequest, JobFilter, Report
 from holdfast.core.retry import Failure, FailureKind
 from holdfast.core.settle import Broke, Outcome, Yielded
-from tests.model import breakers, news, scopes
+from tests.model import breakers, news, queue_limits
 from tests.model.lanes import set_priority
 from tests.model.model import Answer, Model
 from tests.model.news import LIVE
@@ -40,7 +40,7 @@ def close_session(model: Model, session: str, status: str, now: int) -> bool:
     if model.sessions[session].status != "running" or model.running_of(session):
         return False
     model.sessions[session].status = status
-    scopes.end_of_session(model, session, now)
+    queue_limits.end_of_session(model, session, now)
     return True
 
 
@@ -106,9 +106,9 @@ def tick(model: Model, now: int, limit: int) -> bool:
     for job in sorted(stale, key=lambda job: job.expires or 0)[: limit + len(due[:limit]) + reached]:
         if job.state in WAITING:
             model.end(job, S.SKIPPED_TTL, "time to live", now)
-    scopes.open_queues(model, now)
+    queue_limits.open_queues(model, now)
     breakers.half_open(model, now)
-    scopes.end_due(model, now)
+    queue_limits.end_due(model, now)
     return max(len(late), len(stale), len(due)) >= limit or reached
 
 

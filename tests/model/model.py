@@ -18,7 +18,7 @@ from holdfast.core.job import StateName as S
 from holdfast.core.requests import ClaimRequest
 from holdfast.core.retry import RetryPolicy
 from holdfast.store.scripts.claiming.choose import SUSPECT_PATIENCE_MS
-from tests.model import breakers, door, news, sharing, tokens
+from tests.model import admission, breakers, fairness, news, tokens
 from tests.model.records import (
     Ask,
     Breaker,
@@ -115,19 +115,19 @@ class Model:
         """`guarded`: a full queue refuses them, or makes room. `again`: the job that they are another try of."""
         asked = list(asked)
         if guarded:
-            door.refuse_early(self, asked, now)
+            admission.refuse_early(self, asked, now)
         places: dict[tuple[str, str, int], int] = {}
         self.stillborn = []
-        met: dict[str, door.Met] = {}
+        met: dict[str, admission.Met] = {}
         answers = []
         for ask in asked:
             # The end of the line is where it is before anybody is pushed aside.
             line = (ask.queue, ask.tenant, ask.priority)
             places.setdefault(line, self.end_of(line) - GAP)
-            met.setdefault(ask.queue, door.Met(door.length(self, ask.queue), self.numbers))
+            met.setdefault(ask.queue, admission.Met(admission.length(self, ask.queue), self.numbers))
             answers.append(self._enqueue(ask, places, now, again))
         if guarded:
-            door.let_in(self, met, [answer[0] for answer in answers if not answer[3]], now)
+            admission.let_in(self, met, [answer[0] for answer in answers if not answer[3]], now)
         for late in self.stillborn:
             if late.state is S.SKIPPED_DEADLINE:
                 news.tell_ended(self, late, now)
@@ -274,7 +274,7 @@ class Model:
 
     def make_ready(self, job: Job, now: int) -> None:
         job.state, job.queued = S.QUEUED, now
-        sharing.arrive(self, job)
+        fairness.arrive(self, job)
 
     def close_letter(self, job_id: str, retried: str | None) -> None:
         """What had failed for good runs once more."""
@@ -309,12 +309,12 @@ class Model:
         alone = [job for job in suspects if not mine and self.may_run(job, now)]
         taken, kept = alone[:1], None
         if alone:
-            sharing.pay(self, alone[0], now)
+            fairness.pay(self, alone[0], now)
         else:
             able = [job for job in lane if not job.suspect and self.may_run(job, now)]
             taken, kept = tokens.share_out(self, request, session.node, able, free, now)
         for queue in dict.fromkeys(job.ask.queue for job in taken):
-            sharing.note_starts(self, queue, sum(job.ask.queue == queue for job in taken), now)
+            fairness.note_starts(self, queue, sum(job.ask.queue == queue for job in taken), now)
         for job in taken:
             job.state, job.session, job.run = S.RUNNING, request.session_id, self.seen.runs.get(job.id, "?")
             job.attempts, job.passed = job.attempts + 1, None
@@ -334,7 +334,7 @@ class Model:
             return 0
         slots = slots if limit is None else min(slots, limit - running)
         slots = min(slots, breakers.may_start(self, queue, now))
-        return slots if slots <= 0 else min(slots, sharing.look_at_rate(self, queue, now))
+        return slots if slots <= 0 else min(slots, fairness.look_at_rate(self, queue, now))
 
     def suits(self, job: Job, node: str) -> bool:
         """Whether a machine is what the job waits for; of one that nobody looked at, nothing is known."""

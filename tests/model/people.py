@@ -17,7 +17,7 @@ from holdfast.store.scripts.groups import group_jobs
 from holdfast.store.scripts.jobs import cancel, reorder, retry
 from holdfast.store.scripts.jobs.bulk import bulk as bulk_script
 from holdfast.store.scripts.queues import queues, reservations, reserve, tenants
-from tests.model import again, commands, lanes, scopes, sharing, wishes
+from tests.model import again, commands, fairness, lanes, queue_limits, wishes
 from tests.model.driver import Driver
 from tests.model.wishes import nth
 
@@ -160,26 +160,26 @@ class People(Driver):
                 self.expect(lambda model: model.paused.add(queue))
             case "resume":
                 self.call(queues.resume, queue, self.now)
-                self.expect(scopes.resume, queue, self.now)
+                self.expect(queue_limits.resume, queue, self.now)
             case None | int():
                 self.call(queues.set_limit, queue, limit)
-                self.expect(scopes.set_limit, queue, limit)
+                self.expect(queue_limits.set_limit, queue, limit)
 
     @rule(queue=wishes.queues, changes=changes)
     def set_up_queue(self, queue: str, changes: QueueChanges) -> None:
         """How many start within a time, how many may wait, and how often those are tried again that do not say."""
         self.call(queues.set_queue, queue, changes)
-        self.expect(scopes.set_queue, queue, changes)
+        self.expect(queue_limits.set_queue, queue, changes)
 
     @rule(tenant=wishes.tenants, queue=st.none() | wishes.queues, weight=weights)
     def weigh(self, tenant: str, queue: str | None, weight: int | str) -> None:
         """Somebody's word counts more or less, by its weight or because he is at work."""
         if isinstance(weight, int):
             self.call(tenants.set_weight, tenant, weight, queue)
-            self.expect(sharing.set_weight, tenant, weight, queue)
+            self.expect(fairness.set_weight, tenant, weight, queue)
         else:
             until = self.call(tenants.note_activity, tenant, self.now, 60_000)
-            assert until == self.expect(sharing.note_activity, tenant, self.now, 60_000)
+            assert until == self.expect(fairness.note_activity, tenant, self.now, 60_000)
 
     @rule(n=nth, scope=wishes.queues | st.just(EVERYTHING), ttl=wishes.spans, how=st.sampled_from(("grant", "release")))
     def reserve(self, n: int, scope: str, ttl: int, how: str) -> None:
@@ -188,9 +188,9 @@ class People(Driver):
         if live and n > 3:
             name = self.pick(live, n)
             self.call(reserve.release if how == "release" else reservations.grant, name, self.now)
-            self.expect(scopes.release if how == "release" else scopes.grant, name, self.now)
+            self.expect(queue_limits.release if how == "release" else queue_limits.grant, name, self.now)
         else:
             session = self.pick(list(self.model.sessions), n)
             request = NewReservation(self.fresh("r"), scope, "me", session, ttl, ttl, n % 2 == 0)
             self.call(reserve.reserve, request, self.now)
-            self.expect(scopes.reserve, request, self.now)
+            self.expect(queue_limits.reserve, request, self.now)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from holdfast.core.job import StateName as S
 from tests.model import breakers, tokens
+from tests.model.fairness import may_start
 from tests.model.model import Model
 from tests.model.news import WEBHOOK_QUEUE
 from tests.model.records import Job
-from tests.model.sharing import may_start
 
 
 def closed_gates(model: Model, job: Job, now: int) -> set[str]:

@@ -10,7 +10,7 @@ from holdfast.core.job import WAITING
 from holdfast.core.job import StateName as S
 from holdfast.core.messages.schedules import NewSchedule, ScheduleChanges
 from holdfast.core.messages.templates import NewTemplate
-from tests.model.door import how_many_fit
+from tests.model.admission import how_many_fit
 from tests.model.model import Answer, Model
 from tests.model.news import publish
 from tests.model.records import Ask, Job, Schedule, Template

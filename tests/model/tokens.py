@@ -10,7 +10,7 @@ from msgspec import structs
 from holdfast.core.job import StateName as S
 from holdfast.core.requests import ClaimRequest
 from holdfast.core.tokens import Tokens
-from tests.model import breakers, sharing
+from tests.model import breakers, fairness
 from tests.model.news import WEBHOOK_QUEUE
 from tests.model.records import Job
 
@@ -71,7 +71,7 @@ def share_out(
     for job in overdue(model, node, now) if are_wanted else ():
         mine = job in able and left[job.ask.queue] > 0 and len(taken) < request.slots
         if mine and fits(job, used):
-            sharing.pay(model, job, now)
+            fairness.pay(model, job, now)
             taken.append(job)
             left[job.ask.queue] -= 1
             used = _sums([job.ask.tokens], used)
@@ -86,7 +86,7 @@ def share_out(
         each = ceil((len(started) + left[queue]) / RECEIVERS) if queue == WEBHOOK_QUEUE else inf
         while left[queue] > 0 and len(taken) < request.slots:
             out |= {name for name in started if started.count(name) >= each}
-            name = sharing.whose_turn(model, queue, {job.ask.tenant for job in line} - out)
+            name = fairness.whose_turn(model, queue, {job.ask.tenant for job in line} - out)
             if name is None:
                 break
             own = [job for job in line if job.ask.tenant == name]
@@ -95,7 +95,7 @@ def share_out(
             if head is None:
                 out.add(name)
                 continue
-            sharing.have_turn(model, queue, name, now)
+            fairness.have_turn(model, queue, name, now)
             taken.append(head)
             started.append(name)
             line.remove(head)

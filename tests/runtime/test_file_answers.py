@@ -15,7 +15,7 @@ from holdfast.core.messages.runs import Artifact
 from holdfast.core.messages.sessions import NewSession
 from holdfast.runtime.clock import ManualClock, SystemClock
 from holdfast.runtime.file_answers import KEEP_S, FileAnswers
-from holdfast.store import elsewhere
+from holdfast.store import remote_files
 from holdfast.store.engine import Changes
 from holdfast.store.files import JobFiles, segment_name
 from holdfast.store.postgres.engine import PostgresEngine
@@ -160,7 +160,7 @@ def test_no_request_leads_out_of_the_folder_of_its_job(pair: Pair) -> None:
             read_artifact(pair.here, "j", "../../secret")
         # Whoever writes into the database himself gets no further either.
         request = FileRequest("r", pair.there.node, pair.run.run_id, FileKind.ARTIFACT, "../../../secret")
-        assert elsewhere.answer_for(pair.there, asked(request)).data is None
+        assert remote_files.answer_for(pair.there, asked(request)).data is None
 
 
 def asked(request: FileRequest) -> FileRequestRow:
@@ -187,7 +187,7 @@ def test_a_machine_that_is_away_is_named_with_when_it_was_last_seen(pair: Pair) 
 
 
 def test_a_machine_that_does_not_answer_is_not_waited_for_forever(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(elsewhere, "ANSWER_S", 0.05)
+    monkeypatch.setattr(remote_files, "ANSWER_S", 0.05)
     with pytest.raises(Elsewhere, match=r"has not answered within 0.05 s; it was last seen at 2023"):
         read_log(pair.here, "j")
     assert pair.here.query(list_requests) == []

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from holdfast.core.readings import InputSeen, LoadSeen
-from holdfast.runtime.asking import ask
 from holdfast.runtime.idleness import HidIdleTime, Logind, XPrintIdle
 from holdfast.runtime.load import CpuLoad, CpuTimes, cpu_times
+from holdfast.runtime.system_programs import output_of
 from tests.chaos.processes import until
 
 pytestmark = pytest.mark.processes
@@ -94,7 +94,7 @@ def test_where_logind_fails_another_source_is_asked(install: Install, script: st
 
 def test_a_program_that_hangs_is_not_waited_for_and_leaves_nobody_behind(install: Install, tmp_path: Path) -> None:
     install("loginctl", f"sleep 1000 & echo $! > {tmp_path}/child; wait")
-    assert ask("loginctl", limit=0.5) is None
+    assert output_of("loginctl", limit=0.5) is None
     child = tmp_path / "child"
     if child.exists():  # On a busy machine it may not have come so far.
         folder = Path(f"/proc/{child.read_text().strip()}/cwd")

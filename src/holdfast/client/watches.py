@@ -22,8 +22,8 @@ from holdfast.core.rules import check
 from holdfast.core.task import with_options
 from holdfast.core.watch import Change, FileChange, WatchKind, speakable
 from holdfast.core.watch_settings import WatchOptions
-from holdfast.runtime.placed import absent, check_place
 from holdfast.runtime.tree import Tree
+from holdfast.runtime.watch_places import absent, check_place
 from holdfast.store.script_names import declared_tasks, watches
 
 Declared: TypeAlias = Callable[[str], TaskVersion | None]

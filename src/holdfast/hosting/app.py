@@ -12,7 +12,7 @@ from holdfast.core.job import Millis
 from holdfast.core.requests import ANY_QUEUE, COMMAND
 from holdfast.core.webhook import TIMEOUT_MS, WEBHOOK, WEBHOOK_QUEUE
 from holdfast.hosting.declarations import Declarations
-from holdfast.hosting.kept import KeptBy
+from holdfast.hosting.replacement import KeptBy
 from holdfast.hosting.running import A, RunsJobs
 from holdfast.hosting.work_session import WorkSession
 from holdfast.runtime.simulated import SimulatedMachine

@@ -13,7 +13,7 @@ from holdfast.core.messages.sessions import Offer
 from holdfast.core.requests import QueueSlots
 from holdfast.hosting.declarations import Declarations
 from holdfast.hosting.engine_access import EngineAccess
-from holdfast.hosting.kept import KeptBy, OrphanWatch
+from holdfast.hosting.replacement import KeptBy, OrphanWatch
 from holdfast.runtime.heartbeat import BEAT_S, Heartbeat
 from holdfast.runtime.judge import BEATS
 from holdfast.runtime.loop import Loop

@@ -21,7 +21,7 @@ from holdfast.hosting.app import App
 from holdfast.hosting.app_loader import load
 from holdfast.hosting.declarations import Declarations
 from holdfast.hosting.engine_access import EngineAccess
-from holdfast.hosting.kept import ALONE_S, KeptBy
+from holdfast.hosting.replacement import ALONE_S, KeptBy
 from holdfast.runtime.clock import SystemClock
 from holdfast.store.engine import new_uuid
 from holdfast.wire.home import find_daemon, find_home

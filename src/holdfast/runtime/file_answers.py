@@ -6,8 +6,8 @@ import asyncio
 
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.loop import Loop
-from holdfast.store.elsewhere import answer_for, has_files
 from holdfast.store.engine import Engine
+from holdfast.store.remote_files import answer_for, has_files
 from holdfast.store.scripts.runs.file_requests import FileRequestRow, answer_file, forget_requests, list_requests
 
 KEEP_S = 60.0

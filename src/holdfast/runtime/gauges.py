@@ -13,8 +13,8 @@ from typing import ClassVar
 from msgspec import Struct
 
 from holdfast.core.readings import CpuSeen, DiskSeen, GpuSeen, HeatSeen, MemorySeen, WalSeen
-from holdfast.runtime.asking import ask
 from holdfast.runtime.load import CpuTimes, cpu_times
+from holdfast.runtime.system_programs import output_of
 
 # The share of the processors is measured over so many seconds.
 WINDOW_S = 10.0
@@ -119,7 +119,7 @@ class NvidiaSmi:
         now = self._monotonic()
         if self._asked_at is None or now - self._asked_at >= GPU_EVERY_S:
             self._asked_at = now
-            said = ask(self._program, "--query-gpu=utilization.gpu", "--format=csv,noheader,nounits") or ""
+            said = output_of(self._program, "--query-gpu=utilization.gpu", "--format=csv,noheader,nounits") or ""
             shares = [int(line) for line in said.split() if line.isdigit()]
             self._last = GpuSeen("nvidia-smi", min(100, max(shares)) / 100) if shares else None
         return self._last

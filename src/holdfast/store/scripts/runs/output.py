@@ -13,9 +13,9 @@ from holdfast.core.limits import shown
 from holdfast.core.messages.runs import Artifact, ArtifactPart, LogPart
 from holdfast.core.rules import check
 from holdfast.core.run import Run
-from holdfast.store.elsewhere import LARGEST_ARTIFACT, FarPiece, RunPlace, fetch
 from holdfast.store.engine import Engine, Tx
 from holdfast.store.files import Excerpt, JobFiles, check_artifact
+from holdfast.store.remote_files import LARGEST_ARTIFACT, RemotePiece, RunPlace, fetch
 from holdfast.store.scripts.jobs.read_jobs import find_last, find_run, runs_of
 from holdfast.store.scripts.runs.file_requests import PIECE_BYTES, FileKind
 from holdfast.store.statements import sql
@@ -94,7 +94,7 @@ class Located(Struct, frozen=True):
         return self.place
 
 
-def _excerpt(found: FarPiece) -> Excerpt:
+def _excerpt(found: RemotePiece) -> Excerpt:
     return Excerpt(found.begins, found.data, found.ends)
 
 

@@ -1,4 +1,4 @@
-"""Queues that somebody limits or keeps for himself, in the model."""
+"""Queues that are limited or reserved, in the model."""
 
 from __future__ import annotations
 

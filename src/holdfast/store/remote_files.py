@@ -50,7 +50,7 @@ class RunPlace(Struct, frozen=True):
         return datetime.fromtimestamp(self.seen_at / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
-class FarPiece(Struct, frozen=True):
+class RemotePiece(Struct, frozen=True):
     """Some bytes of a file: where they begin, and where the file ends by now."""
 
     begins: int
@@ -67,7 +67,7 @@ def fetch(
     name: str | None = None,
     start: int = 0,
     most: int = PIECE_BYTES,
-) -> FarPiece:
+) -> RemotePiece:
     """Ask the machine of a run for a piece of its files, and wait for the answer. Blocks the calling thread."""
     said = f"{_named(what, name)} of run {run.id} is on node {place.name!r}"
     if not engine.is_shared:
@@ -80,7 +80,7 @@ def fetch(
         raise Elsewhere(f"{said}, which has not answered within {ANSWER_S:g} s; it was last seen at {place.last_seen}")
     if answer.data is None or answer.begins is None or answer.ends is None:
         raise NotFound(answer.problem or f"{said}, which has nothing of it")
-    return FarPiece(answer.begins, bytes(answer.data), answer.ends)
+    return RemotePiece(answer.begins, bytes(answer.data), answer.ends)
 
 
 def _named(what: FileKind, name: str | None) -> str:

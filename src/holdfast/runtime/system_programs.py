@@ -11,7 +11,7 @@ from contextlib import suppress
 LONGEST_S = 2.0
 
 
-def ask(program: str, *words: str, limit: float = LONGEST_S) -> str | None:
+def output_of(program: str, *words: str, limit: float = LONGEST_S) -> str | None:
     """What the program prints. None if there is no such program, if it fails, or if it takes too long."""
     found = shutil.which(program)
     if found is None:
