@@ -10,7 +10,7 @@ from reference_format import plain, table
 from holdfast.cli.app import SECTIONS, load
 from holdfast.cli.bench import Figures
 from holdfast.cli.doctor import Finding
-from holdfast.cli.top_frame import Glance, MachineFrame
+from holdfast.cli.top_frame import MachineFrame, TopView
 from holdfast.client.watches import WatchTest
 from holdfast.core.messages.access import NewToken, User
 from holdfast.core.messages.conditions import Condition
@@ -80,7 +80,7 @@ JSON: dict[str, object] = {
         "machines": [StoredMachine],
         "tokens": [NodeTokens],
     },
-    "top": Glance,
+    "top": TopView,
     "worker": "the log of the worker, one object in each line",
     "sessions": [{"session": SessionRow, "worker": "Worker | None"}],
     "doctor": {"is_well": "bool", "findings": [Finding]},
@@ -171,7 +171,7 @@ SHAPES: tuple[type[msgspec.Struct], ...] = (
     SessionRow,
     Finding,
     Figures,
-    Glance,
+    TopView,
     MachineFrame,
     Compacted,
     FileSize,

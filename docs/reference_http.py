@@ -16,7 +16,7 @@ from holdfast.core.errors import HoldfastError, NoDaemon
 from holdfast.core.limits import MAX_INT
 from holdfast.core.rule import CheckedText, Rule, Text
 from holdfast.wire.calls import CALLS
-from holdfast.wire.special_calls import EXTRAS
+from holdfast.wire.special_calls import SPECIAL_CALLS
 
 API = Path(answers.__file__).parent
 CODE = re.compile(r'"(ERR_[A-Z_]+)"')
@@ -77,7 +77,7 @@ HTTP_CODES: dict[str, tuple[int, str]] = {
 
 def http() -> str:
     """The whole page."""
-    description = describe((*CALLS, *EXTRAS))
+    description = describe((*CALLS, *SPECIAL_CALLS))
     parts = [INTRODUCTION, *errors()]
     for tag, text in TAGS.items():
         parts += [f"## {tag.title()}", text]

@@ -19,7 +19,7 @@ from holdfast.store.postgres.engine import PostgresEngine
 from holdfast.store.scripts.access.users import add_user, list_users, revoke_user
 from holdfast.store.statements import Dialect
 from holdfast.wire.calls import CALLS
-from holdfast.wire.special_calls import EXTRAS
+from holdfast.wire.special_calls import SPECIAL_CALLS
 from tests.api.acts import until, work_once
 from tests.api.caller import Caller, new_id, new_job, on_socket, on_tcp
 from tests.api.running import RunningApi, running_api
@@ -48,16 +48,16 @@ def as_user(api: RunningApi, token: str) -> Caller:
 
 
 def test_every_call_names_its_role() -> None:
-    calls = (*CALLS, *EXTRAS)
+    calls = (*CALLS, *SPECIAL_CALLS)
     assert {call.name for call in calls if call.role is None} == {"livez", "readyz"}
     assert all(isinstance(call.role, Role) for call in calls if call.role is not None)
     assert [call.name for call in calls if call.role is Role.METRICS] == ["metrics"]
 
 
 def test_readers_make_exactly_the_calls_that_change_nothing() -> None:
-    reading = {call.name for call in (*CALLS, *EXTRAS) if call.role is None or Role.READ.includes(call.role)}
+    reading = {call.name for call in (*CALLS, *SPECIAL_CALLS) if call.role is None or Role.READ.includes(call.role)}
     # What is sent to a webhook is signed with its secret.
-    assert reading | {"request_of_run"} == {call.name for call in (*CALLS, *EXTRAS) if call.reads}
+    assert reading | {"request_of_run"} == {call.name for call in (*CALLS, *SPECIAL_CALLS) if call.reads}
 
 
 def test_a_role_includes_those_before_it() -> None:

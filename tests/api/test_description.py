@@ -14,7 +14,7 @@ import pytest
 
 from holdfast.api.description import describe
 from holdfast.wire.calls import CALLS
-from holdfast.wire.special_calls import EXTRAS
+from holdfast.wire.special_calls import SPECIAL_CALLS
 from tests.api.caller import Caller
 from tests.daemon.house import House, short_folder
 
@@ -52,10 +52,10 @@ def shapes(node: Any) -> Iterator[str]:
 
 def test_every_call_is_described(caller: Caller) -> None:
     described = caller.get("/openapi.json").json
-    assert described == json.loads(json.dumps(describe((*CALLS, *EXTRAS))))
+    assert described == json.loads(json.dumps(describe((*CALLS, *SPECIAL_CALLS))))
     operations = [operation for path in described["paths"].values() for operation in path.values()]
-    assert {operation["operationId"] for operation in operations} == {call.name for call in (*CALLS, *EXTRAS)}
-    assert len(operations) == len(CALLS) + len(EXTRAS)
+    assert {operation["operationId"] for operation in operations} == {call.name for call in (*CALLS, *SPECIAL_CALLS)}
+    assert len(operations) == len(CALLS) + len(SPECIAL_CALLS)
     assert all(operation["summary"].endswith((".", ":")) for operation in operations)
     assert {operation["tags"][0] for operation in operations} == {tag["name"] for tag in described["tags"]}
 
@@ -101,7 +101,7 @@ def attack(house: House, *options: str, hooks: str | None = None) -> None:
 
 def some_calls(step: int, seed: int) -> list[str]:
     """Each n-th call; the long attacks take all of them."""
-    names = sorted(call.name for call in (*CALLS, *EXTRAS))
+    names = sorted(call.name for call in (*CALLS, *SPECIAL_CALLS))
     return [f"--include-operation-id={name}" for name in names[seed % step :: step]]
 
 

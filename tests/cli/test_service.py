@@ -294,8 +294,8 @@ def test_top_shows_one_frame(sh: Shell) -> None:
     said = sh.ok("top", "--once").out
     assert said.startswith("holdfast ")
     assert "WORKER" in said
-    glance = sh.ok("top", "--json").json
-    assert glance["machine"]["cpus"] == os.cpu_count()
+    view = sh.ok("top", "--json").json
+    assert view["machine"]["cpus"] == os.cpu_count()
 
 
 def test_top_lives_until_q_is_pressed(sh: Shell) -> None:

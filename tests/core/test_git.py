@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from holdfast.core.git import Entry, GitEvent, GitMove, Standing, moved_without_journal, moves_of, parse_entry
+from holdfast.core.git import Entry, GitEvent, GitMove, HeadPosition, moved_without_journal, moves_of, parse_entry
 
 A, B, C, D = (letter * 40 for letter in "abcd")
-ON_MAIN = Standing(D, "main")
+ON_MAIN = HeadPosition(D, "main")
 
 
 def entries(*steps: tuple[str, str, str]) -> list[Entry]:
     return [Entry(old, new, message, 100 * number) for number, (old, new, message) in enumerate(steps, 1)]
 
 
-def moves(*steps: tuple[str, str, str], standing: Standing = ON_MAIN) -> list[GitMove]:
-    return moves_of(entries(*steps), standing, 0, is_rebasing=False).moves
+def moves(*steps: tuple[str, str, str], position: HeadPosition = ON_MAIN) -> list[GitMove]:
+    return moves_of(entries(*steps), position, 0, is_rebasing=False).moves
 
 
 def test_a_line_of_the_journal_is_read() -> None:
@@ -61,12 +61,12 @@ REBASE = (
 
 
 def test_a_rebase_is_one_move() -> None:
-    assert moves(*REBASE, standing=Standing(D, "topic")) == [GitMove(GitEvent.REBASE, A, D, "topic")]
+    assert moves(*REBASE, position=HeadPosition(D, "topic")) == [GitMove(GitEvent.REBASE, A, D, "topic")]
 
 
 def test_a_pull_that_rebases_is_a_rebase() -> None:
     steps = tuple((old, new, message.replace("rebase", "pull --rebase origin main")) for old, new, message in REBASE)
-    assert moves(*steps, standing=Standing(D, "topic")) == [GitMove(GitEvent.REBASE, A, D, "topic")]
+    assert moves(*steps, position=HeadPosition(D, "topic")) == [GitMove(GitEvent.REBASE, A, D, "topic")]
 
 
 def test_a_rebase_that_was_given_up_is_nothing() -> None:
@@ -74,19 +74,19 @@ def test_a_rebase_that_was_given_up_is_nothing() -> None:
 
 
 def test_a_rebase_that_goes_on_is_left_for_later() -> None:
-    told = moves_of(entries((A, A, "commit: x"), *REBASE[:3]), Standing(D, ""), 0, is_rebasing=True)
+    told = moves_of(entries((A, A, "commit: x"), *REBASE[:3]), HeadPosition(D, ""), 0, is_rebasing=True)
     assert [move.event for move in told.moves] == [GitEvent.COMMIT]
     assert told.end == 100
 
 
 def test_a_rebase_without_a_last_line_is_told_when_it_is_over() -> None:
-    told = moves_of(entries(*REBASE[:3]), Standing(D, "topic"), 0, is_rebasing=False)
+    told = moves_of(entries(*REBASE[:3]), HeadPosition(D, "topic"), 0, is_rebasing=False)
     assert told.moves == [GitMove(GitEvent.REBASE, A, D, "topic")]
     assert told.end == 300
 
 
 def test_without_a_journal_the_difference_must_do() -> None:
-    before = Standing(A, "main")
+    before = HeadPosition(A, "main")
     assert moved_without_journal(before, before) == []
-    assert moved_without_journal(before, Standing(B, "main")) == [GitMove(GitEvent.COMMIT, A, B, "main")]
-    assert moved_without_journal(before, Standing(A, "topic")) == [GitMove(GitEvent.BRANCH, A, A, "topic")]
+    assert moved_without_journal(before, HeadPosition(B, "main")) == [GitMove(GitEvent.COMMIT, A, B, "main")]
+    assert moved_without_journal(before, HeadPosition(A, "topic")) == [GitMove(GitEvent.BRANCH, A, A, "topic")]

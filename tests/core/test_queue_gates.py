@@ -15,9 +15,9 @@ from holdfast.core.queue import QueueClass
 from holdfast.core.queue_gates import (
     NO_LIMIT,
     QUEUE_GATES,
+    HoldReason,
     QueueFacts,
     QueueState,
-    Shut,
     breaker,
     free_slots,
     pressure,
@@ -77,8 +77,8 @@ def closed_gates(queue: QueueFacts) -> set[str]:
         queue=queue,
         reserved=ReservationFacts("ann", "q", NOW + 1),
         breaker=Breaker(5, NOW - 1, "broken", NOW - 1, NOW),
-        machines=(MachineFacts("m", True, True, "", "", pressed is Shut.MACHINE_RESTS, "it presses"),),
-        pulls_at=NOW + 1 if pressed is Shut.PULLS_LATER else None,
+        machines=(MachineFacts("m", True, True, "", "", pressed is HoldReason.MACHINE_RESTS, "it presses"),),
+        pulls_at=NOW + 1 if pressed is HoldReason.PULLS_LATER else None,
     )
     return {gate.gate for gate in look(JOB, said) if isinstance(gate, Closed)}
 
@@ -86,8 +86,8 @@ def closed_gates(queue: QueueFacts) -> set[str]:
 @given(facts)
 def test_each_gate_gives_slots_or_a_reason(queue: QueueFacts) -> None:
     given_ = [gate(queue, NOW) for gate in QUEUE_GATES.values()]
-    assert all(isinstance(slots, Shut) or slots > 0 for slots in given_)
-    if any(isinstance(slots, Shut) for slots in given_):
+    assert all(isinstance(slots, HoldReason) or slots > 0 for slots in given_)
+    if any(isinstance(slots, HoldReason) for slots in given_):
         assert free_slots(QUEUE_GATES.values(), queue, NOW) == 0
     else:
         assert free_slots(QUEUE_GATES.values(), queue, NOW) == min(slots for slots in given_ if isinstance(slots, int))
@@ -95,7 +95,7 @@ def test_each_gate_gives_slots_or_a_reason(queue: QueueFacts) -> None:
 
 @given(facts)
 def test_a_gate_is_closed_in_words_where_it_gives_a_reason_and_nowhere_else(queue: QueueFacts) -> None:
-    shut = {name for name, gate in QUEUE_GATES.items() if isinstance(gate(queue, NOW), Shut)}
+    shut = {name for name, gate in QUEUE_GATES.items() if isinstance(gate(queue, NOW), HoldReason)}
     assert closed_gates(queue) == shut
 
 
@@ -108,13 +108,13 @@ def test_a_job_that_waits_for_nothing_else_is_held_where_its_queue_has_no_slot(q
     ("opened_at", "half_opens_at", "is_probing", "slots"),
     [
         (None, None, None, NO_LIMIT),
-        (NOW, NOW + 1, None, Shut.BREAKER_OPEN),
+        (NOW, NOW + 1, None, HoldReason.BREAKER_OPEN),
         (NOW - 10, NOW, None, 1),
-        (NOW - 10, NOW, 1, Shut.PROBE_RUNNING),
+        (NOW - 10, NOW, 1, HoldReason.PROBE_RUNNING),
     ],
 )
 def test_a_breaker_lets_one_job_probe_after_its_time(
-    opened_at: int | None, half_opens_at: int | None, is_probing: int | None, slots: int | Shut
+    opened_at: int | None, half_opens_at: int | None, is_probing: int | None, slots: int | HoldReason
 ) -> None:
     state = QueueState(opened_at=opened_at, half_opens_at=half_opens_at, is_probing=is_probing)
     assert breaker(QueueFacts("q", state), NOW) == slots

@@ -127,7 +127,7 @@ def test_a_machine_whose_clock_is_off_is_told_once(caplog: pytest.LogCaptureFixt
     clock, ahead = DatabaseClock(), SystemClock().ahead()
     for off in (500, HOUR, HOUR, 500):
         # Little by little, so that the server's clock does not seem to jump.
-        clock._belief = None
+        clock._estimate = None
         clock.heed(Measurement(boot_time(), ahead - off, 2))
     assert [record.getMessage() for record in caplog.records] == [
         "the clock of this machine is 3600.0 s ahead of the database's, which is the one that counts; set it",

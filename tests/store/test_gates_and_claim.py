@@ -19,7 +19,7 @@ from holdfast.core.messages.why import Why
 from holdfast.core.pressure import Pressure
 from holdfast.core.queue import QueueClass
 from holdfast.core.queue_changes import QueueChanges
-from holdfast.core.queue_gates import QUEUE_GATES, Shut
+from holdfast.core.queue_gates import QUEUE_GATES, HoldReason
 from holdfast.core.requests import ANY_QUEUE, COMMAND, Claimed, ClaimRequest, NewJob, QueueSlots
 from holdfast.core.tokens import Tokens
 from holdfast.store.engine import Engine, Tx
@@ -289,18 +289,18 @@ def pull_under_pressure(tx: Tx) -> None:
     finish(tx, [report(start(tx))], NOW)
 
 
-REASONS: dict[Shut, tuple[str, Callable[[Tx], object]]] = {
-    Shut.PAUSED: ("queue paused", lambda tx: pause(tx, "a", None, NOW)),
-    Shut.RESERVED: (
+REASONS: dict[HoldReason, tuple[str, Callable[[Tx], object]]] = {
+    HoldReason.PAUSED: ("queue paused", lambda tx: pause(tx, "a", None, NOW)),
+    HoldReason.RESERVED: (
         "reservation",
         lambda tx: reserve(tx, NewReservation("r", "a", "ann", "s0", 600_000, 0), NOW),
     ),
-    Shut.BREAKER_OPEN: ("breaker", lambda tx: open_breaker(tx, "a")),
-    Shut.PROBE_RUNNING: ("breaker", start_probe),
-    Shut.CONCURRENCY_REACHED: ("queue concurrency", lambda tx: set_queue(tx, "a", QueueChanges(concurrency=0))),
-    Shut.RATE_REACHED: ("rate limit", use_up_rate),
-    Shut.MACHINE_RESTS: ("machine pressure", lambda tx: press_on(tx, "battery", Level.CRITICAL)),
-    Shut.PULLS_LATER: ("machine pressure", pull_under_pressure),
+    HoldReason.BREAKER_OPEN: ("breaker", lambda tx: open_breaker(tx, "a")),
+    HoldReason.PROBE_RUNNING: ("breaker", start_probe),
+    HoldReason.CONCURRENCY_REACHED: ("queue concurrency", lambda tx: set_queue(tx, "a", QueueChanges(concurrency=0))),
+    HoldReason.RATE_REACHED: ("rate limit", use_up_rate),
+    HoldReason.MACHINE_RESTS: ("machine pressure", lambda tx: press_on(tx, "battery", Level.CRITICAL)),
+    HoldReason.PULLS_LATER: ("machine pressure", pull_under_pressure),
 }
 ONE_JOB = Scene(
     hands=[Hand("laptop", {"a": 2}, (TASK,), False)],
@@ -319,9 +319,9 @@ ONE_JOB = Scene(
 )
 
 
-@pytest.mark.parametrize("reason", Shut)
+@pytest.mark.parametrize("reason", HoldReason)
 def test_each_reason_of_a_queue_gate_alone_keeps_the_claim_from_it_and_is_what_why_says(
-    engine: Engine, reason: Shut
+    engine: Engine, reason: HoldReason
 ) -> None:
     gate, shut = REASONS[reason]
     write(engine, arrange, ONE_JOB)

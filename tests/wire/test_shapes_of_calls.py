@@ -8,8 +8,8 @@ import sys
 
 PROGRAM = """
 from holdfast.wire.calls import CALLS
-from holdfast.wire.special_calls import EXTRAS
-for call in (*CALLS, *EXTRAS):
+from holdfast.wire.special_calls import SPECIAL_CALLS
+for call in (*CALLS, *SPECIAL_CALLS):
     call.body_decoder, call.path_part, call.query_part
 for call in CALLS:
     call.decoder

@@ -23,7 +23,7 @@ from holdfast.api.incoming import IS_OVER, AsgiApp, Receive, Scope, Send
 from holdfast.core.access import ANYBODY, Role
 from holdfast.core.errors import HoldfastError
 from holdfast.wire.problem import Problem
-from holdfast.wire.special_calls import EXTRAS
+from holdfast.wire.special_calls import SPECIAL_CALLS
 
 MOST_HEADERS = 100
 MOST_HEAD_BYTES = 64 << 10
@@ -32,7 +32,7 @@ BODY_S = 120.0
 STALLED_S = 600.0
 TOO_MANY = "ERR_TOO_MANY_CONNECTIONS"
 SHOW_TOKEN = "holdfast.show_token"  # in the scope of a request by TCP: what tells its connection of a valid token
-OPEN_PATHS = frozenset(call.path for call in EXTRAS if call.role is ANYBODY)
+OPEN_PATHS = frozenset(call.path for call in SPECIAL_CALLS if call.role is ANYBODY)
 
 
 class BoundedHttp(HttpToolsProtocol):

@@ -38,7 +38,17 @@ from holdfast.store.scripts.maintenance.retention import known_jobs
 from holdfast.wire.call import ApiCall
 from holdfast.wire.calls import CALLS, Hello
 from holdfast.wire.peer import INSIDE
-from holdfast.wire.special_calls import DAEMON, EXTRAS, HELLO, LIVEZ, METRICS, METRICS_TEXT, OPENAPI, READYZ, Health
+from holdfast.wire.special_calls import (
+    DAEMON,
+    HELLO,
+    LIVEZ,
+    METRICS,
+    METRICS_TEXT,
+    OPENAPI,
+    READYZ,
+    SPECIAL_CALLS,
+    Health,
+)
 from holdfast.wire.status import DaemonStatus
 
 READERS = 8
@@ -306,4 +316,4 @@ def _metrics(backend: Backend) -> Endpoint:
 
 
 async def _openapi(incoming: Incoming) -> Answer:
-    return answer(describe((*CALLS, *EXTRAS)))
+    return answer(describe((*CALLS, *SPECIAL_CALLS)))

@@ -18,7 +18,7 @@ from holdfast.core.errors import HoldfastError, InvalidInput
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from holdfast.cli.top_frame import Glance, GlanceReader
+    from holdfast.cli.top_frame import TopReader, TopView
 
 KEY_S = 0.1
 MOST_KEYS = 64
@@ -37,13 +37,13 @@ def top(
       holdfast top
       holdfast top --once
     """
-    from holdfast.cli.top_frame import GlanceReader
+    from holdfast.cli.top_frame import TopReader
 
-    reader = GlanceReader(client())
+    reader = TopReader(client())
     return Output(reader.read, lambda: _show(reader, interval, once=once))
 
 
-def _show(reader: GlanceReader, interval: float, *, once: bool) -> None:
+def _show(reader: TopReader, interval: float, *, once: bool) -> None:
     from rich.console import Console
 
     from holdfast.cli.top_frame import draw
@@ -60,17 +60,17 @@ def _show(reader: GlanceReader, interval: float, *, once: bool) -> None:
 class TopWatcher:
     """Looks at intervals, in a thread of its own, so that a daemon that does not answer does not freeze the keys."""
 
-    def __init__(self, reader: GlanceReader, interval: float) -> None:
+    def __init__(self, reader: TopReader, interval: float) -> None:
         self._reader = reader
         self._interval = interval
         self._stop = threading.Event()
-        self.glance: Glance | None = None
+        self.view: TopView | None = None
         self.problem: str | None = None
         self._thread = threading.Thread(target=self._run, daemon=True)
 
     def start(self) -> None:
         """Begin. The first look is made here, so that a daemon that is not there ends the command."""
-        self.glance = self._reader.read()
+        self.view = self._reader.read()
         self._thread.start()
 
     def stop(self) -> None:
@@ -80,7 +80,7 @@ class TopWatcher:
     def _run(self) -> None:
         while not self._stop.wait(self._interval):
             try:
-                self.glance, self.problem = self._reader.read(), None
+                self.view, self.problem = self._reader.read(), None
             except HoldfastError as error:
                 self.problem = str(error)
 
@@ -95,11 +95,11 @@ def _live(console: Console, watcher: TopWatcher) -> None:
     try:
         with _keys(), Live(console=console, screen=True, auto_refresh=False) as live:
             while True:
-                now = (watcher.glance, watcher.problem)
+                now = (watcher.view, watcher.problem)
                 if now != seen or console.size != size:
                     seen, size = now, console.size
-                    assert watcher.glance is not None
-                    live.update(draw(watcher.glance, size.width, size.height, watcher.problem), refresh=True)
+                    assert watcher.view is not None
+                    live.update(draw(watcher.view, size.width, size.height, watcher.problem), refresh=True)
                 if _wants_to_leave():
                     return
     finally:

@@ -44,7 +44,7 @@ class MachineFrame(Struct, frozen=True):
     disk_free: int
 
 
-class Glance(Struct, frozen=True):
+class TopView(Struct, frozen=True):
     """Everything at one moment. `rates` are jobs that ended per second, by queue, since the last look.
 
     `pressure` is what presses on the machines, a line for each.
@@ -59,20 +59,20 @@ class Glance(Struct, frozen=True):
     pressure: list[str] = []
 
 
-class GlanceReader:
+class TopReader:
     """Reads everything from the daemon, and remembers the last time, for rates."""
 
     def __init__(self, hf: Client) -> None:
         self._hf = hf
         self._last: tuple[Millis, dict[str, int]] | None = None
 
-    def read(self) -> Glance:
+    def read(self) -> TopView:
         """Everything as it is now."""
         hf = self._hf
         daemon, stats, workers = hf.daemon(), hf.stats(), hf.workers()
         jobs = hf.jobs(state=StateName.RUNNING, limit=MOST_JOBS).jobs
         pressed = [f"{machine.node}: {said}" for machine in hf.machines() for _, said in pressure(machine) if said]
-        return Glance(daemon, stats, workers, jobs, _machine(daemon.home), self._rates(stats), pressed)
+        return TopView(daemon, stats, workers, jobs, _machine(daemon.home), self._rates(stats), pressed)
 
     def _rates(self, stats: Stats) -> dict[str, float]:
         ended = {queue.name: sum(queue.jobs.get(state, 0) for state in ENDED) for queue in stats.queues}
@@ -92,31 +92,31 @@ def _machine(home: str) -> MachineFrame:
     return MachineFrame(os.cpu_count() or 1, os.getloadavg()[0], used, memory.total, disk.percent / 100, disk.free)
 
 
-def draw(glance: Glance, width: int, height: int | None, problem: str | None = None) -> Group:
+def draw(view: TopView, width: int, height: int | None, problem: str | None = None) -> Group:
     """The frame. Without a height, all of it."""
-    queues, workers = list(filter(is_in_use, glance.stats.queues)), _workers(glance)
+    queues, workers = list(filter(is_in_use, view.stats.queues)), _workers(view)
     # Each table has a heading and an empty line above it; the two lines at the top and the last one are fixed.
-    room = MOST_JOBS if height is None else max(3, height - FIXED_LINES - len(glance.pressure))
+    room = MOST_JOBS if height is None else max(3, height - FIXED_LINES - len(view.pressure))
     most_queues = min(len(queues), max(1, room // 3))
     most_workers = min(workers.row_count, max(1, room // 4))
     most_jobs = max(1, room - most_queues - most_workers)
-    parts: list[RenderableType] = [_head(glance, problem), _machine_line(glance.machine, width)]
-    parts += [_text(line, style="yellow", no_wrap=True, overflow="ellipsis") for line in glance.pressure]
-    parts += [Text(), _queues(queues[:most_queues], glance), Text()]
-    parts.append(_jobs(glance, most_jobs) if glance.jobs else _text("nothing runs", style="dim"))
+    parts: list[RenderableType] = [_head(view, problem), _machine_line(view.machine, width)]
+    parts += [_text(line, style="yellow", no_wrap=True, overflow="ellipsis") for line in view.pressure]
+    parts += [Text(), _queues(queues[:most_queues], view), Text()]
+    parts.append(_jobs(view, most_jobs) if view.jobs else _text("nothing runs", style="dim"))
     if height is None or workers.row_count <= most_workers:
         parts += [Text(), workers]
     if height is not None:
-        left = len(queues) - most_queues, len(glance.jobs) - most_jobs
+        left = len(queues) - most_queues, len(view.jobs) - most_jobs
         more = "".join(f"  {n} more {what}" for n, what in zip(left, ("queues", "jobs"), strict=True) if n > 0)
         parts.append(_text(f"q quits{more}", style="dim"))
     return Group(*parts)
 
 
-def _head(glance: Glance, problem: str | None) -> Text:
+def _head(view: TopView, problem: str | None) -> Text:
     if problem is not None:
         return _text(problem, style="red", no_wrap=True, overflow="ellipsis")
-    daemon, stats = glance.daemon, glance.stats
+    daemon, stats = view.daemon, view.stats
     up = length(time.time() * 1000 - daemon.started_at)
     line = Text(no_wrap=True, overflow="ellipsis")
     line.append("holdfast ", style="bold").append(f"{daemon.version}  up {up}  ")
@@ -167,11 +167,11 @@ def _cut(text: str, style: str = "") -> Text:
     return _text(text, style=style, no_wrap=True, overflow="ellipsis")
 
 
-def _queues(queues: list[QueueStats], glance: Glance) -> Table:
+def _queues(queues: list[QueueStats], view: TopView) -> Table:
     numbers = ("running", "queued", "scheduled", "done", "failed", "ended/s")
     table = _table("queue", *numbers, "oldest", "", right=numbers, gives_way=("",))
     for queue in queues:
-        table.add_row(*_queue(queue, glance.rates.get(queue.name), glance.stats.now))
+        table.add_row(*_queue(queue, view.rates.get(queue.name), view.stats.now))
     return table
 
 
@@ -199,10 +199,10 @@ def _queue(queue: QueueStats, rate: float | None, now: Millis) -> list[Text]:
     ]
 
 
-def _workers(glance: Glance) -> Table:
+def _workers(view: TopView) -> Table:
     table = _table("worker", "pid", "running", "slots", "state", right=("pid", "running", "slots"))
-    kept = {place.pid: place for place in glance.daemon.workers if place.pid is not None}
-    for worker in glance.workers:
+    kept = {place.pid: place for place in view.daemon.workers if place.pid is not None}
+    for worker in view.workers:
         place = kept.get(worker.pid)
         state = "stopping" if worker.stop_requested_at is not None else ""
         table.add_row(
@@ -212,16 +212,16 @@ def _workers(glance: Glance) -> Table:
             str(worker.slots),
             _text(state, style="yellow"),
         )
-    for place in glance.daemon.workers:
+    for place in view.daemon.workers:
         if place.is_crash_looping:
             said = _text(f"crash loop: {place.last_end}", "red")
             table.add_row(_text(place.name), str(place.pid or "-"), "", "", said)
     return table
 
 
-def _jobs(glance: Glance, room: int) -> Table:
+def _jobs(view: TopView, room: int) -> Table:
     table = _table("job", "queue", "what", "for", "progress", "", right=("job",), gives_way=("what", ""))
-    for job in glance.jobs[:room]:
+    for job in view.jobs[:room]:
         assert isinstance(job.state, Running)
         drawn = Text() if job.progress is None else _bar(job.progress, 16, "cyan")
         said = job.progress_text or ""
@@ -232,7 +232,7 @@ def _jobs(glance: Glance, room: int) -> Table:
             str(job.number),
             job.queue,
             _cut(what(job)),
-            length(max(0, glance.stats.now - job.state.since)),
+            length(max(0, view.stats.now - job.state.since)),
             drawn,
             _cut(f"{share}{said}"),
         )

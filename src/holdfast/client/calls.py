@@ -43,23 +43,23 @@ class Call(Generic[R]):
 Step: TypeAlias = Call[Any] | Sequence[Call[Any]]
 
 
-class Plan(msgspec.Struct, frozen=True):
+class GroupPlan(msgspec.Struct, frozen=True):
     """The jobs of a group, in their order, and the rules of the group."""
 
     mode: GroupMode
     jobs: list[NewJob]
 
 
-def plan_group(engine: Engine, new_id: Ids, calls: Sequence[Call[Any]], mode: GroupMode, group_id: str) -> Plan:
+def plan_group(engine: Engine, new_id: Ids, calls: Sequence[Call[Any]], mode: GroupMode, group_id: str) -> GroupPlan:
     """A group of calls, side by side or one after the other."""
     if not calls:
         raise InvalidInput("a group needs at least one call; hf.create_group() makes one that jobs join later")
     jobs = [_job(engine, new_id, call, group_id) for call in calls]
     _check(jobs, mode is GroupMode.SEQUENTIAL)
-    return Plan(mode, jobs)
+    return GroupPlan(mode, jobs)
 
 
-def plan_chain(engine: Engine, new_id: Ids, steps: Sequence[Step], on_failure: OnFailure, group_id: str) -> Plan:
+def plan_chain(engine: Engine, new_id: Ids, steps: Sequence[Step], on_failure: OnFailure, group_id: str) -> GroupPlan:
     """A chain of calls. A list in it runs side by side. Then the jobs depend on each other without the group."""
     if all(isinstance(step, Call) for step in steps):
         return plan_group(engine, new_id, [step for step in steps if isinstance(step, Call)], _SEQUENCE, group_id)
@@ -82,7 +82,7 @@ def plan_chain(engine: Engine, new_id: Ids, steps: Sequence[Step], on_failure: O
         jobs += side_by_side
         before = tuple(Dependency(job.id, needs) for job in side_by_side)
     check_count(jobs)
-    return Plan(GroupMode.PARALLEL, jobs)
+    return GroupPlan(GroupMode.PARALLEL, jobs)
 
 
 _SEQUENCE = GroupMode.SEQUENTIAL

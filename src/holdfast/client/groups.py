@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from holdfast.client.calls import Call, Plan, Step, plan_chain, plan_group
+from holdfast.client.calls import Call, GroupPlan, Step, plan_chain, plan_group
 from holdfast.client.group_handle import GroupHandle
 from holdfast.client.store_access import StoreAccess
 from holdfast.core.group import GroupMode, OnFailure
@@ -84,13 +84,13 @@ class Groups:
     def _origin(self) -> tuple[Any, Callable[[], str]]:
         return self._access.engine, self._access.new_id
 
-    def _store(self, name: str | None, rule: OnFailure, group_id: str, plan: Plan) -> GroupHandle:
+    def _store(self, name: str | None, rule: OnFailure, group_id: str, plan: GroupPlan) -> GroupHandle:
         access = self._access
         access.patience.ask(lambda: access.write(*self._storing(access.now(), name, rule, group_id, plan)))
         self._access.enqueued()
         return self._group_handle(group_id)
 
-    async def _astore(self, name: str | None, rule: OnFailure, group_id: str, plan: Plan) -> GroupHandle:
+    async def _astore(self, name: str | None, rule: OnFailure, group_id: str, plan: GroupPlan) -> GroupHandle:
         access = self._access
 
         async def store() -> str:
@@ -100,7 +100,9 @@ class Groups:
         await self._access.aenqueued()
         return self._group_handle(group_id)
 
-    def _storing(self, now: Millis, name: str | None, rule: OnFailure, group_id: str, plan: Plan) -> tuple[Any, ...]:
+    def _storing(
+        self, now: Millis, name: str | None, rule: OnFailure, group_id: str, plan: GroupPlan
+    ) -> tuple[Any, ...]:
         from holdfast.workers.isolation import refuse_while_loading
 
         refuse_while_loading("enqueuing a group")

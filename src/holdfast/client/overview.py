@@ -14,7 +14,7 @@ from holdfast.core.messages.machines import Machine
 from holdfast.core.messages.reservations import EVERYTHING, Reservation
 from holdfast.core.messages.sessions import Worker
 from holdfast.core.messages.stats import Stats
-from holdfast.core.readings import Looks, Simulation
+from holdfast.core.readings import SimulatedReadings, Simulation
 from holdfast.core.rules import check
 from holdfast.core.units import Duration
 from holdfast.store.script_names import groups, machines, reserve, stats, workers
@@ -52,7 +52,7 @@ class Overview:
         """The awaitable twin of `machines`."""
         return await self._access.aread(machines.list_machines)
 
-    def simulate(self, node: str | None = None, **looks: Unpack[Looks]) -> Machine:
+    def simulate(self, node: str | None = None, **looks: Unpack[SimulatedReadings]) -> Machine:
         """Simulate a machine, by default this one, until the next call. None: as it really is.
 
         To try out what happens when it is `idle`, `charging`, or under pressure. `hf.simulate()` ends it. `cpu` and
@@ -62,7 +62,7 @@ class Overview:
         """
         return self._access.write(machines.simulate, self._which(node), Simulation(**looks), self._access.now())
 
-    async def asimulate(self, node: str | None = None, **looks: Unpack[Looks]) -> Machine:
+    async def asimulate(self, node: str | None = None, **looks: Unpack[SimulatedReadings]) -> Machine:
         """The awaitable twin of `simulate`."""
         import asyncio
 

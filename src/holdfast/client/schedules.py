@@ -128,12 +128,12 @@ class Schedules(Templates):
             raise InvalidInput(f"schedule {name!r} needs something to make jobs of: give either template= or task=")
         if task is None:
             text, arguments = encoded(name, payload, None)
-            laid = stored_options(given(options), arguments, ScheduleOptions, OF_TEMPLATES)
+            own_options = stored_options(given(options), arguments, ScheduleOptions, OF_TEMPLATES)
             made = NewSchedule(
                 id=schedule_id,
                 template=RULES["NewSchedule.template"].check("template", template),
                 payload=text,
-                options=laid,
+                options=own_options,
                 **when,
             )
             return schedules.put_schedule, (made, now), {}

@@ -36,7 +36,7 @@ class Measurement(Struct, frozen=True):
         return abs(self.ahead - other.ahead) <= STEP_MS + self.error + other.error
 
 
-class Doubt(StrEnum):
+class ClockDoubt(StrEnum):
     """Why the time of the server is not known well enough to act by it."""
 
     SILENT = "silent"
@@ -46,47 +46,49 @@ class Doubt(StrEnum):
 HELD = "nothing is fired, promoted or expired until two measurements agree"
 
 
-class Belief(Struct, frozen=True):
+class ClockEstimate(Struct, frozen=True):
     """The measurement that a process uses. `doubted` is the newest one that is not used yet, and `doubt` is why."""
 
     measured: Measurement
     doubted: Measurement | None = None
-    doubt: Doubt | None = None
+    doubt: ClockDoubt | None = None
 
 
-def weigh(belief: Belief | None, found: Measurement) -> Belief:
+def weigh(estimate: ClockEstimate | None, found: Measurement) -> ClockEstimate:
     """What to use after another measurement. After a doubt, two in a row have to agree."""
-    if belief is None:
-        return Belief(found)
+    if estimate is None:
+        return ClockEstimate(found)
     if found.error > STEP_MS:
-        return belief  # The process was stopped during the round trip, so it tells nothing.
-    if belief.doubted is not None:
-        return Belief(found) if found.agrees_with(belief.doubted) else _doubting(belief, found)
-    if doubt_at(belief, found.at) is not None or _has_jumped(belief.measured, found):
-        return _doubting(belief, found)
-    return Belief(found)
+        return estimate  # The process was stopped during the round trip, so it tells nothing.
+    if estimate.doubted is not None:
+        return ClockEstimate(found) if found.agrees_with(estimate.doubted) else _doubting(estimate, found)
+    if doubt_at(estimate, found.at) is not None or _has_jumped(estimate.measured, found):
+        return _doubting(estimate, found)
+    return ClockEstimate(found)
 
 
-def _doubting(belief: Belief, found: Measurement) -> Belief:
-    return Belief(belief.measured, found, Doubt.JUMPED if _has_jumped(belief.measured, found) else Doubt.SILENT)
+def _doubting(estimate: ClockEstimate, found: Measurement) -> ClockEstimate:
+    return ClockEstimate(
+        estimate.measured, found, ClockDoubt.JUMPED if _has_jumped(estimate.measured, found) else ClockDoubt.SILENT
+    )
 
 
 def _has_jumped(before: Measurement, after: Measurement) -> bool:
     return abs(after.ahead - before.ahead) > JUMP_MS
 
 
-def doubt_at(belief: Belief, moment: Millis) -> Doubt | None:
-    """Why the belief cannot be used at a moment. None: it can."""
-    if belief.doubt is None and moment - belief.measured.at > SILENCE_MS:
-        return Doubt.SILENT
-    return belief.doubt
+def doubt_at(estimate: ClockEstimate, moment: Millis) -> ClockDoubt | None:
+    """Why the estimate cannot be used at a moment. None: it can."""
+    if estimate.doubt is None and moment - estimate.measured.at > SILENCE_MS:
+        return ClockDoubt.SILENT
+    return estimate.doubt
 
 
-def next_in(belief: Belief) -> Millis:
+def next_in(estimate: ClockEstimate) -> Millis:
     """How long after a measurement the next one is due."""
-    return EVERY_MS if belief.doubted is None else AGAIN_MS
+    return EVERY_MS if estimate.doubted is None else AGAIN_MS
 
 
-def is_jump(before: Belief | None, after: Belief) -> bool:
-    """Whether the clock of the server was set: the two beliefs are too far apart."""
+def is_jump(before: ClockEstimate | None, after: ClockEstimate) -> bool:
+    """Whether the clock of the server was set: the two estimates are too far apart."""
     return before is not None and _has_jumped(before.measured, after.measured)

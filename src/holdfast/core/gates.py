@@ -24,7 +24,7 @@ from msgspec import Struct
 from holdfast.core import queue_gates
 from holdfast.core.gate_facts import GateFacts, MachineFacts, MachineTokens, PlaceInLine
 from holdfast.core.job import WAITING, Millis, Queued, Scheduled
-from holdfast.core.queue_gates import Shut
+from holdfast.core.queue_gates import HoldReason
 from holdfast.core.stored_job import Job
 from holdfast.core.subject import DEFAULT_TENANT
 from holdfast.core.timing import ago
@@ -146,7 +146,7 @@ def _seen(said: list[tuple[str, str]]) -> str:
 
 def queue_paused(job: Job, facts: GateFacts) -> Verdict:
     """Its queue is not paused."""
-    if not isinstance(queue_gates.pause(facts.queue, facts.now), Shut):
+    if not isinstance(queue_gates.pause(facts.queue, facts.now), HoldReason):
         return Open("queue paused", "not paused")
     because = f" ({facts.pause_reason})" if facts.pause_reason else ""
     return Closed("queue paused", f"queue {job.queue!r} is paused{because}", "paused", "a resume of the queue")
@@ -155,7 +155,7 @@ def queue_paused(job: Job, facts: GateFacts) -> Verdict:
 def reservation(job: Job, facts: GateFacts) -> Verdict:
     """Nobody has reserved its queue."""
     held, late = facts.reserved, facts.ran_out
-    if not isinstance(queue_gates.reservation(facts.queue, facts.now), Shut):
+    if not isinstance(queue_gates.reservation(facts.queue, facts.now), HoldReason):
         told = "" if late is None else f"; the reservation of {late.reserved_by} ran out while he still uses it"
         return Open("reservation", f"not reserved{told}")
     assert held is not None
@@ -175,10 +175,10 @@ def breaker(job: Job, facts: GateFacts) -> Verdict:
     slots, found = queue_gates.breaker(facts.queue, facts.now), facts.breaker
     if slots == queue_gates.NO_LIMIT:
         return Open("breaker", "its queue is not held back by failures")
-    if not isinstance(slots, Shut):
+    if not isinstance(slots, HoldReason):
         return Open("breaker", "one job of its queue may start, to see whether the machine works again")
     assert found is not None
-    if slots is Shut.PROBE_RUNNING:
+    if slots is HoldReason.PROBE_RUNNING:
         said = f"a job of queue {job.queue!r} is running to see whether the machine works again"
         return Closed("breaker", said, f"job {found.probe} is running", "a good end of that job")
     failures = "the last run" if found.failures == 1 else f"the last {found.failures} runs"
@@ -190,7 +190,7 @@ def queue_concurrency(job: Job, facts: GateFacts) -> Verdict:
     """Its queue may run one more."""
     limit, running = facts.queue.state.concurrency, facts.queue.state.running
     now = f"{running} running, no limit" if limit is None else f"{running} of {limit} running"
-    if not isinstance(queue_gates.concurrency(facts.queue, facts.now), Shut):
+    if not isinstance(queue_gates.concurrency(facts.queue, facts.now), HoldReason):
         return Open("queue concurrency", now)
     said = f"queue {job.queue!r} runs as many jobs as it may"
     return Closed("queue concurrency", said, now, "the end of a job of this queue, or a higher limit")
@@ -202,7 +202,7 @@ def rate_limit(job: Job, facts: GateFacts) -> Verdict:
     if rate is None:
         return Open("rate limit", "its queue has no rate")
     now = f"{facts.queue.starts.in_window} of {rate.limit} started in the last {rate.window}"
-    if not isinstance(queue_gates.rate(facts.queue, facts.now), Shut):
+    if not isinstance(queue_gates.rate(facts.queue, facts.now), HoldReason):
         return Open("rate limit", now)
     said = f"queue {job.queue!r} has started as many jobs as it may in this time"
     return Closed("rate limit", said, now, "time, or a higher rate", facts.rate_opens_at)

@@ -38,7 +38,7 @@ class Entry(Struct, frozen=True):
     end: int
 
 
-class Standing(Struct, frozen=True):
+class HeadPosition(Struct, frozen=True):
     """Where HEAD is: on a branch or, with an empty name, on none. `head` is empty before the first commit."""
 
     head: str
@@ -82,11 +82,11 @@ def commit_of(text: str) -> str:
     return text if _BARE.fullmatch(text) and text.strip("0") else ""
 
 
-def moves_of(entries: Sequence[Entry], standing: Standing, begin: int, *, is_rebasing: bool) -> ToldMoves:
+def moves_of(entries: Sequence[Entry], position: HeadPosition, begin: int, *, is_rebasing: bool) -> ToldMoves:
     """The moves of the entries after `begin`. Those of an unfinished rebase are left for later."""
     moves: list[GitMove] = []
     rebase: list[Entry] = []
-    branches = _branches(entries, standing)
+    branches = _branches(entries, position)
     place = begin
     for entry, branch in zip(entries, branches, strict=True):
         found = _REBASE.match(entry.message)
@@ -104,12 +104,12 @@ def moves_of(entries: Sequence[Entry], standing: Standing, begin: int, *, is_reb
         place = entry.end
     if rebase and not is_rebasing:
         # It was aborted in a way that git does not write down.
-        moves += _ended_rebase(rebase, standing.branch, was_aborted=False)
+        moves += _ended_rebase(rebase, position.branch, was_aborted=False)
         place = rebase[-1].end
     return ToldMoves(moves, place)
 
 
-def moved_without_journal(before: Standing, now: Standing) -> list[GitMove]:
+def moved_without_journal(before: HeadPosition, now: HeadPosition) -> list[GitMove]:
     """The move between two looks, if git keeps no journal, or has removed the part in question."""
     if before.branch != now.branch:
         return [GitMove(GitEvent.BRANCH, before.head, now.head, now.branch)]
@@ -118,9 +118,9 @@ def moved_without_journal(before: Standing, now: Standing) -> list[GitMove]:
     return []
 
 
-def _branches(entries: Sequence[Entry], standing: Standing) -> list[str]:
+def _branches(entries: Sequence[Entry], position: HeadPosition) -> list[str]:
     """The branch of each entry, found from the end by the switches between them."""
-    branch, found = standing.branch, []
+    branch, found = position.branch, []
     for entry in reversed(entries):
         switch = _CHECKOUT.match(entry.message)
         back = _RETURNING.search(entry.message) if _REBASE.match(entry.message) else None

@@ -1,4 +1,4 @@
-"""Patterns for paths: `*` and `?` within a name, `**` over any number of folders, `[a-z]` for one letter.
+"""Patterns for paths: `*` and `?` within a name, `**` over any number of folders, `[a-z]` for one character.
 
 They mean the same as in a `.gitignore`. The matching goes back only to the last star. So it never takes more steps than
 the product of the lengths of pattern and path.
@@ -15,13 +15,13 @@ from holdfast.core.rule import IGNORE, CheckedText
 _SPECIAL = "*?[\\"
 
 
-class _EveryLetter(Container[str]):
-    def __contains__(self, letter: object) -> bool:
+class _EveryCharacter(Container[str]):
+    def __contains__(self, character: object) -> bool:
         return True
 
 
-_EVERY: Final = _EveryLetter()
-_STAR: Final = None  # among letters `*`, among names `**`: any number of them
+_EVERY: Final = _EveryCharacter()
+_STAR: Final = None  # among characters `*`, among names `**`: any number of them
 
 
 class Name(Container[str]):
@@ -57,9 +57,9 @@ class Pattern:
     def __init__(self, text: str) -> None:
         is_of_name = "/" not in text
         text = text.removeprefix("/")
-        plain = next((place for place, letter in enumerate(text) if letter in _SPECIAL), len(text))
+        plain = next((place for place, character in enumerate(text) if character in _SPECIAL), len(text))
         self.plain_name = text if is_of_name and plain == len(text) else None
-        # git compares what stands before the first special letter by itself, so "a**/b" means "a", and then "**/b".
+        # git compares what stands before the first special character by itself, so "a**/b" means "a", and then "**/b".
         self._head = None if is_of_name else text[:plain]
         reader = _Reader(text if is_of_name else text[plain:], has_folders=not is_of_name)
         self._names: list[Name | None] = reader.read()
@@ -102,8 +102,8 @@ class _Reader:
             case "*":
                 return self._star(place)
             case "[":
-                letters, place = self._brackets.read(place)
-                self._units.append(letters)
+                characters, place = self._brackets.read(place)
+                self._units.append(characters)
                 return place
             case "?":
                 self._units.append(_EVERY)
@@ -111,15 +111,15 @@ class _Reader:
             case "\\":
                 place += 1
                 if place == len(self._text):
-                    raise ValueError("it ends in a single \\; write \\\\ for the letter")
-        self._letter(self._text[place])
+                    raise ValueError("it ends in a single \\; write \\\\ for the character")
+        self._character(self._text[place])
         return place + 1
 
-    def _letter(self, letter: str) -> None:
-        if letter == "/":
+    def _character(self, character: str) -> None:
+        if character == "/":
             self._end_name()
         else:
-            self._units.append(letter)
+            self._units.append(character)
 
     def _star(self, place: int) -> int:
         text = self._text
@@ -164,7 +164,7 @@ def matcher(globs: Iterable[str]) -> Callable[[str], bool]:
 
 
 def _walk(units: Sequence[Container[str] | None], items: Sequence[str]) -> bool:
-    """Whether the units stand for the items: letters of a name, or names of a path."""
+    """Whether the units stand for the items: characters of a name, or names of a path."""
     place = at = 0
     star, begin = -1, 0  # the last star, and up to where it was last tried to reach
     while at < len(items):

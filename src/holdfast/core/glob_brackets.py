@@ -20,11 +20,11 @@ _NAMED: Mapping[str, tuple[str, ...]] = {
     "upper": ("AZ",),
     "xdigit": ("09", "AF", "af"),
 }
-_UNCLOSED = "it has a [ that is not closed; write \\[ for the letter"
+_UNCLOSED = "it has a [ that is not closed; write \\[ for the character"
 
 
-class Letters(Container[str]):
-    """The letters that a bracket stands for."""
+class Characters(Container[str]):
+    """The characters that a bracket stands for."""
 
     __slots__ = ("_is_negated", "_ranges")
 
@@ -32,8 +32,8 @@ class Letters(Container[str]):
         self._ranges = tuple(ranges)
         self._is_negated = is_negated
 
-    def __contains__(self, letter: object) -> bool:
-        return self._is_negated != any(low <= letter <= high for low, high in self._ranges)  # type: ignore[operator]
+    def __contains__(self, character: object) -> bool:
+        return self._is_negated != any(low <= character <= high for low, high in self._ranges)  # type: ignore[operator]
 
 
 class BracketReader:
@@ -44,28 +44,28 @@ class BracketReader:
         self._closing = -1
         self.backwards: str | None = None
 
-    def read(self, place: int) -> tuple[Letters, int]:
-        """The letters of the bracket that opens at a place, and the place after it."""
+    def read(self, place: int) -> tuple[Characters, int]:
+        """The characters of the bracket that opens at a place, and the place after it."""
         text = self._text
         is_negated = text[place + 1 : place + 2] in ("!", "^")
         first = place = place + 1 + is_negated
         ranges: Ranges = []
         before: str | None = None  # where a range may begin
         while place == first or self._at(place) != "]":
-            letter = self._at(place)
-            if letter == "-" and before is not None and self._at(place + 1) != "]":
-                letter, place = self._escaped(place + 1)
-                self._check_range(before, letter)
-                ranges.append((before, letter))
+            character = self._at(place)
+            if character == "-" and before is not None and self._at(place + 1) != "]":
+                character, place = self._escaped(place + 1)
+                self._check_range(before, character)
+                ranges.append((before, character))
                 before = None
-            elif letter == "[" and self._at(place + 1) == ":" and (end := self._end_of_name(place)) is not None:
+            elif character == "[" and self._at(place + 1) == ":" and (end := self._end_of_name(place)) is not None:
                 ranges += self._named(text[place + 2 : end - 1])
                 place, before = end, None
             else:
                 before, place = self._escaped(place)
                 ranges.append((before, before))
             place += 1
-        return Letters(ranges, is_negated), place + 1
+        return Characters(ranges, is_negated), place + 1
 
     def _at(self, place: int) -> str:
         if place >= len(self._text):
@@ -73,8 +73,8 @@ class BracketReader:
         return self._text[place]
 
     def _escaped(self, place: int) -> tuple[str, int]:
-        letter = self._at(place)
-        return (self._at(place + 1), place + 1) if letter == "\\" else (letter, place)
+        character = self._at(place)
+        return (self._at(place + 1), place + 1) if character == "\\" else (character, place)
 
     def _end_of_name(self, place: int) -> int | None:
         """Where `[:name:]` ends. None: this is only a bracket."""

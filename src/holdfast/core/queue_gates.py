@@ -22,7 +22,7 @@ from holdfast.core.rate import Rate, Starts, free_starts
 NO_LIMIT = sys.maxsize
 
 
-class Shut(Enum):
+class HoldReason(Enum):
     """Why a queue starts nothing."""
 
     PAUSED = auto()
@@ -80,50 +80,50 @@ class QueueFacts(Struct, frozen=True, gc=False):
         return 0 if not wait or is_spared(self.name, self.queue_class) else wait
 
 
-QueueGate: TypeAlias = Callable[[QueueFacts, Millis], int | Shut]
+QueueGate: TypeAlias = Callable[[QueueFacts, Millis], int | HoldReason]
 
 
-def pause(queue: QueueFacts, now: Millis) -> int | Shut:
+def pause(queue: QueueFacts, now: Millis) -> int | HoldReason:
     """A paused queue starts nothing."""
-    return NO_LIMIT if queue.state.paused_at is None else Shut.PAUSED
+    return NO_LIMIT if queue.state.paused_at is None else HoldReason.PAUSED
 
 
-def reservation(queue: QueueFacts, now: Millis) -> int | Shut:
+def reservation(queue: QueueFacts, now: Millis) -> int | HoldReason:
     """A reserved queue starts nothing."""
-    return NO_LIMIT if queue.state.reservation is None else Shut.RESERVED
+    return NO_LIMIT if queue.state.reservation is None else HoldReason.RESERVED
 
 
-def breaker(queue: QueueFacts, now: Millis) -> int | Shut:
+def breaker(queue: QueueFacts, now: Millis) -> int | HoldReason:
     """A queue whose breaker is open starts nothing. After a while one job may start, to probe the machine."""
     state = queue.state
     if state.opened_at is None:
         return NO_LIMIT
     if state_at(state.opened_at, state.half_opens_at, now) is not BreakerState.HALF_OPEN:
-        return Shut.BREAKER_OPEN
-    return Shut.PROBE_RUNNING if state.is_probing else 1
+        return HoldReason.BREAKER_OPEN
+    return HoldReason.PROBE_RUNNING if state.is_probing else 1
 
 
-def concurrency(queue: QueueFacts, now: Millis) -> int | Shut:
+def concurrency(queue: QueueFacts, now: Millis) -> int | HoldReason:
     """A queue may run so many jobs at once, over all workers."""
     if queue.state.concurrency is None:
         return NO_LIMIT
     free = queue.state.concurrency - queue.state.running
-    return free if free > 0 else Shut.CONCURRENCY_REACHED
+    return free if free > 0 else HoldReason.CONCURRENCY_REACHED
 
 
-def rate(queue: QueueFacts, now: Millis) -> int | Shut:
+def rate(queue: QueueFacts, now: Millis) -> int | HoldReason:
     """A queue may start so many jobs in a time, over all workers."""
     limit = queue.state.rate
-    return NO_LIMIT if limit is None else free_starts(limit, queue.starts) or Shut.RATE_REACHED
+    return NO_LIMIT if limit is None else free_starts(limit, queue.starts) or HoldReason.RATE_REACHED
 
 
-def pressure(queue: QueueFacts, now: Millis) -> int | Shut:
+def pressure(queue: QueueFacts, now: Millis) -> int | HoldReason:
     """A machine under pressure starts nothing of some queues, and less often of others."""
     machine = queue.machine
     if is_held(machine.holds, queue.name, queue.queue_class):
-        return Shut.MACHINE_RESTS
+        return HoldReason.MACHINE_RESTS
     if is_paced(machine.pull_interval_ms, machine.pulls_at, now) and queue.pull_wait_ms:
-        return Shut.PULLS_LATER
+        return HoldReason.PULLS_LATER
     return NO_LIMIT
 
 
@@ -147,7 +147,7 @@ def free_slots(gates: Iterable[QueueGate], queue: QueueFacts, now: Millis) -> in
     least = NO_LIMIT
     for gate in gates:
         slots = gate(queue, now)
-        if isinstance(slots, Shut):
+        if isinstance(slots, HoldReason):
             return 0
         least = min(least, slots)
     return least

@@ -147,7 +147,7 @@ class SeenReadings(Struct, frozen=True, kw_only=True):
 PARTS = SeenReadings.__struct_fields__
 
 
-class Looks(TypedDict, total=False):
+class SimulatedReadings(TypedDict, total=False):
     """What a machine can be made to look like, by name. None: as it really is."""
 
     idle: bool | None

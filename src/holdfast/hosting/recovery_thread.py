@@ -15,7 +15,7 @@ from holdfast.runtime.session import lock_folder
 
 LOOK_S = 1.0
 
-log = logging.getLogger("holdfast.client")
+log = logging.getLogger("holdfast.recovery")
 
 
 class RecoveryThread:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 
 from holdfast.core.clock_step import STEP_MS
-from holdfast.core.database_time import HELD, Belief, Doubt, Measurement, doubt_at, is_jump, next_in, weigh
+from holdfast.core.database_time import HELD, ClockDoubt, ClockEstimate, Measurement, doubt_at, is_jump, next_in, weigh
 from holdfast.core.errors import HoldfastError
 from holdfast.core.job import Millis
 from holdfast.runtime.clock import SystemClock
@@ -16,8 +16,8 @@ from holdfast.store.boot_clock import boot_time
 from holdfast.store.forks import forget_after_fork
 
 _DOUBTS = {
-    Doubt.SILENT: "the clock of the database has not been read for two minutes",
-    Doubt.JUMPED: "the clock of the database has jumped by more than a minute",
+    ClockDoubt.SILENT: "the clock of the database has not been read for two minutes",
+    ClockDoubt.JUMPED: "the clock of the database has jumped by more than a minute",
 }
 
 log = logging.getLogger("holdfast.clock")
@@ -35,18 +35,18 @@ class DatabaseClock:
         self._since_boot = since_boot
         self._own = SystemClock()
         self._lock = threading.Lock()
-        self._belief: Belief | None = None
+        self._estimate: ClockEstimate | None = None
         self._latest: Millis = 0
         self._was_off = False
         self.open: Callable[[], None] = lambda: None
         forget_after_fork(self)
 
     def now(self) -> Millis:
-        belief = self._found()
-        if belief is None:
+        estimate = self._found()
+        if estimate is None:
             return self._own.now()
         with self._lock:
-            self._latest = max(self._latest, self._since_boot() + belief.measured.ahead)
+            self._latest = max(self._latest, self._since_boot() + estimate.measured.ahead)
             return self._latest
 
     def ahead(self) -> Millis:
@@ -65,41 +65,41 @@ class DatabaseClock:
         return lambda: None
 
     def doubt(self) -> str | None:
-        belief = self._belief
-        why = None if belief is None else doubt_at(belief, self._since_boot())
+        estimate = self._estimate
+        why = None if estimate is None else doubt_at(estimate, self._since_boot())
         return None if why is None else f"{_DOUBTS[why]}: {HELD}"
 
     @property
     def is_known(self) -> bool:
         """Whether there is a measurement, so that `now` need not wait for one."""
-        return self._belief is not None
+        return self._estimate is not None
 
     def off_by(self) -> Millis:
-        belief = self._belief
-        return 0 if belief is None else self._own.ahead() - belief.measured.ahead
+        estimate = self._estimate
+        return 0 if estimate is None else self._own.ahead() - estimate.measured.ahead
 
     def heed(self, found: Measurement) -> Millis:
         """Take a measurement, and return after how long the next one is due. Called from any thread."""
         with self._lock:
-            before, self._belief = self._belief, weigh(self._belief, found)
-            if is_jump(before, self._belief):
+            before, self._estimate = self._estimate, weigh(self._estimate, found)
+            if is_jump(before, self._estimate):
                 self._latest = 0
-            belief = self._belief
+            estimate = self._estimate
         self._tell_off(found.error)
-        return next_in(belief)
+        return next_in(estimate)
 
     def forget(self) -> object:
         """In a forked child: make a new lock, as a thread of the parent may hold the old one. Measurements stay."""
         inherited, self._lock = self._lock, threading.Lock()
         return inherited
 
-    def _found(self) -> Belief | None:
-        if self._belief is None:
+    def _found(self) -> ClockEstimate | None:
+        if self._estimate is None:
             try:
                 self.open()
             except HoldfastError as error:
                 log.debug("the clock of the database is not known yet: %s", error)
-        return self._belief
+        return self._estimate
 
     def _tell_off(self, error: Millis) -> None:
         off = self.off_by()

@@ -11,7 +11,7 @@ from msgspec import Struct
 from holdfast.core.git import (
     Entry,
     GitMove,
-    Standing,
+    HeadPosition,
     commit_of,
     is_branch,
     moved_without_journal,
@@ -50,7 +50,7 @@ class RepositoryMemory(Struct, frozen=True):
         return msgspec.json.decode(text, type=cls)
 
 
-class Looked(Struct, frozen=True):
+class RepositoryReading(Struct, frozen=True):
     """What a look at a repository found."""
 
     memory: RepositoryMemory
@@ -72,24 +72,24 @@ class Repository:
             found.add((shared / "refs" / "heads" / branch).parent)
         return {str(folder) for folder in found if folder.is_dir()}
 
-    def look(self, known: RepositoryMemory | None) -> Looked:
+    def look(self, known: RepositoryMemory | None) -> RepositoryReading:
         """Its state, and the moves since the known one. An unfinished rebase is not told yet."""
         git, shared = self._places()
         is_rebasing = (git / "rebase-merge").exists() or (git / "rebase-apply" / "rebasing").exists()
-        standing = self._standing(git, shared)
+        position = self._position(git, shared)
         journal = git / "logs" / "HEAD"
         if known is None:
-            return Looked(_memory(standing, *_end(journal)), [])
+            return RepositoryReading(_memory(position, *_end(journal)), [])
         entries, begin = _entries(journal, known)
         if entries is None:
-            moves = [] if is_rebasing else moved_without_journal(Standing(known.head, known.branch), standing)
-            return Looked(known if is_rebasing else _memory(standing, *_end(journal)), moves)
-        told = moves_of(entries, standing, begin, is_rebasing=is_rebasing)
+            moves = [] if is_rebasing else moved_without_journal(HeadPosition(known.head, known.branch), position)
+            return RepositoryReading(known if is_rebasing else _memory(position, *_end(journal)), moves)
+        told = moves_of(entries, position, begin, is_rebasing=is_rebasing)
         if not entries and begin == 0 and not is_rebasing:
             # There is no journal, so only the two states can be compared.
-            told.moves.extend(moved_without_journal(Standing(known.head, known.branch), standing))
-        now = Standing(known.head, known.branch) if is_rebasing else standing
-        return Looked(_memory(now, told.end, _tail(journal, told.end)), told.moves)
+            told.moves.extend(moved_without_journal(HeadPosition(known.head, known.branch), position))
+        now = HeadPosition(known.head, known.branch) if is_rebasing else position
+        return RepositoryReading(_memory(now, told.end, _tail(journal, told.end)), told.moves)
 
     def _places(self) -> tuple[Path, Path]:
         """The folder with HEAD, and the one with the branches. They differ only in a worktree."""
@@ -124,18 +124,18 @@ class Repository:
             raise NoRepository("this is not a git repository: the branch in its HEAD is none")
         return branch
 
-    def _standing(self, git: Path, shared: Path) -> Standing:
+    def _position(self, git: Path, shared: Path) -> HeadPosition:
         branch = self._branch(git)
         if branch == ".invalid":
             raise FolderGone("this repository keeps its references as reftable, which cannot be read yet")
         if not branch:
-            return Standing(_commit_in(git / "HEAD"), "")
+            return HeadPosition(_commit_in(git / "HEAD"), "")
         name = f"refs/heads/{branch}"
-        return Standing(_commit_in(shared / name) or _packed(shared / "packed-refs", name), _whole(branch))
+        return HeadPosition(_commit_in(shared / name) or _packed(shared / "packed-refs", name), _whole(branch))
 
 
-def _memory(standing: Standing, end: int, tail: str) -> RepositoryMemory:
-    return RepositoryMemory(standing.head, standing.branch, end, tail)
+def _memory(position: HeadPosition, end: int, tail: str) -> RepositoryMemory:
+    return RepositoryMemory(position.head, position.branch, end, tail)
 
 
 def _whole(text: str) -> str:

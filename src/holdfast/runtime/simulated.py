@@ -7,7 +7,7 @@ from typing import Unpack
 
 import msgspec
 
-from holdfast.core.readings import Looks, Simulation
+from holdfast.core.readings import SimulatedReadings, Simulation
 
 
 class SimulatedMachine:
@@ -31,7 +31,7 @@ class SimulatedMachine:
     1
     """
 
-    def __init__(self, **looks: Unpack[Looks]) -> None:
+    def __init__(self, **looks: Unpack[SimulatedReadings]) -> None:
         self._simulation = Simulation(**looks)
         self._callbacks: list[Callable[[], None]] = []
 
@@ -44,7 +44,7 @@ class SimulatedMachine:
         """The simulation now."""
         return self._simulation
 
-    def set(self, **looks: Unpack[Looks]) -> None:
+    def set(self, **looks: Unpack[SimulatedReadings]) -> None:
         """Change what is named, from any thread. None: as it really is. On return, running programs use it."""
         self._simulation = msgspec.structs.replace(self._simulation, **looks)
         for callback in list(self._callbacks):

@@ -167,7 +167,7 @@ READYZ = ApiCall(ANYBODY, "system", "GET", "/readyz", SpecialCalls.readyz, promi
 METRICS_TEXT = ApiCall(Role.METRICS, "system", "GET", "/metrics", SpecialCalls.metrics, media=METRICS)
 OPENAPI = ApiCall(Role.READ, "system", "GET", "/openapi.json", SpecialCalls.openapi)
 
-EXTRAS: tuple[ApiCall, ...] = (
+SPECIAL_CALLS: tuple[ApiCall, ...] = (
     WAIT,
     EXCHANGE_WAIT,
     CHANGES,

@@ -1,7 +1,7 @@
 """The writer: one thread that owns the only writing connection of this process.
 
-It takes the scripts that wait in its mailbox, runs each in a savepoint, commits once, and only then answers. While the
-store cannot be written, it refuses them at once, and tries again from time to time.
+It takes the scripts that wait, runs each in a savepoint, commits once, and only then answers. While the store cannot be
+written, it refuses them at once, and tries again from time to time.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ FOREIGN_POLL_S = 0.025
 
 
 class QueuedWrite:
-    """A script in the mailbox, and where its answer goes."""
+    """A script that waits, and where its answer goes."""
 
     __slots__ = ("args", "changes", "error", "future", "kw", "result", "script")
 
@@ -45,7 +45,7 @@ class QueuedWrite:
 
 
 class Writer:
-    """Runs the scripts of its mailbox until it is closed, in a thread of its own. Other threads `post` and `close`."""
+    """Runs the scripts that wait, until it is closed, in a thread of its own. Other threads `post` and `close`."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class Writer:
         self._is_heard = is_heard
         self._troubles = troubles
         self._now = now
-        self._mailbox: queue.SimpleQueue[QueuedWrite | None] = queue.SimpleQueue()
+        self._waiting: queue.SimpleQueue[QueuedWrite | None] = queue.SimpleQueue()
         self._closing_lock = threading.Lock()
         self._is_closed = False
         self._has_work = True
@@ -81,10 +81,10 @@ class Writer:
         self._thread.start()
 
     def post(self, write: QueuedWrite) -> bool:
-        """Put a script in the mailbox. False: the writer is closed, and will not run it."""
+        """Let a script wait for its turn. False: the writer is closed, and will not run it."""
         with self._closing_lock:
             if not self._is_closed:
-                self._mailbox.put(write)
+                self._waiting.put(write)
             return not self._is_closed
 
     def wake(self) -> None:
@@ -92,10 +92,10 @@ class Writer:
         self.post(QueuedWrite(lambda tx: None, (), {}))
 
     def close(self) -> None:
-        """Run what is in the mailbox, then stop."""
+        """Run what waits, then stop."""
         with self._closing_lock:
             self._is_closed = True
-            self._mailbox.put(None)
+            self._waiting.put(None)
         self._thread.join()
 
     def forget(self) -> object:
@@ -113,7 +113,7 @@ class Writer:
     def _work(self) -> None:
         while self._has_work:
             try:
-                first = self._mailbox.get(timeout=self._patience())
+                first = self._waiting.get(timeout=self._patience())
             except queue.Empty:
                 self._try_if_due()
                 if self._is_heard() and self._writing.log_has_moved():
@@ -198,7 +198,7 @@ class Writer:
 
     def _take_one_more(self, writes: list[QueuedWrite]) -> None:
         with suppress(queue.Empty):
-            write = self._mailbox.get_nowait()
+            write = self._waiting.get_nowait()
             if write is None:
                 self._has_work = False
             else:

@@ -81,7 +81,7 @@ def choose_with_tokens(
     tx: Tx, wanted: WantedSlots, machine: SessionMachine, may_start: Callable[[str], bool], now: Millis
 ) -> TokenChoice:
     """Choose the jobs that start now. `may_start` tells whether a queue is shut, however little of it runs."""
-    plan = _Plan(tx, wanted, machine)
+    plan = _TokenPlan(tx, wanted, machine)
     kept: KeptTokens | None = None
     for job in overdue_jobs(tx, machine, now):
         if not plan.start_early(job) and _is_awaited(tx, job, machine.node, may_start):
@@ -138,7 +138,7 @@ def _is_awaited(tx: Tx, job: OverdueJob, node: str, may_start: Callable[[str], b
     return any(worker.serves(job.queue, job.task) for worker in workers) and may_start(job.queue)
 
 
-class _Plan:
+class _TokenPlan:
     """The jobs that a claim has chosen so far, and the tokens that are left."""
 
     def __init__(self, tx: Tx, wanted: WantedSlots, machine: SessionMachine) -> None:
@@ -195,7 +195,7 @@ class _Plan:
         self._wild_left -= is_wild
 
 
-def _filled(tx: Tx, plan: _Plan) -> tuple[list[Candidate], list[Pick]]:
+def _filled(tx: Tx, plan: _TokenPlan) -> tuple[list[Candidate], list[Pick]]:
     """The chosen jobs with all that a run needs, in order and by queue."""
     numbers = json_list([head.number for head in plan.order])
     found = {job.number: job for job in tx.all(sql.claimable_numbers, Candidate, numbers=numbers)} if plan.order else {}

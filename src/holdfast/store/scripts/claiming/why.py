@@ -17,7 +17,7 @@ from holdfast.core.messages.machines import Machine
 from holdfast.core.messages.reservations import Reservation, overlap
 from holdfast.core.messages.why import Why
 from holdfast.core.pressure import MachineLimits, bearing_on
-from holdfast.core.queue_gates import QueueFacts, Shut, pressure
+from holdfast.core.queue_gates import HoldReason, QueueFacts, pressure
 from holdfast.core.stored_job import Job
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.claiming.capacity import machine_of_session
@@ -152,7 +152,7 @@ def _machines(
             machine.is_charging,
             machine.idle,
             machine.charging,
-            _pressure(queue, MachineLimits(machine.holds), now) is Shut.MACHINE_RESTS,
+            _pressure(queue, MachineLimits(machine.holds), now) is HoldReason.MACHINE_RESTS,
             "; ".join(one.says for one in bearing_on(machine.pressure, job.queue, queue.queue_class)),
         )
         for machine in machines.values()
@@ -172,7 +172,7 @@ def _pulls_at(machines: Mapping[str, Machine], queue: QueueFacts, offers: list[O
     for offer in offers:
         machine = machines.get(offer.node)
         limits = MachineLimits() if machine is None else _limits(machine, offer)
-        if _pressure(queue, limits, now) is not Shut.PULLS_LATER:
+        if _pressure(queue, limits, now) is not HoldReason.PULLS_LATER:
             return None
         moments.append(offer.pulls_at or now)
     return min(moments, default=None)
@@ -182,7 +182,7 @@ def _limits(machine: Machine, offer: OfferRow) -> MachineLimits:
     return MachineLimits(machine.holds, machine.pull_interval_ms, offer.pulls_at)
 
 
-def _pressure(queue: QueueFacts, machine: MachineLimits, now: Millis) -> int | Shut:
+def _pressure(queue: QueueFacts, machine: MachineLimits, now: Millis) -> int | HoldReason:
     return pressure(structs.replace(queue, machine=machine), now)
 
 

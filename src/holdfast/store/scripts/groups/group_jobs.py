@@ -29,7 +29,7 @@ from holdfast.store.statements import sql
 PAGE = 1_000
 
 
-class _Condition(Struct, frozen=True):
+class _StoredCondition(Struct, frozen=True):
     key: str
     value: str
     satisfied_at: Millis | None
@@ -145,7 +145,7 @@ def _is_newest(tx: Tx, member: JobRow) -> bool:
 def _conditions(tx: Tx, member: JobRow, before: JobId | None, now: Millis) -> list[NewCondition]:
     """What the new job waits for: the new member before it, and the conditions of the old job."""
     found = [] if before is None else [NewCondition(group_key(before), GROUP_RULE, None)]
-    conditions = tx.all(sql.conditions_of_job, _Condition, job_id=member.id)
+    conditions = tx.all(sql.conditions_of_job, _StoredCondition, job_id=member.id)
     if member.wait_for_event is not None and any(old.key == EVENT and old.satisfied_at is None for old in conditions):
         names = [old.key.partition(".")[2] for old in conditions if old.key.startswith(f"{EVENT}.")]
         register_pattern(tx, shape_of(member.wait_for_event, names))
@@ -157,7 +157,7 @@ def _conditions(tx: Tx, member: JobRow, before: JobId | None, now: Millis) -> li
     return found
 
 
-def _after(tx: Tx, old: _Condition, now: Millis) -> NewCondition:
+def _after(tx: Tx, old: _StoredCondition, now: Millis) -> NewCondition:
     """The condition for a job outside the group. It is met if that job has ended, in whatever way."""
     parent = last_link(tx, old.key.partition(":")[2])
     if parent is None:

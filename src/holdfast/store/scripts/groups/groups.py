@@ -18,7 +18,7 @@ from holdfast.store.statements import sql
 LAST = "\U0010ffff"  # behind every id
 
 
-class _Link(Struct, frozen=True):
+class _MemberProgress(Struct, frozen=True):
     id: str
     state: str
     progress: float
@@ -79,7 +79,7 @@ def head_of_group(tx: Tx, group_id: str) -> GroupHead:
 def view_group(tx: Tx, group_id: str) -> GroupView:
     """A group, by its id or its name, with its status. The last links of its members count."""
     group = look_up_group(tx, group_id)
-    links = tx.all(sql.group_last_links, _Link, group_id=group.id)
+    links = tx.all(sql.group_last_links, _MemberProgress, group_id=group.id)
     members = {link.id: StateName(link.state) for link in links}
     progress = group_progress((StateName(link.state), link.progress) for link in links)
     return GroupView(group, group_status(members.values()), members, dict(Counter(members.values())), progress)

@@ -102,7 +102,7 @@ class Batch:
         self._answers: list[Enqueued] = []
         self._conditions: list[dict[str, Any]] = []
         self._tasks = tasks or Tasks(tx)
-        self._lines = QueueEnds(tx, admission, self._tasks, now)
+        self._queue_ends = QueueEnds(tx, admission, self._tasks, now)
         self._parallel: dict[str, bool] = {}
         self._tails: dict[str, tuple[str, int]] = {}
         self._ended: list[str] = []
@@ -119,7 +119,7 @@ class Batch:
                 self._remember_tail(job, quick, answer.state)
             return answer
         self.flush()
-        self._lines.meet(job)  # Before it supersedes any job, so that the admission counts all that waited.
+        self._queue_ends.meet(job)  # Before it supersedes any job, so that the admission counts all that waited.
         if self._admission is not None:
             self._admission.only_plain = False
         placing = find_place(self._tx, job, self._now, old)
@@ -186,7 +186,7 @@ class Batch:
 
     def _store(self, job: NewJob, placing: Relations) -> Enqueued:
         now = self._now
-        line = self._lines.meet(job)
+        line = self._queue_ends.meet(job)
         queue, _, _ = line
         due = job.due if job.delay_ms is None else now + job.delay_ms
         state = placing.ends_as or first_state(now, due, job.deadline, blocked=placing.open_conditions > 0)
@@ -217,7 +217,7 @@ class Batch:
 
     def _row(self, job: NewJob, line: Line, placing: Relations, state: StateName, due: Millis | None) -> dict[str, Any]:
         queue, tenant, priority = line
-        row = to_columns(job, self._lines.usual(queue))
+        row = to_columns(job, self._queue_ends.usual(queue))
         row |= {
             "id": job.id,
             "queue": queue,
@@ -225,7 +225,7 @@ class Batch:
             "priority": priority,
             "job_type": job.task,
             "generation": placing.generation,
-            "position": self._lines.next_position(line),
+            "position": self._queue_ends.next_position(line),
             "state": state,
             "created_at": self._now,
             "queued_at": self._now if state is StateName.QUEUED else None,

@@ -143,8 +143,8 @@ def _prepare(tx: Tx, row: ScheduleRow, template: TemplateRow, now: Millis) -> Du
 
 
 def _job(row: ScheduleRow, template: TemplateRow, job_id: JobId) -> NewJob:
-    laid = row.laid
-    job = job_from(template.to_template(), job_id, bytes(laid.payload).decode(), laid.options)
+    overrides = row.overrides
+    job = job_from(template.to_template(), job_id, bytes(overrides.payload).decode(), overrides.options)
     return msgspec.structs.replace(job, schedule_id=row.id)
 
 

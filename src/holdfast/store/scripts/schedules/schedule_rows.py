@@ -16,7 +16,7 @@ from holdfast.store.scripts.schedules.templates import TemplateRow, template_row
 from holdfast.store.statements import sql
 
 
-class Laid(Struct, frozen=True, omit_defaults=True):
+class ScheduleOverrides(Struct, frozen=True, omit_defaults=True):
     """What a schedule has instead of its template, as it is stored."""
 
     payload: msgspec.Raw = msgspec.Raw(b"{}")
@@ -53,9 +53,9 @@ class ScheduleRow(Struct, frozen=True):
         return self.created_at if self.last_fire_time is None else self.last_fire_time
 
     @property
-    def laid(self) -> Laid:
+    def overrides(self) -> ScheduleOverrides:
         """What it has instead of its template."""
-        return msgspec.json.decode(self.param_overrides or "{}", type=Laid)
+        return msgspec.json.decode(self.param_overrides or "{}", type=ScheduleOverrides)
 
     def cron(self) -> Cron:
         """When it fires, or InvalidInput."""
@@ -63,7 +63,7 @@ class ScheduleRow(Struct, frozen=True):
 
     def to_schedule(self, skips: list[Skips], known: bool = True) -> Schedule:
         """The schedule that this row describes. `known`: its task is declared."""
-        laid = self.laid
+        overrides = self.overrides
         return Schedule(
             id=self.id,
             name=self.name,
@@ -72,8 +72,8 @@ class ScheduleRow(Struct, frozen=True):
             cron=self.cron_expression,
             timezone=self.timezone,
             words=self._words(),
-            payload=bytes(laid.payload).decode(),
-            options=laid.options,
+            payload=bytes(overrides.payload).decode(),
+            options=overrides.options,
             misfire=Misfire(self.misfire),
             overlap=Overlap(self.overlap),
             jitter_ms=self.jitter_ms,

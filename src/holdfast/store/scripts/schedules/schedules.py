@@ -24,7 +24,7 @@ from holdfast.core.schedule import Misfire, Overlap
 from holdfast.core.task import ScheduleOptions
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.jobs.known_tasks import check_request, is_known
-from holdfast.store.scripts.schedules.schedule_rows import Laid, ScheduleRow, schedule_row, usable_template
+from holdfast.store.scripts.schedules.schedule_rows import ScheduleOverrides, ScheduleRow, schedule_row, usable_template
 from holdfast.store.scripts.schedules.templates import check_event, laid_over, template_row
 from holdfast.store.statements import sql
 
@@ -79,8 +79,8 @@ def edit_schedule(tx: Tx, ref: str, changes: ScheduleChanges, now: Millis) -> Sc
         refuse_reserved(template.job_type, template.queue)
     if changes.name is not None and changes.name != row.name:
         refuse_taken_name(tx, changes.name)
-    laid = row.laid
-    if changes.options is not None and _event_of(changes.options) != _event_of(laid.options):
+    overrides = row.overrides
+    if changes.options is not None and _event_of(changes.options) != _event_of(overrides.options):
         check_event(template_row(tx, changes.template or row.template_id).to_template(), changes.options)
     given = {field: getattr(changes, field) for field in changes.__struct_fields__}
     as_it_is: dict[str, Any] = {
@@ -88,8 +88,8 @@ def edit_schedule(tx: Tx, ref: str, changes: ScheduleChanges, now: Millis) -> Sc
         "template": row.template_id,
         "cron": row.cron_expression,
         "timezone": row.timezone,
-        "payload": bytes(laid.payload).decode(),
-        "options": laid.options,
+        "payload": bytes(overrides.payload).decode(),
+        "options": overrides.options,
         "misfire": Misfire(row.misfire),
         "overlap": Overlap(row.overlap),
         "jitter_ms": row.jitter_ms,
@@ -190,13 +190,13 @@ def _values(wanted: NewSchedule, template_id: str) -> dict[str, Any]:
     if wanted.owner is not None:
         check("NewSchedule.owner", wanted.owner, "owner")
     parse(wanted.cron, wanted.timezone)
-    laid = Laid(_checked_payload(wanted.payload), wanted.options)
+    overrides = ScheduleOverrides(_checked_payload(wanted.payload), wanted.options)
     return {
         "template_id": template_id,
         "name": wanted.name,
         "cron_expression": wanted.cron,
         "timezone": wanted.timezone,
-        "param_overrides": msgspec.json.encode(laid).decode(),
+        "param_overrides": msgspec.json.encode(overrides).decode(),
         "misfire": Misfire(wanted.misfire).value,
         "overlap": Overlap(wanted.overlap).value,
         "jitter_ms": wanted.jitter_ms,

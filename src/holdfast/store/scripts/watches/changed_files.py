@@ -30,7 +30,7 @@ class Gathered(Struct, frozen=True):
     carried: list[ChangedFile] = []
 
 
-class _Cause(Struct, frozen=True):
+class _FileTrigger(Struct, frozen=True):
     """The trigger of a job about one file."""
 
     kind: str
@@ -114,7 +114,7 @@ def hand_over(tx: Tx, watch_id: str, root: str, job_id: JobId, about: Gathered) 
 def _of_trigger(tx: Tx, trigger: str | None) -> ChangedFiles:
     """The file in the trigger of a job about one file."""
     try:
-        cause = msgspec.json.decode(trigger or "", type=_Cause)
+        cause = msgspec.json.decode(trigger or "", type=_FileTrigger)
     except msgspec.MsgspecError:
         return ChangedFiles()  # A caller that enqueues a job may give it any trigger.
     if cause.kind != "watch" or cause.bulk:
