@@ -54,7 +54,7 @@ SLOW = (
 
 
 def pytest_configure() -> None:
-    """Whoever starts the tests in the background of a shell has Ctrl-C ignored, for himself and all that they start."""
+    """In the background of a shell, Ctrl-C is ignored, also by all that the tests start. Take it again."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -158,7 +158,7 @@ def test_no_request_leads_out_of_the_folder_of_its_job(pair: Pair) -> None:
             read_artifact(pair.here, "j", "link")
         with pytest.raises(InvalidInput, match="is not a valid name"):
             read_artifact(pair.here, "j", "../../secret")
-        # Whoever writes into the database himself gets no further either.
+        # A caller that writes into the database itself gets no further either.
         request = FileRequest("r", pair.there.node, pair.run.run_id, FileKind.ARTIFACT, "../../../secret")
         assert remote_files.answer_for(pair.there, asked(request)).data is None
 

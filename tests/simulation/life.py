@@ -201,7 +201,7 @@ class Life:
         self.world.call(set_queue, "paced", QueueChanges(rate_limit=limit, rate_window_ms=window))
 
     def reserve(self) -> None:
-        """Somebody wants a queue, or everything, for himself."""
+        """A person reserves a queue, or everything."""
         worker = self.random.choice(self.ledger.workers)
         if worker.session is None:
             return

@@ -228,7 +228,7 @@ def ears_elsewhere(engine: Engine) -> Iterator[queue.SimpleQueue[Changes]]:
     """The same, once it is sure that what others commit from now on is heard."""
     with ears(engine) as heard:
         if isinstance(engine, PostgresEngine):
-            # Whoever begins to listen is told to look for himself first.
+            # A listener that begins is first told to read all itself.
             assert heard.get(timeout=PATIENCE_S) == Changes(unknown=True)
         yield heard
 

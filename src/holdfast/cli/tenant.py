@@ -34,8 +34,8 @@ QueueOption = Annotated[
 def list_(queue: QueueOption = None) -> Output:
     """List who shares queues, with weights and shares.
 
-    The share is what a tenant may have of a queue while those wait that wait now. A queue that nobody shares has
-    no lines here. Tenants that have a weight and no job yet stand last.
+    The share is the part of the queue's starts that the tenant gets while the tenants that wait now still wait. A
+    queue that nobody shares has no lines here. Tenants that have a weight and no job yet stand last.
 
     \b
     Examples:

@@ -90,7 +90,7 @@ class FairLine:
         self._note(tenant.name, max(time, self._clock) + 1 / tenant.weight)
 
     def after(self, turns: int) -> Turns:
-        """How the tenants stand after so many turns."""
+        """The counts, virtual times and clock after so many turns."""
         order = self.order[:turns]
         return Turns(Counter(order), dict(zip(order, self._paid, strict=False)), self._clocks[len(order)])
 
@@ -111,7 +111,7 @@ def weight_now(weight: int, active_until: Millis | None, now: Millis) -> float:
 
 
 def _left(until: Millis, fading: Millis, now: Millis) -> float:
-    """The part that is left of a raise. It is 1 until a moment, and sinks to 0 within `fading`."""
+    """The part of a raise that is left: 1 until the moment `until`, then sinking to 0 within `fading`."""
     return min(1.0, max(0.0, (until + fading - now) / fading))
 
 

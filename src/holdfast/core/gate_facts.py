@@ -67,11 +67,11 @@ class Tie(Struct, frozen=True):
 
 
 class PlaceInLine(Struct, frozen=True, kw_only=True):
-    """Where a job stands that no other gate holds. `is_next`: a worker takes it when it next asks.
+    """The place in line of a job that no other gate holds back. `is_next`: a worker takes it when it next asks.
 
     `slots` could take it. `first` is the job that is taken instead. `kept_for` is a job that must run alone. `ahead` is
     how many jobs of its own tenant go before it. `others` are tenants that take turns with its own. `share` is how many
-    jobs of its tenant may run at once, if so many do wherever a slot is free.
+    jobs of its tenant a session may run at once. It is None unless each session with a free slot runs so many.
     """
 
     is_next: bool

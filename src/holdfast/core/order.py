@@ -31,9 +31,9 @@ def lane_of_node(number: int) -> int:
 
 
 def is_worth_looking(lane: int, open_lanes: int) -> bool:
-    """Whether a lane may hold a job that starts now, or one that others are about to pass.
+    """Whether to read the jobs of a lane. One of them may start now, or others may pass it now.
 
-    The machine has the state that the lane waits for, and not every kind of token that it takes is used up.
+    The machine must be as idle or charging as the lane asks. If the lane takes tokens, one kind of them must be free.
     """
     wanted, kinds = lane & (IDLE | CHARGING), lane & TOKEN_LANES
     return wanted & open_lanes == wanted and (not kinds or kinds & open_lanes != 0)

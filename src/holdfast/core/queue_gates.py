@@ -54,7 +54,7 @@ class QueueState(Struct, frozen=True, gc=False):
 
     @property
     def rate(self) -> Rate | None:
-        """How many jobs it may start in a time."""
+        """How many jobs it may start within how much time. None: no limit."""
         if self.rate_limit is None or self.rate_window_ms is None:
             return None
         return Rate(self.rate_limit, self.rate_window_ms)
@@ -63,8 +63,8 @@ class QueueState(Struct, frozen=True, gc=False):
 class QueueFacts(Struct, frozen=True, gc=False):
     """All that the gates of a queue look at.
 
-    `starts` matters where the queue has a rate. `queue_class` matters where `machine` is under pressure: that is the
-    machine of the worker that asks.
+    `starts` matters if the queue has a rate. `machine` is that of the worker that asks. `queue_class` matters if that
+    machine is under pressure.
     """
 
     name: str
@@ -136,14 +136,14 @@ QUEUE_GATES: Mapping[str, QueueGate] = {
     "rate limit": rate,
 }
 
-# These shut a queue however little of it runs. They look at its state alone.
+# These hold a queue back even if nothing of it runs. They look at its state alone.
 SHUTTING: tuple[QueueGate, ...] = (pause, reservation, breaker)
 # These look at its state alone.
 OF_STATE: tuple[QueueGate, ...] = (*SHUTTING, concurrency)
 
 
 def free_slots(gates: Iterable[QueueGate], queue: QueueFacts, now: Millis) -> int:
-    """The least that these gates give; 0 if one of them gives a reason."""
+    """The fewest slots that one of these gates gives. 0 if one gives a reason."""
     least = NO_LIMIT
     for gate in gates:
         slots = gate(queue, now)

@@ -54,7 +54,10 @@ class SkippedTicks(Struct, frozen=True):
 
 
 class JudgedTicks(Struct, frozen=True):
-    """The ticks that fire, oldest first, those that do not, up to where all are settled, and the next tick."""
+    """The verdict on the due ticks. `fires`: oldest first. `skipped`: the others.
+
+    `settled_until`: no tick up to here is judged again. `next` is the first tick that is not due yet.
+    """
 
     fires: tuple[Millis, ...]
     skipped: SkippedTicks | None

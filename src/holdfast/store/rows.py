@@ -142,7 +142,7 @@ class JobRow(Struct, frozen=True, gc=False):
 class ListedRow(JobRow, frozen=True, gc=False):
     """A job as lists read it. Long documents are NULL, with their sizes and their beginnings instead."""
 
-    payload: str | None  # type: ignore[assignment]  # whoever reads a JobRow has it whole
+    payload: str | None  # type: ignore[assignment]  # a JobRow has it whole
     payload_bytes: int
     payload_head: str | None
     result_summary_bytes: int | None
@@ -201,7 +201,7 @@ class RunRow(Struct, frozen=True, gc=False):
 class ListedRunRow(RunRow, frozen=True, gc=False):
     """A run as lists read it."""
 
-    params_snapshot: str | None  # type: ignore[assignment]  # whoever reads a RunRow has it whole
+    params_snapshot: str | None  # type: ignore[assignment]  # a RunRow has it whole
     params_snapshot_bytes: int
     params_snapshot_head: str | None
 

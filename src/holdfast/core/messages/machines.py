@@ -59,7 +59,7 @@ class KnownNode(Struct, frozen=True):
 
 
 class TokenSetting(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The tokens that a session says its machine has. `is_default`: they were found out, not set.
+    """The tokens that a session says its machine has. `is_default`: they were worked out, not set.
 
     A job that does not fit lets others pass for `timeout_ms`; then room is kept for it.
     """
@@ -72,7 +72,8 @@ class TokenSetting(Struct, frozen=True, kw_only=True, omit_defaults=True):
 class NodeTokens(Struct, frozen=True, kw_only=True):
     """A machine and its tokens: all that it has, and what runs there use.
 
-    `set_by` is "default" for what was found out, "settings" for that of a daemon, "hand" for what was set later.
+    `set_by`: `default` was worked out from its cores, `settings` comes from the daemon's file, `hand` was set by a
+    person.
     """
 
     node: str

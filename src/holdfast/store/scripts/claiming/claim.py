@@ -62,7 +62,7 @@ def claim_held(tx: Tx, request: ClaimRequest, secret_hash: str | None, now: Mill
 
 
 def _fitting(jobs: Sequence[Candidate]) -> int:
-    """How many of these jobs, in this order, go into one answer; at least one if there are any."""
+    """How many of these jobs, in this order, fit into one answer. The first always does."""
     sizes = accumulate(job.size for job in jobs)
     return max(sum(size <= MOST_BYTES for size in sizes), min(len(jobs), 1))
 
@@ -115,7 +115,7 @@ def _start_runs(tx: Tx, jobs: Sequence[Candidate], request: ClaimRequest, now: M
 
 
 def _documents(tx: Tx, job: Candidate) -> tuple[str, str | None]:
-    """Its payload and its variables, which are read now if they are long."""
+    """Its payload and its variables. Long ones are read only now."""
     if job.payload is not None:
         return job.payload, job.env_vars
     [found] = tx.rows(sql.documents_of_job, number=job.number)
@@ -123,7 +123,7 @@ def _documents(tx: Tx, job: Candidate) -> tuple[str, str | None]:
 
 
 def _note_limits(tx: Tx, choice: ClaimChoice, request: ClaimRequest, now: Millis) -> None:
-    """Store what the gates of the queues have to know of these starts: rates, probes, and the next pull."""
+    """Store what gates look at: the starts of rates, the probes of breakers, and the next pull."""
     wait = 0
     for picked in choice.picks:
         if not picked.jobs:
@@ -140,7 +140,7 @@ def _note_limits(tx: Tx, choice: ClaimChoice, request: ClaimRequest, now: Millis
 
 
 def _wake_others(tx: Tx, choice: ClaimChoice) -> None:
-    """Wake workers that were held back for a job that has started, or that may not start now."""
+    """A job has started, or may not start now. Wake the workers that were held back for it."""
     if choice.kept_for is not None or choice.had_waited:
         wake_ready(tx)
     elif choice.taken or any(choice.free.find(one.queue).is_limited for one in choice.picks if one.jobs):

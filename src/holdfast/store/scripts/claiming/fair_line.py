@@ -78,7 +78,7 @@ class TenantShare(Struct, frozen=True):
 class Pick(Struct):
     """The next jobs of a queue.
 
-    `line` has their turns. It is None where only the default tenant has jobs. `spent` names tenants without more jobs.
+    `line` has their turns. It is None if only the default tenant has jobs. `spent` are tenants that have no more jobs.
     """
 
     queue: str
@@ -131,7 +131,7 @@ def charge(tx: Tx, picked: Pick) -> None:
 
 
 def let_rest(tx: Tx, picked: Pick) -> None:
-    """Take tenants out of the line that have no ready job left."""
+    """Take the tenants that have no more ready jobs out of the line."""
     if picked.spent:
         tx.run_many(sql.let_tenant_rest, [{"queue": picked.queue, "tenant": name} for name in picked.spent])
 
@@ -182,7 +182,7 @@ def _pick_fairly(tx: Tx, request: QueueRequest, slots: int, first: Sequence[Wait
                 if len(found) < limit:
                     most[name] = len(found)
         elif len(page) >= slots and sum(_may_have_more(row, most, bound) for row in rows) < slots:
-            # Some have too few jobs, or have their share. So more tenants come in.
+            # Some have too few jobs, or have used up their share. So more tenants take part.
             page = next_tenants(tx, request, rows[-1], slots)
             rows += page
             if not page:
@@ -198,14 +198,14 @@ def _may_have_more(row: WaitingTenantRow, most: Mapping[str, int], bound: Mappin
 
 
 def _bound(share: TenantShare | None, rows: Sequence[WaitingTenantRow], most: Mapping[str, int]) -> Mapping[str, int]:
-    """How many jobs may start of tenants that have few, or a share."""
+    """The most turns of each tenant that has few jobs or a share."""
     if share is None:
         return most
     return {row.tenant: min(share.left(row.tenant), most.get(row.tenant, share.each)) for row in rows}
 
 
 def _jobs_of_tenant(tx: Tx, request: QueueRequest, tenant: str, limit: int) -> list[Candidate]:
-    """The first jobs of a tenant over all lanes, in the order of the queue."""
+    """The first jobs of a tenant in all lanes, in the order of the queue."""
     if request.lanes == (PLAIN,):
         return _jobs_of_lane(tx, request, tenant, PLAIN, limit)
     found = [job for lane in request.lanes for job in _jobs_of_lane(tx, request, tenant, lane, limit)]
@@ -221,7 +221,7 @@ def _jobs_of_lane(tx: Tx, request: QueueRequest, tenant: str, lane: int, limit: 
 
 
 def _jobs_of_tenants(tx: Tx, request: QueueRequest, tenants: Collection[str], limit: int) -> dict[str, list[Candidate]]:
-    """The first jobs of several tenants, of each at most so many."""
+    """Up to `limit` first jobs of each tenant."""
     if len(tenants) == 1:
         [name] = tenants
         return {name: _jobs_of_tenant(tx, request, name, limit)}

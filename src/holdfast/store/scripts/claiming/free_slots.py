@@ -41,7 +41,7 @@ class OpenQueue(Struct):
 class FreeSlots(Struct, frozen=True):
     """The queues that may start jobs: those that the claim names, and the wild ones, which share `wild_slots`.
 
-    `openings` are queues that have reached their rate: when they open, where their workers were not told yet.
+    `openings`: when queues at their rate may start again. Only those whose workers do not know yet.
     """
 
     named: dict[str, OpenQueue]
@@ -67,7 +67,7 @@ def queue_facts(tx: Tx, queue: str) -> QueueFacts:
 
 
 def find_free_slots(tx: Tx, request: ClaimRequest, now: Millis) -> FreeSlots:
-    """Free slots by queue, before the machine of the worker is asked."""
+    """Free slots by queue. The machine of the worker is not asked yet."""
     asked = {item.queue: item.slots for item in request.queues}
     free = FreeSlots({}, {}, asked.pop(ANY_QUEUE, 0), {})
     if free.wild_slots > 0:
@@ -84,7 +84,7 @@ def find_free_slots(tx: Tx, request: ClaimRequest, now: Millis) -> FreeSlots:
 def _open_queues(
     tx: Tx, asked: dict[str, int], found: dict[str, OpenQueue], openings: dict[str, Millis], now: Millis
 ) -> None:
-    """Add the queues that may start jobs to `found`, and to `openings` when others do."""
+    """Add each queue that may start jobs to `found`. For queues at their rate, note in `openings` when they may."""
     for queue, wanted in asked.items():
         if wanted <= 0:
             continue
@@ -93,7 +93,7 @@ def _open_queues(
         if limit and facts.state.rate is not None:
             allowed = allowance(tx, queue, facts.state.rate, now)
             if allowed.opens_at is not None and allowed.opens_at != facts.state.opens_at:
-                # The first claim that finds it shut has all woken when it opens.
+                # The first claim that finds it at its rate has all workers woken when it may start again.
                 openings[queue] = allowed.opens_at
             facts = structs.replace(facts, starts=allowed.starts)
             limit = min(limit, free_slots((rate,), facts, now))
@@ -113,7 +113,10 @@ def relieve_machine(tx: Tx, free: FreeSlots, machine: MachineLimits, now: Millis
 
 
 def may_start(tx: Tx, queue: str, holds: int, now: Millis) -> bool:
-    """Whether no gate shuts a queue, however little of it runs, on a machine that holds so much back."""
+    """Whether the queue could start a job if nothing of it ran. `holds` is what the machine holds back.
+
+    Its rate does not count.
+    """
     facts = queue_facts(tx, queue)
     if not free_slots(SHUTTING, facts, now):
         return False

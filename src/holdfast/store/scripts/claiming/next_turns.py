@@ -17,7 +17,7 @@ TENANTS_LOOKED_AT = 20
 
 
 def find_place(tx: Tx, job: Job, node: int, workers: Sequence[WorkerSlots], now: Millis) -> PlaceInLine:
-    """Where a job stands that no other gate holds."""
+    """The place in line of a job that no other gate holds back."""
     slots, free_slots = sum(worker.slots for worker in workers), sum(worker.free for worker in workers)
     first: JobId | None = None
     kept_for: JobId | None = None

@@ -36,7 +36,7 @@ class OverdueJob(Head, frozen=True, gc=False):
 
 
 class WantedSlots(Struct, frozen=True):
-    """How many jobs a claim wants: of each queue that it names, and of the other ones, which share `wild_slots`."""
+    """How many jobs a claim wants of each queue. The queues that it does not name share `wild_slots`."""
 
     slots: int
     named: Mapping[str, tuple[QueueRequest, int]]
@@ -52,7 +52,7 @@ class KeptTokens(Struct, frozen=True):
 
 
 class TokenChoice(Struct, frozen=True):
-    """The jobs to start, in order and by queue, and the tokens that they take.
+    """The jobs to start: in order, and by queue. `taken` are the tokens that they take.
 
     `passed` are jobs that did not fit at their turn. `had_waited`: one of the jobs had been passed before.
     """
@@ -80,7 +80,7 @@ class PassedJob(Protocol):
 def choose_with_tokens(
     tx: Tx, wanted: WantedSlots, machine: SessionMachine, may_start: Callable[[str], bool], now: Millis
 ) -> TokenChoice:
-    """Choose the jobs that start now. `may_start` tells whether a queue is shut, however little of it runs."""
+    """Choose the jobs that start now. `may_start` says whether a queue could start a job if nothing of it ran."""
     plan = _TokenPlan(tx, wanted, machine)
     kept: KeptTokens | None = None
     for job in overdue_jobs(tx, machine, now):
@@ -97,7 +97,7 @@ def choose_with_tokens(
 
 
 def overdue_jobs(tx: Tx, machine: SessionMachine, now: Millis) -> list[OverdueJob]:
-    """The jobs that are overdue and that the machine is large enough for, the longest wait first."""
+    """The overdue jobs that fit on the machine when nothing runs there. The longest wait comes first."""
     most = machine.capacity
     return tx.all(
         sql.overdue_jobs,
@@ -114,7 +114,7 @@ def overdue_jobs(tx: Tx, machine: SessionMachine, now: Millis) -> list[OverdueJo
 
 
 def kept_tokens(tx: Tx, machine: SessionMachine, may_start: Callable[[str], bool], now: Millis) -> KeptTokens | None:
-    """The tokens that are kept on a machine for the first job that somebody there waits to start."""
+    """The tokens that a machine keeps for its first overdue job that a worker there would start."""
     for job in overdue_jobs(tx, machine, now):
         if _is_awaited(tx, job, machine.node, may_start):
             return KeptTokens(job, job.needs)
@@ -122,7 +122,7 @@ def kept_tokens(tx: Tx, machine: SessionMachine, may_start: Callable[[str], bool
 
 
 def note_passed(tx: Tx, passed: Iterable[PassedJob], kept: KeptTokens | None, now: Millis) -> None:
-    """Store which jobs were passed. Raise the priority of the job that tokens are kept for, once."""
+    """Store which jobs were passed. If tokens are kept for a job, its priority rises once."""
     # A moment in the future is of a clock that was wrong.
     new = [head for head in passed if head.tokens_since is None or head.tokens_since > now]
     tx.run_many(sql.note_passed, [{"number": head.number, "now": now} for head in new])
@@ -196,7 +196,7 @@ class _TokenPlan:
 
 
 def _filled(tx: Tx, plan: _TokenPlan) -> tuple[list[Candidate], list[Pick]]:
-    """The chosen jobs with all that a run needs, in order and by queue."""
+    """The chosen jobs with all that a run needs: in order, and by queue."""
     numbers = json_list([head.number for head in plan.order])
     found = {job.number: job for job in tx.all(sql.claimable_numbers, Candidate, numbers=numbers)} if plan.order else {}
     picks = [

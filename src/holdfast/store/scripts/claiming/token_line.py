@@ -53,8 +53,8 @@ class Head(Struct, frozen=True, gc=False):
 class TokenLine:
     """The turns of one queue.
 
-    `taken` are the jobs that start, in order. `passed` are jobs that did not fit at their turn. A caller asks with the
-    room that is left on the machine, which only gets less.
+    `taken` are the jobs that start, in order. `passed` are jobs that did not fit at their turn. A caller says how much
+    room is left on the machine. It never becomes more.
     """
 
     def __init__(self, tx: Tx, request: QueueRequest, capacity: Tokens, slots: int) -> None:
@@ -106,7 +106,7 @@ class TokenLine:
             name = self._line.first
             if name is None:
                 return None
-            if self._has_share(name):
+            if self._has_used_share(name):
                 self._line.leave()
                 continue
             jobs = self._jobs[name]
@@ -133,8 +133,8 @@ class TokenLine:
         self._next = None
         return head
 
-    def _has_share(self, tenant: str) -> bool:
-        """Whether a tenant runs as many jobs as it may, with those that were taken."""
+    def _has_used_share(self, tenant: str) -> bool:
+        """Whether the tenant has used up its share, counting the jobs taken here."""
         share = self._request.share
         return share is not None and share.left(tenant) <= sum(head.tenant == tenant for head in self.taken)
 
@@ -150,7 +150,7 @@ class TokenLine:
                 self._page = next_tenants(self._tx, self._request, page[-1], self._page_size)
 
     def _may_hide(self, tenant: str, head: Head | None) -> bool:
-        """Whether a job that was not read may go before this one."""
+        """Whether a job of the tenant that was not read yet may come before this one."""
         seen_to = self._seen_to.get(tenant)
         return seen_to is not None and (head is None or rank(head) > seen_to)
 
@@ -189,7 +189,10 @@ class TokenLine:
         self._note_ends(tenants, heads, limit)
 
     def _note_ends(self, tenants: Collection[str], heads: Sequence[Head], limit: int) -> None:
-        """Note up to which job each tenant is known: the nearest end of a lane that may have more."""
+        """Note up to which rank all jobs of a tenant were read.
+
+        Behind the last job of a lane that was read in part, there may be more.
+        """
         lanes: dict[tuple[str, int], list[Rank]] = {}
         for head in heads:
             lanes.setdefault((head.tenant, head.lane), []).append(rank(head))

@@ -1,7 +1,6 @@
-"""Wake the workers of queues that may start a job, in the transaction that lets them.
+"""Wake workers when a change elsewhere lets their queue start a job.
 
-Most scripts do that where it happens. Here are the queues that a change concerns indirectly: those that a run held back
-until it ended, and those that were held back in favour of one job.
+A run that held them back has ended, or one job no longer goes first.
 """
 
 from __future__ import annotations
@@ -36,10 +35,10 @@ def wake_after_runs(tx: Tx, job_ids: Collection[JobId]) -> None:
 
 
 def wake_held_back(tx: Tx) -> None:
-    """A job may not start any more. Wake all, if others were held back in favour of it.
+    """A job has started, or may not start now. If others may have been held back for it, wake all.
 
-    Tokens are kept for a job that waits for them, and a worker starts nothing before a job that runs alone. Usually no
-    such job waits. Then one look is all.
+    Tokens are kept for a job that waits for them. A worker starts nothing before a job that runs alone. Usually no such
+    job waits, and this reads one row.
     """
     if tx.value(sql.any_favoured):
         wake_ready(tx)
