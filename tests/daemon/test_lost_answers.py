@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections import Counter
 from collections.abc import Iterator
 
@@ -18,10 +17,8 @@ JOBS = 60
 
 
 @pytest.fixture
-def line(house: House) -> Iterator[LossyLine]:
+def line(house: House, seed: int) -> Iterator[LossyLine]:
     """Between this process and the daemon of the house."""
-    seed = random.SystemRandom().randrange(2**32)
-    print(f"seed {seed}")
     made = LossyLine(house.home.folder.parent / "holdfast.sock", house.home.socket, seed)
     yield made
     made.close()

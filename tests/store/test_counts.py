@@ -51,8 +51,7 @@ def test_a_state_that_nobody_is_in_is_not_listed(engine: Engine) -> None:
     assert counted(engine) == {}
 
 
-def test_counts_follow_whatever_happens(engine: Engine) -> None:
-    seed = random.randrange(2**32)
+def test_counts_follow_whatever_happens(engine: Engine, seed: int) -> None:
     dice = random.Random(seed)
     outcomes: list[Outcome] = [DONE, FAILED, Yielded("room"), Snoozed(5), Skipped("no"), StoppedByCancel()]
     now = NOW
@@ -67,7 +66,7 @@ def test_counts_follow_whatever_happens(engine: Engine) -> None:
         now += 3
         let_time_pass(engine, now)
     listed = {(found["queue"], found["state"]): found["n"] for found in select(engine, COUNTED)}
-    assert counted(engine) == listed, f"seed {seed}"
+    assert counted(engine) == listed
 
 
 COUNTED = "SELECT queue, state, count(*) AS n FROM jobs GROUP BY queue, state"
