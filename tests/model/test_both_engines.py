@@ -52,4 +52,4 @@ def test_a_history_ends_alike_on_both_engines(postgres_url: str, model_schema: s
 @pytest.mark.long
 @pytest.mark.parametrize("part", range(PARTS))
 def test_many_histories_end_alike_on_both_engines(part: int, seed: int, postgres_url: str, model_schema: str) -> None:
-    try_part(lambda: SqliteThenPostgres(postgres_url, model_schema), seed + part, 300)
+    try_part(lambda: SqliteThenPostgres(postgres_url, model_schema), seed + part, 1_000)

@@ -27,4 +27,4 @@ def test_the_sqlite_store_does_what_the_model_says_for_long(part: int, seed: int
 def test_the_postgres_store_does_what_the_model_says_for_long(
     part: int, seed: int, postgres_url: str, model_schema: str
 ) -> None:
-    try_part(lambda: PostgresPlace(postgres_url, model_schema), seed + part, 300)
+    try_part(lambda: PostgresPlace(postgres_url, model_schema), seed + part, 1_000)
