@@ -11,6 +11,7 @@ import pytest
 from holdfast.core.errors import InvalidInput, NotFound, StoreUnavailable
 from holdfast.core.messages.runs import Artifact
 from holdfast.store.files import Excerpt, JobFiles, folder_name, job_of, segment_name
+from tests.daemon.house import short_folder
 
 JOB, RUN = "0190b6a0-0000-7000-8000-000000000001", "0190b6a0-0000-7000-8000-000000000002"
 
@@ -135,11 +136,9 @@ def test_what_is_no_file_is_no_part_of_a_log(files: JobFiles, tmp_path: Path, wh
             case "folder":
                 planted.mkdir()
             case "socket":
-                os.symlink(planted.parent, short := f"/tmp/hf-{os.getpid()}")
-                try:
-                    door.bind(f"{short}/{planted.name}")
-                finally:
-                    os.unlink(short)
+                with short_folder() as short:
+                    (short / "log").symlink_to(planted.parent)
+                    door.bind(str(short / "log" / planted.name))
         assert files.read(JOB, RUN, 0, 100) == Excerpt(1, b"ab", 8)
         assert files.read(JOB, RUN, 3, 100) == Excerpt(6, b"gh", 8)
         assert files.tail(JOB, RUN, 5) == Excerpt(1, b"ab", 8)
