@@ -1,10 +1,7 @@
 """The server the PostgreSQL tests stand on."""
 
-import os
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -12,6 +9,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
+from tests.chaos.processes import until
 from tests.postgres_server import running_postgres
 
 
@@ -71,10 +69,7 @@ def test_a_killed_owner_takes_its_server_along() -> None:
         assert owner.stdout
         url = owner.stdout.readline().strip()
         psycopg.connect(url).close()
-        os.kill(owner.pid, signal.SIGKILL)
-    deadline = time.monotonic() + 20
-    while folder_of(url).exists() and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not folder_of(url).exists()
+        owner.kill()
+    until(lambda: not folder_of(url).exists(), "its server has cleaned up")
     with pytest.raises(psycopg.OperationalError):
         psycopg.connect(url)

@@ -29,7 +29,7 @@ from holdfast import (
     Task,
 )
 from holdfast.store.scripts.maintenance.retention import forget_old
-from tests.client.acts import WAIT, Gate, both_engines
+from tests.client.acts import WAIT, Gate, both_engines, wait_until
 
 
 @pytest.fixture
@@ -310,11 +310,13 @@ def test_who_waits_for_a_job_that_nobody_runs_is_told(
     hf: Holdfast, double: Task[..., int], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("holdfast.client.waiting.LOOK_AGAIN_S", 0.01)
-    handle = double.enqueue(x=1)
-    with pytest.raises(StillRunning):
-        handle.result(timeout=0.2)
-    with pytest.raises(StillRunning):
-        asyncio.run(handle.aresult(timeout=0.2))
+    handles = double.enqueue(x=1), double.enqueue(x=2)
+    with ThreadPoolExecutor(2) as threads:
+        waiting = [threads.submit(handles[0].wait, WAIT), threads.submit(lambda: asyncio.run(handles[1].await_(WAIT)))]
+        assert wait_until(lambda: caplog.text.count("nobody runs") == 2)
+        for handle in handles:
+            handle.cancel()
+        assert [one.result(WAIT) for one in waiting] == [StateName.CANCELLED] * 2
     assert caplog.text.count("nobody runs") == 2
 
 
