@@ -8,14 +8,18 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, Self, TypeVar
+
+from holdfast.runtime.processes import look_at
 
 T = TypeVar("T")
 
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 60.0
 LOOK_S = 0.005
+NEVER_STARTED = -1
 
 
 class Program:
@@ -90,10 +94,48 @@ def until(condition: Callable[[], T], what: str) -> T:
     return found
 
 
-def is_alive(pid: int) -> bool:
-    """Whether a process that is not our child lives."""
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
+class KnownProcess(NamedTuple):
+    """A process by its pid and its start time: whoever gets its pid after it is somebody else."""
+
+    pid: int
+    started_at: int
+
+    @classmethod
+    def of(cls, pid: int) -> Self:
+        """The process that has this pid now. Ask while it lives; if nobody has it, the process has ended."""
+        seen = look_at(pid)
+        return cls(pid, NEVER_STARTED if seen is None else seen.started_at)
+
+    @classmethod
+    def read(cls, text: str) -> Self:
+        """A process that was written down with `str`."""
+        pid, _, started_at = text.partition(".")
+        return cls(int(pid), int(started_at))
+
+    def __str__(self) -> str:
+        return f"{self.pid}.{self.started_at}"
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it lives; one that is dead but not yet buried does not."""
+        seen = look_at(self.pid)
+        return seen is not None and seen.is_alive and seen.started_at == self.started_at
+
+    def send(self, number: int) -> bool:
+        """Send a signal. False if it has ended; whoever has its pid by then does not get it."""
+        with suppress(ProcessLookupError):
+            handle = os.pidfd_open(self.pid)
+            try:
+                if self.is_alive:
+                    signal.pidfd_send_signal(handle, number)
+                    return True
+            finally:
+                os.close(handle)
         return False
-    return True
+
+
+def kill(*processes: KnownProcess) -> None:
+    """SIGKILL to all of them; returns when the kernel has let go of each."""
+    for process in processes:
+        process.send(signal.SIGKILL)
+    until(lambda: not any(process.is_alive for process in processes), f"{processes} have died")

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import random
 import signal
 import time
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -20,7 +19,7 @@ from holdfast.store.scripts.webhooks.webhooks import put_webhook
 from tests.chaos import checker
 from tests.chaos.database import Database, select
 from tests.chaos.journal import Journal, entries
-from tests.chaos.processes import until
+from tests.chaos.processes import kill, until
 from tests.daemon.house import House, Process, short_folder
 from tests.workers.receiver import Receiver
 
@@ -80,11 +79,11 @@ class Siege:
             case "daemon":
                 self.kill_daemon()
             case "worker":
-                self.kill_pid(self.house.occupant(self.random.choice(PLACES)))
+                self.kill_worker(self.random.choice(PLACES))
             case "everybody":
                 self.kill_daemon()
                 for place in PLACES:
-                    self.kill_pid(self.house.occupant(place))
+                    self.kill_worker(place)
                 assert self.helper is not None
                 self.helper.kill()
             case "stop":
@@ -95,11 +94,11 @@ class Siege:
         self.daemon.kill()
         self.kills += 1
 
-    def kill_pid(self, pid: int | None) -> None:
-        if pid is not None:
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-                self.kills += 1
+    def kill_worker(self, place: str) -> None:
+        worker = self.house.occupant(place)
+        if worker is not None:
+            kill(worker)
+            self.kills += 1
 
     def restore(self) -> None:
         """Bring back who is missing: the daemon, and a worker that a person started."""

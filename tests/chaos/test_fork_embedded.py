@@ -14,7 +14,7 @@ from tests.chaos import checker
 from tests.chaos.conftest import Start
 from tests.chaos.database import Database, recovery, select, sessions, states
 from tests.chaos.journal import entries
-from tests.chaos.processes import PATIENCE_S, is_alive, until
+from tests.chaos.processes import PATIENCE_S, KnownProcess, until
 
 
 def acknowledged(folder: Path) -> set[str]:
@@ -43,7 +43,7 @@ def test_a_child_does_not_keep_its_dead_parents_session_alive(
     [child] = until(lambda: entries(folder, "child"), "there is a child")
     parent.kill()
     asyncio.run(recovery(engine).tick())
-    assert is_alive(int(child.about[0]))
+    assert KnownProcess.read(child.about[0]).is_alive
     assert [session["status"] for session in sessions(engine)] == ["unknown"]
     assert states(engine) == {"SCHEDULED": 1}
     (folder / "go").touch()
@@ -59,7 +59,7 @@ def test_a_child_does_not_keep_its_dead_parents_transaction_open(
     [child] = until(lambda: entries(folder, "child"), "there is a child")
     parent.kill()
     engine.submit(list_queues).result(PATIENCE_S)
-    assert is_alive(int(child.about[0]))
+    assert KnownProcess.read(child.about[0]).is_alive
     (folder / "go").touch()
 
 

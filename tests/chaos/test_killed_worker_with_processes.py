@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import shutil
 import signal
 import sys
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from holdfast import Holdfast, JobHandle, Retry, StateName
-from holdfast.runtime.processes import look_at
 from holdfast.store.engine import Engine
 from tests.chaos.conftest import Start
 from tests.chaos.database import Database, recovery, select, statement
-from tests.chaos.processes import until
+from tests.chaos.processes import KnownProcess, kill, until
 
 WAIT = 60.0
-NOBODY = "4194305"  # beyond the highest pid that the kernel gives away
+NOBODY = KnownProcess(4_194_305, 0)  # beyond the highest pid that the kernel gives away
 
 
 @pytest.fixture
@@ -35,21 +32,19 @@ def hf(database: Database) -> Iterator[Holdfast]:
 
 @pytest.fixture
 def side(folder: Path) -> Iterator[Path]:
-    for name in ("pids", "runs"):
+    for name in ("processes", "runs"):
         (folder / name).mkdir()
     yield folder
-    for pid in pids(folder):
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
+    kill(*begun(folder))
 
 
-def pids(side: Path) -> list[int]:
-    return [int(path.name) for path in side.glob("pids/*")]
+def begun(side: Path) -> list[KnownProcess]:
+    """The commands, and their children."""
+    return [KnownProcess.read(path.name) for path in side.glob("processes/*")]
 
 
-def lives(pid: int) -> bool:
-    seen = look_at(pid)
-    return seen is not None and seen.is_alive
+def living(side: Path) -> list[KnownProcess]:
+    return [process for process in begun(side) if process.is_alive]
 
 
 def command(hf: Holdfast, side: Path) -> JobHandle[dict[str, int]]:
@@ -65,7 +60,7 @@ def started(engine: Engine) -> dict[str, Any]:
 
 def let_one_live_and_die(start: Start, database: Database, side: Path) -> None:
     worker = start("commander", *database.args, "none")
-    until(lambda: len(pids(side)) == 2, "the command and its child run")
+    until(lambda: len(begun(side)) == 2, "the command and its child run")
     worker.kill()
 
 
@@ -84,7 +79,7 @@ def test_what_a_killed_worker_left_is_ended_before_the_job_runs_again(
     first, second = job.runs
     assert (first.error_kind, first.error_code, second.attempt) == ("infra", "ERR_CRASH_RECOVERY", 2)
     assert (side / "runs" / second.id).read_text() == ""
-    assert [pid for pid in pids(side) if lives(pid)] == []
+    assert living(side) == []
 
 
 @pytest.mark.parametrize("database", ["sqlite"], indirect=True)
@@ -104,7 +99,7 @@ def test_who_is_not_surely_ours_is_not_touched(
     engine.submit(lambda tx: tx.run(statement(change))).result()
     settle(engine)
     assert job.state is not StateName.RUNNING
-    assert all(map(lives, pids(side)))
+    assert len(living(side)) == 2
 
 
 @pytest.mark.parametrize("database", ["sqlite"], indirect=True)
@@ -113,8 +108,7 @@ def test_a_recoverer_that_dies_after_the_stop_has_done_no_harm(
 ) -> None:
     job = command(hf, side)
     let_one_live_and_die(start, database, side)
-    os.killpg(started(engine)["pid"], signal.SIGKILL)
-    until(lambda: not any(map(lives, pids(side))), "the processes are gone")
+    kill(*begun(side))
     assert job.state is StateName.RUNNING
     settle(engine)
     settle(engine)
@@ -135,11 +129,11 @@ def test_a_worker_that_dies_between_two_steps_leaves_nothing_that_is_not_stored(
     run = started(engine)
     assert (run["pid"] is not None) == (last_call != STEPS[0])
     if last_call == STEPS[2]:
-        until(lambda: len(pids(side)) == 2, "the command and its child run")
+        until(lambda: len(begun(side)) == 2, "the command and its child run")
     else:
-        (side / "pids" / NOBODY).touch()  # The next one shall not wait for ever.
+        (side / "processes" / str(NOBODY)).touch()  # The next one shall not wait for ever.
     with hf:
         assert job.wait(WAIT) is StateName.DONE
-    begun = {path.name for path in side.glob("runs/*")}
-    assert begun == {job.runs[-1].id} | ({run["id"]} if last_call == STEPS[2] else set())
-    assert [pid for pid in pids(side) if lives(pid)] == []
+    runs = {path.name for path in side.glob("runs/*")}
+    assert runs == {job.runs[-1].id} | ({run["id"]} if last_call == STEPS[2] else set())
+    assert living(side) == []

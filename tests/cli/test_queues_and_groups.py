@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import signal
 from pathlib import Path
 
 import pytest
 
-from tests.chaos.processes import until
+from tests.chaos.processes import KnownProcess, kill, until
 from tests.cli.shell import Shell
-from tests.daemon.house import is_alive
 
 
 def queue_of(sh: Shell, name: str) -> dict[str, object]:
@@ -147,25 +145,32 @@ def test_a_queue_is_kept_still_alone(sh: Shell, tmp_path: Path) -> None:
     other.communicate()
 
 
+def noted(folder: Path) -> list[KnownProcess]:
+    """The processes whose pids a command has written down, to look at them while they live."""
+    path = folder / "pid"
+    text = path.read_text() if path.exists() else ""
+    return [KnownProcess.of(int(pid)) for pid in text.split()] if text.endswith("\n") else []
+
+
 @pytest.mark.parametrize("way", ["sleep 1000 & wait", "trap '' TERM; while :; do sleep 0.1; done", "setsid sleep 1000"])
 def test_a_command_does_not_outlive_its_reservation(sh: Shell, tmp_path: Path, way: str) -> None:
     script = f"echo $$ > {tmp_path}/pid; ({way})"
     direct = sh.start("direct", "--queue", "short", "--ttl", "2s", "--", "sh", "-c", script)
+    until(lambda: noted(tmp_path) or direct.poll() is not None, "it runs")
+    command = noted(tmp_path)
     out, err = direct.communicate(timeout=60)
     # The shell may have time to tell of the end of its children.
     assert (out, err.count("holdfast: the time of the reservation is over; sh is ended\n")) == ("", 1), err
     assert direct.returncode in (128 + signal.SIGTERM, 128 + signal.SIGKILL)
-    if (tmp_path / "pid").exists():  # On a busy machine its time may be over before it has begun.
-        assert not is_alive(int((tmp_path / "pid").read_text()))
+    assert not any(process.is_alive for process in command)  # Its time may be over before it has begun.
 
 
 def test_a_guard_that_is_killed_takes_its_command_along(sh: Shell, tmp_path: Path) -> None:
     direct = sh.start("direct", "-q", "guarded", "--", "sh", "-c", f"echo $$ $PPID > {tmp_path}/pid; exec sleep 1000")
-    until(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text().strip(), "it runs")
-    command, guard = map(int, (tmp_path / "pid").read_text().split())
-    os.kill(guard, signal.SIGKILL)
+    command, guard = until(lambda: noted(tmp_path), "it runs")
+    kill(guard)
     assert direct.wait(60) == 128 + signal.SIGKILL
-    until(lambda: not is_alive(command), "the command is gone")
+    until(lambda: not command.is_alive, "the command is gone")
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
@@ -194,10 +199,10 @@ def test_what_runs_is_waited_for_only_as_long_as_was_said(sh: Shell, tmp_path: P
 
 def test_a_reservation_ends_with_a_command_line_that_is_killed(sh: Shell, tmp_path: Path) -> None:
     direct = sh.start("direct", "-q", "orphaned", "--", "sh", "-c", f"echo $$ > {tmp_path}/pid; exec sleep 1000")
-    until(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text().strip(), "it runs")
+    [command] = until(lambda: noted(tmp_path), "it runs")
     direct.kill()
     direct.wait()
-    until(lambda: not is_alive(int((tmp_path / "pid").read_text())), "the command has ended")
+    until(lambda: not command.is_alive, "the command has ended")
     until(lambda: sh.ok("status", "--json").json["reservations"] == [], "the reservation has ended")
 
 

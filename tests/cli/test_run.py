@@ -12,7 +12,7 @@ import pytest
 
 from holdfast.wire.calls import CALLS
 from holdfast.wire.home import HOME
-from tests.chaos.processes import until
+from tests.chaos.processes import KnownProcess, until
 from tests.cli.shell import HOLDFAST, Shell
 from tests.daemon.house import House, short_folder
 
@@ -190,18 +190,10 @@ def test_a_command_that_is_cancelled_ends(sh: Shell) -> None:
     until(lambda: sh.ok("show", job, "--json").json["job"]["state"]["name"] == "RUNNING", "it runs")
     [run] = sh.ok("show", job, "--json").json["runs"]
     until(lambda: sh.ok("show", job, "--json").json["runs"][0]["pid"], "its process is known")
-    pid = sh.ok("show", job, "--json").json["runs"][0]["pid"]
+    process = KnownProcess.of(sh.ok("show", job, "--json").json["runs"][0]["pid"])
     sh.ok("cancel", job)
     assert sh("wait", job).code == 1
-    until(lambda: not _lives(pid), f"the process of run {run['id']} is gone")
-
-
-def _lives(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
+    until(lambda: not process.is_alive, f"the process of run {run['id']} is gone")
 
 
 def test_a_holdfast_in_a_job_speaks_to_the_daemon_that_runs_it(sh: Shell) -> None:

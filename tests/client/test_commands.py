@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import signal
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -14,8 +13,8 @@ import pytest
 
 from holdfast import Holdfast, InvalidInput, InvalidPayload, JobHandle, Retry, RunStatus, StateName
 from holdfast.runtime.clock import ManualClock
-from holdfast.runtime.processes import look_at
 from holdfast.workers import memory
+from tests.chaos.processes import KnownProcess, kill
 from tests.client.acts import WAIT, wait_until
 from tests.store.acts import execute
 
@@ -32,11 +31,6 @@ def run(hf: Holdfast, *argv: str, **options: object) -> JobHandle[dict[str, int]
 
 def sh(hf: Holdfast, script: str, **options: object) -> JobHandle[dict[str, int]]:
     return run(hf, "sh", "-c", script, **options)
-
-
-def is_gone(pid: int) -> bool:
-    seen = look_at(pid)
-    return seen is None or not seen.is_alive
 
 
 def test_a_command_runs_and_its_output_is_the_log_of_its_run(hf: Holdfast) -> None:
@@ -169,19 +163,19 @@ echo $$; while :; do sleep 1; done
 """
 
 
-def pids_in(job: JobHandle[dict[str, int]]) -> list[int]:
-    """The pids that both processes of the family have said."""
+def family_of(job: JobHandle[dict[str, int]]) -> list[KnownProcess]:
+    """Both processes of the family. They have said their pids."""
     assert wait_until(lambda: len(job.tail().splitlines()) == 2)
-    return [int(line) for line in job.tail().splitlines()]
+    return [KnownProcess.of(int(line)) for line in job.tail().splitlines()]
 
 
 def test_a_cancel_ends_a_stubborn_command_and_its_grandchildren(hf: Holdfast) -> None:
     with hf:
         job = hf.command("sh", "-c", FAMILY, grace=0.2)
-        pids = pids_in(job)
+        family = family_of(job)
         job.cancel()
         assert job.wait(WAIT) is StateName.CANCELLED
-        assert [pid for pid in pids if not is_gone(pid)] == []
+        assert [process for process in family if process.is_alive] == []
     assert job.runs[0].exit_code == 128 + signal.SIGKILL
 
 
@@ -218,23 +212,28 @@ def test_the_deadline_stops_a_command(make_holdfast: Callable[..., Holdfast]) ->
 def test_an_orderly_stop_gives_a_command_back_and_leaves_no_process(hf: Holdfast) -> None:
     hf.start()
     job = hf.command("sh", "-c", FAMILY, grace=3600)
-    pids = pids_in(job)
+    family = family_of(job)
     hf.stop(short=0, grace=0)
-    assert [pid for pid in pids if not is_gone(pid)] == []
+    assert [process for process in family if process.is_alive] == []
     assert (job.state, job.runs[0].status, job.job.tries.infra) == (StateName.QUEUED, RunStatus.YIELDED, 0)
 
 
-def test_what_a_command_leaves_in_the_background_ends_with_it(hf: Holdfast) -> None:
-    job = sh(hf, "sleep 3600 >/dev/null 2>&1 & echo $!", grace=30)
-    assert job.result() == {"exit_code": 0}
-    assert is_gone(int(job.tail()))
+def test_what_a_command_leaves_in_the_background_ends_with_it(hf: Holdfast, tmp_path: Path) -> None:
+    leave = "sleep 3600 >/dev/null 2>&1 & echo $!; while [ ! -e seen ]; do sleep 0.01; done"
+    with hf:
+        job = hf.command("sh", "-c", leave, grace=30, cwd=tmp_path)
+        assert wait_until(lambda: job.tail() != "")
+        left = KnownProcess.of(int(job.tail()))
+        (tmp_path / "seen").touch()
+        assert job.result(WAIT) == {"exit_code": 0}
+    assert not left.is_alive
 
 
 def test_somebody_who_left_the_session_with_the_output_keeps_nobody_waiting(hf: Holdfast, tmp_path: Path) -> None:
     leave = "setsid sh -c 'echo $$ > left; exec sleep 3600' & while [ ! -s left ]; do sleep 0.01; done"
     job = sh(hf, leave, cwd=tmp_path)
     assert job.result() == {"exit_code": 0}
-    os.kill(int((tmp_path / "left").read_text()), signal.SIGKILL)
+    kill(KnownProcess.of(int((tmp_path / "left").read_text())))
 
 
 def test_a_hundred_megabytes_of_output_are_rotated_and_can_be_tailed(hf: Holdfast) -> None:

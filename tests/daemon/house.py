@@ -11,9 +11,8 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from select import POLLIN, poll
 from typing import Any
 
 import msgspec
@@ -24,7 +23,7 @@ from holdfast.store.scripts.maintenance.doctor import examine
 from holdfast.store.sqlite.engine import SqliteEngine
 from holdfast.wire.home import HOME, Home
 from holdfast.wire.places import occupant
-from tests.chaos.processes import PATIENCE_S, ROOT, until
+from tests.chaos.processes import PATIENCE_S, ROOT, KnownProcess, kill, until
 
 APPS = Path(__file__).parent / "programs"
 SIDE = "HOLDFAST_TEST_SIDE"
@@ -166,14 +165,16 @@ class House:
         """A job of a task that this process does not know."""
         return self.client().enqueue(task, payload, **options)
 
-    def worker(self, place: str = "app-1") -> int:
+    def worker(self, place: str = "app-1") -> KnownProcess:
         """The process that is in a place, once there is one."""
-        return until(lambda: self.occupant(place), f"there is a worker in {place}") or 0
+        found = until(lambda: self.occupant(place), f"there is a worker in {place}")
+        assert found is not None
+        return found
 
-    def occupant(self, place: str) -> int | None:
+    def occupant(self, place: str) -> KnownProcess | None:
         """The process that is in a place now."""
         there = occupant(self.home, place)
-        return None if there is None else there.pid
+        return None if there is None else KnownProcess.of(there.pid)
 
     @contextmanager
     def store(self) -> Iterator[SqliteEngine]:
@@ -184,10 +185,13 @@ class House:
         finally:
             engine.close()
 
-    def everybody(self) -> list[int]:
+    def everybody(self) -> list[KnownProcess]:
         """Every process that belongs here, whoever started it."""
         mine = f"{HOME}={self.home.folder}".encode()
-        return [pid for pid in _pids() if pid != os.getpid() and mine in _environment(pid)]
+        others = (KnownProcess.of(int(name)) for name in os.listdir("/proc") if name.isdigit())
+        found = [process for process in others if process.pid != os.getpid() and mine in _environment(process.pid)]
+        # Those who live still had their pids while we read.
+        return [process for process in found if process.is_alive]
 
     def clear(self) -> None:
         """Leave nobody and nothing behind. What they said is shown if the test fails."""
@@ -197,7 +201,7 @@ class House:
             client._access.engine.close()
         # Those whom the first ones start meanwhile are found by the next look.
         while living := self.everybody():
-            _kill(living)
+            kill(*living)
             for process in self.processes:
                 process._child.poll()
         shutil.rmtree(self.home.folder, ignore_errors=True)
@@ -255,34 +259,6 @@ def surroundings() -> dict[str, str]:
     """
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     return kept | {"PYTHONFAULTHANDLER": "1"}
-
-
-def is_alive(pid: int) -> bool:
-    """Whether a process lives; one that is dead but not yet buried does not."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return False
-    return stat.rpartition(")")[2].split()[0] != "Z"
-
-
-def _kill(pids: list[int]) -> None:
-    """SIGKILL to all of them; returns when the kernel has let go of each."""
-    with ExitStack() as handles:
-        dying = []
-        for pid in pids:
-            with suppress(ProcessLookupError):
-                dying.append(os.pidfd_open(pid))
-                handles.callback(os.close, dying[-1])
-                signal.pidfd_send_signal(dying[-1], signal.SIGKILL)
-        for handle in dying:
-            end = poll()
-            end.register(handle, POLLIN)
-            assert end.poll(PATIENCE_S * 1000), f"somebody of {pids} does not die"
-
-
-def _pids() -> list[int]:
-    return [int(name) for name in os.listdir("/proc") if name.isdigit() and is_alive(int(name))]
 
 
 def _environment(pid: int) -> list[bytes]:

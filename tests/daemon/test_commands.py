@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import sys
 from collections.abc import Iterator
 
 import pytest
 
 from holdfast import JobFailed, Retry
-from tests.chaos.processes import PATIENCE_S, ROOT, until
-from tests.daemon.house import House, inhabited, is_alive
+from tests.chaos.processes import PATIENCE_S, ROOT, KnownProcess, kill, until
+from tests.daemon.house import House, inhabited
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +26,7 @@ def family(house: House, manner: str) -> tuple[str, ...]:
 def test_what_a_dead_worker_left_running_is_ended_before_its_job_runs_again(shared: House) -> None:
     job = shared.client().command(*family(shared, "polite"), cwd=ROOT, retry=Retry(0, initial=0))
     until((shared.side / "grandchild").exists, "there is a grandchild")
-    os.kill(shared.worker("system"), signal.SIGKILL)
+    kill(shared.worker("system"))
     assert job.result(PATIENCE_S) == {"exit_code": 0}
     assert [run.error_code for run in job.runs] == ["ERR_CRASH_RECOVERY", None]
 
@@ -52,7 +50,7 @@ def test_a_stop_ends_a_whole_family_and_gives_the_job_back(house: House) -> None
     job = house.client().command(*family(house, "deaf"), cwd=ROOT, grace=0)
     until((house.side / "grandchild").exists, "there is a grandchild")
     house.down(daemon)
-    assert not is_alive(int((house.side / "grandchild").read_text()))
+    assert not KnownProcess.read((house.side / "grandchild").read_text()).is_alive
     daemon = house.up()
     assert job.result(PATIENCE_S) == {"exit_code": 0}
     assert [run.status for run in job.runs] == ["YIELDED", "COMPLETED"]

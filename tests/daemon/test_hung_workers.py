@@ -9,7 +9,7 @@ import pytest
 from holdfast import Retry
 from tests.chaos import checker
 from tests.chaos.processes import PATIENCE_S, until
-from tests.daemon.house import APPS, House, is_alive
+from tests.daemon.house import APPS, House
 
 LEASE = '[daemon]\nlease = "600ms"\n'
 
@@ -23,7 +23,7 @@ def test_a_worker_that_hangs_is_replaced_and_its_job_runs_again(house: House, ta
     hung = house.worker()
     assert job.result(PATIENCE_S) == 2
     assert [run.error_code for run in job.runs] == ["ERR_CRASH_RECOVERY", None]
-    assert not is_alive(hung)
+    assert not hung.is_alive
     assert house.worker() != hung
     house.down(daemon)
     with house.store() as engine:

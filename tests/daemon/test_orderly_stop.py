@@ -11,7 +11,7 @@ from typing import Any
 from tests.chaos.database import select
 from tests.chaos.journal import entries
 from tests.chaos.processes import until
-from tests.daemon.house import House, is_alive
+from tests.daemon.house import House
 
 IMPATIENT = '[daemon]\nshort = "100ms"\ngrace = "100ms"\n'
 KIND = '[daemon]\nshort = "100ms"\ngrace = "1h"\n'
@@ -94,7 +94,7 @@ def test_a_worker_that_hears_nothing_is_killed_and_nobody_pays(house: House) -> 
     [stopped] = start_all(house, "stopped")
     worker = house.worker()
     house.down(daemon)
-    assert not is_alive(worker)
+    assert not worker.is_alive
     assert outcome(house, stopped) == ("QUEUED", 0, ["YIELDED"])
 
 

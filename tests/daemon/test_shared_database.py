@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,9 +16,9 @@ from holdfast.store.postgres.engine import PostgresEngine
 from holdfast.store.scripts.runs.file_requests import list_requests
 from tests.chaos import checker
 from tests.chaos.journal import entries
-from tests.chaos.processes import PATIENCE_S, until
+from tests.chaos.processes import PATIENCE_S, kill, until
 from tests.cli.shell import Shell
-from tests.daemon.house import House, is_alive, two_houses
+from tests.daemon.house import House, two_houses
 
 
 @pytest.fixture
@@ -38,11 +37,10 @@ def engine(postgres_url: str, postgres_schema: str) -> Iterator[Engine]:
     made.close()
 
 
-def lose(house: House, daemon: int) -> None:
+def lose(house: House) -> None:
     """Let a whole machine go: its processes, and the files by which others could tell."""
-    for pid in (daemon, *house.everybody()):
-        os.kill(pid, signal.SIGKILL)
-    until(lambda: not house.everybody(), "nobody is left")
+    while living := house.everybody():
+        kill(*living)
     shutil.rmtree(house.home.folder)
 
 
@@ -54,7 +52,7 @@ def test_they_share_a_queue_and_one_settles_what_the_other_leaves(houses: tuple[
     jobs = [first.enqueue("short", retry=Retry(0, initial=0)) for _ in range(6)]
     until(lambda: len(entries(first.side, "start")) == len(jobs), "all of them run, four here and two there")
     assert len({entry.life for entry in entries(first.side, "start")}) == 2
-    lose(first, daemons[0].pid)
+    lose(first)
     (first.side / "finish").touch()
     there = second.client()
     assert [there.job(job.id).result(PATIENCE_S) for job in jobs] == ["finished"] * len(jobs)
@@ -74,7 +72,7 @@ def test_a_worker_of_another_daemon_is_not_taken_for_hung(houses: tuple[House, H
     (first.side / "finish").touch()
     daemon = first.up(app="manners")
     assert job.result(PATIENCE_S) == "finished"
-    assert (is_alive(worker), len(job.runs)) == (True, 1)
+    assert (worker.is_alive, len(job.runs)) == (True, 1)
     assert "worker_hung" not in daemons[1].events()
     for house, living in ((first, daemon), (second, daemons[1])):
         house.down(living)

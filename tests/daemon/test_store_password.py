@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,11 @@ def with_password(url: str) -> str:
 
 def command_lines(house: House) -> list[str]:
     """What everybody who belongs to the house shows in a list of processes."""
-    return [Path(f"/proc/{pid}/cmdline").read_text() for pid in house.everybody()]
+    lines = []
+    for process in house.everybody():
+        with suppress(FileNotFoundError, ProcessLookupError):  # It has ended meanwhile.
+            lines.append(Path(f"/proc/{process.pid}/cmdline").read_text())
+    return lines
 
 
 def test_a_daemon_in_the_background_shows_no_password(house: House, postgres_url: str, postgres_schema: str) -> None:

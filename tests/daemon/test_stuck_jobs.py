@@ -11,7 +11,7 @@ import pytest
 from holdfast import JobFailed, StateName
 from tests.chaos.journal import entries
 from tests.chaos.processes import PATIENCE_S, until
-from tests.daemon.house import House, is_alive
+from tests.daemon.house import House
 
 STUCK = '[daemon]\nstuck = "300ms"\n'
 
@@ -33,7 +33,7 @@ def test_a_job_that_ignores_its_time_out_fails_and_its_worker_is_replaced(house:
         job.result(PATIENCE_S)
     assert waiting.result(PATIENCE_S) == 7
     assert house.worker() != worker
-    assert not is_alive(worker)
+    assert not worker.is_alive
     assert [len(handle.runs) for handle in (job, other, waiting)] == [1, 1, 1]
     house.down(daemon)
     assert "worker_crash_loop" not in daemon.events()
@@ -48,7 +48,7 @@ def test_a_job_that_ignores_being_cancelled_is_cancelled_in_the_end(house: House
     assert job.cancel().requested
     until(lambda: job.state is StateName.CANCELLED, "it is cancelled")
     assert house.enqueue("plain", {"n": 7}).result(PATIENCE_S) == 7
-    assert not is_alive(worker)
+    assert not worker.is_alive
     house.down(daemon)
 
 

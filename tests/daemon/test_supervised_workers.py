@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import shutil
 import signal
 from pathlib import Path
@@ -17,8 +16,8 @@ from holdfast.version import VERSION
 from holdfast.wire.places import Occupant, WorkerPlace, lock_of
 from tests.chaos.database import select
 from tests.chaos.journal import entries
-from tests.chaos.processes import PATIENCE_S, until
-from tests.daemon.house import APPS, House, is_alive
+from tests.chaos.processes import PATIENCE_S, kill, until
+from tests.daemon.house import APPS, House
 
 
 def running(house: House, *tasks: str) -> None:
@@ -52,7 +51,7 @@ def test_a_worker_outlives_its_daemon_and_delivers_to_the_next(house: House) -> 
     assert house.worker() == worker
     assert "worker_ended" not in daemon.events()
     house.down(daemon)
-    until(lambda: not is_alive(worker), "it ends with the daemon that took it over")
+    until(lambda: not worker.is_alive, "it ends with the daemon that took it over")
 
 
 def test_runs_of_a_worker_that_died_with_its_daemon_are_settled_by_the_next(house: House) -> None:
@@ -60,7 +59,7 @@ def test_runs_of_a_worker_that_died_with_its_daemon_are_settled_by_the_next(hous
     worker, job = house.worker(), house.enqueue("short", retry=Retry(0, initial=0))
     running(house, "short")
     daemon.kill()
-    os.kill(worker, signal.SIGKILL)
+    kill(worker)
     (house.side / "finish").touch()
     daemon = house.up(app="manners")
     assert job.result(PATIENCE_S) == "finished"
@@ -75,7 +74,7 @@ def test_workers_with_other_code_or_too_many_make_room(house: House) -> None:
     daemon = house.up(app="by_hand")
     (house.side / "theirs").touch()
     assert house.enqueue("theirs", queue="theirs").result(PATIENCE_S) == "finished"
-    until(lambda: not any(map(is_alive, before)), "those from before are gone")
+    until(lambda: not any(worker.is_alive for worker in before), "those from before are gone")
     house.down(daemon)
 
 
@@ -89,13 +88,13 @@ def test_a_worker_of_another_version_makes_room(house: House, hears: bool) -> No
     note = lock_of(house.home, "app-1")
     there = msgspec.json.decode(note.read_bytes(), type=Occupant)
     assert there.version == VERSION
-    note.write_bytes(msgspec.json.encode({"pid": worker, "words": there.words}))
+    note.write_bytes(msgspec.json.encode({"pid": worker.pid, "words": there.words}))
     if not hears:
-        os.kill(worker, signal.SIGSTOP)
+        worker.send(signal.SIGSTOP)
     (house.side / "finish").touch()
     daemon = house.up(app="manners")
     assert job.result(PATIENCE_S) == "finished"
-    until(lambda: not is_alive(worker), "the old one is gone")
+    until(lambda: not worker.is_alive, "the old one is gone")
     assert house.worker() != worker
     assert "is of version before 0.5.0; it is asked to stop" in daemon.said()
     house.down(daemon)
@@ -140,7 +139,7 @@ def test_an_orphan_that_is_idle_ends_by_itself(house: House, loss: str) -> None:
     assert house.enqueue("noted").result(PATIENCE_S) == orphan.pid
     system = house.worker("system")
     daemon.kill()
-    os.kill(system, signal.SIGKILL)
+    kill(system)
     if loss == "home":
         shutil.rmtree(house.home.folder)
     orphan.end_well()

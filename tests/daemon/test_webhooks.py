@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import signal
 from collections.abc import Iterator
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
 
-from tests.chaos.processes import until
+from tests.chaos.processes import kill, until
 from tests.cli.shell import Shell
 from tests.daemon.house import House, inhabited
 from tests.workers.receiver import LOOPBACK, answering, hanging, receiving
@@ -33,7 +31,7 @@ def test_a_delivery_whose_worker_is_killed_is_delivered_again(shared: House) -> 
         assert secret is not None
         job = hf.command("true")
         first = receiver.next()
-        os.kill(shared.worker(SYSTEM), signal.SIGKILL)
+        kill(shared.worker(SYSTEM))
         second = receiver.next()
         assert first.event["attributes"]["job_id"] == job.id
         assert first.headers["idempotency-key"] == second.headers["idempotency-key"]
@@ -69,7 +67,7 @@ def test_a_delivery_outlives_its_daemon(house: House) -> None:
         house.client().add_webhook(receiver.url, on="job.run.*", name="ci")
         house.client().command("true")
         first = receiver.next()
-        os.kill(house.worker(SYSTEM), signal.SIGKILL)
+        kill(house.worker(SYSTEM))
         daemon.kill()
         house.up()
         second = receiver.next()

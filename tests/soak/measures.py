@@ -47,9 +47,9 @@ class Part(Struct, frozen=True):
 def look(house: House, waits: Sequence[int]) -> Sample:
     """Measure now; `waits` are those of the jobs that were started since the last look."""
     rss = fds = processes = 0
-    for pid in house.everybody():
+    for known in house.everybody():
         try:
-            process = psutil.Process(pid)
+            process = psutil.Process(known.pid)
             command = process.cmdline()
             # Programs of the load, and commands that come and go, are none of ours.
             if "holdfast.cli" not in command:

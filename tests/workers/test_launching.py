@@ -15,6 +15,7 @@ from holdfast.core.retry import FailureKind
 from holdfast.runtime.processes import RUN_VARIABLE, look_at
 from holdfast.workers.launching import Gated, Program, why_not_started
 from holdfast.workers.watching import ProcessWatch, WakePipe
+from tests.chaos.processes import KnownProcess
 from tests.client.acts import wait_until
 
 ROOT = Path(__file__).parents[2]
@@ -50,16 +51,15 @@ def gated() -> Iterator[Callable[[], Gated]]:
         process.close()
 
 
-def is_gone(pid: int) -> bool:
-    seen = look_at(pid)
-    return seen is None or not seen.is_alive
+def known(process: Gated) -> KnownProcess:
+    return KnownProcess(process.group.pid, process.group.started_at)
 
 
 def test_a_gate_that_closes_starts_nothing(gated: Callable[[], Gated], tmp_path: Path) -> None:
     process = gated()
     assert process.status is None
     process.close()
-    assert wait_until(lambda: is_gone(process.group.pid))
+    assert wait_until(lambda: not known(process).is_alive)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -68,7 +68,7 @@ def test_half_a_program_starts_nothing(gated: Callable[[], Gated], tmp_path: Pat
     text = Program(argv=("touch", str(tmp_path / "started")), env={"PATH": PATH}).encoded()
     os.write(process._gate.fileno(), text[:-1])
     process.close()
-    assert wait_until(lambda: is_gone(process.group.pid))
+    assert wait_until(lambda: not known(process).is_alive)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -83,10 +83,10 @@ time.sleep(3600)
 def test_the_death_of_the_worker_closes_the_gate() -> None:
     with subprocess.Popen([sys.executable, "-c", WAITING_PARENT], stdout=subprocess.PIPE) as parent:
         assert parent.stdout is not None
-        pid = int(parent.stdout.readline())
-        assert not is_gone(pid)
+        gated = KnownProcess.of(int(parent.stdout.readline()))
+        assert gated.is_alive
         parent.kill()
-    assert wait_until(lambda: is_gone(pid))
+    assert wait_until(lambda: not gated.is_alive)
 
 
 def test_a_process_at_the_gate_is_known_by_its_run_and_leads_a_session(gated: Callable[[], Gated]) -> None:

@@ -7,13 +7,11 @@ import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from holdfast.core.requests import COMMAND
 from holdfast.runtime.clock import ManualClock
-from holdfast.runtime.processes import look_at
 from holdfast.store.scripts.machines.recover import processes_of
 from holdfast.store.sqlite.engine import SqliteEngine
 from holdfast.workers.command import SPEC
@@ -21,7 +19,7 @@ from holdfast.workers.exchange import ExchangeLoop
 from holdfast.workers.schema import PayloadSchema
 from holdfast.workers.spec import TaskSpec
 from holdfast.workers.stuck import OTHERS_GRACE_S, OTHERS_S, StuckWatch
-from tests.chaos.processes import until
+from tests.chaos.processes import KnownProcess, until
 from tests.migrated import copy_migrated
 from tests.store.acts import SESSION, open_session, put_one, states
 
@@ -54,12 +52,12 @@ class Watched:
         spec = TaskSpec("deaf", "default", deaf, PayloadSchema("deaf", deaf, skip_first=False), False, ())
         specs = {"deaf": spec, COMMAND: SPEC}
         self.exchange = ExchangeLoop(engine, clock, SESSION, "w", specs, {"default": 4})
-        self.left: list[Any] = []
-        self.processes: list[int] = []
+        self.left: list[list[bool]] = []
+        self.processes: list[KnownProcess] = []
         self.watch = StuckWatch(clock, self.exchange, lambda: GRACE_S, self._leave)
 
     def _leave(self) -> None:
-        self.left.append([look_at(pid) for pid in self.processes])
+        self.left.append([process.is_alive for process in self.processes])
 
 
 @asynccontextmanager
@@ -102,12 +100,11 @@ def test_a_process_that_does_not_end_is_killed_before_its_run_goes_back(
     async def give_up() -> None:
         async with working(engine, clock) as watched:
             await asyncio.to_thread(until, lambda: any(map(Path.read_text, engine.files.rglob("*.log"))), "it is deaf")
-            watched.processes = [process.pid for process in engine.query(processes_of, SESSION)]
+            watched.processes = [KnownProcess(one.pid, one.started_at) for one in engine.query(processes_of, SESSION)]
             for passing in (2, GRACE_S, OTHERS_S, OTHERS_GRACE_S):
                 clock.advance(passing)
                 await watched.watch.tick()
-            [[seen]] = watched.left
-            assert seen is None or not seen.is_alive
+            assert watched.left == [[False]]
 
     asyncio.run(give_up())
     assert states(engine, "j", "program") == ["FAILED", "QUEUED"]

@@ -19,7 +19,7 @@ from holdfast import Context, Holdfast, StateName
 from holdfast.store.engine import Tx
 from holdfast.store.postgres import pool
 from tests.chaos.journal import Journal
-from tests.chaos.processes import until
+from tests.chaos.processes import KnownProcess, until
 
 LIVE = (StateName.SCHEDULED, StateName.QUEUED, StateName.RUNNING)
 CHILDREN = 8
@@ -98,7 +98,7 @@ def busy() -> None:
 
 def orphan() -> None:
     def outlive() -> None:
-        journal.note("child", str(os.getpid()))
+        journal.note("child", str(KnownProcess.of(os.getpid())))
         until((folder / "go").exists, "the parent is dead")
         enqueue_some()
         journal.note("gone")
@@ -121,7 +121,7 @@ def cut() -> None:
     inside.wait()
 
     def outlive() -> None:
-        journal.note("child", str(os.getpid()))
+        journal.note("child", str(KnownProcess.of(os.getpid())))
         until((folder / "go").exists, "the test is over")
 
     await_well(forked(outlive))
@@ -130,7 +130,7 @@ def cut() -> None:
 def leaving() -> None:
     def go_on() -> None:
         enqueue_some()
-        journal.note("child", str(os.getpid()))
+        journal.note("child", str(KnownProcess.of(os.getpid())))
         until((folder / "go").exists, "the parent is gone")
         enqueue_some()
         journal.note("gone")

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 from holdfast import Context, Holdfast
-from tests.chaos.processes import is_alive, until
+from tests.chaos.processes import KnownProcess, until
 
 target, schema, side, most, mode = sys.argv[1:]
 folder = Path(side)
@@ -22,12 +22,12 @@ hf = Holdfast(target, schema=schema, concurrency=1 if mode == "block" else 4)
 def in_use() -> int:
     """What all runs take whose process lives."""
     found = [path.name.split("-") for path in folder.glob("*-*-*.run")]
-    return sum(int(cpu) for cpu, pid, _ in found if is_alive(int(pid)))
+    return sum(int(cpu) for cpu, process, _ in found if KnownProcess.read(process).is_alive)
 
 
 @hf.task
 def use(ctx: Context, cpu: int) -> None:
-    mine = folder / f"{cpu}-{os.getpid()}-{ctx.run_id.replace('-', '')}.run"
+    mine = folder / f"{cpu}-{KnownProcess.of(os.getpid())}-{ctx.run_id.replace('-', '')}.run"
     mine.touch()
     try:
         for _ in range(20):
