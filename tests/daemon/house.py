@@ -54,10 +54,18 @@ class Process:
         """All that it wrote."""
         return self.log.read_text(errors="replace")
 
+    def lines(self) -> list[dict[str, Any]]:
+        """The lines of its log. One that it is just writing has no end yet."""
+        return [msgspec.json.decode(line) for line in self.said().split("\n")[:-1] if line.startswith("{")]
+
     def events(self) -> list[str]:
         """What its lines call what happened."""
-        lines = (line for line in self.said().splitlines() if line.startswith("{"))
-        return [msgspec.json.decode(line).get("event", "") for line in lines]
+        return [line.get("event", "") for line in self.lines()]
+
+    def has_found_hung(self, pid: int) -> bool:
+        """Whether this daemon has said of a worker that it hangs. On a busy machine it may say so of others."""
+        hung = (line["message"] for line in self.lines() if line.get("event") == "worker_hung")
+        return any(f"worker with pid {pid} " in message for message in hung)
 
     def send(self, number: int) -> None:
         """Send a signal."""

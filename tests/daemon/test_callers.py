@@ -57,7 +57,7 @@ def completed(run: dict[str, Any], result: str) -> dict[str, Any]:
 
 
 def test_a_result_that_comes_after_the_lease_is_refused(house: House) -> None:
-    house.settings('[daemon]\nlease = "1s"\n')
+    house.settings('[daemon]\nlease = "2s"\n')
     daemon = house.up()
     job = house.enqueue("raw", queue="raw", retry=Retry(0, initial=0))
     silent = RawWorker(house)
