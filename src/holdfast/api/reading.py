@@ -16,6 +16,7 @@ from holdfast.core.requests import NewJob
 from holdfast.core.rule import FLAG, ChoiceRule, Rule
 from holdfast.core.rules import RULES, rule_of
 from holdfast.core.task import Overrides
+from holdfast.decoding import convert
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.jobs.read_jobs import find_job
 from holdfast.wire.call import ApiCall
@@ -85,7 +86,7 @@ def _converted(call: ApiCall, kind: type[msgspec.Struct], values: dict[str, Any]
     if not values and not kind.__struct_fields__:
         return {}
     try:
-        return msgspec.structs.asdict(msgspec.convert(values, kind, strict=False))
+        return msgspec.structs.asdict(convert(values, kind, strict=False))
     except _UNREADABLE as error:
         raise _does_not_fit(call, kind, error, values) from None
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-
 from holdfast.client.handle import JobHandle
 from holdfast.client.operations import Operations
 from holdfast.client.patience import Patience
@@ -14,6 +12,7 @@ from holdfast.core.job import JobId
 from holdfast.core.messages.maintenance import ReservedUse
 from holdfast.core.messages.tasks import UndeclaredTask
 from holdfast.core.stored_job import Job
+from holdfast.decoding import decode
 from holdfast.runtime.clock import SystemClock
 from holdfast.store.engine import new_uuid
 from holdfast.store.script_names import declared_tasks, reserved, retention, schedules
@@ -65,4 +64,4 @@ class Client(Operations):
 
     def daemon(self) -> DaemonStatus:
         """The status of the daemon and its workers."""
-        return msgspec.json.decode(self.engine.transport.call("GET", "/v1/daemon"), type=DaemonStatus)
+        return decode(self.engine.transport.call("GET", "/v1/daemon"), DaemonStatus)

@@ -17,6 +17,9 @@ from holdfast.core.retry_option import check_policy
 from holdfast.core.rule import FLAG, STARTS, WINDOW, ChoiceRule, Period, Rule, Whole, check_all, one_of
 from holdfast.core.units import Duration
 
+# Made at the import: threads that read a struct for the first time must not do so at once.
+_POLICY = msgspec.json.Decoder(RetryPolicy)
+
 
 def number(rule: Whole) -> OptionKind:
     """A whole number."""
@@ -56,7 +59,7 @@ def _policy_text(policy: RetryPolicy | None) -> str | None:
 
 def policy_in(text: str | None) -> RetryPolicy | None:
     """The retry policy in such a text."""
-    return None if text is None else msgspec.json.decode(text, type=RetryPolicy)
+    return None if text is None else _POLICY.decode(text)
 
 
 def _arguments(what: str, value: object) -> str:

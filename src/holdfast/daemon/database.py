@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-import msgspec
 from msgspec import Struct
 
 from holdfast.core.errors import Conflict, HoldfastError, InvalidInput, NoDaemon, StoreUnavailable
 from holdfast.core.messages.maintenance import Violation
 from holdfast.daemon.settings_file import find_file, load
+from holdfast.decoding import decode
 from holdfast.hosting.database import clock_for, make_engine
 from holdfast.runtime.clock import SystemClock
 from holdfast.store.engine import new_uuid
@@ -173,7 +173,7 @@ def ask_daemon(home: Home, timeout: float = 5.0) -> DaemonStatus | None:
         return None
     transport = Transport(Peer(Address(socket=str(home.socket), lock=str(home.lock))))
     try:
-        return msgspec.json.decode(transport.call("GET", "/v1/daemon", timeout=timeout), type=DaemonStatus)
+        return decode(transport.call("GET", "/v1/daemon", timeout=timeout), DaemonStatus)
     except NoDaemon:
         return None
     finally:

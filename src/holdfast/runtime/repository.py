@@ -18,6 +18,7 @@ from holdfast.core.git import (
     moves_of,
     parse_entry,
 )
+from holdfast.decoding import decode
 from holdfast.runtime.regular_files import read_regular
 from holdfast.runtime.tree import FolderGone
 
@@ -47,7 +48,7 @@ class RepositoryMemory(Struct, frozen=True):
     @classmethod
     def decode(cls, text: str) -> RepositoryMemory:
         """Read from the stored text."""
-        return msgspec.json.decode(text, type=cls)
+        return decode(text, cls)
 
 
 class RepositoryReading(Struct, frozen=True):

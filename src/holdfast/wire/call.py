@@ -13,6 +13,7 @@ import msgspec
 from holdfast.core.access import Role
 from holdfast.core.computed_once import computed_once
 from holdfast.core.rules import JOB_REF, rule_of
+from holdfast.decoding import new_decoder
 from holdfast.observe.sla import Latency
 from holdfast.store.engine import Engine
 from holdfast.store.script_names import full_name, function_of
@@ -197,13 +198,13 @@ class ApiCall:
     @computed_once
     def body_decoder(self) -> msgspec.json.Decoder[Any]:
         """Reads the body, or the whole request if all of it is in the body."""
-        return msgspec.json.Decoder(self.request if self.is_all_body else self.body_part)
+        return new_decoder(self.request if self.is_all_body else self.body_part)
 
     @computed_once
     def decoder(self) -> msgspec.json.Decoder[Any]:
         """Reads the response."""
         known = self._signature
-        return msgspec.json.Decoder(self.returns if known is None else kind_of(known.returns))
+        return new_decoder(self.returns if known is None else kind_of(known.returns))
 
     @property
     def returns(self) -> Any:

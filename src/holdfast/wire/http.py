@@ -9,6 +9,7 @@ from urllib.parse import quote
 import httptools
 import msgspec
 
+from holdfast.decoding import decode
 from holdfast.wire.problem import Problem
 
 PIECE = 65_536
@@ -83,7 +84,7 @@ class Lines:
 def read_problem(status: int, content: bytes) -> Problem:
     """The problem in an answer. A proxy before the daemon may answer with something else."""
     try:
-        return msgspec.json.decode(content, type=Problem)
+        return decode(content, Problem)
     except msgspec.DecodeError:
         said = content[:200].decode("utf-8", "replace")
         return Problem(title="Error", status=status, detail=f"HTTP {status}: {said}", code="ERR_HTTP")

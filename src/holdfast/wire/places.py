@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from holdfast.core.errors import Conflict
+from holdfast.decoding import decode
 from holdfast.observe.redact import redacted_text
 from holdfast.private_files import for_owner_alone, make_private_folder
 from holdfast.store.locks import LifeLock, is_held_by, is_locked
@@ -72,7 +73,7 @@ def occupant(home: Home, name: str) -> Occupant | None:
     if not is_locked(str(path)):
         return None
     try:
-        found = msgspec.json.decode(path.read_bytes(), type=Occupant)
+        found = decode(path.read_bytes(), Occupant)
     except (OSError, msgspec.DecodeError):
         return None  # It has only just begun.
     # The text may be of its predecessor, and the pid may belong to another process by now.

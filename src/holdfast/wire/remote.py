@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import msgspec
 
 from holdfast.core.errors import HoldfastError, InvalidInput
+from holdfast.decoding import decode
 from holdfast.store.engine import AwaitableCalls, Changes, Listener, announce
 from holdfast.store.forks import forget_after_fork
 from holdfast.store.machine import boot_id, node_id
@@ -70,7 +71,7 @@ class RemoteEngine(AwaitableCalls):
     def open(self) -> None:
         """Check that a daemon answers, and speaks our protocol."""
         self._peer.is_given_up = False
-        hello = msgspec.json.decode(self.transport.call("GET", f"/v1/hello?protocol={PROTOCOL}"), type=Hello)
+        hello = decode(self.transport.call("GET", f"/v1/hello?protocol={PROTOCOL}"), Hello)
         if hello.protocol != PROTOCOL:
             raise HoldfastError(
                 f"the daemon at {self.address} is version {hello.version} and speaks protocol {hello.protocol}, this "
@@ -310,7 +311,7 @@ def left_at_home(lock: Path) -> Hello | None:
     home = Home(lock.parent)
     said = home.hello
     try:
-        hello = msgspec.json.decode(said.read_bytes(), type=Hello)
+        hello = decode(said.read_bytes(), Hello)
         is_its_own = hello.pid == int(lock.read_text()) and said.stat().st_mtime_ns >= lock.stat().st_mtime_ns
     except (OSError, ValueError, msgspec.MsgspecError):
         return None
@@ -321,5 +322,5 @@ def left_at_home(lock: Path) -> Hello | None:
 def _heard(line: bytes) -> Changes | None:
     """The changes that a line of the stream tells. With its greeting, something may have been missed before."""
     if line.startswith(b"data: "):
-        return msgspec.json.decode(line[6:], type=Changes)
+        return decode(line[6:], Changes)
     return Changes(unknown=True) if line.startswith(GREETING) else None

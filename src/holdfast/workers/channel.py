@@ -19,6 +19,7 @@ from holdfast.core.messages.jobs import Predecessor
 from holdfast.core.messages.watches import ChangedFiles
 from holdfast.core.requests import Claimed
 from holdfast.core.settle import Outcome
+from holdfast.decoding import new_decoder
 from holdfast.workers.isolation import TaskPlace
 from holdfast.workers.launching import PipeEnd
 from holdfast.workers.raising import StopReason
@@ -120,8 +121,8 @@ class TaskEnded(Struct, frozen=True, tag="Ended"):
 ToChild: TypeAlias = Start | Stop | CheckpointKept | PredecessorsTold | Found | Stored
 FromChild: TypeAlias = Noted | Saved | PredecessorsAsked | LookedUp | Happened | LineSaid | TaskEnded
 
-to_child = msgspec.json.Decoder(ToChild)
-from_child = msgspec.json.Decoder(FromChild)
+to_child = new_decoder(ToChild)
+from_child = new_decoder(FromChild)
 
 
 class MessageReader:

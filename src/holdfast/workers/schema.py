@@ -13,6 +13,7 @@ from holdfast.core.errors import InvalidInput, InvalidPayload
 from holdfast.core.filling import MARK, PREVIOUS, gaps
 from holdfast.core.limits import MAX_PAYLOAD, check_payload, shown
 from holdfast.core.subject import as_json
+from holdfast.decoding import new_decoder
 from holdfast.workers.context import Context
 
 
@@ -86,7 +87,7 @@ class PayloadSchema:
         shape = msgspec.defstruct(f"{self._task} payload", unchecked, bases=(self._shape,), kw_only=True)
         try:
             values = msgspec.json.decode(encoded)
-            msgspec.json.decode(encoded, type=shape)
+            new_decoder(shape).decode(encoded)
             self._read_rest({name: value for name, value in values.items() if name not in later})
         except msgspec.ValidationError as error:
             raise InvalidPayload(f"the payload does not fit task {self._task!r}: {error}") from None
@@ -267,14 +268,14 @@ def _described(hints: list[Any]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
 
 def _decoder(task: str, shape: type[Any]) -> msgspec.json.Decoder[Any]:
     try:
-        return msgspec.json.Decoder(shape)
+        return new_decoder(shape)
     except TypeError as error:
         raise InvalidInput(f"the type hints of task {task!r} cannot be told apart in JSON: {error}") from None
 
 
 def _result_decoder(hint: Any) -> msgspec.json.Decoder[Any]:
     try:
-        return msgspec.json.Decoder(hint)
+        return new_decoder(hint)
     except TypeError:
         # Nothing is checked against a return hint, so one that JSON does not have is harmless.
         return msgspec.json.Decoder(Any)

@@ -9,6 +9,7 @@ from collections.abc import Callable
 import msgspec
 import psycopg
 
+from holdfast.decoding import decode
 from holdfast.store.engine import Changes
 
 log = logging.getLogger("holdfast.store")
@@ -50,7 +51,7 @@ def pack(changes: Changes, sender: str) -> str:
 def unpack(payload: str) -> Notice:
     """The contents of a NOTIFY. Any program may send one, so what cannot be read counts as `unknown`."""
     try:
-        return msgspec.json.decode(payload, type=Notice)
+        return decode(payload, Notice)
     except msgspec.MsgspecError:
         return Notice("", unknown=True)
 

@@ -19,6 +19,7 @@ from holdfast.core.pressure import Pressure
 from holdfast.core.queue import SHED_CODE, Overflow, WaitingJob, make_room
 from holdfast.core.requests import NewJob, is_system_queue
 from holdfast.core.subject import DEFAULT_TENANT
+from holdfast.decoding import decode
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.jobs.endings import announce_ended, end_unstarted
 from holdfast.store.scripts.jobs.read_jobs import find_row
@@ -110,7 +111,7 @@ def no_room(tx: Tx, node: str) -> StoreFull | StoreBusy:
     """The error that says which machine has no room, and why. `retry_after` is how often its probe looks."""
     row = tx.rows(sql.machine_of_node, node=node)[0]
     name = row["node"]
-    presses = msgspec.json.decode(row["pressure"], type=list[Pressure])
+    presses = decode(row["pressure"], list[Pressure])
     says = next((one.says for one in presses if one.reading == row["refuses"]), NO_ROOM[row["refuses"]])
     if row["refuses"] == "disk":
         error: StoreFull | StoreBusy = StoreFull(

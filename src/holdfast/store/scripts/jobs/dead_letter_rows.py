@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-
 from holdfast.core.errors import NotFound
 from holdfast.core.fingerprint import fingerprint_of
 from holdfast.core.job import JobId, Millis
@@ -13,6 +11,7 @@ from holdfast.core.messages.dead_letters import ClosedAs, Letter
 from holdfast.core.requests import is_system_queue
 from holdfast.core.retry import Failure, FailureKind
 from holdfast.core.settle import End
+from holdfast.decoding import convert
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.jobs.read_jobs import last_link
 from holdfast.store.statements import sql
@@ -28,7 +27,7 @@ def letter_of(tx: Tx, job_id: JobId) -> Letter:
         found = tx.rows(sql.dead_letter_of_job, job_id=link.id)
     if not found:
         raise NotFound(f"job {job_id!r} has left no dead letter: it has not failed for good, or nobody knows it")
-    return msgspec.convert(found[0], Letter)
+    return convert(found[0], Letter)
 
 
 def letter_row(job_id: JobId, queue: str, end: End, failure: Failure | None, now: Millis) -> list[dict[str, Any]]:

@@ -12,6 +12,7 @@ from holdfast.core.messages.tasks import KnownTask, TaskVersion, UndeclaredTask
 from holdfast.core.requests import COMMAND
 from holdfast.core.reserved import BEHIND_SYSTEM_TASKS, SYSTEM_TASKS
 from holdfast.core.task import DeclaredTask, TaskOptions, check_declared
+from holdfast.decoding import decode
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.claiming.offers import living_workers
 from holdfast.store.scripts.jobs.known_tasks import MOST_NAMES, known_names, nearest_name, unknown_task
@@ -106,7 +107,7 @@ def _known(name: str, rows: list[VersionRow]) -> KnownTask:
 def _version(row: VersionRow) -> TaskVersion:
     return TaskVersion(
         digest=row.digest,
-        options=msgspec.json.decode(row.options, type=TaskOptions),
+        options=decode(row.options, TaskOptions),
         arguments=None if row.arguments is None else msgspec.json.decode(row.arguments),
         source=row.source,
         doc=row.doc,

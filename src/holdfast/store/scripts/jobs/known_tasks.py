@@ -14,6 +14,7 @@ from holdfast.core.arguments import misfit
 from holdfast.core.errors import InvalidPayload, UnknownTask
 from holdfast.core.requests import COMMAND, OF_COMMANDS, NewJob, is_system_queue
 from holdfast.core.task import TaskOptions, with_options
+from holdfast.decoding import decode
 from holdfast.store.engine import Tx
 from holdfast.store.statements import sql
 
@@ -129,4 +130,4 @@ def _read(version: Version | None) -> tuple[TaskOptions, dict[str, Any]]:
     """The options and arguments of a version. Cached: there are few versions, and each is read often."""
     if version is None:
         return NOTHING_SAID, {}
-    return msgspec.json.decode(version.options, type=TaskOptions), msgspec.json.decode(version.arguments)
+    return decode(version.options, TaskOptions), msgspec.json.decode(version.arguments)

@@ -20,6 +20,7 @@ from holdfast.core.measures import Thresholds
 from holdfast.core.messages.machines import Machine
 from holdfast.core.pressure import Pressure, rising, simulate_pressure
 from holdfast.core.readings import Simulation
+from holdfast.decoding import decode
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.claiming.pressure import press_machine
 from holdfast.store.scripts.claiming.wake_ups import wake_held_back
@@ -51,7 +52,7 @@ class MachineRow(Struct, frozen=True):
 
     def to_machine(self) -> Machine:
         """The machine that this row describes."""
-        detail = msgspec.json.decode(self.detail, type=Detail)
+        detail = decode(self.detail, Detail)
         return Machine(
             node=self.node,
             node_id=self.node_id,
@@ -64,7 +65,7 @@ class MachineRow(Struct, frozen=True):
             simulation=detail.simulation,
             holds=self.holds,
             pull_interval_ms=self.pull_interval_ms,
-            pressure=msgspec.json.decode(self.pressure, type=list[Pressure]),
+            pressure=decode(self.pressure, list[Pressure]),
             refuses=self.refuses,
             refuses_until=self.refuses_until,
             thresholds=detail.thresholds,

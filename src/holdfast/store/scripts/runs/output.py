@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 
-import msgspec
 from msgspec import Struct
 
 from holdfast.core.errors import Elsewhere, NotFound
@@ -13,6 +12,7 @@ from holdfast.core.limits import shown
 from holdfast.core.messages.runs import Artifact, ArtifactPart, LogPart
 from holdfast.core.rules import check
 from holdfast.core.run import Run
+from holdfast.decoding import decode
 from holdfast.store.engine import Engine, Tx
 from holdfast.store.files import Excerpt, JobFiles, check_artifact
 from holdfast.store.remote_files import LARGEST_ARTIFACT, RemotePiece, RunPlace, fetch
@@ -64,10 +64,10 @@ class Located(Struct, frozen=True):
         if found or not self.is_elsewhere(engine):
             return found
         if self.run.artifacts is not None:
-            return msgspec.json.decode(self.run.artifacts, type=list[Artifact])
+            return decode(self.run.artifacts, list[Artifact])
         if self.run.status is not None:
             return []
-        return msgspec.json.decode(fetch(engine, self.run, self._there, FileKind.ARTIFACTS).data, type=list[Artifact])
+        return decode(fetch(engine, self.run, self._there, FileKind.ARTIFACTS).data, list[Artifact])
 
     def read_artifact(self, engine: Engine, name: str, offset: int, limit: int) -> ArtifactPart:
         """A piece of an artifact, from whichever machine has it."""
@@ -135,7 +135,7 @@ def read_artifact(engine: Engine, job_id: JobId, name: str, offset: int = 0, lim
 
 def artifacts_of_run(tx: Tx, run_id: RunId) -> list[Artifact]:
     """The artifacts that were there when a run ended. None while it is open."""
-    return msgspec.json.decode(find_run(tx, run_id).artifacts or "[]", type=list[Artifact])
+    return decode(find_run(tx, run_id).artifacts or "[]", list[Artifact])
 
 
 def locate_run(tx: Tx, run_id: RunId) -> Located:

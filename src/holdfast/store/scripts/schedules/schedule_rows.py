@@ -11,6 +11,7 @@ from holdfast.core.job import Millis
 from holdfast.core.messages.schedules import Origin, Schedule, Skips
 from holdfast.core.schedule import Misfire, Overlap
 from holdfast.core.task import ScheduleOptions
+from holdfast.decoding import decode
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.schedules.templates import TemplateRow, template_row
 from holdfast.store.statements import sql
@@ -55,7 +56,7 @@ class ScheduleRow(Struct, frozen=True):
     @property
     def overrides(self) -> ScheduleOverrides:
         """What it has instead of its template."""
-        return msgspec.json.decode(self.param_overrides or "{}", type=ScheduleOverrides)
+        return decode(self.param_overrides or "{}", ScheduleOverrides)
 
     def cron(self) -> Cron:
         """When it fires, or InvalidInput."""

@@ -14,6 +14,7 @@ from holdfast.core.pairs import JOB, check_pairs
 from holdfast.core.requests import Enqueued, NewJob
 from holdfast.core.reserved import refuse_reserved
 from holdfast.core.task import KeptOptions, Overrides, TemplateOptions
+from holdfast.decoding import decode
 from holdfast.store.engine import Tx
 from holdfast.store.rows import JobRow
 from holdfast.store.scripts.jobs.enqueue import enqueue
@@ -43,7 +44,7 @@ class TemplateRow(Struct, frozen=True):
             task=self.job_type,
             queue=self.queue,
             payload=self.payload,
-            options=msgspec.json.decode(self.options, type=TemplateOptions),
+            options=decode(self.options, TemplateOptions),
             created_at=self.created_at,
             updated_at=self.updated_at,
             archived_at=self.archived_at,

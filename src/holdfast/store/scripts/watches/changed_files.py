@@ -12,6 +12,7 @@ from holdfast.core.limits import MOST_CHANGED
 from holdfast.core.messages.watches import ChangedFile, ChangedFiles
 from holdfast.core.requests import NewJob
 from holdfast.core.watch import Change, FileChange, below
+from holdfast.decoding import decode
 from holdfast.store.engine import Tx
 from holdfast.store.rows import JobRow
 from holdfast.store.scripts.jobs.read_jobs import find_row
@@ -114,7 +115,7 @@ def hand_over(tx: Tx, watch_id: str, root: str, job_id: JobId, about: Gathered) 
 def _of_trigger(tx: Tx, trigger: str | None) -> ChangedFiles:
     """The file in the trigger of a job about one file."""
     try:
-        cause = msgspec.json.decode(trigger or "", type=_FileTrigger)
+        cause = decode(trigger or "", _FileTrigger)
     except msgspec.MsgspecError:
         return ChangedFiles()  # A caller that enqueues a job may give it any trigger.
     if cause.kind != "watch" or cause.bulk:

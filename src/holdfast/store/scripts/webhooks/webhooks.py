@@ -21,6 +21,7 @@ from holdfast.core.webhook import (
     name_for,
     read_url,
 )
+from holdfast.decoding import decode
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.events.events import register_pattern
 from holdfast.store.scripts.jobs.cancel import cancel_job
@@ -161,7 +162,7 @@ def _of_run(tx: Tx, run_id: RunId) -> tuple[Delivery, int, WebhookRow]:
     if run is None:
         raise NotFound(f"run {run_id!r} is not the open run of a delivery")
     try:
-        delivery = msgspec.json.decode(run.params_snapshot, type=Delivery)
+        delivery = decode(run.params_snapshot, Delivery)
     except msgspec.MsgspecError:
         raise NotFound(f"the job of run {run_id!r} is no delivery of ours") from None
     row = tx.one(sql.webhook_by_id, WebhookRow, id=delivery.webhook_id)
