@@ -81,10 +81,10 @@ def test_a_home_that_cannot_be_written_is_refused(house: House) -> None:
 
 
 def test_a_database_that_does_not_answer_is_named(house: House) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    said = refusal(house.begin(env={STORE: f"postgresql://somebody:secret@127.0.0.1:{port}/nowhere"}), 1)
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        port = nobody.getsockname()[1]
+        said = refusal(house.begin(env={STORE: f"postgresql://somebody:secret@127.0.0.1:{port}/nowhere"}), 1)
     assert "PostgreSQL 127.0.0.1/nowhere" in said
     assert "secret" not in said
     assert not house.home.lock.exists()

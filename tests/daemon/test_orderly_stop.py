@@ -100,10 +100,8 @@ def test_a_worker_that_hears_nothing_is_killed_and_nobody_pays(house: House) -> 
 
 def test_short_work_is_waited_for_behind_a_closed_port(house: House) -> None:
     house.settings(PATIENT)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    daemon = house.up("--port", str(port), app="manners")
+    daemon = house.up("--port", "0", app="manners")
+    port = int(house.ask("GET", "/v1/daemon")[1]["tcp"].rpartition(":")[2])
     finished, parent = start_all(house, "short", "parent")
     socket.create_connection(("127.0.0.1", port)).close()
     daemon.send(signal.SIGTERM)
