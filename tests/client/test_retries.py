@@ -288,5 +288,7 @@ def test_a_job_that_has_failed_for_good_is_a_warning(
 
     handle = breaks.enqueue()
     hf.drain()
-    warnings = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
-    assert warnings == [f"job {handle.id} failed: ValueError: no such thing"]
+    # What tests before this one used is closed meanwhile, and may have something to say as well.
+    said = [(record.levelname, record.getMessage()) for record in caplog.records]
+    about_it = [line for line in said if handle.id in line[1]]
+    assert about_it == [("WARNING", f"job {handle.id} failed: ValueError: no such thing")]
