@@ -101,6 +101,7 @@ class OptionKind(Struct, frozen=True, kw_only=True):
 class JobOption(Struct, frozen=True, kw_only=True):
     """One thing that can be said about a job.
 
+    `default` is what a job has, as it is sent, if neither the request nor its task nor its queue says anything.
     `wire` is its field in requests and answers, and `column` its column, if they have other names. "" means no column
     of its own. `is_answered`: answers have it. `filters`: lists can be filtered by it. `label` is what people see
     before its value.
@@ -108,6 +109,7 @@ class JobOption(Struct, frozen=True, kw_only=True):
 
     kind: OptionKind
     help: str
+    default: Any = None
     said: SaidIn = FOR_EVERY_JOB
     again: RetryKind = RetryKind.ALWAYS
     wire: str = ""
@@ -123,3 +125,10 @@ class JobOption(Struct, frozen=True, kw_only=True):
         """Where it is stored in a row of `jobs`, and as what."""
         named = self.wire if self.column is None else self.column
         return self.kind.columns or ({named: self.kind.stored or self.kind.wire} if named else {})
+
+    @property
+    def is_comparable(self) -> bool:
+        """Whether lists can be filtered by it: one column holds its one value, or what `store` makes of that."""
+        kinds = list(self.columns.values())
+        is_same = self.kind.store is not None or kinds == [self.kind.wire]
+        return len(kinds) == 1 and is_same and self.kind.wire in (str, int, float, bool)

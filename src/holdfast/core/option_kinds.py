@@ -15,7 +15,7 @@ from holdfast.core.option import OptionKind, Typed
 from holdfast.core.retry import RetryMode, RetryPolicy
 from holdfast.core.retry_option import Retry
 from holdfast.core.subject import check_pattern_of_subject
-from holdfast.core.tokens import KINDS, NO_TOKENS, Tokens
+from holdfast.core.tokens import KINDS, Tokens
 
 
 class HasId(Protocol):
@@ -55,9 +55,7 @@ def jobs_that(needs: Needs) -> OptionKind:
     return OptionKind(wire=tuple[Dependency, ...], take=take, empty=(), typed=Typed.JOBS)
 
 
-def _policy_columns(policy: RetryPolicy | None) -> tuple[Any, ...]:
-    if policy is None:
-        return (None,) * 6
+def _policy_columns(policy: RetryPolicy) -> tuple[Any, ...]:
     return (policy.mode, policy.retries, policy.infra, policy.initial_ms, policy.factor, policy.cap_ms)
 
 
@@ -66,8 +64,7 @@ def _policy(columns: tuple[Any, ...]) -> RetryPolicy:
     return RetryPolicy(retries, initial_ms, factor, cap_ms, RetryMode(mode), infra)
 
 
-def _token_columns(tokens: Tokens | None) -> tuple[int, int, int]:
-    tokens = tokens or NO_TOKENS
+def _token_columns(tokens: Tokens) -> tuple[int, int, int]:
     return tokens.cpu, tokens.gpu, tokens.io
 
 
@@ -77,7 +74,7 @@ NAME = OptionKind(wire=str, rule=rule.NAME)
 EXECUTION = OptionKind(
     wire=str,
     rule=rule.one_of(Execution),
-    store=lambda value: (value or "in_process").upper(),
+    store=str.upper,
     load=str.lower,
 )
 LABEL = OptionKind(wire=str, rule=rule.LABEL)
@@ -88,9 +85,7 @@ GENERATION = OptionKind(wire=int, rule=rule.GENERATION, typed=Typed.NUMBER)
 DURATION = OptionKind(wire=Millis, rule=rule.DURATION, take=rule.DURATION.millis, typed=Typed.DURATION)
 TIMEOUT = OptionKind(wire=Millis, rule=rule.SPAN, take=rule.SPAN.millis, typed=Typed.DURATION)
 MOMENT = OptionKind(wire=Millis, rule=rule.MOMENT, take=rule.MOMENT.millis, typed=Typed.MOMENT)
-FLAG = OptionKind(
-    wire=bool, take=rule.FLAG.check, stored=int, store=lambda value: int(value or 0), load=bool, typed=Typed.FLAG
-)
+FLAG = OptionKind(wire=bool, take=rule.FLAG.check, stored=int, store=int, load=bool, typed=Typed.FLAG)
 EVENT = OptionKind(wire=str, rule=rule.PATTERN)
 ATTRIBUTES = OptionKind(
     wire=dict[str, str],

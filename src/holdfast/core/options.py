@@ -38,8 +38,10 @@ from holdfast.core.option_kinds import (
     JobRef,
     jobs_that,
 )
+from holdfast.core.retry import RetryPolicy
 from holdfast.core.retry_option import Retry
-from holdfast.core.tokens import Tokens
+from holdfast.core.subject import DEFAULT_TENANT
+from holdfast.core.tokens import NO_TOKENS, Tokens
 from holdfast.core.units import Duration
 
 T = TypeVar("T", bound=Struct)
@@ -53,7 +55,8 @@ class JobOptions(TypedDict, total=False):
         str | None,
         JobOption(
             kind=NAME,
-            help="The queue of the job; `default` if neither the request nor the task sets it.",
+            help="The queue of the job.",
+            default="default",
             said=FOR_EVERY_JOB | SaidIn.WATCH,
             word=Word(names=("--queue", "-q"), metavar="QUEUE", help="Which queue.", complete="queues"),
             filters=True,
@@ -63,7 +66,8 @@ class JobOptions(TypedDict, total=False):
         int | None,
         JobOption(
             kind=PRIORITY,
-            help="Higher runs first within the queue; 0 if not set.",
+            help="Higher runs first within the queue.",
+            default=0,
             said=FOR_EVERY_JOB | SaidIn.WATCH,
             word=Word(help="Higher runs first.", names=("--priority", "-p"), metavar="N"),
         ),
@@ -125,7 +129,8 @@ class JobOptions(TypedDict, total=False):
         Retry | int | None,
         JobOption(
             kind=RETRY,
-            help="A `Retry`, or the number of retries. If not set, as the queue says; 0 if that says nothing either.",
+            help="A `Retry`, or the number of retries. If not set, as the queue says.",
+            default=RetryPolicy(),
             said=FOR_EVERY_JOB | SaidIn.WATCH | SaidIn.QUEUE,
             wire="policy",
             label="retries",
@@ -153,8 +158,9 @@ class JobOptions(TypedDict, total=False):
             kind=LABEL,
             help=(
                 "Whose job it is, which decides whose turn it takes. If not set, `client::repo` of a subject with "
-                "three parts, else `default`."
+                "three parts."
             ),
+            default=DEFAULT_TENANT,
             said=FOR_EVERY_JOB | SaidIn.WATCH,
             word=Word(
                 help="Whose turn it takes in the queue; else the subject says.", metavar="TENANT", complete="tenants"
@@ -186,7 +192,7 @@ class JobOptions(TypedDict, total=False):
     ]
     stop_older: Annotated[
         bool | None,
-        JobOption(kind=FLAG, help="Whether an older generation that runs is asked to stop."),
+        JobOption(kind=FLAG, help="Whether an older generation that runs is asked to stop.", default=False),
     ]
     group: Annotated[
         HasId | str | None,
@@ -251,6 +257,7 @@ class JobOptions(TypedDict, total=False):
         JobOption(
             kind=FLAG,
             help="Whether the job starts only while nobody uses the machine.",
+            default=False,
             wire="wait_for_idle",
             word=Word(help="Only while nobody uses the machine."),
         ),
@@ -260,6 +267,7 @@ class JobOptions(TypedDict, total=False):
         JobOption(
             kind=FLAG,
             help="Whether the job starts only while the machine has mains power.",
+            default=False,
             wire="require_charging",
             word=Word(help="Only while the machine has mains power."),
         ),
@@ -272,6 +280,7 @@ class JobOptions(TypedDict, total=False):
                 "What a run takes of its machine: a number for each of `cpu`, `gpu` and `io`. It starts only while "
                 "the machine has so many free."
             ),
+            default=NO_TOKENS,
             said=FOR_EVERY_JOB | SaidIn.WATCH,
             word=Word(metavar="KIND=N,...", help="What it takes of the machine while it runs: cpu=2,gpu=1,io=1."),
         ),
@@ -284,6 +293,7 @@ class JobOptions(TypedDict, total=False):
                 "`subprocess`: a run has a process of its own; `in_process`: it runs inside its worker, as is usual. "
                 "Commands and tasks made with `subprocess=True` always have a process of their own."
             ),
+            default="in_process",
             column="execution_mode",
             word=Word(metavar="WHERE", help="in_process, or subprocess for a process of its own."),
         ),
@@ -339,7 +349,12 @@ class JobOptions(TypedDict, total=False):
 def _declared() -> Iterator[JobOption]:
     for name, hint in JobOptions.__annotations__.items():
         [option] = hint.__metadata__
-        yield structs.replace(option, name=name, wire=option.wire or name, label=option.label or name.replace("_", " "))
+        label = option.label or name.replace("_", " ")
+        option = structs.replace(option, name=name, wire=option.wire or name, label=label)
+        assert option.is_comparable or not option.filters, (
+            f"lists cannot be filtered by {name}: no column can be compared"
+        )
+        yield option
 
 
 OPTIONS: Mapping[str, JobOption] = {option.name: option for option in _declared()}
@@ -370,14 +385,14 @@ def option_fields(
             if option.name in without:
                 continue
             default = option.kind.empty if empty else None
-            fields[option.wire] = (
-                option.wire,
-                option.kind.wire | None if default is None else option.kind.wire,
-                default,
-            )
+            fields[option.wire] = (option.wire, _hint(option, default), default)
         return extended(kind, list(fields.values()), called)
 
     return extend
+
+
+def _hint(option: JobOption, default: Any) -> Any:
+    return option.kind.wire | None if default is None else option.kind.wire
 
 
 def answers_options(kind: type[T]) -> type[T]:
@@ -386,7 +401,7 @@ def answers_options(kind: type[T]) -> type[T]:
     Fields that the class names itself keep the types that it gives them.
     """
     stored = [option for option in OPTIONS.values() if option.columns and option.is_answered]
-    return extended(kind, [(option.wire, option.kind.wire | None, None) for option in stored])
+    return extended(kind, [(one.wire, _hint(one, one.default), one.default) for one in stored])
 
 
 def filter_fields(kind: type[T]) -> type[T]:

@@ -8,11 +8,12 @@ from msgspec import Struct
 
 from holdfast.core.job import JobId, Millis, RunId, SessionId, StateName
 from holdfast.core.option import SaidIn
-from holdfast.core.options import JobOptions, filter_fields, option_fields
+from holdfast.core.options import OPTIONS, JobOptions, filter_fields, option_fields
 from holdfast.core.settle import Outcome
-from holdfast.core.subject import DEFAULT_TENANT
 
-DEFAULT_QUEUE = "default"
+DEFAULT_QUEUE: str = OPTIONS["queue"].default
+_TENANT: str = OPTIONS["tenant"].default
+_PRIORITY: int = OPTIONS["priority"].default
 
 Line: TypeAlias = tuple[str, str, int]  # a queue, a tenant and a priority
 
@@ -44,7 +45,7 @@ class NewJob(Struct, frozen=True, kw_only=True, omit_defaults=True):
     @property
     def line(self) -> Line:
         """The line that it joins."""
-        return self.queue or DEFAULT_QUEUE, self.tenant or DEFAULT_TENANT, self.priority or 0
+        return self.queue or DEFAULT_QUEUE, self.tenant or _TENANT, self.priority or _PRIORITY
 
     @property
     def is_plain(self) -> bool:

@@ -56,14 +56,25 @@ def _placed(value: Any, columns: tuple[str, ...], store: Callable[[Any], Any] | 
     return zip(columns, stored if len(columns) > 1 else (stored,), strict=True)
 
 
-_NOTHING_SAID = {column: value for columns, store in _PLACES for column, value in _placed(None, columns, store)}
+_NOTHING_SAID: dict[str, Any] = {column: None for option in STORED for column in option.columns}
+for _option in STORED:
+    if _option.default is not None:
+        _NOTHING_SAID.update(_placed(_option.default, tuple(_option.columns), _option.kind.store))
 
 
 def from_columns(row: Struct, options: Iterable[JobOption]) -> dict[str, Any]:
-    """The options in a row, as they travel."""
+    """The options in a row, as they travel. NULL stands for what is usual: older rows have it in a newer column."""
     found: dict[str, Any] = {}
     for option in options:
         values = tuple(getattr(row, column) for column in option.columns)
-        value = values if len(values) > 1 else values[0]
-        found[option.wire] = value if option.kind.load is None else option.kind.load(value)
+        if None in values:
+            found[option.wire] = option.default
+        else:
+            value = values if len(values) > 1 else values[0]
+            found[option.wire] = value if option.kind.load is None else option.kind.load(value)
     return found
+
+
+def stored_value(option: JobOption, value: Any) -> Any:
+    """What the one column of an option holds for a value that was sent, to compare with. None stays None."""
+    return value if value is None or option.kind.store is None else option.kind.store(value)

@@ -19,6 +19,7 @@ from holdfast.core.run import Run
 from holdfast.core.stored_job import Job
 from holdfast.core.trigger import by_event, by_retry
 from holdfast.store.engine import Tx
+from holdfast.store.option_columns import stored_value
 from holdfast.store.rows import JobRow, ListedRunRow, RunRow
 from holdfast.store.scripts.jobs.pages import HEAD_READ, WHOLE_BYTES, read_page
 from holdfast.store.scripts.machines.nodes import to_jobs
@@ -218,7 +219,7 @@ def _params(wanted: JobFilter) -> dict[str, Any]:
     prefix = wanted.subject_prefix
     text = wanted.error_text
     return {
-        **{option.wire: getattr(wanted, option.wire) for option in FILTERS},
+        **{option.wire: stored_value(option, getattr(wanted, option.wire)) for option in FILTERS},
         "task": wanted.task,
         "subject_from": prefix,
         "subject_to": None if prefix is None else prefix + "\U0010ffff",

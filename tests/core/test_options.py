@@ -1,0 +1,48 @@
+"""What the declaration of the options promises, and what users read is as it says."""
+
+from __future__ import annotations
+
+from typing import Any, get_type_hints
+
+import msgspec
+import pytest
+from msgspec import structs
+
+from holdfast.core.option import JobOption, OptionKind
+from holdfast.core.option_kinds import ATTRIBUTES, EXECUTION, FLAG, LABEL, NODE, PRIORITY, RETRY, TOKENS, VARIABLES
+from holdfast.core.options import OPTIONS
+from holdfast.core.requests import NewJob
+from holdfast.core.stored_job import Job
+
+
+def test_a_job_that_is_read_has_the_types_and_defaults_that_are_declared() -> None:
+    hints = get_type_hints(Job)
+    fields = {field.name: field for field in structs.fields(Job)}
+    for option in OPTIONS.values():
+        if option.columns and option.is_answered:
+            found = fields[option.wire]
+            # Every row has a queue, a tenant and a priority.
+            assert found.required == (option.name in ("queue", "tenant", "priority")), option.name
+            if not found.required:
+                made: Any = found.default if found.default is not msgspec.NODEFAULT else found.default_factory()
+                assert made == option.default, option.name
+            assert (type(None) in getattr(hints[option.wire], "__args__", ())) == (option.default is None), option.name
+
+
+def test_the_line_of_a_job_that_says_nothing_is_the_usual_one() -> None:
+    usual = tuple(OPTIONS[name].default for name in ("queue", "tenant", "priority"))
+    assert NewJob(id="j", task="t").line == usual == ("default", "default", 0)
+
+
+@pytest.mark.parametrize("kind", [LABEL, PRIORITY, FLAG, EXECUTION])
+def test_lists_can_be_filtered_by_one_value_in_one_column(kind: OptionKind) -> None:
+    assert JobOption(kind=kind, help="", wire="colour").is_comparable
+
+
+@pytest.mark.parametrize("kind", [RETRY, TOKENS, NODE, VARIABLES, ATTRIBUTES])
+def test_lists_cannot_be_filtered_by_what_a_statement_cannot_compare(kind: OptionKind) -> None:
+    assert not JobOption(kind=kind, help="", wire="colour").is_comparable
+
+
+def test_lists_cannot_be_filtered_by_what_has_no_column() -> None:
+    assert not JobOption(kind=LABEL, help="", wire="colour", column="").is_comparable
