@@ -27,6 +27,16 @@ def test_a_template_is_kept_changed_run_and_archived(sh: Shell) -> None:
     assert sh("template", "run", "twice").code == 1
 
 
+def test_the_options_of_a_template_and_a_schedule_are_called_as_those_of_a_job(sh: Shell) -> None:
+    words = ("--when-idle", "-e", "T=1", "-e", "SAID=one word", "--on-event", "ev", "--where", "k=v", "--retries", 2)
+    said = 'retries 2, when idle, env T=1 SAID="one word", on event ev, where k=v'
+    sh.ok("template", "add", "waiting", *words, "--", "true")
+    assert said in sh.ok("template", "show", "waiting").out
+    assert said in sh.ok("template", "ls").out
+    sh.ok("schedule", "add", "waiting", "--cron", NEVER, "--template", "waiting", *words)
+    assert said in sh.ok("schedule", "show", "waiting").out
+
+
 def test_a_template_may_be_a_command(sh: Shell) -> None:
     sh.ok("template", "add", "greet", "--", "sh", "-c", "echo hello; exit 3")
     said = sh("template", "run", "greet", "--wait")

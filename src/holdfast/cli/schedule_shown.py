@@ -28,7 +28,7 @@ def shown_schedule(handle: ScheduleHandle) -> Output:
 
 
 def _show(schedule: Schedule, ticks: list[datetime], jobs: list[Job]) -> None:
-    from holdfast.cli.template import options_text
+    from holdfast.cli.options_shown import options_text
     from holdfast.observe.redact import redacted_json
 
     jitter = f"up to {length(schedule.jitter_ms)}" if schedule.jitter_ms else None

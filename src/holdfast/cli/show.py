@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Struct
@@ -11,18 +10,15 @@ from holdfast.cli.clients import client
 from holdfast.cli.failures import say
 from holdfast.cli.jobs_shown import detail, numbered, progress, retried_as, triggered, what
 from holdfast.cli.options import JobArgument
+from holdfast.cli.options_shown import option_lines
 from holdfast.cli.output import DIM, YELLOW, Coloured, Fields, Output, put, show_fields, show_table, state_text
 from holdfast.cli.times import length, local, when
-from holdfast.cli.typed import text_of
 from holdfast.cli.words import Option
 from holdfast.core.errors import NotFound
 from holdfast.core.job import Done, Failed, ScheduleType
 from holdfast.core.messages.conditions import Condition, ConditionKind
-from holdfast.core.options import OPTIONS
-from holdfast.core.requests import COMMAND
 from holdfast.core.run import Run
 from holdfast.core.stored_job import Job
-from holdfast.core.subject import DEFAULT_TENANT
 
 if TYPE_CHECKING:
     from holdfast.client.remote import Client
@@ -105,7 +101,7 @@ def _fields(hf: Client, job: Job, runs: list[Run], retries: list[Retried]) -> Fi
         ("task", job.task),
         ("command", what(job) if what(job) != job.task else None),
         ("payload", redacted_json(job.payload) if job.payload not in (None, "{}") else None),
-        *_options(job),
+        *option_lines(job),
         ("starts", _STARTS[job.schedule_type]),
         ("created", when(job.created_at)),
         ("progress", progress(job)),
@@ -120,41 +116,6 @@ def _fields(hf: Client, job: Job, runs: list[Run], retries: list[Retried]) -> Fi
         ("artifacts", _artifacts(runs)),
         ("in folder", job.artifact_path),
     ]
-
-
-def _options(job: Job) -> Iterator[tuple[str, str | None]]:
-    """The options of the job. Those with their defaults are left out."""
-    for option in OPTIONS.values():
-        value = getattr(job, option.wire, None)
-        if value:
-            yield (
-                option.label,
-                _SPECIAL[option.name](job) if option.name in _SPECIAL else text_of(option.kind.typed, value),
-            )
-
-
-def _retries(job: Job) -> str | None:
-    used = min(job.tries.transient, job.policy.retries)  # The last failure counts as a try, too.
-    return f"{job.policy.retries} at most, {used} used" if job.policy.retries else None
-
-
-def _variables(variables: dict[str, str]) -> str:
-    import msgspec
-
-    from holdfast.observe.redact import redacted
-
-    return msgspec.json.encode(redacted(variables)).decode()
-
-
-_SPECIAL: dict[str, Callable[[Job], str | None]] = {
-    "generation": lambda job: None,  # It is shown with the subject.
-    "subject": lambda job: f"{job.subject}, generation {job.generation}",
-    "tenant": lambda job: job.tenant if job.tenant != DEFAULT_TENANT else None,
-    "node": lambda job: f"{job.node} alone",
-    "retry": _retries,
-    "execution": lambda job: None if job.execution == "in_process" or job.task == COMMAND else job.execution,
-    "env": lambda job: _variables(job.env or {}),
-}
 
 
 _STARTS = {

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from holdfast.cli.clients import client
 from holdfast.cli.completion import tasks as completed_tasks
+from holdfast.cli.options_shown import options_text
 from holdfast.cli.output import GREEN, GREY, Coloured, Fields, Output, described, listed
-from holdfast.cli.template import options_text
 from holdfast.cli.times import ago, when
 from holdfast.cli.words import Argument
 

@@ -8,6 +8,7 @@ from holdfast.cli.clients import schedule_client
 from holdfast.cli.command import group_of
 from holdfast.cli.completion import named_templates
 from holdfast.cli.job_options import Anyway, known_tasks, read_options
+from holdfast.cli.options_shown import options_text
 from holdfast.cli.output import GREEN, GREY, Coloured, Fields, Output, described, listed
 from holdfast.cli.template_options import (
     CommandWords,
@@ -21,14 +22,13 @@ from holdfast.cli.template_options import (
     read_payload,
     what_to_run,
 )
-from holdfast.cli.times import ago, length, when
+from holdfast.cli.times import ago, when
 from holdfast.cli.words import Argument, Option
 from holdfast.core.errors import Conflict, InvalidInput
 from holdfast.core.pairs import OF_TEMPLATES
 
 if TYPE_CHECKING:
     from holdfast.core.messages.templates import Template
-    from holdfast.core.task import KeptOptions
 
 TemplateArgument = Annotated[str, Argument("TEMPLATE", help="A template's name or id.", complete=named_templates)]
 
@@ -182,24 +182,3 @@ def _what(template: Template) -> str:
     from holdfast.cli.jobs_shown import what_runs
 
     return what_runs(template.task, template.payload)
-
-
-def options_text(options: KeptOptions, without: str | None = None) -> str:
-    """The options that were given, in one line; `without` one of them."""
-    import msgspec
-
-    from holdfast.observe.redact import redacted
-
-    given = msgspec.structs.asdict(options)
-    shown = {name: value for name, value in given.items() if value is not None and name != without}
-    policy = shown.pop("policy", None)
-    words = [f"retries {policy.retries}"] if policy is not None else []
-    for name, value in shown.items():
-        plain = name.removesuffix("_ms").replace("_", " ")
-        if name.endswith("_ms"):
-            words.append(f"{plain} {length(value)}")
-        elif isinstance(value, dict):
-            words += [f"{key}={text}" for key, text in redacted(value).items()]
-        else:
-            words.append(plain if value is True else f"{plain} {value}")
-    return ", ".join(words)

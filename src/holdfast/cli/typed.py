@@ -57,10 +57,24 @@ def text_of(typed: Typed, value: Any) -> str:
         case Typed.MOMENT:
             return when(value)
         case Typed.FLAG:
-            return "yes"
+            return "yes" if value else "no"
+        case Typed.PAIRS | Typed.VARIABLES:
+            return _pairs(value)
         case Typed.TEXTS:
             return ", ".join(value)
     return str(value)
+
+
+def _pairs(value: Mapping[str, str]) -> str:
+    """`NAME=VALUE` words. What looks secret is hidden."""
+    from json import dumps
+
+    from holdfast.observe.redact import redacted
+
+    return " ".join(
+        f"{name}={text if text.split() == [text] else dumps(text, ensure_ascii=False)}"
+        for name, text in redacted(value).items()
+    )
 
 
 def _group(hf: Client, word: str, name: str) -> str:
