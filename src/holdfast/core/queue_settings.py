@@ -6,23 +6,28 @@ the columns that are stored, what can be set back, the words of `holdfast queue`
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Annotated, TypedDict, TypeVar
+from typing import Annotated, Any, TypedDict, TypeVar
 
 from msgspec import Struct
 
 from holdfast.core.breaker import USUAL_FAILURES, USUAL_OPEN_MS
 from holdfast.core.limits import LONGEST_OPEN_MS, MOST_FAILURES
-from holdfast.core.option import Word
-from holdfast.core.option_kinds import TIMEOUT
-from holdfast.core.options import extended
+from holdfast.core.option import SaidIn, Word
+from holdfast.core.options import OPTIONS, extended
 from holdfast.core.queue import MOST_WAITING, Overflow, QueueClass, QueuePreset
 from holdfast.core.retry_option import Retry
 from holdfast.core.rule import CONCURRENCY, Period, Whole
-from holdfast.core.setting import Key, Setting, declared_in
+from holdfast.core.setting import Key, Setting, declared_in, option_of_jobs
 from holdfast.core.setting_kinds import POLICY, RATE, number, period, word_of
 from holdfast.core.units import Duration
 
 T = TypeVar("T", bound=Struct)
+
+
+def of_jobs(name: str, example: str, **more: Any) -> Setting:
+    """An option for jobs that do not say it. It is as `options` declares it, but for what is said here."""
+    assert name not in ("queue", "tenant", "priority"), f"{name} says which line a job joins, before its queue is asked"
+    return option_of_jobs(SaidIn.QUEUE, name, example, **more)
 
 
 class QueueSettings(TypedDict, total=False):
@@ -86,13 +91,16 @@ class QueueSettings(TypedDict, total=False):
     ]
     retry: Annotated[
         Retry | int | None,
-        Setting(
+        of_jobs(
+            "retry",
+            "5",
             kind=POLICY,
+            wire="retry",
+            label="",  # It is told with the sentence about its jobs.
             help=(
                 "How its jobs are tried again, if they do not say: a number, or a table with `retries`, `initial`, "
                 "`factor`, `cap`, `mode` and `infra`."
             ),
-            key=Key(example="5"),
             word=Word(
                 names=("--retries",),
                 metavar="N",
@@ -120,11 +128,11 @@ class QueueSettings(TypedDict, total=False):
     ]
     timeout: Annotated[
         Duration | None,
-        Setting(
-            kind=TIMEOUT,
+        of_jobs(
+            "timeout",
+            '"10m"',
+            label="",  # It is told with the sentence about its jobs.
             help="How long a run may take, for jobs that do not say.",
-            wire="timeout_ms",
-            key=Key(example='"10m"'),
             word=Word(metavar="TIME", help="How long a run may take, for jobs that do not say."),
         ),
     ]
@@ -157,6 +165,8 @@ class QueueSettings(TypedDict, total=False):
 
 
 SETTINGS: Mapping[str, Setting] = declared_in(QueueSettings)
+
+OF_JOBS: Mapping[str, Setting] = {name: setting for name, setting in SETTINGS.items() if name in OPTIONS}
 
 CLEARABLE = tuple(setting for setting in SETTINGS.values() if not setting.cleared_with)
 

@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 
 from msgspec import Struct, structs
 
-from holdfast.core.option import OptionKind, Word
-from holdfast.core.options import extended
+from holdfast.core.option import OptionKind, SaidIn, Word
+from holdfast.core.options import OPTIONS, extended
 
 T = TypeVar("T", bound=Struct)
 
@@ -63,6 +63,22 @@ class Setting(Struct, frozen=True, kw_only=True):
         """What is sent for a value that a program gave. InvalidInput if it is not allowed."""
         made = self.kind.check(what or self.key.name, value)
         return dict(zip(self.fields, made if self.kind.fields else (made,), strict=True))
+
+
+def option_of_jobs(said: SaidIn, name: str, example: str, **more: Any) -> Setting:
+    """A setting that is an option of the jobs. It is as `options` declares it, but for what is said here."""
+    option = OPTIONS[name]
+    assert said in option.said, f"{name} may not be said in a {said.name}; see its declaration"
+    assert option.word is not None, f"{name} has no word on the command line; give it one"
+    same = Setting(
+        kind=option.kind,
+        help=option.help,
+        wire=option.wire,
+        label=option.label,
+        word=option.word,
+        key=Key(example=example),
+    )
+    return structs.replace(same, **more)
 
 
 def declared_in(declaration: Any) -> Mapping[str, Setting]:

@@ -6,6 +6,7 @@ the columns that are stored, the words of `holdfast watch add`, the lines of `ho
 """
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Annotated, Any, TypedDict
 
 from msgspec import structs
@@ -17,27 +18,13 @@ from holdfast.core.option_kinds import DURATION, FLAG, NAME, SUBJECT
 from holdfast.core.options import OPTIONS
 from holdfast.core.retry_option import Retry
 from holdfast.core.rule import IGNORE, Whole
-from holdfast.core.setting import Key, Setting, declared_in
+from holdfast.core.setting import Key, Setting, declared_in, option_of_jobs
 from holdfast.core.setting_kinds import ARGUMENTS, IS_GIT, POLICY, number, texts
 from holdfast.core.tokens import NO_TOKENS, Tokens
 from holdfast.core.units import Duration
 from holdfast.core.watch import MAX_JOBS, WINDOW_S, WatchKind
 
-
-def of_jobs(name: str, example: str, **more: Any) -> Setting:
-    """An option of its jobs. It is as `options` declares it, but for what is said here."""
-    option = OPTIONS[name]
-    assert SaidIn.WATCH in option.said, f"{name} may not be said in a watch; see its declaration"
-    assert option.word is not None, f"{name} has no word on the command line; give it one"
-    same = Setting(
-        kind=option.kind,
-        help=option.help,
-        wire=option.wire,
-        label=option.label,
-        word=option.word,
-        key=Key(example=example),
-    )
-    return structs.replace(same, **more)
+of_jobs = partial(option_of_jobs, SaidIn.WATCH)
 
 
 class WatchOptions(TypedDict, total=False):

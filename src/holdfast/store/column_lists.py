@@ -13,7 +13,7 @@ from holdfast.core.options import FILTERS
 from holdfast.store.macros import ColumnLists
 from holdfast.store.option_columns import STORED, kept_in
 from holdfast.store.rows import JobRow
-from holdfast.store.setting_columns import QUEUE_COLUMNS, WATCH_COLUMNS
+from holdfast.store.setting_columns import OPTION_COLUMNS_OF_QUEUE, QUEUE_COLUMNS, WATCH_COLUMNS
 
 _TYPES = {str: "TEXT", int: "BIGINT", float: "DOUBLE PRECISION"}
 
@@ -74,6 +74,8 @@ COLUMN_LISTS: ColumnLists = {
     "listed_job": {column: "" for column in JobRow.__struct_fields__ if column not in _DOCUMENTS},
     # What is set for a queue.
     "queue": _typed(QUEUE_COLUMNS.types),
+    # What a queue says of jobs that say nothing.
+    "options_of_queue": _typed(OPTION_COLUMNS_OF_QUEUE.types),
     # The settings of a watch, which may be changed.
     "watch": {"path": "TEXT", **_typed(WATCH_COLUMNS.types)},
 }

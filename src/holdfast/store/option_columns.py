@@ -8,12 +8,9 @@ from typing import Any, TypeVar
 
 from msgspec import Struct
 
-from holdfast.core.job import Millis
 from holdfast.core.option import JobOption, RetryKind
-from holdfast.core.option_kinds import RETRY
 from holdfast.core.options import OPTIONS, extended
 from holdfast.core.requests import NewJob
-from holdfast.core.retry import RetryPolicy
 
 S = TypeVar("S", bound=Struct)
 
@@ -22,7 +19,6 @@ ANSWERED = tuple(option for option in STORED if option.is_answered)
 
 _VALUES = attrgetter(*(option.wire for option in STORED))
 _PLACES = tuple((tuple(option.columns), option.kind.store) for option in STORED)
-_POLICY_COLUMNS = tuple(RETRY.columns)
 
 
 def kept_in(again: RetryKind) -> list[JobOption]:
@@ -44,10 +40,17 @@ def to_columns(job: NewJob, usual: Mapping[str, Any]) -> dict[str, Any]:
     return row
 
 
-def usual_columns(policy: RetryPolicy, timeout_ms: Millis | None) -> dict[str, Any]:
-    """What a job has that says nothing, in a queue with this policy and this time-out."""
-    row = _NOTHING_SAID | {"timeout_ms": timeout_ms}
-    row.update(_placed(policy, _POLICY_COLUMNS, RETRY.store))
+def usual_columns(options: Mapping[str, Any]) -> dict[str, Any]:
+    """What a job has that says nothing, in a queue that says these options, by name. None: it does not."""
+    return _said_over(_NOTHING_SAID, options)
+
+
+def _said_over(usual: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
+    row = dict(usual)
+    for name, value in options.items():
+        if value is not None:
+            option = OPTIONS[name]
+            row.update(_placed(value, tuple(option.columns), option.kind.store))
     return row
 
 
@@ -56,10 +59,8 @@ def _placed(value: Any, columns: tuple[str, ...], store: Callable[[Any], Any] | 
     return zip(columns, stored if len(columns) > 1 else (stored,), strict=True)
 
 
-_NOTHING_SAID: dict[str, Any] = {column: None for option in STORED for column in option.columns}
-for _option in STORED:
-    if _option.default is not None:
-        _NOTHING_SAID.update(_placed(_option.default, tuple(_option.columns), _option.kind.store))
+_EMPTY = dict.fromkeys(column for option in STORED for column in option.columns)
+_NOTHING_SAID = _said_over(_EMPTY, {option.name: option.default for option in STORED})
 
 
 def from_columns(row: Struct, options: Iterable[JobOption]) -> dict[str, Any]:

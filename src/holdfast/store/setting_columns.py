@@ -54,4 +54,6 @@ class SettingColumns:
 
 
 QUEUE_COLUMNS = SettingColumns(queue_settings.SETTINGS)
+# What a queue says of jobs that say nothing.
+OPTION_COLUMNS_OF_QUEUE = SettingColumns(queue_settings.OF_JOBS)
 WATCH_COLUMNS = SettingColumns(watch_settings.SETTINGS)

@@ -8,7 +8,7 @@ SELECT
      WHERE state = 'QUEUED' AND queue = :queue AND jobs.lane = lanes.lane AND tenant = :tenant
        AND priority = :priority))
    FROM lanes) AS position,
-  q.max_length, q.overflow, q.retry, q.timeout_ms,
+  q.max_length, q.overflow, @columns(q.options_of_queue),
   (SELECT node FROM machines
    WHERE refuses_until > :now AND refuses_until <= :latest AND node = coalesce(CAST(:node AS TEXT), node)
    ORDER BY refuses_until DESC LIMIT 1) AS refused_by,

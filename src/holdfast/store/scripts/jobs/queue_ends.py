@@ -14,25 +14,31 @@ from holdfast.core.job import Millis
 from holdfast.core.order import next_position
 from holdfast.core.pressure import REFUSAL_MS
 from holdfast.core.queue import Overflow, usual_policy
+from holdfast.core.queue_settings import OF_JOBS
 from holdfast.core.requests import Line, NewJob
-from holdfast.core.setting_kinds import policy_in
 from holdfast.store.engine import Tx
 from holdfast.store.option_columns import usual_columns
 from holdfast.store.scripts.jobs.admission import Admission
 from holdfast.store.scripts.jobs.known_tasks import Tasks
+from holdfast.store.setting_columns import OPTION_COLUMNS_OF_QUEUE
 from holdfast.store.statements import Dialect, sql
 
 
+@OPTION_COLUMNS_OF_QUEUE.extend
 class QueueEnd(Struct, frozen=True, gc=False):
     """A row of `arrival`: the last position of a line, and what its queue says of new jobs."""
 
     position: int | None
     max_length: int | None
     overflow: str | None
-    retry: str | None
-    timeout_ms: Millis | None
     refused_by: str | None
     known: int | None
+
+    def options(self, queue: str) -> dict[str, Any]:
+        """The options of jobs that say nothing, by name."""
+        said = OPTION_COLUMNS_OF_QUEUE.load(self)
+        found = {name: said[setting.wire] for name, setting in OF_JOBS.items()}
+        return found | {"retry": found["retry"] or usual_policy(queue)}
 
 
 class QueueEnds:
@@ -73,8 +79,7 @@ class QueueEnds:
                 self._admission.refuse(job, found.refused_by)
             self._highest[line] = found.position
             if queue not in self._usual:
-                policy = policy_in(found.retry) or usual_policy(queue)
-                self._usual[queue] = usual_columns(policy, found.timeout_ms)
+                self._usual[queue] = usual_columns(found.options(queue))
                 if found.max_length is not None and self._admission is not None:
                     self._admission.guard(queue, found.max_length, Overflow(found.overflow or Overflow.REJECT))
         return line
