@@ -28,10 +28,24 @@ DECLARATION = """
         JobOption(
             kind=LABEL,
             help="What it is painted with.",
+            said=FOR_EVERY_JOB | SaidIn.WATCH | SaidIn.QUEUE,
             word=Word(metavar="COLOUR", help="What to paint it with."),
             filters=True,
         ),
     ]
+    surface: Annotated[
+        Execution | None,
+        JobOption(
+            kind=EXECUTION,  # It is stored otherwise than it is sent.
+            help="What it is painted on.",
+            default="in_process",
+            word=Word(metavar="SURFACE", help="What to paint."),
+            filters=True,
+        ),
+    ]
+"""
+OPTION_OF_JOBS = """
+    colour: Annotated[str | None, of_jobs("colour", '"red"')]
 """
 SETTING = """
     coats: Annotated[
@@ -60,6 +74,9 @@ SETTING_OF_WATCH = """
 """
 MIGRATION = """
 ALTER TABLE jobs ADD COLUMN colour @key;
+ALTER TABLE jobs ADD COLUMN surface TEXT;
+ALTER TABLE queues ADD COLUMN colour @key;
+ALTER TABLE watches ADD COLUMN colour @key;
 ALTER TABLE queues ADD COLUMN coats @integer NOT NULL DEFAULT 1;
 ALTER TABLE watches ADD COLUMN brushes TEXT NOT NULL DEFAULT '[]';
 """
@@ -92,10 +109,12 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     enqueue = package / "store" / "scripts" / "jobs" / "enqueue.py"
     _insert(enqueue, "        job = self._tasks.resolve(job)\n", USE.lstrip("\n"), before=False)
     _insert(enqueue, "from holdfast.core.group import", "from holdfast.core.errors import InvalidInput\n", before=True)
-    _insert(package / "core" / "queue_settings.py", "    clear: str |", SETTING.lstrip("\n"), before=True)
+    settings = (SETTING + OPTION_OF_JOBS.lstrip("\n")).lstrip("\n")
+    _insert(package / "core" / "queue_settings.py", "    clear: str |", settings, before=True)
     queues = package / "store" / "scripts" / "queues" / "queues.py"
     _insert(queues, "    settings = _laid_over(before, changes)\n", USE_OF_SETTING.lstrip("\n"), before=False)
-    _insert(package / "core" / "watch_settings.py", "    gitignore: Annot", SETTING_OF_WATCH.lstrip("\n"), before=True)
+    settings = (SETTING_OF_WATCH + OPTION_OF_JOBS.lstrip("\n")).lstrip("\n")
+    _insert(package / "core" / "watch_settings.py", "    gitignore: Annot", settings, before=True)
     new_watch = package / "core" / "new_watch.py"
     _insert(new_watch, "    refuse_reserved(", USE_OF_SETTING_OF_WATCH.lstrip("\n"), before=True)
     return folder
@@ -127,18 +146,44 @@ def test_programs_and_http_have_it(copy: Path, tmp_path: Path) -> None:
         "template": "gold",
         "override": "lime",
         "schedule": "teal",
+        "queue": ["olive", "olive"],
+        "watch": ["navy", "navy"],
         "chain": ["red", "red"],
         "requeue": [2, "green"],
         "by hand": "green",
         "in group": ["black", None],
         "filter": ["requeued", "requeued"],
         "bulk": 2,
+        "stored otherwise": ["in_process", "subprocess", ["subprocess"]],
+        "older row": "in_process",
         "refused": "colour '' is not valid: use 1 to 200 characters without control characters",
         "used": "colour 'invisible' cannot be seen; take another one",
-        "shapes": ["Job", "JobFilter", "JobOptions", "NewJob", "Overrides", "ScheduleOptions", "TaskOptions"],
+        "shapes": [
+            "Job",
+            "JobFilter",
+            "JobOptions",
+            "NewJob",
+            "NewWatch",
+            "Overrides",
+            "Queue",
+            "QueueChanges",
+            "QueueStats",
+            "ScheduleOptions",
+            "TaskOptions",
+            "Watch",
+        ],
         "rule": 200,
         "query": True,
     }
+
+
+def test_no_other_file_has_to_be_written_anew(copy: Path) -> None:
+    """The signatures are those of the copy, and the declarations agree."""
+    root = Path(__file__).parents[2]
+    files = [root / "tests" / "wire" / "test_signature_file.py", *root.glob("tests/core/test_*_settings.py")]
+    words = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-o", "pythonpath=", *map(str, files))
+    told = _python(copy, *words, PYTHONPATH=os.pathsep.join([str(copy), str(root)]))
+    assert "passed" in told
 
 
 def test_programs_and_http_have_the_setting(copy: Path, tmp_path: Path) -> None:
@@ -193,6 +238,8 @@ def test_the_command_line_has_it(copy: Path, home: str) -> None:
 
     painted = holdfast("run", "--colour", "red", "--", "true").strip()
     holdfast("run", "--", "true")
+    outside = holdfast("run", "--surface", "subprocess", "--", "true").strip()
+    assert holdfast("ls", "--quiet", "--surface", "subprocess").split() == [outside]
     assert "What to paint it with." in holdfast("run", "--help")
     assert holdfast("ls", "--quiet", "--colour", "red").split() == [painted]
     [line] = [line for line in holdfast("show", painted).splitlines() if line.startswith("colour")]

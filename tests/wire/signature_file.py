@@ -6,6 +6,7 @@ import inspect
 from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
 
+from holdfast.core.options import FILTERS, WITH_FILTERS
 from holdfast.store.engine import is_urgent
 from holdfast.store.script_names import full_name
 from holdfast.wire import signatures
@@ -36,9 +37,13 @@ def text() -> str:
 
 def _signature(call: ApiCall) -> str:
     _, *names = inspect.signature(call.function).parameters
+    has_filters = call.function in WITH_FILTERS
+    if has_filters:
+        names = names[: -len(FILTERS)]
     returns = _named(get_type_hints(call.function)["return"])
     urgent = ", is_urgent=True" if is_urgent(call.script) else ""
-    return f'Signature("{" ".join(names)}", "{returns}"{urgent})'
+    filters = ", has_filters=True" if has_filters else ""
+    return f'Signature("{" ".join(names)}", "{returns}"{urgent}{filters})'
 
 
 def _named(kind: Any) -> str:

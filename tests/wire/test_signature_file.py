@@ -18,6 +18,11 @@ def test_the_file_of_signatures_is_current() -> None:
 
 
 @pytest.mark.parametrize("call", CALLS, ids=lambda call: call.name)
+def test_the_arguments_are_known_by_the_names_that_the_script_gives_them(call: ApiCall) -> None:
+    assert call._known_names == call._names
+
+
+@pytest.mark.parametrize("call", CALLS, ids=lambda call: call.name)
 def test_an_answer_is_read_as_what_the_script_returns(call: ApiCall) -> None:
     assert call.decoder.type == get_type_hints(call.function)["return"]
 

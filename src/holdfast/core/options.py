@@ -409,8 +409,12 @@ def filter_fields(kind: type[T]) -> type[T]:
     return extended(kind, [(option.wire, option.kind.wire | None, None) for option in FILTERS])
 
 
+WITH_FILTERS: set[Callable[..., Any]] = set()
+
+
 def with_filters(function: F) -> F:
     """A function whose `**options` are those that lists can be filtered by, with their names in its signature."""
+    WITH_FILTERS.add(function)
     signature = inspect.signature(function)
     named = [one for one in signature.parameters.values() if one.kind is not one.VAR_KEYWORD]
     more = [inspect.Parameter(option.wire, inspect.Parameter.KEYWORD_ONLY, default=None) for option in FILTERS]

@@ -242,7 +242,7 @@ class ApiCall:
     def _known_names(self) -> list[str]:
         """The names of the arguments, without importing the script."""
         known = self._signature
-        return self._names if known is None else known.names.split()
+        return self._names if known is None else known.arguments
 
     @computed_once
     def _names(self) -> list[str]:

@@ -5,13 +5,24 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any, NamedTuple
 
+from holdfast.core.options import FILTERS
+
 
 class Signature(NamedTuple):
-    """The names of the arguments, without the transaction, and the type of the answer as text."""
+    """The names of the arguments, without the transaction, and the type of the answer as text.
+
+    `has_filters`: after these names come those of the options that lists can be filtered by.
+    """
 
     names: str
     returns: str
     is_urgent: bool = False
+    has_filters: bool = False
+
+    @property
+    def arguments(self) -> list[str]:
+        """The names of all arguments."""
+        return [*self.names.split(), *(option.wire for option in FILTERS if self.has_filters)]
 
 
 def kind_of(text: str) -> Any:

@@ -45,7 +45,7 @@ SIGNATURES: dict[str, Signature] = {
     "jobs.read_jobs.find_job": Signature("ref", "holdfast.core.stored_job.Job"),
     "jobs.read_jobs.find_last": Signature("job_id", "holdfast.core.stored_job.Job"),
     "jobs.read_jobs.find_run": Signature("run_id", "holdfast.core.run.Run"),
-    "jobs.read_jobs.jobs_like": Signature("state task schedule_id subject_prefix created_after error_text without_system limit cursor payloads queue tag tenant group_id", "holdfast.core.messages.jobs.Page"),
+    "jobs.read_jobs.jobs_like": Signature("state task schedule_id subject_prefix created_after error_text without_system limit cursor payloads", "holdfast.core.messages.jobs.Page", has_filters=True),
     "jobs.read_jobs.list_jobs": Signature("wanted limit cursor payloads", "holdfast.core.messages.jobs.Page"),
     "jobs.read_jobs.runs_of": Signature("job_id", "list[holdfast.core.run.Run]"),
     "jobs.reorder.edit_payload": Signature("job_id payload", "None"),

@@ -5,12 +5,14 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import sys
 from pathlib import Path
 
 from holdfast import Holdfast, InvalidInput, Permanent, Retry
 from holdfast.api.description import describe
 from holdfast.core.job import TERMINAL
+from holdfast.core.watch_settings import options_of_jobs
 from holdfast.testing import ManualClock
 from holdfast.wire.calls import CALLS
 
@@ -67,6 +69,18 @@ run()
 
 found["filter"] = sorted(job.task for job in hf.jobs(colour="green").jobs)
 found["bulk"] = hf.bulk("retry", colour="green", dry_run=True).jobs
+hf.set_queue("painted", colour="olive")
+found["queue"] = [hf.queue("painted").colour, failing.options(queue="painted").enqueue().job.colour]
+watch = hf.add_watch("/no/fence", task="paint", colour="navy")
+found["watch"] = [watch.colour, options_of_jobs(watch)["colour"]]
+
+usual, outside = plain.enqueue(), plain.options(surface="subprocess").enqueue()
+listed = [job.surface for job in hf.jobs(surface="subprocess").jobs]
+found["stored otherwise"] = [usual.job.surface, outside.job.surface, listed]
+with sqlite3.connect(folder / "work.db") as database:
+    database.execute("UPDATE jobs SET surface = NULL WHERE id = ?", (usual.id,))
+database.close()
+found["older row"] = usual.job.surface
 try:
     plain.options(colour="").enqueue()
 except InvalidInput as error:
