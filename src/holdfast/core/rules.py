@@ -5,7 +5,7 @@ A field is named as HTTP names it. Each surface gives its own word for it, and g
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal, TypeVar
 
 from msgspec import Meta, Raw
@@ -33,6 +33,7 @@ from holdfast.core.limits import (
     SHORTEST_SECRET,
 )
 from holdfast.core.maintenance import EVERY_CHORE, Chore
+from holdfast.core.option import JobOption
 from holdfast.core.options import OPTIONS
 from holdfast.core.queue_changes import QueueSetting
 from holdfast.core.readings import NUMBERS
@@ -157,9 +158,7 @@ def _rules_of(shape: str, settings: Mapping[str, Setting]) -> dict[str, Rule]:
     return {f"{shape}.{name}": kind.rule for name, kind in fields if kind.rule is not None}
 
 
-RULES: Mapping[str, Rule] = {
-    # The options of a job.
-    **{option.wire: option.kind.rule for option in OPTIONS.values() if option.kind.rule is not None},
+_RULES: Mapping[str, Rule] = {
     **_rules_of("QueueChanges", queue_settings.SETTINGS),
     **_rules_of("NewWatch", watch_settings.SETTINGS),
     "set_limit.concurrency": CONCURRENCY,
@@ -315,6 +314,22 @@ RULES: Mapping[str, Rule] = {
     "api.port": Whole(0, 65_535),
     "schema": Text(f"1 to {LONGEST_SCHEMA} letters, digits and _ . : / -", LONGEST_SCHEMA, NAME.pattern),
 }
+
+
+def rules_with(rules: Mapping[str, Rule], options: Iterable[JobOption]) -> Mapping[str, Rule]:
+    """The table with the rules of the options of a job. An option may not be called as a field with another rule."""
+    found = dict(rules)
+    for option in options:
+        rule = option.kind.rule
+        assert rules.get(option.wire, rule) == rule, (
+            f"a field {option.wire} has another rule; call the option otherwise"
+        )
+        if rule is not None:
+            found[option.wire] = rule
+    return found
+
+
+RULES: Mapping[str, Rule] = rules_with(_RULES, OPTIONS.values())
 
 
 def rule_of(owner: str, field: str) -> Rule | None:
