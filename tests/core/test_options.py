@@ -8,11 +8,14 @@ import msgspec
 import pytest
 from msgspec import structs
 
-from holdfast.core.option import JobOption, OptionKind
+from holdfast.core.option import JobOption, OptionKind, SaidIn
 from holdfast.core.option_kinds import ATTRIBUTES, EXECUTION, FLAG, LABEL, NODE, PRIORITY, RETRY, TOKENS, VARIABLES
-from holdfast.core.options import OPTIONS
+from holdfast.core.options import OPTIONS, options_for
 from holdfast.core.requests import NewJob
+from holdfast.core.rule import REASON
+from holdfast.core.rules import rules_with
 from holdfast.core.stored_job import Job
+from holdfast.core.task import KeptOptions, Overrides, ScheduleOptions, TaskOptions
 
 
 def test_a_job_that_is_read_has_the_types_and_defaults_that_are_declared() -> None:
@@ -46,3 +49,20 @@ def test_lists_cannot_be_filtered_by_what_a_statement_cannot_compare(kind: Optio
 
 def test_lists_cannot_be_filtered_by_what_has_no_column() -> None:
     assert not JobOption(kind=LABEL, help="", wire="colour", column="").is_comparable
+
+
+def test_an_option_may_not_be_called_as_a_field_with_another_rule() -> None:
+    option = JobOption(kind=LABEL, help="", wire="reason")
+    with pytest.raises(AssertionError, match="a field reason has another rule"):
+        rules_with({"reason": REASON}, [option])
+    assert rules_with({"reason": LABEL.rule or REASON}, [option]) == {"reason": LABEL.rule}
+    flag = JobOption(kind=FLAG, help="", wire="reason")
+    with pytest.raises(AssertionError, match="a field reason has another rule"):
+        rules_with({"reason": REASON}, [flag])
+
+
+@pytest.mark.parametrize(
+    ("kept", "place"), [(TaskOptions, SaidIn.TASK), (ScheduleOptions, SaidIn.SCHEDULE), (Overrides, SaidIn.CALL)]
+)
+def test_what_is_kept_is_what_may_be_said_there(kept: type[KeptOptions], place: SaidIn) -> None:
+    assert set(kept.__struct_fields__) == {option.wire for option in options_for(place)}

@@ -39,7 +39,8 @@ def ls(
     payloads: Annotated[
         bool,
         Option(
-            "--payloads", help="With --json: long payloads, results and checkpoints too; a page ends at 2 MiB then."
+            "--payloads",
+            help="With --json: long payloads, results, checkpoints and variables too; a page ends at 2 MiB then.",
         ),
     ] = False,
     quiet: Annotated[bool, Option("--quiet", "-q", help="Print the numbers alone.")] = False,

@@ -18,7 +18,7 @@ from holdfast.core.errors import InvalidInput
 from holdfast.core.job import StateName
 from holdfast.core.queue import usual_policy
 from holdfast.core.queue_settings import CLEARABLE, SETTINGS
-from holdfast.core.requests import is_system_queue
+from holdfast.core.requests import DEFAULT_QUEUE, is_system_queue
 
 if TYPE_CHECKING:
     from holdfast.client.remote import Client
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from holdfast.core.messages.queues import Queue
     from holdfast.core.messages.stats import QueueStats
 
-DEFAULT_QUEUE = "default"
 QueueNames = Annotated[list[str], Argument("QUEUE...", help="Names of queues.", complete=queues)]
 HEAD = ("queue", "class", "running", "limit", "rate", "queued", "scheduled", "max", "done", "failed", "held back")
 NUMBERS = ("running", "limit", "rate", "queued", "scheduled", "max", "done", "failed")

@@ -12,8 +12,8 @@ from holdfast.cli.options import ReasonOption, RenameOption, YesOption
 from holdfast.cli.output import Output, listed
 from holdfast.cli.template_options import (
     CommandWords,
-    EveryJob,
     NameWord,
+    OfSchedule,
     PayloadWord,
     TaskWord,
     WaitWord,
@@ -62,7 +62,7 @@ def add(
     overlap: OverlapWord = None,
     jitter: JitterWord = None,
     anyway: Anyway = False,
-    **options: EveryJob,
+    **options: OfSchedule,
 ) -> Output:
     """Make jobs by the clock.
 
@@ -137,7 +137,7 @@ def edit(
     misfire: MisfireWord = None,
     overlap: OverlapWord = None,
     jitter: JitterWord = None,
-    **options: EveryJob,
+    **options: OfSchedule,
 ) -> Output:
     """Change a schedule. Jobs that exist keep what they have.
 

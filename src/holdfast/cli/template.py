@@ -12,8 +12,8 @@ from holdfast.cli.options_shown import options_text
 from holdfast.cli.output import GREEN, GREY, Coloured, Fields, Output, described, listed
 from holdfast.cli.template_options import (
     CommandWords,
-    EveryJob,
     NameWord,
+    OfTemplate,
     OneJob,
     PayloadWord,
     TaskWord,
@@ -41,7 +41,7 @@ def add(
     task: TaskWord = None,
     payload: PayloadWord = None,
     anyway: Anyway = False,
-    **options: EveryJob,
+    **options: OfTemplate,
 ) -> Output:
     """Keep a request by name, to make jobs from.
 
@@ -95,7 +95,7 @@ def edit(
     task: TaskWord = None,
     payload: PayloadWord = None,
     anyway: Anyway = False,
-    **options: EveryJob,
+    **options: OfTemplate,
 ) -> Output:
     """Change a template. Jobs that exist keep what they have.
 

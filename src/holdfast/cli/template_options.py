@@ -29,7 +29,8 @@ WaitWord = Annotated[
 ]
 
 
-EveryJob: TypeAlias = Annotated[Any, OptionWords(SaidIn.TEMPLATE)]
+OfTemplate: TypeAlias = Annotated[Any, OptionWords(SaidIn.TEMPLATE)]
+OfSchedule: TypeAlias = Annotated[Any, OptionWords(SaidIn.SCHEDULE)]
 OneJob: TypeAlias = Annotated[Any, OptionWords(SaidIn.CALL)]
 
 

@@ -76,8 +76,8 @@ class OptionKind(Struct, frozen=True, kw_only=True):
     `empty` means that nothing is given.
     `fields` are the kinds of a value that is sent as several fields. Then `take` makes one value for each.
     `columns` are for values that need several columns. `stored` is the type of a column, if it differs from `wire`.
-    `store` makes the value of its column, or of all of them, and `load` reads it back. `typed` tells how it is written
-    on the command line.
+    `store` makes the value of its column, or of all of them, and `load` reads it back. `is_long`: it may be a long
+    document, of which lists show only the beginning. `typed` tells how it is written on the command line.
     """
 
     wire: Any
@@ -89,6 +89,7 @@ class OptionKind(Struct, frozen=True, kw_only=True):
     stored: type | None = None
     store: Callable[[Any], Any] | None = None
     load: Callable[[Any], Any] | None = None
+    is_long: bool = False
     typed: Typed = Typed.TEXT
 
     def check(self, what: str, value: Any) -> Any:

@@ -59,7 +59,8 @@ def _policy_columns(policy: RetryPolicy) -> tuple[Any, ...]:
     return (policy.mode, policy.retries, policy.infra, policy.initial_ms, policy.factor, policy.cap_ms)
 
 
-def _policy(columns: tuple[Any, ...]) -> RetryPolicy:
+def policy_in_columns(columns: tuple[Any, ...]) -> RetryPolicy:
+    """The retry policy in the columns of `RETRY`."""
     mode, retries, infra, initial_ms, factor, cap_ms = columns
     return RetryPolicy(retries, initial_ms, factor, cap_ms, RetryMode(mode), infra)
 
@@ -101,6 +102,7 @@ VARIABLES = OptionKind(
     stored=str,
     store=variables.to_column,
     load=variables.from_column,
+    is_long=True,
     typed=Typed.VARIABLES,
 )
 GROUP = OptionKind(wire=str, rule=rule.LABEL, take=lambda what, value: id_of(value), typed=Typed.GROUP)
@@ -116,7 +118,7 @@ RETRY = OptionKind(
         "backoff_cap_ms": int,
     },
     store=_policy_columns,
-    load=_policy,
+    load=policy_in_columns,
     typed=Typed.NUMBER,
 )
 TOKENS = OptionKind(

@@ -248,7 +248,7 @@ class JobOptions(TypedDict, total=False):
         JobOption(
             kind=LABEL,
             help="Stored with the job and its runs; child jobs inherit it.",
-            said=SaidIn.CALL | SaidIn.TASK,
+            said=FOR_ONE_JOB,
             label="trace",
         ),
     ]

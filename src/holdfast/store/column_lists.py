@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from holdfast.core.option import JobOption, RetryKind
 from holdfast.core.options import FILTERS
 from holdfast.store.macros import ColumnLists
-from holdfast.store.option_columns import STORED, kept_in
+from holdfast.store.option_columns import LONG, STORED, kept_in
 from holdfast.store.rows import JobRow
 from holdfast.store.setting_columns import OPTION_COLUMNS_OF_QUEUE, QUEUE_COLUMNS, WATCH_COLUMNS
 
@@ -40,7 +40,7 @@ _REQUEST = {
 }
 
 # A list shows only the beginning of these, because they may be long.
-_DOCUMENTS = ("payload", "result_summary", "checkpoint", "env_vars")
+_DOCUMENTS = ("payload", "result_summary", "checkpoint", *LONG.values())
 
 COLUMN_LISTS: ColumnLists = {
     # A job as it is enqueued.
@@ -86,4 +86,16 @@ def _filter(option: JobOption) -> str:
     return f"(CAST(:{option.wire} AS {_TYPES[kind]}) IS NULL OR {column} = :{option.wire})"
 
 
-MADE_PARTS: Mapping[str, str] = {"option_filters": "\nAND ".join(map(_filter, FILTERS))}
+def _document(column: str) -> str:
+    """A document of at most :most bytes; of a longer one, its size and its beginning."""
+    return (
+        f"CASE WHEN octet_length({column}) <= :most THEN {column} END AS {column},\n"
+        f"octet_length({column}) AS {column}_bytes,\n"
+        f"CASE WHEN octet_length({column}) > :most THEN substr({column}, 1, :head) END AS {column}_head"
+    )
+
+
+MADE_PARTS: Mapping[str, str] = {
+    "option_filters": "\nAND ".join(map(_filter, FILTERS)),
+    "documents": ",\n".join(map(_document, _DOCUMENTS)),
+}

@@ -15,6 +15,8 @@ from holdfast.core.requests import NewJob
 S = TypeVar("S", bound=Struct)
 
 STORED = tuple(option for option in OPTIONS.values() if option.columns)
+# Their columns, which lists show only in part, by their names on the wire.
+LONG = {option.wire: column for option in STORED if option.kind.is_long for column in option.columns}
 ANSWERED = tuple(option for option in STORED if option.is_answered)
 
 _VALUES = attrgetter(*(option.wire for option in STORED))
@@ -29,6 +31,11 @@ def kept_in(again: RetryKind) -> list[JobOption]:
 def with_columns(kind: type[S]) -> type[S]:
     """A row that has the columns of every option."""
     return extended(kind, [(column, Any) for option in STORED for column in option.columns])
+
+
+def with_long_columns(kind: type[S]) -> type[S]:
+    """A row that has the size and the beginning of every option that may be long."""
+    return extended(kind, [(f"{column}_{part}", Any) for column in LONG.values() for part in ("bytes", "head")])
 
 
 def to_columns(job: NewJob, usual: Mapping[str, Any]) -> dict[str, Any]:

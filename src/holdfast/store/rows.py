@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -22,12 +23,13 @@ from holdfast.core.job import (
     StateName,
     Superseded,
 )
-from holdfast.core.retry import RetryMode, RetryPolicy, Tries
+from holdfast.core.option_kinds import RETRY, policy_in_columns
+from holdfast.core.retry import RetryPolicy, Tries
 from holdfast.core.run import Run, RunStatus
 from holdfast.core.stored_job import Cut, Job
 from holdfast.core.tokens import Tokens
 from holdfast.observe.redact import redacted_head
-from holdfast.store.option_columns import ANSWERED, from_columns, with_columns
+from holdfast.store.option_columns import ANSWERED, LONG, from_columns, with_columns, with_long_columns
 
 HEAD_CHARS = 256
 
@@ -139,6 +141,7 @@ class JobRow(Struct, frozen=True, gc=False):
                 return SkippedDeadline(ended, self.reason)
 
 
+@with_long_columns
 class ListedRow(JobRow, frozen=True, gc=False):
     """A job as lists read it. Long documents are NULL, with their sizes and their beginnings instead."""
 
@@ -149,8 +152,6 @@ class ListedRow(JobRow, frozen=True, gc=False):
     result_summary_head: str | None
     checkpoint_bytes: int | None
     checkpoint_head: str | None
-    env_vars_bytes: int | None
-    env_vars_head: str | None
 
     def to_job(self, node: str | None) -> Job:
         """The job, and what was left out of it."""
@@ -159,7 +160,10 @@ class ListedRow(JobRow, frozen=True, gc=False):
                 "payload": (self.payload_bytes, self.payload_head),
                 "result": (self.result_summary_bytes, self.result_summary_head),
                 "checkpoint": (self.checkpoint_bytes, self.checkpoint_head),
-                "env": (self.env_vars_bytes, self.env_vars_head),
+            }
+            | {
+                wire: (getattr(self, f"{column}_bytes"), getattr(self, f"{column}_head"))
+                for wire, column in LONG.items()
             }
         )
         return replace(super().to_job(node), cut=cut)
@@ -263,16 +267,12 @@ def _cut(documents: Mapping[str, tuple[int | None, str | None]]) -> dict[str, Cu
     }
 
 
+_policy_columns = attrgetter(*RETRY.columns)
+
+
 def policy_of(row: JobRow | OwnedRow) -> RetryPolicy:
     """The retry policy stored with a job."""
-    return RetryPolicy(
-        retries=row.max_retries,
-        initial_ms=row.backoff_initial_ms,
-        factor=row.backoff_factor,
-        cap_ms=row.backoff_cap_ms,
-        mode=RetryMode(row.retry_mode),
-        infra=row.max_infra,
-    )
+    return policy_in_columns(_policy_columns(row))
 
 
 def tries_of(row: JobRow | OwnedRow) -> Tries:

@@ -133,7 +133,7 @@ def counts(tx: Tx) -> list[Count]:
 def list_jobs(tx: Tx, wanted: JobFilter, limit: int = 50, cursor: str | None = None, payloads: bool = False) -> Page:
     """A page of jobs, newest first. It ends at `limit` jobs, or sooner at 2 MiB, with a cursor if there are more.
 
-    A payload, result or checkpoint of more than 4 KiB is null, and `cut` has its size and how it begins, unless
+    A payload, result, checkpoint or `env` of more than 4 KiB is null, and `cut` has its size and how it begins, unless
     `payloads` asks for all of them.
     """
     below = MAX_INT if cursor is None else read_cursor(cursor)
