@@ -22,6 +22,8 @@ from reference_texts import CODES, SETTINGS, TABLES
 
 import holdfast
 from holdfast import testing
+from holdfast.cli.typed import word_name
+from holdfast.client.filters import JobFilters
 from holdfast.client.group_handle import GroupHandle
 from holdfast.client.watches import WatchTest
 from holdfast.core import job as jobs
@@ -40,9 +42,10 @@ from holdfast.core.messages.tasks import KnownTask, TaskVersion
 from holdfast.core.messages.watches import Watch
 from holdfast.core.messages.webhooks import CreatedWebhook, DeliveryPage, DeliveryView, Webhook
 from holdfast.core.messages.why import Why
-from holdfast.core.option import SaidIn
+from holdfast.core.option import JobOption, RetryKind, SaidIn
 from holdfast.core.options import OPTIONS
 from holdfast.core.retry import RetryPolicy, Tries
+from holdfast.core.tokens import NO_TOKENS
 from holdfast.workers.context import JobInfo
 from holdfast.workers.raising import TaskError
 
@@ -121,6 +124,7 @@ def api() -> str:
         "## Jobs, runs and answers",
         "These are frozen structs: read their fields. `JobId`, `RunId` and `SessionId` are text, `Millis` is a whole "
         "number of milliseconds.",
+        *filters_section(),
         *struct_section(holdfast.Job),
         "### States",
         "`job.state` is one of these; `job.state.name` is its `StateName`, and it carries only what exists in that "
@@ -189,7 +193,10 @@ def settings() -> str:
         "schedules and watches keep some of them for their jobs, and a queue has some for jobs that say nothing. Not "
         "set means: as the task says, or else the default. `@hf.task` also takes `name=`; without it the task is named "
         "after the function.",
-        table(("option", "may be said in", "meaning"), options()),
+        'A retry by hand, of a group, and each further try with `mode="chain"` make a new job, which keeps what the '
+        "column `kept` names; every other try is of the same job. `node` has words of its own on the command line: "
+        "`--here`, `--node` and `--anywhere`.",
+        table(("option", "default", "command line", "HTTP", "may be said in", "kept", "filter", "meaning"), options()),
         "## Settings of a queue",
         "`hf.set_queue(…)` takes them, and so do `holdfast queue`, `PUT /v1/queues/{name}` and `[queues.NAME]` of a "
         "file. What is not named stays as it is. `clear` names what gets its default back; over HTTP by the name in "
@@ -297,11 +304,31 @@ def state_row(kind: type[msgspec.Struct]) -> tuple[str, str, str]:
     return f"`{kind.__struct_config__.tag}`", carried, summary(kind)
 
 
-def options() -> Iterator[tuple[str, str, str]]:
-    """Every option, and where it may be said."""
+def options() -> Iterator[tuple[str, ...]]:
+    """Every option: what it is called where, where it may be said, and which new jobs keep it."""
     for option in OPTIONS.values():
         places = ", ".join(place.name.lower() for place in SaidIn if place in option.said and place.name)
-        yield f"`{option.name}`", places, option.help
+        word = "" if option.word is None else f"`{word_name(option.name, option.word)}`"
+        kept = ", ".join(KEPT[again] for again in RetryKind if again in option.again)
+        kept = {"": "never", ", ".join(KEPT.values()): "always"}.get(kept, kept)
+        has_filter = "yes" if option.filters else ""
+        yield f"`{option.name}`", default_of(option), word, f"`{option.wire}`", places, kept, has_filter, option.help
+
+
+KEPT = {RetryKind.BY_HAND: "by hand", RetryKind.IN_CHAIN: "in a chain", RetryKind.IN_GROUP: "in a group"}
+
+
+def default_of(option: JobOption) -> str:
+    """What a job has if nothing is said, as a program would say it."""
+    if option.default is None or option.default == NO_TOKENS:
+        return ""
+    return f"`{option.default.retries if isinstance(option.default, RetryPolicy) else option.default!r}`"
+
+
+def filters_section() -> list[str]:
+    """What lists and bulk actions can be filtered by."""
+    rows = [(f"`{name}`", f"`{hint.__forward_arg__}`") for name, hint in JobFilters.__annotations__.items()]
+    return ["### JobFilters", *doc(JobFilters), table(("filter", "type"), rows)]
 
 
 def arguments(function: Callable[..., Any], texts: dict[str, dict[str, str]]) -> Iterator[tuple[str, str, str]]:

@@ -282,6 +282,7 @@ def test_the_reference_has_it(copy: Path) -> None:
         "print([text for name, text in generate_reference.pages().items() if name.stem == 'settings'][0])"
     )
     page = _python(copy, "-c", program)
-    assert "What it is painted with." in page
+    places = "call, task, template, schedule, watch, queue"
+    assert f"| `colour` |  | `--colour` | `colour` | {places} | always | yes | What it is painted with. |" in page
     assert "| `coats` | `--coats` | `coats` | `coats` | `coats` | How often its jobs are painted. |" in page
     assert "| `brushes` | `--brush` | `brushes` | `brushes` | What its jobs paint with. |" in page

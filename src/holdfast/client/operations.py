@@ -5,13 +5,14 @@ Every blocking call has an awaitable twin with the prefix `a`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import Any, Unpack
 
 from holdfast.client.access import AccessCalls
 from holdfast.client.calls import Call
 from holdfast.client.events import Events
+from holdfast.client.filters import JobFilters, make_filter
 from holdfast.client.groups import Groups
 from holdfast.client.handle import JobHandle
 from holdfast.client.known_tasks import TaskCalls
@@ -22,17 +23,16 @@ from holdfast.client.overview import Overview
 from holdfast.client.queues import Queues
 from holdfast.client.tenants import Tenants
 from holdfast.client.tokens import TokenCalls
-from holdfast.core.errors import InvalidInput
 from holdfast.core.job import StateName
 from holdfast.core.messages.jobs import BulkAction, BulkResult, Cancelling, Count, Page
 from holdfast.core.messages.maintenance import Violation
 from holdfast.core.messages.sessions import SessionRow
 from holdfast.core.option_kinds import JobRef, id_of
-from holdfast.core.options import FILTERS, JobOptions
+from holdfast.core.options import JobOptions
 from holdfast.core.payload import check_arguments
 from holdfast.core.requests import COMMAND, OF_COMMANDS, Enqueued, JobFilter, NewJob
-from holdfast.core.rule import FLAG, MOMENT, ChoiceRule, check_all
-from holdfast.core.rules import RULES, check
+from holdfast.core.rule import FLAG, ChoiceRule
+from holdfast.core.rules import check
 from holdfast.core.stored_job import Job
 from holdfast.store.script_names import bulk, cancel, doctor, read_jobs, sessions
 
@@ -88,19 +88,19 @@ class Operations(Groups, Events, Maintaining, NodeCalls, Overview, Queues, Tenan
         """A task that need not be known here, with its arguments, for `group` and `chain`. Nothing is stored yet."""
         return Call(self._access.engine, self._new_job(task, payload, options))
 
-    def jobs(self, *, limit: int = 50, cursor: str | None = None, payloads: bool = False, **filters: Any) -> Page:
+    def jobs(
+        self, *, limit: int = 50, cursor: str | None = None, payloads: bool = False, **filters: Unpack[JobFilters]
+    ) -> Page:
         """A page of jobs, newest first. It ends at `limit` jobs, or sooner at 2 MiB; `cursor` says where to go on.
 
-        A payload, result or checkpoint of more than 4 KiB is None in it, and `cut` has its size and how it begins;
-        `hf.job(…)` has it whole, and `payloads=True` asks for all of them.
-
-        Filters: `state` (one or several), `queue`, `task`, `tag`, `tenant`, `group`, `schedule`, `subject_prefix`,
-        `created_after`, `error_text`, and `without_system=True` to leave out the daemon's own jobs.
+        A payload, result, checkpoint or `env` of more than 4 KiB is None in it, and `cut` has its size and how it
+        begins; `hf.job(…)` has it whole, and `payloads=True` asks for all of them. The filters are those of
+        `JobFilters`: `hf.jobs(state="FAILED", queue="mail")`.
         """
         return self._access.read(read_jobs.list_jobs, *_page(filters, limit, cursor, payloads))
 
     async def ajobs(
-        self, *, limit: int = 50, cursor: str | None = None, payloads: bool = False, **filters: Any
+        self, *, limit: int = 50, cursor: str | None = None, payloads: bool = False, **filters: Unpack[JobFilters]
     ) -> Page:
         """The awaitable twin of `jobs`."""
         return await self._access.aread(read_jobs.list_jobs, *_page(filters, limit, cursor, payloads))
@@ -122,16 +122,28 @@ class Operations(Groups, Events, Maintaining, NodeCalls, Overview, Queues, Tenan
         return await self._access.awrite(cancel.cancel_tag, check("tag", tag), self._access.now(), MOST_PER_ACTION)
 
     def bulk(
-        self, action: str, *, dry_run: bool = False, limit: int = 1_000, priority: int | None = None, **filters: Any
+        self,
+        action: str,
+        *,
+        dry_run: bool = False,
+        limit: int = 1_000,
+        priority: int | None = None,
+        **filters: Unpack[JobFilters],
     ) -> BulkResult:
-        """`cancel`, `retry` or `priority` for every job that fits; `dry_run` only counts them."""
+        """`cancel`, `retry` or `priority` for every job that fits `JobFilters`; `dry_run` only counts them."""
         wanted, options = make_filter(filters), _bulk_options(limit, dry_run, priority)
         access = self._access
         run = access.read if options["dry_run"] else access.write
         return run(bulk.bulk, _action(action), wanted, access.now(), **options)
 
     async def abulk(
-        self, action: str, *, dry_run: bool = False, limit: int = 1_000, priority: int | None = None, **filters: Any
+        self,
+        action: str,
+        *,
+        dry_run: bool = False,
+        limit: int = 1_000,
+        priority: int | None = None,
+        **filters: Unpack[JobFilters],
     ) -> BulkResult:
         """The awaitable twin of `bulk`."""
         wanted, options = make_filter(filters), _bulk_options(limit, dry_run, priority)
@@ -178,42 +190,6 @@ class Operations(Groups, Events, Maintaining, NodeCalls, Overview, Queues, Tenan
     def _handle(self, job: Job) -> JobHandle[Any]:
         answer = Enqueued(job.id, job.state.name, job.generation, number=job.number)
         return JobHandle(self._access, answer, self._schema_of(job.task))
-
-
-def make_filter(filters: Mapping[str, Any]) -> JobFilter:
-    """The filter of these words. None leaves a field open."""
-    fields: dict[str, Any] = {}
-    for name, value in filters.items():
-        if name not in _FILTERS:
-            raise InvalidInput(f"{name!r} is not a filter; use {', '.join(_FILTERS)}")
-        if value is not None:
-            field, read = _FILTERS[name]
-            fields[field] = read(value)
-    return JobFilter(**fields)
-
-
-def _states(value: Any) -> tuple[StateName, ...]:
-    names = [value] if isinstance(value, str) or not isinstance(value, Iterable) else list(value)
-    if not names:
-        raise InvalidInput("state is empty: name at least one, or leave it out to mean all")
-    return tuple(map(StateName, check_all(RULES["states"], "state", names)))
-
-
-def _task_name(value: Any) -> str:
-    name: str = check("task", getattr(value, "name", value))
-    return name
-
-
-_FILTERS: dict[str, tuple[str, Callable[[Any], Any]]] = {
-    "state": ("states", _states),
-    **{option.name: (option.wire, partial(option.kind.check, option.name)) for option in FILTERS},
-    "task": ("task", _task_name),
-    "schedule": ("schedule_id", id_of),
-    "subject_prefix": ("subject_prefix", partial(check, "subject_prefix")),
-    "created_after": ("created_after", partial(MOMENT.millis, "created_after")),
-    "error_text": ("error_text", partial(check, "error_text")),
-    "without_system": ("without_system", partial(FLAG.check, "without_system")),
-}
 
 
 def _page(

@@ -1,0 +1,79 @@
+"""How a program says which jobs it means."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
+from functools import partial
+from typing import Any, Protocol, TypedDict
+
+from holdfast.core.errors import InvalidInput
+from holdfast.core.job import StateName
+from holdfast.core.option_kinds import HasId, id_of
+from holdfast.core.options import FILTERS
+from holdfast.core.requests import JobFilter
+from holdfast.core.rule import FLAG, MOMENT, check_all
+from holdfast.core.rules import RULES, check
+
+
+class HasName(Protocol):
+    """A task: anything with the name of one."""
+
+    @property
+    def name(self) -> str: ...
+
+
+class JobFilters(TypedDict, total=False):
+    """Which jobs a list or a bulk action means: those to which all of it applies. None leaves a filter out.
+
+    `state` is one state or several. `without_system` leaves out the daemon's own jobs.
+    """
+
+    state: str | Iterable[str] | None
+    queue: str | None
+    task: HasName | str | None
+    tag: str | None
+    tenant: str | None
+    group: HasId | str | None
+    schedule: HasId | str | None
+    subject_prefix: str | None
+    created_after: datetime | None
+    error_text: str | None
+    without_system: bool | None
+
+
+def make_filter(filters: Mapping[str, Any]) -> JobFilter:
+    """The filter of these words. None leaves a field open."""
+    fields: dict[str, Any] = {}
+    for name, value in filters.items():
+        if name not in READ:
+            raise InvalidInput(f"{name!r} is not a filter; use {', '.join(READ)}")
+        if value is not None:
+            field, read = READ[name]
+            fields[field] = read(value)
+    return JobFilter(**fields)
+
+
+def _states(value: Any) -> tuple[StateName, ...]:
+    names = [value] if isinstance(value, str) or not isinstance(value, Iterable) else list(value)
+    if not names:
+        raise InvalidInput("state is empty: name at least one, or leave it out to mean all")
+    return tuple(map(StateName, check_all(RULES["states"], "state", names)))
+
+
+def _task_name(value: Any) -> str:
+    name: str = check("task", getattr(value, "name", value))
+    return name
+
+
+# By its name in programs: its field, and how its value is read.
+READ: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
+    "state": ("states", _states),
+    **{option.name: (option.wire, partial(option.kind.check, option.name)) for option in FILTERS},
+    "task": ("task", _task_name),
+    "schedule": ("schedule_id", id_of),
+    "subject_prefix": ("subject_prefix", partial(check, "subject_prefix")),
+    "created_after": ("created_after", partial(MOMENT.millis, "created_after")),
+    "error_text": ("error_text", partial(check, "error_text")),
+    "without_system": ("without_system", partial(FLAG.check, "without_system")),
+}
