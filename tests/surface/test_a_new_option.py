@@ -31,6 +31,7 @@ DECLARATION = """
             said=FOR_EVERY_JOB | SaidIn.WATCH | SaidIn.QUEUE,
             word=Word(metavar="COLOUR", help="What to paint it with."),
             filters=True,
+            told_to_worker=True,
         ),
     ]
     surface: Annotated[
@@ -156,9 +157,11 @@ def test_programs_and_http_have_it(copy: Path, tmp_path: Path) -> None:
         "bulk": 2,
         "stored otherwise": ["in_process", "subprocess", ["subprocess"]],
         "older row": "in_process",
+        "told": ["blue"],
         "refused": "colour '' is not valid: use 1 to 200 characters without control characters",
         "used": "colour 'invisible' cannot be seen; take another one",
         "shapes": [
+            "Claimed",
             "Job",
             "JobFilter",
             "JobOptions",

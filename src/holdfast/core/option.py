@@ -104,8 +104,8 @@ class JobOption(Struct, frozen=True, kw_only=True):
 
     `default` is what a job has, as it is sent, if neither the request nor its task nor its queue says anything.
     `wire` is its field in requests and answers, and `column` its column, if they have other names. "" means no column
-    of its own. `is_answered`: answers have it. `filters`: lists can be filtered by it. `label` is what people see
-    before its value.
+    of its own. `is_answered`: answers have it. `filters`: lists can be filtered by it. `told_to_worker`: a worker that
+    claims a job is told it; it has one column. `label` is what people see before its value.
     """
 
     kind: OptionKind
@@ -118,6 +118,7 @@ class JobOption(Struct, frozen=True, kw_only=True):
     word: Word | None = None
     filters: bool = False
     is_answered: bool = True
+    told_to_worker: bool = False
     label: str = ""
     name: str = ""
 

@@ -60,6 +60,7 @@ class JobOptions(TypedDict, total=False):
             said=FOR_EVERY_JOB | SaidIn.WATCH,
             word=Word(names=("--queue", "-q"), metavar="QUEUE", help="Which queue.", complete="queues"),
             filters=True,
+            told_to_worker=True,
         ),
     ]
     priority: Annotated[
@@ -113,6 +114,7 @@ class JobOptions(TypedDict, total=False):
             said=FOR_ONE_JOB,
             again=RetryKind.IN_CHAIN,
             word=Word(help="Skip or stop it at this moment.", metavar="MOMENT"),
+            told_to_worker=True,
         ),
     ]
     timeout: Annotated[
@@ -123,6 +125,7 @@ class JobOptions(TypedDict, total=False):
             said=FOR_EVERY_JOB | SaidIn.WATCH | SaidIn.QUEUE,
             wire="timeout_ms",
             word=Word(metavar="TIME", help="How long one run may take: 90s, 1h30m."),
+            told_to_worker=True,
         ),
     ]
     retry: Annotated[
@@ -150,6 +153,7 @@ class JobOptions(TypedDict, total=False):
             column="user_tag",
             word=Word(help="A word to find it by.", metavar="TAG"),
             filters=True,
+            told_to_worker=True,
         ),
     ]
     tenant: Annotated[
@@ -179,6 +183,7 @@ class JobOptions(TypedDict, total=False):
             said=FOR_EVERY_JOB | SaidIn.WATCH,
             column="subject_key",
             word=Word(metavar="TEXT", help="What it is about; a newer job supersedes those that wait."),
+            told_to_worker=True,
         ),
     ]
     generation: Annotated[
@@ -188,6 +193,7 @@ class JobOptions(TypedDict, total=False):
             help="Which version of the subject; if not set, the next one.",
             said=FOR_ONE_JOB,
             again=RetryKind.IN_CHAIN,
+            told_to_worker=True,
         ),
     ]
     stop_older: Annotated[
@@ -250,6 +256,7 @@ class JobOptions(TypedDict, total=False):
             help="Stored with the job and its runs; child jobs inherit it.",
             said=FOR_ONE_JOB,
             label="trace",
+            told_to_worker=True,
         ),
     ]
     when_idle: Annotated[
@@ -296,6 +303,7 @@ class JobOptions(TypedDict, total=False):
             default="in_process",
             column="execution_mode",
             word=Word(metavar="WHERE", help="in_process, or subprocess for a process of its own."),
+            told_to_worker=True,
         ),
     ]
     env: Annotated[
@@ -402,6 +410,12 @@ def answers_options(kind: type[T]) -> type[T]:
     """
     stored = [option for option in OPTIONS.values() if option.columns and option.is_answered]
     return extended(kind, [(one.wire, _hint(one, one.default), one.default) for one in stored])
+
+
+def told_fields(kind: type[T]) -> type[T]:
+    """What a worker is told of a job, with a field for every option that it is told of."""
+    told = [option for option in OPTIONS.values() if option.told_to_worker]
+    return extended(kind, [(one.wire, _hint(one, one.default), one.default) for one in told])
 
 
 def filter_fields(kind: type[T]) -> type[T]:

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from holdfast.core.job import JobId, Millis, RunId, SessionId, StateName
 from holdfast.core.option import SaidIn
-from holdfast.core.options import OPTIONS, JobOptions, filter_fields, option_fields
+from holdfast.core.options import OPTIONS, JobOptions, filter_fields, option_fields, told_fields
 from holdfast.core.settle import Outcome
 
 DEFAULT_QUEUE: str = OPTIONS["queue"].default
@@ -107,6 +107,7 @@ class ClaimRequest(Struct, frozen=True, kw_only=True):
         return f"<ClaimRequest of session {self.session_id} for {self.slots}>"  # A secret belongs in no log.
 
 
+@told_fields
 class Claimed(Struct, frozen=True, kw_only=True, gc=False):
     """A job handed to a worker, with all it needs to run it."""
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from holdfast.core.option import JobOption, RetryKind
 from holdfast.core.options import FILTERS
 from holdfast.store.macros import ColumnLists
-from holdfast.store.option_columns import LONG, STORED, kept_in
+from holdfast.store.option_columns import LONG, STORED, TOLD, kept_in
 from holdfast.store.rows import JobRow
 from holdfast.store.setting_columns import OPTION_COLUMNS_OF_QUEUE, QUEUE_COLUMNS, WATCH_COLUMNS
 
@@ -70,6 +70,8 @@ COLUMN_LISTS: ColumnLists = {
         "has_aged": "BIGINT",
         "checkpoint": "TEXT",
     },
+    # What a worker is told of the options of a job.
+    "told_options": _columns(TOLD),
     # What a list shows whole.
     "listed_job": {column: "" for column in JobRow.__struct_fields__ if column not in _DOCUMENTS},
     # What is set for a queue.

@@ -17,6 +17,8 @@ S = TypeVar("S", bound=Struct)
 STORED = tuple(option for option in OPTIONS.values() if option.columns)
 # Their columns, which lists show only in part, by their names on the wire.
 LONG = {option.wire: column for option in STORED if option.kind.is_long for column in option.columns}
+# What a worker is told that claims a job. Long documents are read apart.
+TOLD = tuple(option for option in STORED if option.told_to_worker)
 ANSWERED = tuple(option for option in STORED if option.is_answered)
 
 _VALUES = attrgetter(*(option.wire for option in STORED))
@@ -80,6 +82,27 @@ def from_columns(row: Struct, options: Iterable[JobOption]) -> dict[str, Any]:
         else:
             value = values if len(values) > 1 else values[0]
             found[option.wire] = value if option.kind.load is None else option.kind.load(value)
+    return found
+
+
+_told_columns = tuple(column for option in TOLD for column in option.columns)
+_told_values = attrgetter(*_told_columns)
+_told_names = tuple(option.wire for option in TOLD)
+_told_loads = tuple((option.wire, option.kind.load) for option in TOLD if option.kind.load is not None)
+assert len(_told_columns) == len(_told_names), "what a worker is told of has one column each"
+
+
+def with_told_columns(kind: type[S]) -> type[S]:
+    """A row that has what a worker is told."""
+    return extended(kind, [(column, Any) for column in _told_columns])
+
+
+def told_options(row: Struct) -> dict[str, Any]:
+    """What a worker is told of the options in a row."""
+    found: dict[str, Any] = dict(zip(_told_names, _told_values(row), strict=True))
+    for name, load in _told_loads:
+        if found[name] is not None:
+            found[name] = load(found[name])
     return found
 
 

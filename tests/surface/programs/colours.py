@@ -12,7 +12,11 @@ from pathlib import Path
 from holdfast import Holdfast, InvalidInput, Permanent, Retry
 from holdfast.api.description import describe
 from holdfast.core.job import TERMINAL
+from holdfast.core.messages.sessions import NewSession
+from holdfast.core.requests import ClaimRequest, QueueSlots
 from holdfast.core.watch_settings import options_of_jobs
+from holdfast.store.scripts.claiming.claim import claim
+from holdfast.store.scripts.machines.sessions import open_session
 from holdfast.testing import ManualClock
 from holdfast.wire.calls import CALLS
 
@@ -81,6 +85,10 @@ with sqlite3.connect(folder / "work.db") as database:
     database.execute("UPDATE jobs SET surface = NULL WHERE id = ?", (usual.id,))
 database.close()
 found["older row"] = usual.job.surface
+plain.options(queue="claimed").enqueue()
+hf._access.write(open_session, NewSession("s", "embedded", "node", "boot", 1, None), None, hf._access.now())
+request = ClaimRequest(session_id="s", slots=1, queues=(QueueSlots("claimed", 1),), tasks=("plain",))
+found["told"] = [run.colour for run in hf._access.write(claim, request, hf._access.now())]
 try:
     plain.options(colour="").enqueue()
 except InvalidInput as error:

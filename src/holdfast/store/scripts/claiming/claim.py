@@ -13,6 +13,7 @@ from holdfast.core.requests import Claimed, ClaimRequest
 from holdfast.core.tokens import KINDS
 from holdfast.core.variables import from_column
 from holdfast.store.engine import Tx
+from holdfast.store.option_columns import told_options
 from holdfast.store.scripts.access.session_holders import hash_of
 from holdfast.store.scripts.claiming.choose import ClaimChoice, choose
 from holdfast.store.scripts.claiming.fair_line import Candidate, charge, let_rest
@@ -76,20 +77,13 @@ def _start_runs(tx: Tx, jobs: Sequence[Candidate], request: ClaimRequest, now: M
             job_id=job.id,
             number=job.number,
             task=job.job_type,
-            queue=job.queue,
             payload=payload,
             attempt=job.attempts + 1,
             started_at=now,
-            subject=job.subject_key,
-            generation=job.generation,
-            timeout_ms=job.timeout_ms,
-            deadline=job.deadline,
             checkpoint=job.checkpoint,
-            tag=job.user_tag,
-            trace_id=job.trace_id,
             queued_at=job.queued_at,
             env=from_column(env_vars),
-            execution=job.execution_mode.lower(),
+            **told_options(job),
         )
         for job, (payload, env_vars) in zip(jobs, documents, strict=True)
     ]

@@ -14,11 +14,13 @@ from holdfast.core.order import PLAIN, rank
 from holdfast.core.requests import COMMAND
 from holdfast.core.subject import DEFAULT_TENANT
 from holdfast.store.engine import Tx
+from holdfast.store.option_columns import with_told_columns
 from holdfast.store.statements import sql
 
 BEFORE_ALL = -1.0
 
 
+@with_told_columns
 class Candidate(Struct, frozen=True, gc=False):
     """A job that may be claimed, with what a run needs.
 
@@ -34,13 +36,7 @@ class Candidate(Struct, frozen=True, gc=False):
     env_vars: str | None
     size: int
     attempts: int
-    subject_key: str | None
-    generation: int | None
-    timeout_ms: Millis | None
-    deadline: Millis | None
     checkpoint: str | None
-    user_tag: str | None
-    trace_id: str | None
     is_suspect: int
     queued_at: Millis
     template_id: str | None
@@ -48,7 +44,6 @@ class Candidate(Struct, frozen=True, gc=False):
     position: int
     created_at: Millis
     tenant: str
-    execution_mode: str
 
 
 class WaitingTenantRow(Struct, frozen=True, gc=False):
