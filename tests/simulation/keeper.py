@@ -119,7 +119,7 @@ class Keeper:
     def _do(self, run: Claimed) -> None:
         if self.chore is not run or self.session is None:
             return
-        asked = self.world.engine.query(asked_of_chore, run.run_id)
+        asked = self.world.engine.query(asked_of_chore, run.run_id, self.world.now)
         outcome = ASKED[asked] if asked in ASKED else self._chore(run)
         self.chore = None
         self.world.call(settle_chore, Report(run.run_id, run.job_id, outcome, 1), run.task, self.world.now)

@@ -153,7 +153,7 @@ def test_a_chore_whose_claim_was_not_heard_of_does_not_keep_all_from_being_done(
     unheard = taken(engine)
     again = taken(engine)
     assert (again.job_id, again.run_id != unheard.run_id) == (chore, True)
-    assert engine.query(asked_of_chore, unheard.run_id) == "gone"
+    assert engine.query(asked_of_chore, unheard.run_id, NOW) == "gone"
 
 
 def test_a_worker_that_lost_an_answer_leaves_the_chores_of_its_process_alone(engine: Engine) -> None:
@@ -174,13 +174,13 @@ def test_a_paused_queue_starts_no_chore(engine: Engine) -> None:
 def test_a_chore_under_way_hears_what_is_asked_of_it(engine: Engine) -> None:
     start(engine, "retention")
     run = taken(engine)
-    assert engine.query(asked_of_chore, run.run_id) is None
+    assert engine.query(asked_of_chore, run.run_id, NOW) is None
     write(engine, pause, MAINTENANCE, None, NOW)
-    assert engine.query(asked_of_chore, run.run_id) == "yield"
+    assert engine.query(asked_of_chore, run.run_id, NOW) == "yield"
     write(engine, cancel_job, run.job_id, NOW)
-    assert engine.query(asked_of_chore, run.run_id) == "cancel"
+    assert engine.query(asked_of_chore, run.run_id, NOW) == "cancel"
     end(engine, run)
-    assert engine.query(asked_of_chore, run.run_id) == "gone"
+    assert engine.query(asked_of_chore, run.run_id, NOW) == "gone"
 
 
 def test_why_knows_who_does_the_chores(engine: Engine) -> None:

@@ -146,7 +146,7 @@ class Maintenance(Loop):
         if self._stopping:
             raise _GiveUp(Yielded("the program stops"))
         await asyncio.sleep(BREATH_S)
-        match await self._engine.read(asked_of_chore, claimed.run_id):
+        match await self._engine.read(asked_of_chore, claimed.run_id, self.clock.now()):
             case "gone":
                 raise _GiveUp(None)
             case "cancel":

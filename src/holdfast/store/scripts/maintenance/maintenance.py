@@ -31,6 +31,7 @@ from holdfast.core.maintenance import (
     task_of,
 )
 from holdfast.core.messages.maintenance import ChoreView
+from holdfast.core.queue_gates import free_slots, pause, reservation
 from holdfast.core.requests import Claimed, ClaimRequest, Enqueued, NewJob, QueueSlots, Report, Settled
 from holdfast.core.rules import check
 from holdfast.core.settle import Broke
@@ -40,6 +41,7 @@ from holdfast.store.engine import Tx
 from holdfast.store.rows import JobRow, OwnedRow
 from holdfast.store.scripts.access.session_holders import SecretRow
 from holdfast.store.scripts.claiming.claim import claim_held
+from holdfast.store.scripts.claiming.free_slots import queue_facts
 from holdfast.store.scripts.events.events import KEEP_EVENTS_MS, publish
 from holdfast.store.scripts.jobs.enqueue import take_in
 from holdfast.store.scripts.jobs.reorder import renormalise
@@ -79,13 +81,6 @@ class CloseJobs(Struct, frozen=True):
     priority: int
     jobs: int
     highest: int
-
-
-class QueueHold(Struct, frozen=True):
-    """What keeps the queue of chores from starting anything."""
-
-    paused_at: Millis | None
-    reservation: str | None
 
 
 def own_tasks(dialect: Dialect, place: str) -> tuple[str, ...]:
@@ -158,15 +153,14 @@ def claim_chore(tx: Tx, session_id: SessionId, tasks: tuple[str, ...], now: Mill
     return next(iter(claim_held(tx, request, None if held is None else held.secret_hash, now)), None)
 
 
-def asked_of_chore(tx: Tx, run_id: str) -> str | None:
+def asked_of_chore(tx: Tx, run_id: str, now: Millis) -> str | None:
     """What a running chore is asked before its next step: `gone`, `cancel` or `yield`. None: it goes on."""
     job = _under_way(tx, run_id)
     if job is None:
         return "gone"
     if job.stop_reason is not None:
         return "cancel"
-    held = tx.one(sql.queue_gates, QueueHold, queue=MAINTENANCE)
-    return "yield" if held is not None and (held.paused_at or held.reservation) else None
+    return None if free_slots((pause, reservation), queue_facts(tx, MAINTENANCE), now) else "yield"
 
 
 def settle_chore(tx: Tx, report: Report, task: str, now: Millis) -> Settled:
