@@ -139,6 +139,22 @@ CASES = {
         '[queues.mail]\nbreaker_for = "400d"',
         wire=400 * 86_400_000,
     ),
+    "the window of a rate": Case(
+        "10/400d",
+        lambda hf: hf.set_queue("mail", rate="10/400d"),
+        queue(rate_limit=10, rate_window_ms=400 * 86_400_000),
+        ("queue", "mail", "--rate", "10/400d"),
+        '[queues.mail]\nrate = "10/400d"',
+        wire=400 * 86_400_000,
+    ),
+    "the starts of a rate": Case(
+        "2000000/s",
+        lambda hf: hf.set_queue("mail", rate="2000000/s"),
+        queue(rate_limit=2_000_000, rate_window_ms=1_000),
+        ("queue", "mail", "--rate", "2000000/s"),
+        '[queues.mail]\nrate = "2000000/s"',
+        wire=2_000_000,
+    ),
     "overflow": Case(
         "drop",
         lambda hf: hf.set_queue("mail", overflow="drop"),

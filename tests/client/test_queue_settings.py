@@ -67,7 +67,7 @@ def test_settings_are_as_they_were_set_and_set_back(hf: Holdfast) -> None:
     ("settings", "said"),
     [
         ({"rate": "often"}, "'often'"),
-        ({"rate": (0, 60)}, "rate 0"),
+        ({"rate": (0, 60)}, "rate (0, 60"),
         ({"limit": -1}, "limit -1"),
         ({"max_length": -1}, "max_length -1"),
         ({"breaker": -1}, "breaker -1"),

@@ -18,6 +18,7 @@ from holdfast.core.rate import Rate, Starts, free_starts, opened_by, parse_rate
         ("5/s", 5, 1_000),
         ("100/30s", 100, 30_000),
         ("1 / 1.5 hours", 1, 5_400_000),
+        ("10/ 30  s", 10, 30_000),
         ("7/250ms", 7, 250),
         ("2/day", 2, 86_400_000),
     ],

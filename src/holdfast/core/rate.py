@@ -47,15 +47,19 @@ class Rate(Struct, frozen=True):
 def parse_rate(value: object, what: str = "rate") -> Rate:
     """Read "10/min", "5/s" or "100/30s". InvalidInput says what is wrong."""
     found = _TEXT.fullmatch(value) if isinstance(value, str) else None
-    window = None if found is None else parse_window(found[2])
+    # The grammar of durations has single spaces.
+    window = None if found is None else parse_window(" ".join(found[2].split()))
     if found is None or window is None:
         raise refusal(what, value, SAYS)
-    return make_rate(what, int(found[1]), window)
+    return make_rate(what, int(found[1]), window, value)
 
 
-def make_rate(what: str, starts: int, window: Duration) -> Rate:
-    """So many starts in such a time, if that is allowed."""
-    return Rate(STARTS.check(what, starts), WINDOW.millis(f"window of {what}", window))
+def make_rate(what: str, starts: int, window: Duration, said: object = None) -> Rate:
+    """So many starts in such a time, if that is allowed. `said` is the rate as it was written."""
+    written = (starts, window) if said is None else said
+    if not STARTS.allows(starts):
+        raise STARTS.refusal(what, written)
+    return Rate(starts, WINDOW.millis(what, window, written))
 
 
 class Starts(Struct, frozen=True):

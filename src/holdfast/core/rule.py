@@ -222,16 +222,19 @@ class Number(Whole):
 class Period(Whole):
     """A length of time within bounds: milliseconds in a request, and as people and programs write it elsewhere."""
 
-    def __init__(self, low: Millis, high: Millis) -> None:
-        bounds = f"{duration_words(low)} to {duration_words(high)}"
+    def __init__(self, low: Millis, high: Millis, of: str = "") -> None:
+        bounds = f"{of}{duration_words(low)} to {duration_words(high)}"
         super().__init__(low, high, f"{bounds}, in milliseconds")
         self.written = f"{bounds}, {DURATION_FORMS}"
 
-    def millis(self, what: str, value: object) -> Millis:
-        """What a number of seconds, a timedelta or a text such as "1h30m" means, if it is allowed."""
+    def millis(self, what: str, value: object, said: object = None) -> Millis:
+        """What a number of seconds, a timedelta or a text such as "1h30m" means, if it is allowed.
+
+        `said` is what the message shows, if the value is only a part of what was given.
+        """
         seconds = parse_duration(value)
         if seconds is None or not 0 <= seconds <= self.high / 1000 or round(seconds * 1000) < self.low:
-            raise self.refusal(what, value, self.written)
+            raise self.refusal(what, value if said is None else said, self.written)
         return round(seconds * 1000)
 
 
@@ -399,5 +402,5 @@ RETRIES = Whole(0, 1_000_000)
 FACTOR = Number(1, 1_000_000)
 TOKEN_COUNT = Whole(0, MOST_TOKENS)
 CONCURRENCY = Whole(0, 1_000_000)
-STARTS = Whole(1, MOST_STARTS)
-WINDOW = Period(1, LONGEST_WINDOW)
+STARTS = Whole(1, MOST_STARTS, f"1 to {MOST_STARTS} starts")
+WINDOW = Period(1, LONGEST_WINDOW, "a window of ")
