@@ -430,6 +430,37 @@ PAIRS = {
 }
 
 
+BOTH = {
+    "a limit": ({"limit": 1}, {"concurrency": 1}, ("--limit", "1"), ("limit", "concurrency"), 1),
+    "an overflow": (
+        {"overflow": "shed"},
+        {"overflow": "shed"},
+        ("--overflow", "shed"),
+        ("overflow", "overflow"),
+        "shed",
+    ),
+}
+
+
+@pytest.mark.parametrize(("sdk", "http", "cli", "words", "value"), BOTH.values(), ids=BOTH)
+def test_what_is_set_and_cleared_is_refused_in_the_same_words(
+    sdk: dict[str, Any],
+    http: dict[str, Any],
+    cli: tuple[str, str],
+    words: tuple[str, str],
+    value: Any,
+    house: House,
+    sh: Shell,
+    clients: dict[str, Holdfast],
+) -> None:
+    name, field = words
+    says = f" is to be set to {value!r} and to be cleared; say one of them"
+    for hf in clients.values():
+        assert refusal_of(partial(hf.set_queue, "mail", clear=name, **sdk)) == f"{name}{says}"
+    assert typed(sh, ("queue", "mail", *cli, "--clear", name)) == f"{name}{says}"
+    assert over_http(house, queue(clear=[field], **http)) == f"{field}{says}"
+
+
 @pytest.mark.parametrize(("sdk", "http", "cli", "says", "words"), PAIRS.values(), ids=PAIRS)
 def test_what_does_not_go_together_is_refused_in_the_same_words(
     sdk: Callable[[Any], object],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from enum import StrEnum
 
 from holdfast.core.errors import InvalidPayload
 
@@ -73,7 +74,7 @@ def _depth(encoded: bytes) -> int:
 def shown(value: object) -> str:
     """A value as an error message shows it: quoted and cut."""
     try:
-        text = repr(value)
+        text = repr(value.value if isinstance(value, StrEnum) else value)
     except Exception:
         # It is too deep, has too many digits, or a `__repr__` that fails. The message must come through all the same.
         return f"a {type(value).__name__} that cannot be shown"

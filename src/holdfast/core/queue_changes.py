@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -43,16 +44,32 @@ def make_changes(**settings: Unpack[QueueSettings]) -> QueueChanges:
     if unknown:
         raise TypeError(f"{unknown[0]!r} is not a setting of a queue; use {', '.join(SETTINGS)}")
     cleared = [_clearable(name) for name in ([clear] if isinstance(clear, str) else clear)]
-    for setting in cleared:
-        for one in cleared_by(setting):
-            if said.get(one.name) is not None:
-                value = shown(said[one.name])
-                raise InvalidInput(f"{setting.key.name} is to be set to {value} and to be cleared; say one of them")
+    clear = tuple(QueueSetting(setting.cleared_as) for setting in cleared)
+    refuse_set_and_cleared(
+        clear, lambda field: said.get(_OF_FIELD[field].name), lambda field: _OF_FIELD[field].key.name
+    )
     changes: dict[str, Any] = {}
     for name, value in said.items():
         if value is not None:
             changes |= SETTINGS[name].taken(value)
-    return QueueChanges(**changes, clear=tuple(QueueSetting(setting.cleared_as) for setting in cleared))
+    return QueueChanges(**changes, clear=clear)
+
+
+_OF_FIELD = {field: setting for setting in SETTINGS.values() for field in setting.fields}
+_CLEARED = {one.cleared_as: [field for each in cleared_by(one) for field in each.fields] for one in CLEARABLE}
+
+
+def refuse_set_and_cleared(
+    clear: Iterable[str], value_of: Callable[[str], Any], word_of: Callable[[str], str] = str
+) -> None:
+    """Refuse a setting that is both set and cleared, with the caller's word for the field."""
+    for setting in clear:
+        for field in _CLEARED[setting]:
+            value = value_of(field)
+            if value is not None:
+                raise InvalidInput(
+                    f"{word_of(field)} is to be set to {shown(value)} and to be cleared; say one of them"
+                )
 
 
 def _names(setting: Setting) -> list[str]:

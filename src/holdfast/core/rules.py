@@ -162,7 +162,7 @@ _RULES: Mapping[str, Rule] = {
     **_rules_of("QueueChanges", queue_settings.SETTINGS),
     **_rules_of("NewWatch", watch_settings.SETTINGS),
     "set_limit.concurrency": CONCURRENCY,
-    "clear": Rule(f"settings out of {', '.join(QueueSetting)}, each once", kind=QueueSetting, most=len(QueueSetting)),
+    "clear": Rule(f"settings out of {', '.join(QueueSetting)}", kind=QueueSetting, most=len(QueueSetting)),
     # Ids that the caller makes. A repeat of the call has the same.
     "NewJob.id": UUID,
     "NewTemplate.id": UUID,

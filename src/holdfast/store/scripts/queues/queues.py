@@ -7,12 +7,11 @@ from typing import Any
 from msgspec import Struct, structs
 
 from holdfast.core.breaker import Breaker, has_opened
-from holdfast.core.errors import InvalidInput
 from holdfast.core.job import Millis
 from holdfast.core.messages.queues import Queue
 from holdfast.core.pairs import RATE, check_pairs
 from holdfast.core.queue import PRESETS
-from holdfast.core.queue_changes import QueueChanges, QueueSetting
+from holdfast.core.queue_changes import QueueChanges, QueueSetting, refuse_set_and_cleared
 from holdfast.core.queue_settings import CLEARABLE, cleared_by
 from holdfast.core.rule import STARTS, WINDOW
 from holdfast.core.timing import FAR_FUTURE
@@ -95,6 +94,7 @@ _NONE = Queue(name="")
 
 
 def _laid_over(queue: Queue, changes: QueueChanges) -> Queue:
+    refuse_set_and_cleared(changes.clear, lambda field: getattr(changes, field))
     given: dict[str, Any] = {
         field: value
         for field in changes.__struct_fields__
@@ -103,9 +103,6 @@ def _laid_over(queue: Queue, changes: QueueChanges) -> Queue:
     if changes.preset is not None:
         given.setdefault("retry", PRESETS[changes.preset])
     cleared = {field for setting in changes.clear for field in _FIELDS[setting]}
-    both = sorted(cleared & given.keys())
-    if both:
-        raise InvalidInput(f"{both[0]} is to be set to {given[both[0]]} and to be cleared; say one of them")
     found = structs.replace(queue, **{field: getattr(_NONE, field) for field in cleared}, **given)
     check_pairs(RATE, lambda field: getattr(found, field))
     if found.rate is not None:
