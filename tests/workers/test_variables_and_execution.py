@@ -164,12 +164,12 @@ def test_a_payload_of_an_earlier_version_still_has_them_and_the_option_wins(task
 @pytest.mark.parametrize(
     ("env", "said"),
     [
-        ("red", "give a dictionary of text by name"),
-        ({"A": 1}, "names and values are text"),
-        ({"A=B": "x"}, "cannot name an environment variable"),
-        ({"A": "\0"}, "holds a NUL"),
+        ("red", "env is not valid: use at most 1000 names"),
+        ({"A": 1}, "'A' has no such text"),
+        ({"A=B": "x"}, "'A=B' is no such name"),
+        ({"A": "\0"}, "without NUL; 'A' has no such text"),
         ({"A" * 256: "x"}, "1 to 255 characters"),
-        ({"A": "x" * ((1 << 17) + 1)}, "too long"),
+        ({"A": "x" * ((1 << 17) + 1)}, "at most 131072 characters"),
         ({f"A{number}": "x" for number in range(1_001)}, "at most 1000"),
         ({f"A{number}": "x" * 100_000 for number in range(11)}, "the limit is 1048576"),
     ],

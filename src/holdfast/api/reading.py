@@ -13,14 +13,14 @@ from holdfast.core.errors import InvalidInput
 from holdfast.core.job import JobId
 from holdfast.core.limits import MAX_PAYLOAD, shown
 from holdfast.core.requests import NewJob
-from holdfast.core.rule import FLAG, ChoiceRule, Rule
+from holdfast.core.rule import FLAG, TEXTS, ChoiceRule, Counts, NamedTexts, Rule
 from holdfast.core.rules import RULES, rule_of
 from holdfast.core.task import Overrides
 from holdfast.decoding import convert
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.jobs.read_jobs import find_job
 from holdfast.wire.call import ApiCall
-from holdfast.wire.expected_values import fields_at, words_at
+from holdfast.wire.expected_values import are_texts_at, fields_at, words_at
 from holdfast.wire.preparation import check_trigger
 
 MAX_BODY = 16 * MAX_PAYLOAD
@@ -34,6 +34,8 @@ _NO_SUCH_VALUE = re.compile(
     r"Invalid enum"
 )
 _NO_SUCH_COUNT = re.compile(r"Expected `array` of length")
+_NO_LIST = re.compile(r"Expected `array(?: \| null)?`, got")
+_NO_OBJECT = re.compile(r"Expected `object(?: \| null)?`, got|Object contains unknown field")
 _UNREADABLE = (msgspec.MsgspecError, RecursionError, ValueError)
 
 
@@ -116,7 +118,7 @@ def _does_not_fit(
         return InvalidInput(f"the request does not fit {call.name}: it is nested too deeply")
     said = str(error)
     found = _AT.search(said)
-    place = "" if found is None else found[1]
+    place = "" if found is None else found[1].removesuffix("[...]")  # The rule for an object names what is wrong in it.
     rule = _rule(call, kind, said, place)
     if rule is None:
         where = f" at {place.lstrip('.')}" if found is not None else ""
@@ -127,7 +129,7 @@ def _does_not_fit(
     except _UNREADABLE as worse:
         # What comes after the first mistake was not read yet.
         return _does_not_fit(call, kind, worse, {})
-    says = rule.counts if _NO_SUCH_COUNT.match(said) else None
+    says = rule.counts if _NO_SUCH_COUNT.match(said) else TEXTS if _NO_LIST.match(said) else None
     return rule.refusal(place.lstrip("."), _at(document, place), says)
 
 
@@ -151,7 +153,18 @@ def _rule(call: ApiCall, kind: type[msgspec.Struct], said: str, where: str) -> R
     rule = next((rule for rule in own if rule is not None), None) or rule_of(call.name, fields[-1])
     if said.startswith("Invalid enum value") and not isinstance(rule, ChoiceRule):
         rule = ChoiceRule(words_at(kind, where))
+    if _NO_OBJECT.match(said):
+        return rule if isinstance(rule, NamedTexts | Counts) else _object_at(kind, said, where)
+    if _NO_LIST.match(said):
+        return rule if are_texts_at(kind, where) else None
     return rule if _NO_SUCH_VALUE.match(said) else None
+
+
+def _object_at(kind: type[msgspec.Struct], said: str, where: str) -> Rule | None:
+    """The rule for an object in a field, by its shape. None if it is in a list, or has an unknown field."""
+    names = fields_at(kind, where)
+    is_field = not where.endswith("]") and said.startswith("Expected")
+    return Rule(f"an object with {', '.join(names)}") if names and is_field else None
 
 
 def _named(call: ApiCall) -> set[str]:

@@ -208,7 +208,7 @@ def task_and_options(task: TaskRef, options: JobOptions) -> tuple[str, JobOption
     chosen = given(options)
     retry = chosen.get("retry")
     if retry is not None:
-        check_policy(retry)
+        check_policy("retry", retry)
     if isinstance(task, str):
         return check("task", task), chosen
     own = getattr(task, "_options", None)

@@ -12,10 +12,10 @@ from collections.abc import Collection, Iterable, Mapping
 import msgspec
 from msgspec import Struct
 
-from holdfast.core.errors import InvalidInput, Reserved
+from holdfast.core.errors import Reserved
 from holdfast.core.job import Millis
-from holdfast.core.limits import MOST_ATTRIBUTES, shown
-from holdfast.core.rule import ATTRIBUTE, ATTRIBUTES
+from holdfast.core.limits import shown
+from holdfast.core.rule import ATTRIBUTES
 
 # Only the system emits events that begin with these.
 RESERVED_EVENTS = ("job.", "group.", "schedule.", "machine.", "pressure.", "alert.", "webhook.")
@@ -105,13 +105,11 @@ def refuse_reserved_event(name: str) -> str:
     return name
 
 
-def check_attributes(values: Mapping[str, object]) -> dict[str, str]:
+def check_attributes(values: Mapping[str, object], what: str = "attributes") -> dict[str, str]:
     """The attributes of an event as texts by name. Numbers, True and False are written as text."""
-    if not isinstance(values, Mapping) or len(values) > MOST_ATTRIBUTES:
-        raise InvalidInput(
-            f"the attributes {shown(values)} are not valid: use at most {MOST_ATTRIBUTES} names, each with a text"
-        )
-    return {ATTRIBUTE.check("attribute", name): _text(name, value) for name, value in values.items()}
+    if not isinstance(values, Mapping):
+        raise ATTRIBUTES.refusal(what, values)
+    return ATTRIBUTES.check(what, {name: _text(value) for name, value in values.items()})
 
 
 def joined_attributes(attributes: Mapping[str, object] | None, more: Mapping[str, object]) -> dict[str, str]:
@@ -119,13 +117,13 @@ def joined_attributes(attributes: Mapping[str, object] | None, more: Mapping[str
     if attributes is None:
         return check_attributes(more)
     if not isinstance(attributes, Mapping):
-        raise InvalidInput(f"attributes {shown(attributes)} are not valid: give a dictionary of texts by name")
+        raise ATTRIBUTES.refusal("attributes", attributes)
     return check_attributes({**attributes, **more})
 
 
-def _text(name: str, value: object) -> str:
+def _text(value: object) -> object:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float):
         return str(value)
-    return ATTRIBUTES.check(f"attribute {name}", value)
+    return value

@@ -1,6 +1,6 @@
 """The kinds of values that options have: how each is checked, sent and stored."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, Literal, Protocol, TypeAlias
 
 from msgspec import structs
@@ -30,10 +30,7 @@ JobRef: TypeAlias = HasId | str
 
 def check_tokens(what: str, value: object) -> Tokens:
     """Check a number of tokens of each kind."""
-    given = structs.asdict(value) if isinstance(value, Tokens) else value
-    if not isinstance(given, Mapping) or not set(given) <= set(KINDS):
-        raise InvalidInput(f"{what} {shown(value)} is not valid: use a number for each of {', '.join(KINDS)}")
-    return Tokens(**{kind: rule.TOKEN_COUNT.check(kind, count) for kind, count in given.items()})
+    return Tokens(**rule.TOKENS.check(what, structs.asdict(value) if isinstance(value, Tokens) else value))
 
 
 def id_of(ref: JobRef) -> str:
@@ -91,7 +88,7 @@ EVENT = OptionKind(wire=str, rule=rule.PATTERN)
 ATTRIBUTES = OptionKind(
     wire=dict[str, str],
     rule=rule.ATTRIBUTES,
-    take=lambda what, value: check_attributes(value),
+    take=lambda what, value: check_attributes(value, what),
     empty={},
     typed=Typed.PAIRS,
 )
@@ -108,7 +105,7 @@ VARIABLES = OptionKind(
 GROUP = OptionKind(wire=str, rule=rule.LABEL, take=lambda what, value: id_of(value), typed=Typed.GROUP)
 RETRY = OptionKind(
     wire=RetryPolicy,
-    take=lambda what, value: Retry.of(value).policy,
+    take=lambda what, value: Retry.of(value, what).policy,
     columns={
         "retry_mode": str,
         "max_retries": int,

@@ -55,12 +55,12 @@ class Retry:
         )
 
     @classmethod
-    def of(cls, value: Retry | int) -> Retry:
+    def of(cls, value: Retry | int, what: str = "retry") -> Retry:
         """`retry=3` means `retry=Retry(3)`."""
         if isinstance(value, Retry):
             return value
-        if isinstance(value, bool) or not isinstance(value, int):
-            raise InvalidInput(f"retry {shown(value)} is not valid: use a number of retries or a Retry(…)")
+        if not RETRIES.allows(value):
+            raise RETRIES.refusal(what, value, f"{RETRIES.says}, or a Retry(…)")
         return cls(value)
 
     def __repr__(self) -> str:
@@ -71,9 +71,9 @@ class Retry:
         return f"Retry({policy.retries}, {timing}, mode={policy.mode.lower()!r}, infra={policy.infra}{permanent})"
 
 
-def check_policy(value: Retry | int) -> RetryPolicy:
+def check_policy(what: str, value: Retry | int) -> RetryPolicy:
     """A policy for jobs whose task is not known here. So it cannot name exceptions."""
-    retry = Retry.of(value)
+    retry = Retry.of(value, what)
     if retry.permanent:
         raise InvalidInput("permanent= belongs to a task, not to its jobs; use @hf.task(retry=Retry(…, permanent=…))")
     return retry.policy

@@ -36,7 +36,7 @@ from holdfast.core.limits import (
     shown,
 )
 from holdfast.core.timing import FAR_FUTURE, LONGEST
-from holdfast.core.tokens import MOST_TOKENS
+from holdfast.core.tokens import KINDS, MOST_TOKENS
 from holdfast.core.units import (
     DURATION_FORMS,
     SIZE_FORMS,
@@ -121,13 +121,11 @@ class Text(Rule):
         shortest: int = 1,
         *,
         most: int = MOST_ITEMS,
-        keys: Text | None = None,
     ) -> None:
         super().__init__(says, most=most)
         self.longest = longest
         self.pattern = pattern
         self.shortest = shortest
-        self.keys = keys
 
     # Made at their first use: a short command needs few of them.
     @computed_once
@@ -183,6 +181,44 @@ class Secret(Text):
     def refusal(self, what: str, value: object, says: str | None = None) -> InvalidInput:
         """What to raise for one that is not allowed."""
         return InvalidInput(f"{what} is not valid: use {says or self.says}")
+
+
+class NamedTexts(Rule):
+    """Texts by name. `keys` and `texts` say what each may be. If they are secret, no message repeats a text."""
+
+    def __init__(self, keys: Text, texts: Text, *, most: int, is_secret: bool = False) -> None:
+        super().__init__(f"at most {most} names of {keys.says}, each with a text of {texts.says}", most=most)
+        self.keys = keys
+        self._texts = texts
+        self._is_secret = is_secret
+
+    @property
+    def meta(self) -> Meta:
+        """How msgspec checks each of the texts."""
+        return self._texts.meta
+
+    def allows(self, value: object) -> bool:
+        """Whether the value is such a mapping."""
+        return isinstance(value, Mapping) and len(value) <= self.most and self._flaw(value) is None
+
+    def check(self, what: str, value: object) -> dict[str, str]:
+        """The texts by name, if they are allowed."""
+        return dict(super().check(what, value))
+
+    def refusal(self, what: str, value: object, says: str | None = None) -> InvalidInput:
+        """What to raise for one that is not allowed, with the first name that is wrong."""
+        flaw = self._flaw(value) if isinstance(value, Mapping) else None
+        said = f"{says or self.says}{'' if flaw is None else f'; {flaw}'}"
+        return InvalidInput(f"{what} is not valid: use {said}") if self._is_secret else refusal(what, value, said)
+
+    def _flaw(self, value: Mapping[Any, Any]) -> str | None:
+        assert self.keys is not None
+        for name, text in value.items():
+            if not self.keys.allows(name):
+                return f"{shown(name)} is no such name"
+            if not self._texts.allows(text):
+                return f"{shown(name)} has no such text"
+        return None
 
 
 class Whole(Rule):
@@ -323,6 +359,24 @@ class JsonObject(Rule):
             return False
 
 
+class Counts(Rule):
+    """A whole number for each of some kinds."""
+
+    def __init__(self, kinds: Iterable[str], count: Whole) -> None:
+        self.kinds = tuple(kinds)
+        self._count = count
+        super().__init__(f"a number for each of {', '.join(self.kinds)}")
+
+    def allows(self, value: object) -> bool:
+        """Whether the value has numbers of these kinds alone. The numbers are not checked."""
+        return isinstance(value, Mapping) and set(value) <= set(self.kinds)
+
+    def check(self, what: str, value: object) -> dict[str, int]:
+        """The numbers by kind, if they are allowed."""
+        given: Mapping[str, object] = super().check(what, value)
+        return {kind: self._count.check(f"{what} {kind}", count) for kind, count in given.items()}
+
+
 def check_all(rule: Rule, what: str, values: object) -> list[Any]:
     """A list of values, if the rule allows each of them, and so many."""
     if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
@@ -378,29 +432,18 @@ PATTERN = Text(
     rf"^(({NAME_PATTERN})?\*|(?=.{{1,{MAX_NAME}}}$){NAME_PATTERN}){END}",
 )
 ATTRIBUTE = Text(f"1 to {LONGEST_ATTRIBUTE} letters, digits and _ . : / -", LONGEST_ATTRIBUTE, f"^{NAME_PATTERN}{END}")
-ATTRIBUTES = Text(
-    f"at most {MOST_ATTRIBUTES} names of at most {LONGEST_ATTRIBUTE} characters, "
-    f"each with a text of at most {LONGEST_VALUE} characters",
-    LONGEST_VALUE,
-    LINE_PATTERN,
-    0,
-    most=MOST_ATTRIBUTES,
-    keys=ATTRIBUTE,
-)
+ATTRIBUTES = NamedTexts(ATTRIBUTE, line(LONGEST_VALUE), most=MOST_ATTRIBUTES)
 VARIABLE = Text(f"1 to {LONGEST_VARIABLE} characters without = and NUL", LONGEST_VARIABLE, r"^[^=\x00]+" + END)
-# A value may be a secret.
-VARIABLES = Secret(
-    f"at most {MOST_VARIABLES} names of at most {LONGEST_VARIABLE} characters without = and NUL, "
-    f"each with a text of at most {LONGEST_VARIABLE_VALUE} characters without NUL",
-    LONGEST_VARIABLE_VALUE,
-    r"^[^\x00]*" + END,
-    0,
+VARIABLES = NamedTexts(
+    VARIABLE,
+    Text(f"at most {LONGEST_VARIABLE_VALUE} characters without NUL", LONGEST_VARIABLE_VALUE, r"^[^\x00]*" + END, 0),
     most=MOST_VARIABLES,
-    keys=VARIABLE,
+    is_secret=True,
 )
 RETRIES = Whole(0, 1_000_000)
 FACTOR = Number(1, 1_000_000)
 TOKEN_COUNT = Whole(0, MOST_TOKENS)
+TOKENS = Counts(KINDS, TOKEN_COUNT)
 CONCURRENCY = Whole(0, 1_000_000)
 STARTS = Whole(1, MOST_STARTS, f"1 to {MOST_STARTS} starts")
 WINDOW = Period(1, LONGEST_WINDOW, "a window of ")

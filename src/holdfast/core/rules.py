@@ -54,6 +54,7 @@ from holdfast.core.rule import (
     SPAN,
     SUBJECT,
     TOKEN_COUNT,
+    TOKENS,
     CheckedText,
     ChoiceRule,
     JsonObject,
@@ -161,6 +162,7 @@ def _rules_of(shape: str, settings: Mapping[str, Setting]) -> dict[str, Rule]:
 _RULES: Mapping[str, Rule] = {
     **_rules_of("QueueChanges", queue_settings.SETTINGS),
     **_rules_of("NewWatch", watch_settings.SETTINGS),
+    "tokens": TOKENS,
     "set_limit.concurrency": CONCURRENCY,
     "clear": Rule(f"settings out of {', '.join(QueueSetting)}", kind=QueueSetting, most=len(QueueSetting)),
     # Ids that the caller makes. A repeat of the call has the same.
@@ -239,7 +241,7 @@ _RULES: Mapping[str, Rule] = {
     "Yielded.reason": TEXT,
     "Progress.text": TEXT,
     "NewWatch.path": Text(
-        f"an absolute path of at most {LONGEST_PATH} characters, without . and .., and not / itself",
+        f"an absolute path of at most {LONGEST_PATH} characters, without control characters, . and .., not / itself",
         LONGEST_PATH,
         rf"^(/(?!\.\.?(/|{END}))[^/\x00-\x1f\x7f]+)+{END}",
     ),

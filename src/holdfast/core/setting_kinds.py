@@ -78,7 +78,7 @@ def _rate(what: str, value: str | tuple[int, Duration]) -> tuple[int, Millis]:
 RATE = OptionKind(wire=Rate, take=_rate, fields={"rate_limit": number(STARTS), "rate_window_ms": period(WINDOW)})
 POLICY = OptionKind(
     wire=RetryPolicy,
-    take=lambda what, value: check_policy(value),
+    take=check_policy,
     stored=str,
     store=_policy_text,
     load=policy_in,

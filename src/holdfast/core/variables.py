@@ -6,30 +6,13 @@ from collections.abc import Mapping
 
 import msgspec
 
-from holdfast.core.errors import InvalidInput
-from holdfast.core.limits import MOST_VARIABLES, check_payload, shown
-from holdfast.core.rule import VARIABLE, VARIABLES
+from holdfast.core.limits import check_payload
+from holdfast.core.rule import VARIABLES
 
 
 def check_variables(what: str, value: object) -> dict[str, str]:
-    """Check variables: text by name. Messages show only names, as a value may be a secret."""
-    if not isinstance(value, Mapping):
-        raise InvalidInput(f"{what} is not valid: give a dictionary of text by name")
-    if len(value) > MOST_VARIABLES:
-        raise InvalidInput(f"{what} has {len(value)} variables; give at most {MOST_VARIABLES}")
-    for name, text in value.items():
-        if not isinstance(name, str) or not isinstance(text, str):
-            raise InvalidInput(
-                f"environment variable {shown(name)} is a {type(text).__name__}: names and values are text"
-            )
-        if not VARIABLE.allows(name):
-            raise InvalidInput(f"{shown(name)} cannot name an environment variable: use {VARIABLE.says}")
-        if not VARIABLES.allows(text):
-            raise InvalidInput(
-                f"environment variable {shown(name)} cannot have its value: it is too long, or holds a NUL or half a "
-                "character, which no program can be given"
-            )
-    found = dict(value)
+    """Check variables: text by name."""
+    found = VARIABLES.check(what, value)
     check_size(what, found)
     return found
 

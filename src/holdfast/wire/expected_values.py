@@ -29,6 +29,15 @@ def words_at(kind: Any, where: str) -> list[str]:
     return list(words)
 
 
+def are_texts_at(kind: Any, where: str) -> bool:
+    """Whether a list of texts may be at a place."""
+    texts = inspect.StrType | inspect.EnumType | inspect.LiteralType
+    items = [
+        item for found in _at(kind, where) for item in _inside(found, "") if not isinstance(found, inspect.DictType)
+    ]
+    return bool(items) and all(isinstance(item, texts) for item in items)
+
+
 def _at(kind: Any, where: str) -> list[inspect.Type]:
     """All types that may be there."""
     here = list(_each(_described(kind)))
