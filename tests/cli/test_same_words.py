@@ -26,6 +26,8 @@ from tests.daemon.house import House
 
 LATER = datetime(2030, 1, 1, tzinfo=UTC)
 LONG = "x" * 1_001
+# What only programs and the file have: another way to write it.
+HOW_IT_IS_WRITTEN = re.compile(r", (or a Retry\(…\)|(or|in) a table such as .*)$")
 
 
 class Case(NamedTuple):
@@ -287,6 +289,86 @@ CASES = {
         ("queue", "mail", "--retries", "-1"),
         "[queues.mail]\nretry = { retries = -1 }",
     ),
+    "retry that is no number": Case(
+        "x",
+        lambda hf: hf.enqueue("double", retry="x"),
+        job(policy={"retries": "x", "initial_ms": 1, "factor": 2, "cap_ms": 1}),
+        ("enqueue", "double", "--retries", "x"),
+        "[queues.mail]\nretry = 'x'",
+    ),
+    "too few retries": Case(
+        -1,
+        lambda hf: hf.enqueue("double", retry=-1),
+        job(policy={"retries": -1, "initial_ms": 1, "factor": 2, "cap_ms": 1}),
+        ("enqueue", "double", "--retries", "-1"),
+        "[[watch]]\npath = 'x'\nretry = -1",
+    ),
+    "a kind of tokens": Case(
+        {"ram": 1},
+        lambda hf: hf.enqueue("double", tokens={"ram": 1}),
+        job(tokens={"ram": 1}),
+        ("enqueue", "double", "--tokens", "ram=1"),
+        "[[watch]]\npath = 'x'\ntokens = { ram = 1 }",
+    ),
+    "tokens that are no numbers by kind": Case(
+        3,
+        lambda hf: hf.add_watch("/src", task="double", tokens=3),
+        watch(tokens=3),
+        toml="[[watch]]\npath = 'x'\ntokens = 3",
+    ),
+    "a number of tokens": Case(
+        -1,
+        lambda hf: hf.enqueue("double", tokens={"cpu": -1}),
+        job(tokens={"cpu": -1}),
+        ("enqueue", "double", "--tokens", "cpu=-1"),
+        "[[watch]]\npath = 'x'\ntokens = { cpu = -1 }",
+    ),
+    "globs that are no list": Case(
+        "a",
+        lambda hf: hf.add_watch("/src", task="double", globs="a"),
+        watch(globs="a"),
+        toml="[[watch]]\npath = 'x'\nglobs = 'a'",
+    ),
+    "a line break in the place of a watch": Case(
+        "/a\nb",
+        lambda hf: hf.add_watch("/a\nb", task="double"),
+        watch(path="/a\nb"),
+        ("watch", "add", "/a\nb", "--task", "double"),
+        '[[watch]]\nname = "a"\npath = "/a\\nb"',
+    ),
+    "a place that is no text": Case(
+        3, lambda hf: hf.add_watch(3, task="double"), watch(path=3), toml="[[watch]]\npath = 3"
+    ),
+    "env that is no mapping": Case("A", lambda hf: hf.enqueue("double", env="A"), job(env="A")),
+    "the name of a variable": Case(
+        {"": "x"},
+        lambda hf: hf.enqueue("double", env={"": "x"}),
+        job(env={"": "x"}),
+        ("enqueue", "double", "--env", "=x"),
+    ),
+    "the text of a variable": Case({"A": "\0"}, lambda hf: hf.enqueue("double", env={"A": "\0"}), job(env={"A": "\0"})),
+    "too many variables": Case(
+        {f"A{n}": "" for n in range(1_001)},
+        lambda hf: hf.enqueue("double", env={f"A{n}": "" for n in range(1_001)}),
+        job(env={f"A{n}": "" for n in range(1_001)}),
+    ),
+    "where that is no mapping": Case(
+        "x",
+        lambda hf: hf.enqueue("double", on_event="e", where="x"),
+        job(wait_for_event="e", event_attributes="x"),
+    ),
+    "the name of an attribute": Case(
+        {"a b": "x"},
+        lambda hf: hf.enqueue("double", on_event="e", where={"a b": "x"}),
+        job(wait_for_event="e", event_attributes={"a b": "x"}),
+        ("enqueue", "double", "--on-event", "e", "--where", "a b=x"),
+    ),
+    "the text of an attribute": Case(
+        {"a": LONG},
+        lambda hf: hf.emit("e", attributes={"a": LONG}),
+        ("POST", "/v1/events", {"id": new_job()["id"], "name": "e", "attributes": {"a": LONG}}),
+        ("emit", "e", f"a={LONG}"),
+    ),
     "a page": Case(
         1_001,
         lambda hf: hf.jobs(limit=1_001),
@@ -336,9 +418,10 @@ def in_file(tmp_path: Path, text: str) -> str:
 
 def allowed(said: str, value: Any) -> str:
     """What a refusal says is allowed, after the field's word and the value."""
-    found = re.search(rf" {re.escape(shown(value))} is not valid: use (.+)$", said)
+    found = re.search(rf"( {re.escape(shown(value))})? is not valid: use (.+)$", said)
     assert found is not None, said
-    return found[1]
+    assert found[1] or "env" in said, said  # No message repeats a variable.
+    return HOW_IT_IS_WRITTEN.sub("", found[2])
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)

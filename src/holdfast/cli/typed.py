@@ -12,15 +12,13 @@ from holdfast.cli.words import Option
 from holdfast.core.errors import InvalidInput
 from holdfast.core.limits import shown
 from holdfast.core.option import JobOption, Typed, Word
-from holdfast.core.rule import TOKEN_COUNT
 from holdfast.core.setting import Setting
 from holdfast.core.tokens import KINDS
 
 if TYPE_CHECKING:
     from holdfast.client.remote import Client
 
-MOST_DIGITS = 9
-_WHOLE = re.compile(r"-?\d+", re.ASCII)
+_WHOLE = re.compile(r"-?\d{1,30}", re.ASCII)
 
 
 def hint_of(said: JobOption | Setting, word: Word, owner: str = "") -> Any:
@@ -97,7 +95,7 @@ READERS: Mapping[Typed, Callable[[Client, str, Any], Any]] = {
     # The SDK reads a duration as people write it.
     Typed.DURATION: lambda hf, word, text: text,
     Typed.MOMENT: lambda hf, word, text: moment(word.removeprefix("--"), text),
-    Typed.COUNTS: lambda hf, word, text: token_counts(f"{word} ", text),
+    Typed.COUNTS: lambda hf, word, text: token_counts(word, text),
     Typed.PAIRS: lambda hf, word, texts: attributes(f"{word} ", texts),
     Typed.VARIABLES: lambda hf, word, texts: variables(texts),
     Typed.JOBS: lambda hf, word, refs: [hf.job(ref) for ref in refs],
@@ -127,19 +125,15 @@ def read_settings(hf: Client, settings: Mapping[str, Setting], said: Mapping[str
     return found
 
 
-def token_counts(said_by: str, given: str | None) -> dict[str, int] | None:
-    """`cpu=2,gpu=1` as a number for each kind."""
-    if given is None:
-        return None
-    found: dict[str, int] = {}
-    for word in given.split(","):
-        kind, _, count = word.strip().partition("=")
-        if kind not in KINDS or kind in found or not _WHOLE.fullmatch(count):
+def token_counts(word: str, given: str) -> dict[str, Any]:
+    """`cpu=2,gpu=1` as a number for each kind. What is no number is refused by its rule."""
+    found: dict[str, Any] = {}
+    for part in given.split(","):
+        kind, is_set, count = part.strip().partition("=")
+        if not is_set or kind in found:
             kinds = ", ".join(KINDS)
-            raise InvalidInput(f"{said_by}{shown(given)} is not valid: write KIND=N, each of {kinds} at most once")
-        if count.startswith("-") or len(count) > MOST_DIGITS:
-            raise TOKEN_COUNT.refusal(said_by.rstrip(), word)
-        found[kind] = int(count)
+            raise InvalidInput(f"{word} {shown(given)} is not valid: write KIND=N, each of {kinds} at most once")
+        found[kind] = int(count) if _WHOLE.fullmatch(count) else count
     return found
 
 

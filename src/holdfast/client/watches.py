@@ -11,14 +11,13 @@ from typing import TypeAlias, Unpack
 from msgspec import Struct
 
 from holdfast.client.store_access import StoreAccess
-from holdfast.core.errors import InvalidInput, UnknownTask
-from holdfast.core.limits import shown
+from holdfast.core.errors import UnknownTask
 from holdfast.core.messages.tasks import TaskVersion
 from holdfast.core.messages.watches import Watch
 from holdfast.core.new_watch import NewWatch, make_watch
 from holdfast.core.planning import about_change, job_of
 from holdfast.core.rule import FLAG
-from holdfast.core.rules import check
+from holdfast.core.rules import RULES, check
 from holdfast.core.task import with_options
 from holdfast.core.watch import Change, FileChange, WatchKind, speakable
 from holdfast.core.watch_settings import WatchOptions
@@ -203,7 +202,7 @@ def _tested(watch: Watch, path: str, here: str, declared: Declared) -> WatchTest
 
 def _absolute(path: str | Path) -> str:
     if not isinstance(path, str | Path) or not str(path):
-        raise InvalidInput(f"path {shown(path)} is not valid: give the path of a folder")
+        raise RULES["NewWatch.path"].refusal("path", path)
     return check("NewWatch.path", os.path.normpath(os.path.abspath(os.path.expanduser(path))), "path")
 
 

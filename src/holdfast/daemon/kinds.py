@@ -151,7 +151,14 @@ def _url(what: str, value: Any) -> str:
     raise refusal(what, without_user(value) if isinstance(value, str) else value, _AN_ADDRESS)
 
 
+def _place(what: str, value: Any) -> str:
+    if not isinstance(value, str) or not value:
+        raise RULES["NewWatch.path"].refusal(what, value)
+    return value
+
+
 TEXT = kind("a text", _text)
+PLACE = SettingKind("a text", _place)  # The rule is asked when it is an absolute path.
 FLAG = within(rule.FLAG)
 HOSTS = SettingKind('a list of hosts, addresses and networks, such as ["intranet.example", "10.1.0.0/16"]', _hosts)
 WORDS = kind(rule.TEXTS, _words)

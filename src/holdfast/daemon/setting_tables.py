@@ -7,14 +7,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from holdfast.core import rate, rule
-from holdfast.core.errors import InvalidInput
+from holdfast.core.errors import InvalidInput, InvalidPayload
 from holdfast.core.option import Typed
+from holdfast.core.payload import check_arguments
 from holdfast.core.retry import RetryPolicy
 from holdfast.core.retry_option import MODE, Retry
 from holdfast.core.rules import RULES
 from holdfast.core.setting import Setting
 from holdfast.core.tokens import Tokens
-from holdfast.daemon.kinds import FLAG, Says, SettingKind, Wrong, by_rule, kind, one_of, within
+from holdfast.daemon.kinds import FLAG, Says, SettingKind, by_rule, one_of, within
 
 _RETRY: Mapping[str, SettingKind] = {
     "retries": by_rule("retries"),
@@ -35,18 +36,30 @@ def _retry(what: str, value: Any) -> Retry:
     return Retry(value)
 
 
-def _table(value: Any) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise Wrong
-    return value
+def _tokens(what: str, value: Any) -> dict[str, int]:
+    if not rule.TOKENS.allows(value):
+        raise rule.TOKENS.refusal(what, value, TOKENS.allowed)
+    return rule.TOKENS.check(what.removesuffix(" ="), value)
+
+
+def _arguments(example: str) -> SettingKind:
+    def read(what: str, value: Any) -> Mapping[str, Any]:
+        try:
+            return check_arguments(value, what.removesuffix(" ="))
+        except InvalidPayload as error:
+            raise InvalidPayload(f"{error}, in {allowed}") from None
+
+    allowed = f"a table such as {example}"
+    return SettingKind(allowed, read)
 
 
 RETRY = SettingKind(f'{RULES["retries"].says}, or a table such as {{ retries = 5, initial = "2s" }}', _retry)
 RATE = SettingKind(rate.SAYS, lambda what, value: str(rate.parse_rate(value, what)))
+TOKENS = SettingKind(f"{rule.TOKENS.says}, in a table such as {{ cpu = 2 }}", _tokens)
 _WRITTEN: Mapping[Any, SettingKind] = {
     rate.Rate: RATE,
     RetryPolicy: RETRY,
-    Tokens: kind("a table, such as { cpu = 2 }", _table),
+    Tokens: TOKENS,
     bool: FLAG,
 }
 
@@ -57,7 +70,7 @@ def _kind(setting: Setting) -> SettingKind:
     if one.wire in _WRITTEN:
         return _WRITTEN[one.wire]
     if one.typed is Typed.OBJECT:
-        return kind(f"a table, such as {setting.key.example}", _table)
+        return _arguments(setting.key.example)
     if one.typed is Typed.TEXTS:
         return SettingKind(rule.TEXTS, one.check)
     assert one.rule is not None, f"{setting.name} has no rule: say above how it is written"

@@ -12,12 +12,12 @@ from holdfast.core.limits import shown
 from holdfast.core.new_watch import NewWatch, make_watch
 from holdfast.core.watch import WatchKind
 from holdfast.core.watch_settings import SETTINGS
-from holdfast.daemon.kinds import TEXT, Says
+from holdfast.daemon.kinds import PLACE, Says
 from holdfast.daemon.setting_tables import keys_of, read_table
 from holdfast.store.engine import new_uuid
 
 KEYS: Mapping[str, Says] = {
-    "path": Says("The folder, or the repository, seen from the folder of this file.", TEXT, '"src"'),
+    "path": Says("The folder, or the repository, seen from the folder of this file.", PLACE, '"src"'),
     **keys_of(SETTINGS),
 }
 
