@@ -26,6 +26,7 @@ from tests.daemon.house import House
 
 LATER = datetime(2030, 1, 1, tzinfo=UTC)
 LONG = "x" * 1_001
+TOO_MANY = {f"A{number}": "" for number in range(1_001)}
 # What only programs and the file have: another way to write it.
 HOW_IT_IS_WRITTEN = re.compile(r", (or a Retry\(…\)|(or|in) a table such as .*)$")
 
@@ -348,9 +349,9 @@ CASES = {
     ),
     "the text of a variable": Case({"A": "\0"}, lambda hf: hf.enqueue("double", env={"A": "\0"}), job(env={"A": "\0"})),
     "too many variables": Case(
-        {f"A{n}": "" for n in range(1_001)},
-        lambda hf: hf.enqueue("double", env={f"A{n}": "" for n in range(1_001)}),
-        job(env={f"A{n}": "" for n in range(1_001)}),
+        TOO_MANY,
+        lambda hf: hf.enqueue("double", env=TOO_MANY),
+        job(env=TOO_MANY),
     ),
     "where that is no mapping": Case(
         "x",
@@ -422,6 +423,34 @@ def allowed(said: str, value: Any) -> str:
     assert found is not None, said
     assert found[1] or "env" in said, said  # No message repeats a variable.
     return HOW_IT_IS_WRITTEN.sub("", found[2])
+
+
+COMMANDS = {
+    "grace": (-1, {"grace": -1}, {"grace_s": -1}, None),
+    "memory": (0, {"memory_mb": 0}, {"memory_mb": 0}, ("--memory", "0")),
+    "the name of a variable": ({"A=B": "1"}, {"env": {"A=B": "1"}}, {"env": {"A=B": "1"}}, None),
+    "too many variables": (TOO_MANY, {"env": TOO_MANY}, {"env": TOO_MANY}, None),
+}
+
+
+@pytest.mark.parametrize(("value", "sdk", "wire", "cli"), COMMANDS.values(), ids=COMMANDS)
+def test_a_command_that_cannot_start_is_refused_before_it_is_stored(
+    value: Any,
+    sdk: dict[str, Any],
+    wire: dict[str, Any],
+    cli: tuple[str, ...] | None,
+    house: House,
+    sh: Shell,
+    clients: dict[str, Holdfast],
+) -> None:
+    payload = {"argv": ["true"], **wire}
+    told = [allowed(refusal_of(partial(hf.command, "true", **sdk)), value) for hf in clients.values()]
+    told += [allowed(refusal_of(partial(hf.enqueue, "command", payload)), value) for hf in clients.values()]
+    told += [allowed(typed(sh, ("run", *cli, "--", "true")), value)] if cli is not None else []
+    status, problem = house.ask("POST", "/v1/jobs", {"jobs": [new_job(task="command", payload=payload)]})
+    assert (status, problem["code"]) == (400, "ERR_INVALID_PAYLOAD"), problem
+    told.append(allowed(problem["detail"], value))
+    assert len({words.replace(DURATION_FORMS, "in seconds") for words in told}) == 1, told
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)

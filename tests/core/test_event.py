@@ -82,5 +82,5 @@ def test_a_key_is_short_enough_for_an_index_and_still_one_wish_only() -> None:
 
 def test_the_name_of_an_attribute_is_not_long() -> None:
     assert check_attributes({"n" * LONGEST_ATTRIBUTE: "x"})
-    with pytest.raises(InvalidInput, match="use 1 to 60 letters"):
+    with pytest.raises(InvalidInput, match="names of 1 to 60 letters"):
         check_attributes({"n" * (LONGEST_ATTRIBUTE + 1): "x"})

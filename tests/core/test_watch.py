@@ -159,7 +159,7 @@ def test_a_name_that_is_not_text_can_be_said() -> None:
         ({"path": "/a/"}, "use an absolute path"),
         ({"path": "/a/."}, "use an absolute path"),
         ({"path": "/a\n"}, "use an absolute path"),
-        ({"path": "/"}, "and not / itself"),
+        ({"path": "/"}, "not / itself"),
         ({"globs": ("/x",)}, "globs '/x' is not valid: use .* as seen from the folder"),
         ({"globs": ("[z-a]",)}, "the range z-a ends before it begins"),
         ({"kind": "git", "globs": ("*.py",)}, "a watch of a git repository has no globs"),

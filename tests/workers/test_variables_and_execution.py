@@ -18,6 +18,7 @@ from holdfast import Holdfast, InvalidInput, JobHandle, Retry
 from holdfast.core.requests import NewJob
 from holdfast.store.scripts.jobs.enqueue import enqueue
 from tests.client.acts import WAIT
+from tests.store.acts import execute
 from tests.workers.task_modules import loaded_anew
 
 ROOT = Path(__file__).parents[2]
@@ -159,6 +160,16 @@ def test_a_payload_of_an_earlier_version_still_has_them_and_the_option_wins(task
         first.wait(WAIT)
         second.wait(WAIT)
     assert (first.tail(), second.tail()) == ("red round\n", "blue round\n")
+
+
+def test_a_stored_command_starts_with_more_and_longer_variables_than_may_be_stored_now(tasks: Any) -> None:
+    job = tasks.hf.command("sh", "-c", "env | grep -c ^MANY_")
+    env = {f"MANY_{number}": "x" for number in range(1_001)} | {"MANY_" + "x" * 300: "x"}
+    payload = json.dumps({"argv": ["sh", "-c", "env | grep -c ^MANY_"], "env": env})
+    execute(tasks.hf._access.engine, "UPDATE jobs SET payload = :p", p=payload)
+    with tasks.hf:
+        job.wait(WAIT)
+    assert job.tail() == "1002\n"
 
 
 @pytest.mark.parametrize(

@@ -12,13 +12,12 @@ from holdfast.client.handle import JobHandle
 from holdfast.client.options import given
 from holdfast.client.store_access import StoreAccess
 from holdfast.client.task import Enqueuing
-from holdfast.core.errors import InvalidInput
-from holdfast.core.limits import shown
+from holdfast.core.command import check_command
 from holdfast.core.options import JobOptions
 from holdfast.core.requests import OF_COMMANDS
 from holdfast.core.rules import check, millis
 from holdfast.core.units import Duration
-from holdfast.workers.command import SPEC, check_command
+from holdfast.workers.command import SPEC
 
 
 class Commands:
@@ -83,15 +82,10 @@ def command_arguments(
     cpu: int | None,
 ) -> dict[str, Any]:
     """The payload of a command, checked."""
-    for word in argv:
-        if not isinstance(word, str | os.PathLike):
-            raise InvalidInput(f"{shown(word)} is not an argument of a command: give text, each argument by itself")
-    arguments: dict[str, Any] = {"argv": [os.fspath(word) for word in argv]}
+    arguments: dict[str, Any] = {"argv": [os.fspath(word) if isinstance(word, os.PathLike) else word for word in argv]}
     if cwd is not None:
-        if not isinstance(cwd, str | os.PathLike):
-            raise InvalidInput(f"cwd {shown(cwd)} is not the path of a folder")
         # The worker may have another current folder.
-        arguments["cwd"] = os.path.abspath(cwd)
+        arguments["cwd"] = os.path.abspath(cwd) if isinstance(cwd, str | os.PathLike) else cwd
     if grace is not None:
         arguments["grace_s"] = millis("grace_ms", grace) / 1000
     if memory_mb is not None:

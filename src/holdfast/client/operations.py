@@ -23,6 +23,7 @@ from holdfast.client.overview import Overview
 from holdfast.client.queues import Queues
 from holdfast.client.tenants import Tenants
 from holdfast.client.tokens import TokenCalls
+from holdfast.core.command import check_command
 from holdfast.core.job import StateName
 from holdfast.core.messages.jobs import BulkAction, BulkResult, Cancelling, Count, Page
 from holdfast.core.messages.maintenance import Violation
@@ -180,6 +181,8 @@ class Operations(Groups, Events, Maintaining, NodeCalls, Overview, Queues, Tenan
             arguments = schema.with_defaults(arguments)
         else:
             text = encode_payload(task, arguments)
+        if task == COMMAND:
+            check_command(arguments)
         prepared = Prepared(task, chosen if own is None else laid_over(chosen, own), by_name=own is None)
         return prepared.job(self._access.new_id(), text, arguments)
 

@@ -247,8 +247,8 @@ class Whole(Rule):
 class Number(Whole):
     """A number within bounds, whole or not."""
 
-    def __init__(self, low: int, high: int) -> None:
-        super().__init__(low, high, f"a number from {low} to {high}")
+    def __init__(self, low: int, high: int, says: str | None = None) -> None:
+        super().__init__(low, high, says or f"a number from {low} to {high}")
 
     def allows(self, value: object) -> bool:
         """Whether the value is such a number; NaN is not."""
@@ -259,9 +259,9 @@ class Period(Whole):
     """A length of time within bounds: milliseconds in a request, and as people and programs write it elsewhere."""
 
     def __init__(self, low: Millis, high: Millis, of: str = "") -> None:
-        bounds = f"{of}{duration_words(low)} to {duration_words(high)}"
-        super().__init__(low, high, f"{bounds}, in milliseconds")
-        self.written = f"{bounds}, {DURATION_FORMS}"
+        self.bounds = f"{of}{duration_words(low)} to {duration_words(high)}"
+        super().__init__(low, high, f"{self.bounds}, in milliseconds")
+        self.written = f"{self.bounds}, {DURATION_FORMS}"
 
     def millis(self, what: str, value: object, said: object = None) -> Millis:
         """What a number of seconds, a timedelta or a text such as "1h30m" means, if it is allowed.

@@ -150,6 +150,7 @@ SECRET = Secret(
     SHORTEST_SECRET,
 )
 HOST = CheckedText("a host, an address or a network, such as 10.1.0.0/16", label(), _flaw_of_host)
+_GRACE = Period(0, LONGEST_GRACE_S * 1000)
 _WEBHOOK = {"url": URL, "secret": SECRET, "timeout_ms": Period(1, LONGEST_TIMEOUT_MS)}
 
 
@@ -278,8 +279,8 @@ _RULES: Mapping[str, Rule] = {
     "worker.slots": Whole(1, MOST_SLOTS),
     "memory_mb": Whole(1, 1 << 30),
     "cpu_s": Whole(1, 1 << 30),
-    "grace_s": Number(0, LONGEST_GRACE_S),
-    "grace_ms": Period(0, LONGEST_GRACE_S * 1000),
+    "grace_s": Number(0, LONGEST_GRACE_S, f"{_GRACE.bounds}, in seconds"),
+    "grace_ms": _GRACE,
     "cpu": TOKEN_COUNT,
     "gpu": TOKEN_COUNT,
     "io": TOKEN_COUNT,

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
-from holdfast.core.errors import InvalidInput, InvalidPayload
-from holdfast.core.limits import shown
+from holdfast.core.command import check_start
 from holdfast.core.requests import COMMAND, Claimed
-from holdfast.core.rules import RULES
-from holdfast.core.variables import check_variables
 from holdfast.runtime.processes import GRACE_S
 from holdfast.workers.environment import kept_variables
 from holdfast.workers.launching import Program
 from holdfast.workers.schema import PayloadSchema
 from holdfast.workers.spec import TaskSpec
-
-_UNUSABLE = re.compile(r"[\x00\ud800-\udfff]")
 
 
 def command(
@@ -34,7 +28,7 @@ def command(
 
 def program_of(arguments: Mapping[str, Any], claimed: Claimed) -> Program:
     """The program of the payload of a command. InvalidPayload says what is wrong with it."""
-    check_command(arguments)
+    check_start(arguments)
     return Program(
         argv=tuple(arguments["argv"]),
         env=kept_variables(),
@@ -45,37 +39,6 @@ def program_of(arguments: Mapping[str, Any], claimed: Claimed) -> Program:
         memory_mb=arguments.get("memory_mb"),
         cpu_s=arguments.get("cpu_s"),
     )
-
-
-def check_command(arguments: Mapping[str, Any]) -> None:
-    """Refuse what no process could be started with."""
-    argv = arguments["argv"]
-    if not argv or not argv[0]:
-        raise InvalidPayload("a command needs at least the name of a program: argv is empty")
-    for word in argv:
-        _check_text("argument", word)
-    cwd = arguments.get("cwd")
-    if cwd is not None:
-        _check_text("cwd", cwd)
-        if not cwd.startswith("/"):
-            raise InvalidPayload(f"cwd {shown(cwd)} is not an absolute path; it would mean another folder elsewhere")
-    _check_variables(arguments.get("env") or {})
-    for name in ("grace_s", "memory_mb", "cpu_s"):
-        value = arguments.get(name)
-        if value is not None and not RULES[name].allows(value):
-            raise InvalidPayload(str(RULES[name].refusal(name, value)))
-
-
-def _check_variables(given: Mapping[str, str]) -> None:
-    try:
-        check_variables("env", given)
-    except InvalidInput as error:
-        raise InvalidPayload(str(error)) from None
-
-
-def _check_text(what: str, value: str) -> None:
-    if _UNUSABLE.search(value):
-        raise InvalidPayload(f"{what} {shown(value)} holds a NUL or half a character, which no program can be given")
 
 
 SPEC = TaskSpec(

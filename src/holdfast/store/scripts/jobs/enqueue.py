@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 from msgspec import structs
 
+from holdfast.core.command import check_command
 from holdfast.core.group import GroupMode
 from holdfast.core.job import TERMINAL, WAITING, JobId, Millis, ScheduleType, StateName
-from holdfast.core.requests import Enqueued, Line, NewJob
+from holdfast.core.requests import COMMAND, Enqueued, Line, NewJob
 from holdfast.core.reserved import refuse_reserved
 from holdfast.core.timing import first_state
 from holdfast.store.engine import Tx
@@ -39,6 +41,9 @@ def enqueue(
     """
     for task, queue in {(job.task, job.queue) for job in jobs}:
         refuse_reserved(task, queue)
+    for job in jobs:
+        if job.task == COMMAND:
+            check_command(msgspec.json.decode(job.payload))
     return enqueue_any(tx, jobs, now, repeated, must_exist)
 
 

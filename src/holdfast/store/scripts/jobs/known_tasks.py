@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from holdfast.core.arguments import misfit
+from holdfast.core.command import check_command
 from holdfast.core.errors import InvalidPayload, UnknownTask
 from holdfast.core.requests import COMMAND, OF_COMMANDS, NewJob, is_system_queue
 from holdfast.core.task import TaskOptions, with_options
@@ -102,6 +103,8 @@ def check_request(
     """Refuse what is to be stored and can never run: its task is unknown, or takes no such arguments."""
     if must_exist and not is_known(tx, task):
         raise unknown_task(tx, task)
+    if task == COMMAND:
+        check_command(arguments, in_part=in_part)
     Tasks(tx).check(task, arguments, in_part=in_part)
 
 

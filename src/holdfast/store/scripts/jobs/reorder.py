@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import msgspec
+
+from holdfast.core.command import check_command
 from holdfast.core.errors import Conflict, InvalidInput
 from holdfast.core.job import JobId, StateName
 from holdfast.core.messages.jobs import Retied
 from holdfast.core.order import between, next_position, renumber
+from holdfast.core.requests import COMMAND
 from holdfast.store.engine import Tx
 from holdfast.store.rows import JobRow
 from holdfast.store.scripts.jobs.read_jobs import find_row
@@ -70,6 +74,8 @@ def move_ties(tx: Tx, node: str, to: str | None = None, limit: int = 1_000, dry_
 def edit_payload(tx: Tx, job_id: JobId, payload: str) -> None:
     """Change what a waiting job will run with. Runs that exist keep their snapshot."""
     job = _waiting(tx, job_id)
+    if job.job_type == COMMAND:
+        check_command(msgspec.json.decode(payload))
     tx.run(sql.edit_payload, id=job.id, payload=payload)
 
 
