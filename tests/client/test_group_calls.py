@@ -350,7 +350,7 @@ def test_what_cannot_be_put_together_is_refused(hf: Holdfast, steps: Steps, tmp_
         (lambda: steps.task.enqueue("b", after=PREVIOUS), "no job comes before it"),
         (lambda: steps.task.options(subject="{after}").call("b", after=PREVIOUS), "PREVIOUS and not known yet"),
         (lambda: hf.group(a, on_failure="panic"), "on_failure 'panic' is not valid"),
-        (lambda: hf.group(*[a] * 10_001), "10001 jobs at once are too many"),
+        (lambda: hf.group(*[a] * 10_001), "jobs is not valid: use at most 10000 of them"),
     ]
     for call, message in wrong:
         with refused(hf, InvalidInput, message):

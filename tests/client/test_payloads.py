@@ -276,7 +276,7 @@ def test_many_payloads_are_stored_together_or_not_at_all(hf: Holdfast) -> None:
         ({"x": 1}, InvalidInput, "{'x': 1} is not a list of payloads: give one dictionary for each job"),
         ([1], InvalidPayload, "payload 1 is not a JSON object: give the task's arguments"),
         ([{1: 1}], InvalidPayload, "keywords must be strings"),
-        ([{}] * 10_001, InvalidInput, "10001 jobs at once are too many"),
+        ([{}] * 10_001, InvalidInput, "payloads is not valid: use at most 10000 of them"),
     ],
     ids=["None", "text", "one payload", "a number", "no name", "too many"],
 )

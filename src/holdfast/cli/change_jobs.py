@@ -18,7 +18,7 @@ from holdfast.core.errors import InvalidInput
 from holdfast.core.job import TERMINAL, WAITING, StateName
 from holdfast.core.messages.jobs import Cancelling
 from holdfast.core.rule import check_all
-from holdfast.core.rules import RULES
+from holdfast.core.rules import RULES, check_place
 
 if TYPE_CHECKING:
     from holdfast.client.remote import Client
@@ -181,16 +181,13 @@ def move(
 
 
 def _check_place(where: str | None, other: str | None, *, is_enough: bool) -> None:
-    needs_other = where in ("before", "after")
     if where is None and not is_enough:
         raise InvalidInput(
             "say where the job goes: top, bottom, before JOB or after JOB; or give --priority, --to, --here or "
             "--anywhere"
         )
-    if where not in (None, "top", "bottom", "before", "after"):
-        raise InvalidInput(f"{where!r} is not a place: use top, bottom, before JOB or after JOB")
-    if needs_other != (other is not None):
-        raise InvalidInput(f"name the job that it goes {where}" if needs_other else f"{where!r} takes no other job")
+    if where is not None:
+        check_place(where, other)
 
 
 def _move_all(hf: Client, node: str, target: str | None, *, yes: bool) -> Output:

@@ -56,8 +56,6 @@ def make_filter(filters: Mapping[str, Any]) -> JobFilter:
 
 def _states(value: Any) -> tuple[StateName, ...]:
     names = [value] if isinstance(value, str) or not isinstance(value, Iterable) else list(value)
-    if not names:
-        raise InvalidInput("state is empty: name at least one, or leave it out to mean all")
     return tuple(map(StateName, check_all(RULES["states"], "state", names)))
 
 

@@ -11,7 +11,6 @@ from holdfast.client.outputs import Outputs
 from holdfast.client.store_access import StoreAccess
 from holdfast.core.errors import InvalidInput, JobCancelled, JobFailed, NotFound, StillRunning
 from holdfast.core.job import Done, Failed, Millis, StateName
-from holdfast.core.limits import shown
 from holdfast.core.messages.conditions import Condition
 from holdfast.core.messages.jobs import Cancelling, Retried
 from holdfast.core.messages.watches import ChangedFiles
@@ -19,7 +18,7 @@ from holdfast.core.messages.why import Why
 from holdfast.core.option_kinds import JobRef, id_of
 from holdfast.core.requests import Enqueued
 from holdfast.core.rule import DURATION
-from holdfast.core.rules import check
+from holdfast.core.rules import check, check_place
 from holdfast.core.run import Run
 from holdfast.core.stored_job import Job
 from holdfast.core.units import Duration
@@ -276,15 +275,11 @@ def _still_running(why: Why, timeout: Duration | None) -> StillRunning:
 
 
 def _move(where: Where, job_id: str) -> tuple[Any, ...]:
-    match where:
-        case "top":
-            return (reorder.move_to_top, job_id)
-        case "bottom":
-            return (reorder.move_to_bottom, job_id)
-        case ("before" | "after" as side, other):
-            script = reorder.move_before if side == "before" else reorder.move_after
-            return (script, job_id, id_of(other))
-    raise InvalidInput(f"{shown(where)} is not a place: use 'top', 'bottom', ('before', job) or ('after', job)")
+    place, other = where if isinstance(where, tuple) and len(where) == 2 else (where, None)
+    check_place(place, other)
+    if other is None:
+        return (reorder.move_to_top if place == "top" else reorder.move_to_bottom, job_id)
+    return (reorder.move_before if place == "before" else reorder.move_after, job_id, id_of(other))
 
 
 def _priority(value: int | None) -> int | None:

@@ -25,6 +25,7 @@ from holdfast.client.tenants import Tenants
 from holdfast.client.tokens import TokenCalls
 from holdfast.core.command import check_command
 from holdfast.core.job import StateName
+from holdfast.core.limits import MOST_PER_ACTION
 from holdfast.core.messages.jobs import BulkAction, BulkResult, Cancelling, Count, Page
 from holdfast.core.messages.maintenance import Violation
 from holdfast.core.messages.sessions import SessionRow
@@ -36,8 +37,6 @@ from holdfast.core.rule import FLAG, ChoiceRule
 from holdfast.core.rules import check
 from holdfast.core.stored_job import Job
 from holdfast.store.script_names import bulk, cancel, doctor, read_jobs, sessions
-
-MOST_PER_ACTION = 10_000
 
 
 class Operations(Groups, Events, Maintaining, NodeCalls, Overview, Queues, Tenants, TokenCalls, TaskCalls, AccessCalls):

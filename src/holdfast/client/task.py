@@ -17,6 +17,7 @@ from holdfast.core.options import JobOptions
 from holdfast.core.payload import check_arguments
 from holdfast.core.requests import Claimed, Enqueued, NewJob
 from holdfast.core.retry_option import Retry
+from holdfast.core.rules import RULES
 from holdfast.core.trigger import by_parent
 from holdfast.observe.redact import redacted
 from holdfast.workers.context import Context
@@ -25,8 +26,6 @@ from holdfast.workers.spec import TaskSpec, check_execution
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-MOST_AT_ONCE = 10_000
 
 
 class Enqueuing(Generic[P, R]):
@@ -109,8 +108,7 @@ class Enqueuing(Generic[P, R]):
             raise InvalidInput(f"{shown(payloads)} is not a list of payloads: give one dictionary for each job")
         given = [check_arguments(payload, f"payload {number}") for number, payload in enumerate(payloads, 1)]
         jobs = [_complete(self._job((), arguments)) for arguments in given]
-        if len(jobs) > MOST_AT_ONCE:
-            raise InvalidInput(f"{len(jobs)} jobs at once are too many; enqueue at most {MOST_AT_ONCE} in one call")
+        RULES["jobs"].check_count("payloads", jobs)
         return jobs
 
     def _job(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], parent: Claimed | None = None) -> NewJob:

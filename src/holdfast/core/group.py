@@ -10,10 +10,10 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from holdfast.core.errors import InvalidInput
 from holdfast.core.job import TERMINAL, JobId, StateName
+from holdfast.core.rule import JOBS
 
-MOST_MEMBERS = 10_000
+MOST_MEMBERS = JOBS.most
 LEFT_OUT_CODE = "ERR_LEFT_OUT"
 # Members in these states are not run again with their group.
 STAYS = (StateName.DONE, StateName.SUPERSEDED)
@@ -72,8 +72,7 @@ class DependencyTurn(StrEnum):
 
 def check_count(jobs: Sized) -> None:
     """Refuse more jobs than a group may be made of at once."""
-    if len(jobs) > MOST_MEMBERS:
-        raise InvalidInput(f"{len(jobs)} jobs at once are too many; make a group of at most {MOST_MEMBERS} in one call")
+    JOBS.check_count("jobs", jobs)
 
 
 def why_cancelled(predecessor: JobId, state: StateName) -> str:

@@ -160,7 +160,7 @@ def is_system_queue(name: str) -> bool:
 
 
 @filter_fields
-class JobFilter(Struct, frozen=True, kw_only=True):
+class JobFilter(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Which jobs a list or a bulk action means. None: any.
 
     `without_system` leaves out the system's own jobs, such as canaries, unless their queue is named.

@@ -6,7 +6,7 @@ All three are made from the same facts, so that they cannot differ. `rules` says
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sized
 from copy import copy
 from datetime import datetime
 from typing import Any, TypeVar, get_args
@@ -70,11 +70,12 @@ class Rule:
     """What a value may be. `says` tells it to people.
 
     `kind` replaces the type of the field in a request. A list of such values has at least `least` and at most `most` of
-    them. `keys` is the rule for the names in an object.
+    them. `keys` is the rule for the names in an object. No message repeats a value that `is_secret`.
     """
 
     keys: Text | None = None
     least = 0
+    is_secret = False
 
     def __init__(self, says: str, *, kind: Any = None, most: int = MOST_ITEMS) -> None:
         self.says = says
@@ -107,7 +108,14 @@ class Rule:
 
     def refusal(self, what: str, value: object, says: str | None = None) -> InvalidInput:
         """The error for a value that is not allowed. `says` is for callers that write it in another form."""
+        if self.is_secret:
+            return InvalidInput(f"{what} is not valid: use {says or self.says}")
         return refusal(what, value, says or self.says)
+
+    def check_count(self, what: str, values: Sized) -> None:
+        """Refuse a list that has too many of them, or too few."""
+        if not self.least <= len(values) <= self.most:
+            raise self.refusal(what, values, self.counts)
 
 
 class Text(Rule):
@@ -178,19 +186,17 @@ class CheckedText(Rule):
 class Secret(Text):
     """A text that no message repeats."""
 
-    def refusal(self, what: str, value: object, says: str | None = None) -> InvalidInput:
-        """What to raise for one that is not allowed."""
-        return InvalidInput(f"{what} is not valid: use {says or self.says}")
+    is_secret = True
 
 
 class NamedTexts(Rule):
-    """Texts by name. `keys` and `texts` say what each may be. If they are secret, no message repeats a text."""
+    """Texts by name. `keys` and `texts` say what each may be."""
 
     def __init__(self, keys: Text, texts: Text, *, most: int, is_secret: bool = False) -> None:
         super().__init__(f"at most {most} names of {keys.says}, each with a text of {texts.says}", most=most)
         self.keys = keys
         self._texts = texts
-        self._is_secret = is_secret
+        self.is_secret = is_secret
 
     @property
     def meta(self) -> Meta:
@@ -208,8 +214,7 @@ class NamedTexts(Rule):
     def refusal(self, what: str, value: object, says: str | None = None) -> InvalidInput:
         """What to raise for one that is not allowed, with the first name that is wrong."""
         flaw = self._flaw(value) if isinstance(value, Mapping) else None
-        said = f"{says or self.says}{'' if flaw is None else f'; {flaw}'}"
-        return InvalidInput(f"{what} is not valid: use {said}") if self._is_secret else refusal(what, value, said)
+        return super().refusal(what, value, f"{says or self.says}{'' if flaw is None else f'; {flaw}'}")
 
     def _flaw(self, value: Mapping[Any, Any]) -> str | None:
         assert self.keys is not None
@@ -382,8 +387,7 @@ def check_all(rule: Rule, what: str, values: object) -> list[Any]:
     if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
         raise refusal(what, values, TEXTS)
     found = [rule.check(what, value) for value in values]
-    if not rule.least <= len(found) <= rule.most:
-        raise rule.refusal(what, found, rule.counts)
+    rule.check_count(what, found)
     return found
 
 
@@ -413,6 +417,8 @@ def one_of(kind: Any) -> ChoiceRule:
 
 
 FLAG = Flag("true or false")
+JOBS = Rule("a list of jobs")
+JOBS.is_secret = True  # Their payloads may be.
 NAME = Text(f"1 to {MAX_NAME} letters, digits and _ . : / -", MAX_NAME, f"^{NAME_PATTERN}{END}")
 LABEL = label()
 SUBJECT = label(MAX_SUBJECT)

@@ -29,6 +29,7 @@ from holdfast.core.limits import (
     MAX_PAYLOAD,
     MOST_CHANGED,
     MOST_PATTERNS,
+    MOST_PER_ACTION,
     MOST_PER_PAGE,
     SHORTEST_SECRET,
 )
@@ -43,6 +44,7 @@ from holdfast.core.rule import (
     DURATION,
     END,
     FACTOR,
+    JOBS,
     LABEL,
     LABEL_PATTERN,
     MOMENT,
@@ -86,12 +88,14 @@ SCOPE = Text(f"* or 1 to {MAX_NAME} letters, digits and _ . : / -", MAX_NAME, rf
 ID = LABEL
 TEXT = Text(f"at most {LONGEST_TEXT} characters, none of them NUL", LONGEST_TEXT, r"^[^\x00]*$", 0)
 DOCUMENT = Text(f"JSON of at most {MAX_PAYLOAD} bytes", MAX_PAYLOAD, r"^[^\x00]*$", 0)
-STATES = several(ChoiceRule(StateName, kind=StateName), most=len(StateName))
+STATES = several(ChoiceRule(StateName, kind=StateName), least=1, most=len(StateName))
 JOB_REF = Rule(
     "the id of a job or its number",
     kind=Annotated[str, Meta(pattern=LABEL_PATTERN, min_length=1, max_length=MAX_NAME)]
     | Annotated[int, Meta(ge=1, le=MAX_INT)],
 )
+# Where a job is moved to: an end of its line, or a side of another job.
+ENDS, SIDES = ("top", "bottom"), ("before", "after")
 PAYLOAD = JsonObject(
     "a JSON object, or a JSON object as text",
     kind=Annotated[
@@ -164,6 +168,8 @@ _RULES: Mapping[str, Rule] = {
     **_rules_of("QueueChanges", queue_settings.SETTINGS),
     **_rules_of("NewWatch", watch_settings.SETTINGS),
     "tokens": TOKENS,
+    "jobs": JOBS,
+    "place": ChoiceRule((*ENDS, *SIDES)),
     "set_limit.concurrency": CONCURRENCY,
     "clear": Rule(f"settings out of {', '.join(QueueSetting)}", kind=QueueSetting, most=len(QueueSetting)),
     # Ids that the caller makes. A repeat of the call has the same.
@@ -293,11 +299,11 @@ _RULES: Mapping[str, Rule] = {
     "count": Whole(1, 100),
     "upto": Whole(0, MAX_INT),
     "limit": Whole(1, MOST_PER_PAGE),
-    "bulk.limit": Whole(1, 10_000),
+    "bulk.limit": Whole(1, MOST_PER_ACTION),
     "changed_files.limit": Whole(1, MOST_CHANGED),
     "changed_files.after": line(LONGEST_PATH),
-    "cancel_tag.limit": Whole(1, 10_000),
-    "cancel_group.limit": Whole(1, 10_000),
+    "cancel_tag.limit": Whole(1, MOST_PER_ACTION),
+    "cancel_group.limit": Whole(1, MOST_PER_ACTION),
     "read_log.limit": Whole(0, 1 << 20),
     "run_log.limit": Whole(0, 16 << 20),
     "tail": Whole(0, 16 << 20),
@@ -351,6 +357,15 @@ def check(field: str, value: T, what: str | None = None) -> T:
     """The value, if the table allows it for the field. Otherwise InvalidInput, with the caller's word for it."""
     checked: T = RULES[field].check(what or field, value)
     return checked
+
+
+def check_place(place: str, other: object) -> None:
+    """Refuse a place that there is not, and one beside a job without that job."""
+    check("place", place)
+    if place in SIDES and other is None:
+        raise InvalidInput(f"place {place!r} means nothing without another job: name the one that it goes {place}")
+    if place in ENDS and other is not None:
+        raise InvalidInput(f"place {place!r} is an end of the queue: name no other job with it")
 
 
 def check_slots(what: str, value: int | Mapping[str, int]) -> int | dict[str, int]:
