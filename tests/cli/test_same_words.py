@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import UTC, datetime
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -53,6 +54,15 @@ def queue(**changes: Any) -> tuple[str, str, Any]:
 def watch(**fields: Any) -> tuple[str, str, Any]:
     given = {"id": new_job()["id"], "name": "src", "path": "/src", "task": "double"}
     return ("POST", "/v1/watches", {"watch": given | fields})
+
+
+def schedule(**fields: Any) -> dict[str, Any]:
+    return {"id": new_job()["id"], "name": "s", "cron": "@daily", "template": "t", **fields}
+
+
+def reservation(**fields: Any) -> dict[str, Any]:
+    given = {"id": new_job()["id"], "reserved_by": "me", "session_id": "s", "ttl_ms": 1, "wait_ms": 1}
+    return given | fields
 
 
 def webhook(**fields: Any) -> tuple[str, str, Any]:
@@ -262,6 +272,41 @@ CASES = {
         lambda hf: hf.command("true").move("left"),
         cli=("move", "1", "left"),
     ),
+    "a time zone": Case(
+        "Mars\nX",
+        lambda hf: hf.create_schedule("s", cron="@daily", tz="Mars\nX", task="double"),
+        ("POST", "/v1/schedules", {"schedule": schedule(timezone="Mars\nX")}),
+        ("schedule", "add", "s", "--cron", "@daily", "--tz", "Mars\nX", "--task", "double"),
+    ),
+    "misfire": Case(
+        "never",
+        lambda hf: hf.create_schedule("s", cron="@daily", misfire="never", task="double"),
+        ("POST", "/v1/schedules", {"schedule": schedule(misfire="never")}),
+        ("schedule", "add", "s", "--cron", "@daily", "--misfire", "never", "--task", "double"),
+    ),
+    "the machine of a job": Case(
+        "a\tb",
+        lambda hf: hf.enqueue("double", node="a\tb"),
+        job(node="a\tb"),
+        ("enqueue", "double", "--node", "a\tb"),
+    ),
+    "what to reserve": Case(
+        "a b",
+        lambda hf: hf.reserve("a b"),
+        ("POST", "/v1/reservations", {"request": reservation(scope="a b")}),
+    ),
+    "the number of a job": Case(
+        "0",
+        lambda hf: hf.job("0"),
+        ("GET", "/v1/jobs/0", None),
+        ("show", "0"),
+    ),
+    "what a machine looks like": Case(
+        200,
+        lambda hf: hf.simulate(cpu=200),
+        ("PUT", "/v1/machines/here/simulation", {"simulation": {"cpu": 200}}),
+        ("simulate", "cpu=200"),
+    ),
     "chore": Case(
         "laundry",
         lambda hf: hf.maintain("laundry"),
@@ -469,7 +514,10 @@ def test_a_bad_value_gets_the_same_words(
 ) -> None:
     told = {name: allowed(refusal_of(partial(case.sdk, hf)), case.value) for name, hf in clients.items()}
     if case.cli is not None:
-        told["cli"] = allowed(typed(sh, case.cli), case.value)
+        said = typed(sh, case.cli)
+        told["cli"] = allowed(said, case.value)
+        before = dict(pairwise(reversed(case.cli))).get(str(case.value), "")
+        assert said.startswith(before) or not before.startswith("--")
     if case.toml is not None:
         told["toml"] = allowed(in_file(tmp_path, case.toml), case.value)
     if case.http is not None:

@@ -43,7 +43,7 @@ def test_without_a_file_or_tables_nothing_is_watched(file: Path) -> None:
         ("[[watch]]\npath = 'x'\nkind = 'tree'", "use one of 'folder', 'git'"),
         ("[[watch]]\npath = 'x'\nsubject = '{nobody}'", "1: subject '{nobody}' names 'nobody'"),
         ("[[watch]]\npath = 'x'\n[[watch]]\npath = 'x'", "two \\[\\[watch\\]\\] are called 'x'"),
-        ("[[watch]]\npath = 'x'\npayload = 'x'", "use a table"),
+        ("[[watch]]\npath = 'x'\npayload = 'x'", "in a table such as"),
     ],
 )
 def test_a_mistake_is_named_with_its_place(file: Path, text: str, says: str) -> None:

@@ -137,7 +137,8 @@ def move(
         int | None, Option("--priority", "-p", metavar="N", field="priority", help="A new priority.")
     ] = None,
     node: Annotated[
-        str | None, Option("--node", metavar="NODE", help="Instead of a job: all that are tied to this machine.")
+        str | None,
+        Option("--node", metavar="NODE", field="node", help="Instead of a job: all that are tied to this machine."),
     ] = None,
     to: Annotated[str | None, Option("--to", metavar="NODE", help="From now on, on this machine alone.")] = None,
     here: Here = False,

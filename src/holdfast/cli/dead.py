@@ -16,6 +16,7 @@ from holdfast.cli.times import ago, when
 from holdfast.cli.words import Argument, Option
 from holdfast.core.errors import InvalidInput
 from holdfast.core.limits import MOST_PER_PAGE
+from holdfast.core.rules import RULES
 
 if TYPE_CHECKING:
     from holdfast.cli.dead_client import DeadLetterClient
@@ -71,7 +72,7 @@ def show(
       holdfast dead show 42
     """
     hf = dead_letter_client()
-    if not _is_fingerprint(which):
+    if not RULES["fingerprint"].allows(which):
         # By its number, so that the error names that.
         letter = hf.dead_letter(hf.job(which))
         return Output(letter, lambda: _show_letter(hf, letter))
@@ -139,10 +140,6 @@ dead = group_of(
     {"ls": list_, "show": show, "retry": retry, "discard": discard},
     usual="ls",
 )
-
-
-def _is_fingerprint(text: str) -> bool:
-    return len(text) == 13 and text.startswith("f")
 
 
 def _chosen(hf: DeadLetterClient, which: list[str] | None, everything: bool) -> dict[str, int]:

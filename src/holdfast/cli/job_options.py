@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from holdfast.client.remote import Client
 
 Here = Annotated[bool, Option("--here", help="On this machine alone.")]
-OnNode = Annotated[str | None, Option("--node", metavar="NODE", help="On this machine alone, by name or id.")]
+OnNode = Annotated[
+    str | None, Option("--node", metavar="NODE", field="node", help="On this machine alone, by name or id.")
+]
 Anywhere = Annotated[bool, Option("--anywhere", help="On any machine that shares the database.")]
 WaitForRoom = Annotated[
     str | None,

@@ -26,7 +26,7 @@ CursorOption = Annotated[
 PriorityOption = Annotated[
     int | None, Option("--priority", "-p", metavar="N", field="priority", help="Another priority.")
 ]
-ReasonOption = Annotated[str | None, Option("--reason", metavar="TEXT", help="Why, for those who ask.")]
+ReasonOption = Annotated[str | None, Option("--reason", metavar="TEXT", field="reason", help="Why, for those who ask.")]
 PatienceOption = Annotated[str | None, Option("--timeout", metavar="TIME", help="How long to wait at most: 90s, 2h.")]
 RenameOption = Annotated[str | None, Option("--name", metavar="NAME", help="Another name.")]
 ErrorOption = Annotated[

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from holdfast.cli.clients import schedule_client
 from holdfast.cli.command import group_of
@@ -29,11 +29,22 @@ from holdfast.core.pairs import OF_TEMPLATES
 ScheduleArgument = Annotated[str, Argument("SCHEDULE", help="A schedule's name or id.", complete=named_schedules)]
 CronWord = Annotated[
     str | None,
-    Option("--cron", metavar="CRON", help="When: minute, hour, day, month, weekday and, if wanted, second; or @daily."),
+    Option(
+        "--cron",
+        metavar="CRON",
+        field="cron",
+        help="When: minute, hour, day, month, weekday and, if wanted, second; or @daily.",
+    ),
 ]
 ZoneWord = Annotated[
     str | None,
-    Option("--tz", metavar="ZONE", help="The time zone, such as Europe/Berlin; UTC at first.", complete=time_zones),
+    Option(
+        "--tz",
+        metavar="ZONE",
+        field="timezone",
+        help="The time zone, such as Europe/Berlin; UTC at first.",
+        complete=time_zones,
+    ),
 ]
 TemplateWord = Annotated[
     str | None, Option("--template", metavar="NAME", help="The template to make jobs from.", complete=named_templates)
@@ -82,7 +93,7 @@ def add(
     if (called is None) == (template is None):
         raise InvalidInput("say what its jobs are, by one of these: --template NAME, --task TASK, a command behind --")
     hf = schedule_client()
-    timing = {"tz": tz, "misfire": misfire, "overlap": overlap, "jitter": seconds("jitter", jitter, "jitter_ms")}
+    timing = {"tz": tz, **_ticks(misfire, overlap), "jitter": seconds("jitter", jitter, "jitter_ms")}
     with known_tasks():
         made = hf.create_schedule(
             name,
@@ -95,6 +106,17 @@ def add(
             **read_options(hf, options, elsewhere=() if template is None else OF_TEMPLATES),
         )
     return shown_schedule(made)
+
+
+def _ticks(misfire: str | None, overlap: str | None) -> dict[str, Any]:
+    """What happens to ticks that nobody was there for, and to those while an earlier job runs."""
+    from holdfast.client.schedule_handle import one_of
+    from holdfast.core.schedule import Misfire, Overlap
+
+    return {
+        "misfire": None if misfire is None else one_of("--misfire", misfire, Misfire),
+        "overlap": None if overlap is None else one_of("--overlap", overlap, Overlap),
+    }
 
 
 def list_() -> Output:
@@ -157,8 +179,7 @@ def edit(
         tz=tz,
         template=template,
         payload=read_payload(payload),
-        misfire=misfire,
-        overlap=overlap,
+        **_ticks(misfire, overlap),
         jitter=seconds("jitter", jitter, "jitter_ms"),
         **read_options(hf, options, elsewhere=OF_TEMPLATES),
     )

@@ -36,7 +36,9 @@ def simulate(
     words: Annotated[
         list[str] | None, Argument("[WORD]...", help="Such as battery=15, discharging, cpu=95; or off.")
     ] = None,
-    node: Annotated[str | None, Option(metavar="NODE", help="Which machine; by default the daemon's own.")] = None,
+    node: Annotated[
+        str | None, Option(metavar="NODE", field="node", help="Which machine; by default the daemon's own.")
+    ] = None,
 ) -> Output:
     """Have the machine look idle, on battery, busy or hot.
 
@@ -95,17 +97,14 @@ def _meant(word: str, name: str, value: str) -> bool | int:
         return SWITCHES[value]
     if name not in NUMBERS:
         raise InvalidInput(f"{shown(word)} cannot be simulated: say {ALLOWED}")
-    number = int(value) if value.isascii() and value.isdigit() and len(value) <= MOST_DIGITS else None
     if name == "wal":
         return WAL.bytes("wal", value)
-    if number is None or number > NUMBERS[name].high:
-        unit = "°C" if name == "heat" else "percent"
-        bare = value.rstrip("%°C ")
-        meant = f": {name}={bare}, without a unit" if bare != value and bare.isdigit() else ""
-        raise InvalidInput(
-            f"{shown(word)} cannot be simulated: say how many {unit}, from 0 to {NUMBERS[name].high}{meant}"
-        )
-    return number
+    rule = NUMBERS[name]
+    if value.isascii() and value.isdigit() and len(value) <= MOST_DIGITS:
+        return rule.check(name, int(value))
+    bare = value.rstrip("%°C ")
+    meant = f": {name}={bare}, without a unit" if bare != value and bare.isdigit() else ""
+    raise rule.refusal(name, value, f"{rule.says}{meant}")
 
 
 def fields(machine: Machine) -> Fields:

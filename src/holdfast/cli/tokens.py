@@ -39,7 +39,9 @@ def set_(
     timeout: Annotated[
         str | None, Option(metavar="TIME", help="How long a job that does not fit lets smaller ones pass.")
     ] = None,
-    node: Annotated[str | None, Option(metavar="MACHINE", help="Which machine; by default the daemon's.")] = None,
+    node: Annotated[
+        str | None, Option(metavar="MACHINE", field="node", help="Which machine; by default the daemon's.")
+    ] = None,
 ) -> Output:
     """Set what a machine has from now on.
 

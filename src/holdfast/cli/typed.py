@@ -12,6 +12,7 @@ from holdfast.cli.words import Option
 from holdfast.core.errors import InvalidInput
 from holdfast.core.limits import shown
 from holdfast.core.option import JobOption, Typed, Word
+from holdfast.core.rule import SUBJECT
 from holdfast.core.setting import Setting
 from holdfast.core.tokens import KINDS
 
@@ -101,7 +102,7 @@ READERS: Mapping[Typed, Callable[[Client, str, Any], Any]] = {
     Typed.JOBS: lambda hf, word, refs: [hf.job(ref) for ref in refs],
     Typed.GROUP: _group,
     # A subject of the SDK may name arguments in braces. Here braces mean themselves.
-    Typed.SUBJECT: lambda hf, word, text: text.replace("{", "{{").replace("}", "}}"),
+    Typed.SUBJECT: lambda hf, word, text: SUBJECT.check(word, text).replace("{", "{{").replace("}", "}}"),
     Typed.TEXTS: lambda hf, word, texts: texts,
     Typed.OBJECT: _object,
 }

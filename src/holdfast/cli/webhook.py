@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 HookArgument = Annotated[str, Argument("WEBHOOK", help="A webhook's name or id.", complete=named_webhooks)]
 OnOption = Annotated[
     list[str] | None,
-    Option("--on", metavar="EVENT", help="Events by name, or by the beginning of one and *. Repeatable."),
+    Option(
+        "--on", metavar="EVENT", field="patterns", help="Events by name, or by the beginning of one and *. Repeatable."
+    ),
 ]
 SecretOption = Annotated[
     Path | None, Option("--secret-file", metavar="FILE", help="A file with the secret to sign with.")

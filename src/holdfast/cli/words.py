@@ -22,7 +22,7 @@ Complete = Callable[[str], "list[str] | list[tuple[str, str]]"]
 
 
 class Option:
-    """An option of a command. `field` is the name of a number in the table of rules."""
+    """An option of a command. `field` is its name in the table of rules. A number has one."""
 
     def __init__(
         self,
@@ -118,6 +118,21 @@ class NumberWord(click.ParamType):  # type: ignore[type-arg]  # older versions o
         return number
 
 
+class TextWord(click.ParamType):  # type: ignore[type-arg]
+    """A text that is checked by the rule of its field."""
+
+    name = "text"
+
+    def __init__(self, field: str) -> None:
+        self._field = field
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The typed value, checked by its rule."""
+        from holdfast.core.rules import check
+
+        return check(self._field, value, _word_of(param))
+
+
 def _word_of(parameter: click.Parameter | None) -> str:
     """The name of an option or an argument."""
     if isinstance(parameter, click.Option):
@@ -174,7 +189,7 @@ def _type(kind: type, field: str | None) -> Any:
     if kind in (int, float):
         assert field is not None, "name the rule of a number"
         return NumberWord(field)
-    return click.STRING
+    return click.STRING if field is None else TextWord(field)
 
 
 def _completing(complete: Complete | None) -> Callable[..., list[CompletionItem]] | None:

@@ -202,9 +202,7 @@ def _page(
 
 
 def _check_ref(ref: JobRef | int) -> str | int:
-    if isinstance(ref, int):
-        return check("job_id", ref, "job")
-    return id_of(ref)
+    return check("job_id", ref if isinstance(ref, str | int) else id_of(ref), "job")
 
 
 def _by_queue(counts: list[Count]) -> dict[str, dict[StateName, int]]:

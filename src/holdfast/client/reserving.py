@@ -82,7 +82,7 @@ class Reserving:
         self, access: StoreAccess, scope: str, wait: Duration | None, ttl: Duration, reserved_by: str | None
     ) -> None:
         self._access = access
-        self._scope = scope if scope == EVERYTHING else check("queue", scope)
+        self._scope = check("scope", scope)
         self._wait_ms = LONGEST_WAIT if wait is None else min(DURATION.millis("wait", wait), LONGEST_WAIT)
         self._ttl_ms = millis("NewReservation.ttl_ms", ttl, "ttl")
         self._reserved_by = check("reserved_by", reserved_by or f"pid {os.getpid()} on {node_name()}")

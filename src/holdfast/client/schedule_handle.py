@@ -189,12 +189,12 @@ def _changes(
     jitter: Duration | None,
 ) -> ScheduleChanges:
     if cron is not None:
-        parse(cron, tz or UTC)
+        parse(cron, UTC if tz is None else check("timezone", tz, "tz"))
     return ScheduleChanges(
         name=None if name is None else check("name", name, "schedule"),
         template=None if template is None else check("ScheduleChanges.template", template, "template"),
         cron=cron,
-        timezone=None if tz is None else zone_of(tz).key,
+        timezone=None if tz is None else zone_of(check("timezone", tz, "tz")).key,
         payload=None if payload is None else encoded("schedule", payload, None)[0],
         misfire=None if misfire is None else one_of("misfire", misfire, Misfire),
         overlap=None if overlap is None else one_of("overlap", overlap, Overlap),
@@ -222,7 +222,7 @@ def _moments(schedule: Schedule, now: Millis, count: int) -> list[datetime]:
 
 def upcoming(expression: str, tz: str, after: Millis, count: int) -> list[datetime]:
     """The next ticks after a moment, in their time zone."""
-    ticks = parse(expression, tz).upcoming(after, check("count", count))
+    ticks = parse(expression, check("timezone", tz, "tz")).upcoming(after, check("count", count))
     return [datetime.fromtimestamp(tick / 1000, zone_of(tz)) for tick in ticks]
 
 

@@ -147,7 +147,7 @@ class Schedules(Templates):
 
 def timing(name: str, cron: str, tz: str, misfire: str, overlap: str, jitter: Duration) -> dict[str, Any]:
     """The name of a schedule and when it fires, checked."""
-    parse(cron, tz)
+    parse(cron, check("timezone", tz, "tz"))
     return {
         "name": check("name", name, "schedule"),
         "cron": cron,

@@ -89,11 +89,24 @@ ID = LABEL
 TEXT = Text(f"at most {LONGEST_TEXT} characters, none of them NUL", LONGEST_TEXT, r"^[^\x00]*$", 0)
 DOCUMENT = Text(f"JSON of at most {MAX_PAYLOAD} bytes", MAX_PAYLOAD, r"^[^\x00]*$", 0)
 STATES = several(ChoiceRule(StateName, kind=StateName), least=1, most=len(StateName))
-JOB_REF = Rule(
-    "the id of a job or its number",
-    kind=Annotated[str, Meta(pattern=LABEL_PATTERN, min_length=1, max_length=MAX_NAME)]
-    | Annotated[int, Meta(ge=1, le=MAX_INT)],
-)
+
+
+class JobReference(Rule):
+    """The id of a job, or its number, which may be written as text. There is no job 0."""
+
+    _text = Text("", MAX_NAME, r"^(?!0+$)" + LABEL_PATTERN)
+    _number = Whole(1, MAX_INT)
+
+    def __init__(self) -> None:
+        kind = Annotated[str, self._text.meta] | Annotated[int, self._number.meta]
+        super().__init__("the id of a job or its number", kind=kind)
+
+    def allows(self, value: object) -> bool:
+        """Whether the value is one of the two."""
+        return self._text.allows(value) or self._number.allows(value)
+
+
+JOB_REF = JobReference()
 # Where a job is moved to: an end of its line, or a side of another job.
 ENDS, SIDES = ("top", "bottom"), ("before", "after")
 PAYLOAD = JsonObject(
