@@ -600,6 +600,22 @@ PAIRS = {
 }
 
 
+def test_where_over_a_template_without_an_event_is_refused_in_the_words_of_the_caller(
+    house: House, sh: Shell, clients: dict[str, Holdfast]
+) -> None:
+    says = "{} {{'a': 'b'}} means nothing without {}: give that as well"
+    for hf in clients.values():
+        hf.create_template("t", "double")
+        said = says.format("where", "on_event")
+        assert refusal_of(partial(hf.create_schedule, "s", cron="@daily", template="t", where={"a": "b"})) == said
+        assert refusal_of(partial(hf.enqueue_template, "t", where={"a": "b"})) == said
+    timed = ("schedule", "add", "s", "--cron", "@daily", "--template", "t", "--where", "a=b")
+    for words in (timed, ("template", "run", "t", "--where", "a=b")):
+        assert typed(sh, words) == says.format("--where", "--on-event")
+    wanted = {"schedule": schedule(options={"event_attributes": {"a": "b"}})}
+    assert over_http(house, ("POST", "/v1/schedules", wanted)) == says.format("event_attributes", "wait_for_event")
+
+
 BOTH = {
     "a limit": ({"limit": 1}, {"concurrency": 1}, ("--limit", "1"), ("limit", "concurrency"), 1),
     "an overflow": (

@@ -108,7 +108,7 @@ def test_one_object_is_one_reservation(hf: Holdfast) -> None:
 
 @pytest.mark.parametrize("scope", ["", "a b", 5])
 def test_a_scope_is_a_queue_or_everything(hf: Holdfast, scope: str) -> None:
-    with pytest.raises(InvalidInput, match="scope .* is not valid: use "):
+    with pytest.raises(InvalidInput, match=r"scope .* is not valid: use "):
         hf.reserve(scope)
 
 

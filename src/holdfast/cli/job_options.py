@@ -69,10 +69,12 @@ def _filter_hint(option: JobOption) -> Any:
 PLACE: Mapping[str, Any] = {"here": Here, "node": OnNode, "anywhere": Anywhere, "wait_for_room": WaitForRoom}
 
 
-def read_options(hf: Client, said: Mapping[str, Any], *, elsewhere: Collection[str] = ()) -> dict[str, Any]:
+def read_options(
+    hf: Client, said: Mapping[str, Any], *, elsewhere: Collection[str] = (), template: str | None = None
+) -> dict[str, Any]:
     """The given options of a job, as the SDK takes them. What was not given is left out.
 
-    `elsewhere` are fields that a template may have, and that options may need."""
+    `elsewhere` are fields that a template may have, and that options may need; `template` is that one."""
     found: dict[str, Any] = {}
     for name, value in said.items():
         if value is None or value is False:
@@ -82,13 +84,24 @@ def read_options(hf: Client, said: Mapping[str, Any], *, elsewhere: Collection[s
         value = READERS[option.kind.typed](hf, word, value)
         option.kind.check(word, value)
         found[name] = value
-    check_pairs(
-        JOB, lambda field: found.get(NAMES[field]), lambda field: word_name(NAMES[field], None), elsewhere=elsewhere
-    )
+    check_pairs(JOB, lambda field: found.get(NAMES[field]), _word, elsewhere=elsewhere)
+    if template is not None:
+        _check_event(hf, found, template)
     at = found.get("at")
     if at is not None and at < datetime.now(UTC):
         say(f"holdfast: --at {said['at']} was {ago(round(at.timestamp() * 1000))}; it runs as soon as it can")
     return found
+
+
+def _word(field: str) -> str:
+    return word_name(NAMES[field], None)
+
+
+def _check_event(hf: Any, options: Mapping[str, Any], template: str) -> None:
+    from holdfast.client.templates import check_event_of, lacks_event
+
+    if lacks_event(options):
+        check_event_of(hf.template(template), options, _word)
 
 
 def machine(hf: Client, here: bool, node: str | None, anywhere: bool, *, is_usual_here: bool = False) -> str | None:

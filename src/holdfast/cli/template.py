@@ -105,7 +105,7 @@ def edit(
     """
 
     hf = schedule_client()
-    said = read_options(hf, options, elsewhere=OF_TEMPLATES)
+    said = read_options(hf, options, elsewhere=OF_TEMPLATES, template=template)
     with known_tasks():
         changed = hf.edit_template(template, task=task, payload=read_payload(payload), must_exist=not anyway, **said)
     return described(changed, _fields(changed))
@@ -142,7 +142,7 @@ def run(
     """
 
     hf = schedule_client()
-    said = read_options(hf, options, elsewhere=OF_TEMPLATES)
+    said = read_options(hf, options, elsewhere=OF_TEMPLATES, template=template)
     return made_job(hf.enqueue_template(template, read_payload(payload), **said), wait=wait, json=json)
 
 

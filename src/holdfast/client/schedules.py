@@ -64,6 +64,8 @@ class Schedules(Templates):
         worker has declared raises UnknownTask.
         """
         when = timing(name, cron, tz, misfire, overlap, jitter)
+        if template is not None:
+            self._check_event(template, options)
         now = self._access.now()
         script, values, named = self._schedule_call(now, when, template, task, payload, options, must_exist)
         made = self._access.write(script, *values, **named)
@@ -86,6 +88,8 @@ class Schedules(Templates):
     ) -> ScheduleHandle:
         """The awaitable twin of `create_schedule`."""
         when = timing(name, cron, tz, misfire, overlap, jitter)
+        if template is not None:
+            await self._acheck_event(template, options)
         now = await self._access.anow()
         script, values, named = self._schedule_call(now, when, template, task, payload, options, must_exist)
         made = await self._access.awrite(script, *values, **named)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, Unpack, cast
 
 import msgspec
@@ -141,6 +141,7 @@ class Templates:
 
         Takes the options of `Task.options`.
         """
+        self._check_event(name, options)
         answer = self._access.write(*self._enqueuing(self._access.now(), name, payload, options))
         self._access.enqueued()
         return handle_of(self, answer)
@@ -149,6 +150,7 @@ class Templates:
         self, name: str, payload: Payload | None = None, **options: Unpack[JobOptions]
     ) -> JobHandle[Any]:
         """The awaitable twin of `enqueue_template`."""
+        await self._acheck_event(name, options)
         answer = await self._access.awrite(*self._enqueuing(await self._access.anow(), name, payload, options))
         await self._access.aenqueued()
         return await ahandle_of(self, answer)
@@ -197,6 +199,15 @@ class Templates:
             False,
             what_triggers(),
         )
+
+    def _check_event(self, name: str, options: JobOptions) -> None:
+        """Refuse `where` if neither the options nor the template have an event."""
+        if lacks_event(options):
+            check_event_of(self.template(name), options)
+
+    async def _acheck_event(self, name: str, options: JobOptions) -> None:
+        if lacks_event(options):
+            check_event_of(await self.atemplate(name), options)
 
     def _schema_of(self, task: str) -> PayloadSchema | None:
         """How the payload and result of a task are read, if it is known here."""
@@ -257,6 +268,19 @@ def stored_options(
         if OPTIONS[name].wire not in kind.__struct_fields__:
             raise InvalidInput(f"{name!r} belongs to one job, not to a template or schedule")
     return kind(**fields)
+
+
+def lacks_event(options: Mapping[str, Any]) -> bool:
+    """Whether the event that `where` belongs to can only be that of a template."""
+    return bool(options.get("where")) and options.get("on_event") is None
+
+
+def check_event_of(
+    template: Template, options: Mapping[str, Any], word_of: Callable[[str], str] = NAMES.__getitem__
+) -> None:
+    """Refuse `where` if the template has no event. The store would say it in the words of HTTP."""
+    values = {"event_attributes": options["where"], "wait_for_event": template.options.wait_for_event}
+    check_pairs(JOB, values.get, word_of)
 
 
 def kept_over(below: O, above: O) -> O:
