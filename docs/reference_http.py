@@ -14,7 +14,7 @@ from holdfast.core import errors as core_errors
 from holdfast.core import rule, rules
 from holdfast.core.errors import HoldfastError, NoDaemon
 from holdfast.core.limits import MAX_INT
-from holdfast.core.rule import CheckedText, Rule, Text
+from holdfast.core.rule import CheckedText, NamedTexts, Rule, Text
 from holdfast.wire.calls import CALLS
 from holdfast.wire.special_calls import SPECIAL_CALLS
 
@@ -184,7 +184,12 @@ SHORT: dict[tuple[Any, ...], str] = {
     key_of(rule.WHOLE): "integer",
     key_of(rules.TEXT): "text",
 }
-LONG = {key_of(one): one.says for kind in (CheckedText, Text) for one in rules.RULES.values() if isinstance(one, kind)}
+LONG = {
+    key_of(one): one.says
+    for kind in (CheckedText, Text, NamedTexts)
+    for one in rules.RULES.values()
+    if isinstance(one, kind)
+}
 
 
 def said(schema: dict[str, Any]) -> str:

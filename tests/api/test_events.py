@@ -83,7 +83,7 @@ def test_a_template_has_conditions_and_one_job_may_have_others(caller: Caller) -
         ("/v1/events", {"name": "go", "attributes": {"a": "x" * 1001}}, "at most 1000 characters"),
         ("/v1/events", {"name": "go", "attributes": {str(n): "x" for n in range(33)}}, "at most 32"),
         ("/v1/events", {"name": "go", "attributes": {"a": "\x00"}}, "is not valid"),
-        ("/v1/events", {"name": "go", "attributes": ["a"]}, "the request does not fit"),
+        ("/v1/events", {"name": "go", "attributes": ["a"]}, "attributes ['a'] is not valid: use at most 32 names"),
         ("/v1/events", {"name": "go", "trigger": "no JSON"}, "the trigger is not JSON"),
         (
             "/v1/templates/index/jobs",

@@ -28,7 +28,7 @@ def test_a_watch_lives_by_its_name(caller: Caller) -> None:
 def test_a_rule_that_does_not_fit_is_refused_with_the_reason(caller: Caller) -> None:
     for fields, says in (
         ({"path": "src"}, "an absolute path"),
-        ({"path": "/a/../b"}, "without . and .."),
+        ({"path": "/a/../b"}, ". and .."),
         ({"kind": "tree"}, "kind"),
         ({"globs": ["../x"]}, "glob"),
         ({"payload": [1]}, "JSON object"),

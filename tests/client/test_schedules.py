@@ -78,7 +78,7 @@ def test_a_schedule_may_say_what_the_event_of_its_template_must_have(hf: Holdfas
     [condition] = schedule.run_now().conditions()
     assert (condition.event, condition.attributes) == ("go", {"branch": "next"})
     hf.create_template("never", "double", {"x": 2})
-    refusal = r"event_attributes {'a': 'b'} means nothing without wait_for_event"
+    refusal = r"where {'a': 'b'} means nothing without on_event"
     with pytest.raises(InvalidInput, match=refusal):
         hf.create_schedule("daily", cron=MIDNIGHT, template="never", where={"a": "b"})
     plain = hf.create_schedule("daily", cron=MIDNIGHT, template="never")

@@ -102,7 +102,7 @@ def add(
             task=called,
             payload=arguments,
             must_exist=not anyway,
-            **{word: value for word, value in timing.items() if value is not None},  # type: ignore[arg-type]
+            **{word: value for word, value in timing.items() if value is not None},
             **read_options(hf, options, elsewhere=() if template is None else OF_TEMPLATES, template=template),
         )
     return shown_schedule(made)

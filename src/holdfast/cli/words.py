@@ -130,7 +130,8 @@ class TextWord(click.ParamType):  # type: ignore[type-arg]
         """The typed value, checked by its rule."""
         from holdfast.core.rules import check
 
-        return check(self._field, value, _word_of(param))
+        text: str = check(self._field, value, _word_of(param))
+        return text
 
 
 def _word_of(parameter: click.Parameter | None) -> str:

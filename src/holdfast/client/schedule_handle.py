@@ -90,7 +90,10 @@ class ScheduleHandle:
         changes = _changes(name, cron, tz, template, payload, misfire, overlap, jitter)
         given = _given(self.name, options, payload)
         if given is not None:
-            changes = msgspec.structs.replace(changes, options=kept_over(self.view().options, given))
+            now = self.view()
+            laid = kept_over(now.options, given)
+            self._client._check_event(template or now.template, _about_event(laid))
+            changes = msgspec.structs.replace(changes, options=laid)
         return self._changed(self._access.write(schedules.edit_schedule, self.id, changes, self._access.now()))
 
     async def aedit(
@@ -110,7 +113,10 @@ class ScheduleHandle:
         changes = _changes(name, cron, tz, template, payload, misfire, overlap, jitter)
         given = _given(self.name, options, payload)
         if given is not None:
-            changes = msgspec.structs.replace(changes, options=kept_over((await self.aview()).options, given))
+            now = await self.aview()
+            laid = kept_over(now.options, given)
+            await self._client._acheck_event(template or now.template, _about_event(laid))
+            changes = msgspec.structs.replace(changes, options=laid)
         return self._changed(
             await self._access.awrite(schedules.edit_schedule, self.id, changes, await self._access.anow())
         )
@@ -176,6 +182,10 @@ class ScheduleHandle:
     def _changed(self, schedule: Schedule) -> Schedule:
         self.name = schedule.name
         return schedule
+
+
+def _about_event(options: ScheduleOptions) -> dict[str, Any]:
+    return {"where": options.event_attributes, "on_event": options.wait_for_event}
 
 
 def _changes(

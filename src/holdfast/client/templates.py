@@ -200,12 +200,12 @@ class Templates:
             what_triggers(),
         )
 
-    def _check_event(self, name: str, options: JobOptions) -> None:
+    def _check_event(self, name: str, options: Mapping[str, Any]) -> None:
         """Refuse `where` if neither the options nor the template have an event."""
         if lacks_event(options):
             check_event_of(self.template(name), options)
 
-    async def _acheck_event(self, name: str, options: JobOptions) -> None:
+    async def _acheck_event(self, name: str, options: Mapping[str, Any]) -> None:
         if lacks_event(options):
             check_event_of(await self.atemplate(name), options)
 
