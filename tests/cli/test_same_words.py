@@ -575,6 +575,17 @@ def test_a_payload_that_is_no_object_gets_the_same_words(
     assert (status, problem["code"], problem["detail"]) == (400, "ERR_INVALID_PAYLOAD", says)
 
 
+def test_a_payload_in_the_file_is_refused_in_the_same_words_and_not_repeated(tmp_path: Path) -> None:
+    said = in_file(tmp_path, "[[watch]]\npath = 'x'\npayload = 3")
+    says = "payload is not a JSON object: give the task's arguments by name, in a table such as"
+    assert f": [[watch]] 1: {says} " in said
+
+
+def test_a_text_in_place_of_an_object_is_told_what_the_object_has(house: House) -> None:
+    says = "jobs[0].policy 'x' is not valid: use an object with retries, initial_ms, factor, cap_ms, mode, infra"
+    assert over_http(house, job(policy="x")) == says
+
+
 PAIRS = {
     "delay and at": (
         lambda hf: hf.enqueue("double", delay=1, at=LATER),
