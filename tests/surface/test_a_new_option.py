@@ -114,8 +114,8 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     _insert(package / "core" / "queue_settings.py", "    clear: str |", settings, before=True)
     queues = package / "store" / "scripts" / "queues" / "queues.py"
     _insert(queues, "    settings = _laid_over(before, changes)\n", USE_OF_SETTING.lstrip("\n"), before=False)
-    _insert(queues, "from holdfast.core.job import", "from holdfast.core.errors import InvalidInput\\n", before=True)
-    settings = (SETTING_OF_WATCH + OPTION_OF_JOBS.lstrip("\\n")).lstrip("\\n")
+    _insert(queues, "from holdfast.core.job import", "from holdfast.core.errors import InvalidInput\n", before=True)
+    settings = (SETTING_OF_WATCH + OPTION_OF_JOBS.lstrip("\n")).lstrip("\n")
     _insert(package / "core" / "watch_settings.py", "    gitignore: Annot", settings, before=True)
     new_watch = package / "core" / "new_watch.py"
     _insert(new_watch, "    refuse_reserved(", USE_OF_SETTING_OF_WATCH.lstrip("\n"), before=True)

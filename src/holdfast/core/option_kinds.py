@@ -3,8 +3,6 @@
 from collections.abc import Iterable
 from typing import Any, Literal, Protocol, TypeAlias
 
-from msgspec import structs
-
 from holdfast.core import rule, variables
 from holdfast.core.errors import InvalidInput
 from holdfast.core.event import check_attributes
@@ -30,7 +28,7 @@ JobRef: TypeAlias = HasId | str
 
 def check_tokens(what: str, value: object) -> Tokens:
     """Check a number of tokens of each kind."""
-    return Tokens(**rule.TOKENS.check(what, structs.asdict(value) if isinstance(value, Tokens) else value))
+    return Tokens(**rule.TOKENS.check(what, value))
 
 
 def id_of(ref: JobRef) -> str:
@@ -120,6 +118,7 @@ RETRY = OptionKind(
 )
 TOKENS = OptionKind(
     wire=Tokens,
+    rule=rule.TOKENS,
     take=check_tokens,
     columns=dict.fromkeys(KINDS, int),
     store=_token_columns,

@@ -12,7 +12,8 @@ from datetime import datetime
 from typing import Any, TypeVar, get_args
 
 import msgspec
-from msgspec import Meta
+from msgspec import Meta, Struct
+from msgspec.structs import asdict
 
 from holdfast.core.computed_once import computed_once
 from holdfast.core.errors import InvalidInput
@@ -377,8 +378,8 @@ class Counts(Rule):
         return isinstance(value, Mapping) and set(value) <= set(self.kinds)
 
     def check(self, what: str, value: object) -> dict[str, int]:
-        """The numbers by kind, if they are allowed."""
-        given: Mapping[str, object] = super().check(what, value)
+        """The numbers by kind, if they are allowed. They may be given as the fields of a struct."""
+        given: Mapping[str, object] = super().check(what, asdict(value) if isinstance(value, Struct) else value)
         return {kind: self._count.check(f"{what} {kind}", count) for kind, count in given.items()}
 
 

@@ -56,7 +56,6 @@ from holdfast.core.rule import (
     SPAN,
     SUBJECT,
     TOKEN_COUNT,
-    TOKENS,
     CheckedText,
     ChoiceRule,
     JsonObject,
@@ -180,7 +179,6 @@ def _rules_of(shape: str, settings: Mapping[str, Setting]) -> dict[str, Rule]:
 _RULES: Mapping[str, Rule] = {
     **_rules_of("QueueChanges", queue_settings.SETTINGS),
     **_rules_of("NewWatch", watch_settings.SETTINGS),
-    "tokens": TOKENS,
     "jobs": JOBS,
     "place": ChoiceRule((*ENDS, *SIDES)),
     "set_limit.concurrency": CONCURRENCY,
