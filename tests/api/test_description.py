@@ -105,12 +105,11 @@ def some_calls(step: int, seed: int) -> list[str]:
     return [f"--include-operation-id={name}" for name in names[seed % step :: step]]
 
 
-def test_no_value_at_a_bound_breaks_the_daemon_or_is_answered_otherwise_than_described(house: House, seed: int) -> None:
-    attack(house, "--phases=coverage", "--no-shrink", *some_calls(8, seed))
-
-
-def test_no_random_request_breaks_the_daemon_or_is_answered_otherwise_than_described(house: House, seed: int) -> None:
-    attack(house, "--phases=fuzzing", "--max-examples=3", f"--seed={seed}", "--no-shrink", *some_calls(8, seed))
+def test_no_value_at_a_bound_and_no_random_one_breaks_the_daemon_or_is_answered_otherwise_than_described(
+    house: House, seed: int
+) -> None:
+    chance = ("--max-examples=3", f"--seed={seed}", "--no-shrink")
+    attack(house, "--phases=coverage,fuzzing", *chance, *some_calls(8, seed))
 
 
 def test_no_large_body_breaks_the_daemon_or_is_answered_otherwise_than_described(house: House, seed: int) -> None:

@@ -41,7 +41,7 @@ World: TypeAlias = dict[str, list[str]]
 BEGINNING = "the beginning"
 EVERY: tuple[str, ...] = ()
 ENDS = (COMMIT, ANSWER)
-STEP = 6
+STEP = 12
 
 
 class Victims:

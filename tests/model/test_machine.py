@@ -9,11 +9,11 @@ from tests.model.profiles import PARTS, QUICK, try_histories, try_part
 
 
 def test_the_sqlite_store_does_what_the_model_says() -> None:
-    try_histories(SqlitePlace, QUICK, 60)
+    try_histories(SqlitePlace, QUICK, 40)
 
 
 def test_the_postgres_store_does_what_the_model_says(postgres_url: str, model_schema: str) -> None:
-    try_histories(lambda: PostgresPlace(postgres_url, model_schema), QUICK, 8)
+    try_histories(lambda: PostgresPlace(postgres_url, model_schema), QUICK, 6)
 
 
 @pytest.mark.long
