@@ -178,6 +178,26 @@ def test_an_edit_of_a_schedule_keeps_what_is_not_given(hf: Holdfast) -> None:
     assert hf.schedule("late").id == handle.id
 
 
+def test_an_edit_does_not_look_at_an_event_that_it_leaves_alone(hf: Holdfast) -> None:
+    hf.create_template("with", "double", {"x": 1}, on_event="pushed")
+    hf.create_template("without", "double", {"x": 1})
+    moved = hf.create_schedule("moved", cron=MIDNIGHT, template="with", where={"branch": "main"})
+    moved.edit(template="without")
+    assert moved.edit(priority=5).options.priority == 5
+    lost = hf.create_schedule("lost", cron=MIDNIGHT, template="with", where={"branch": "main"})
+    hf.archive_template("with")
+    assert lost.edit(priority=5).options.priority == 5
+    with pytest.raises(InvalidInput, match=r"where .* means nothing without on_event"):
+        moved.edit(where={"branch": "other"})
+
+
+def test_an_edit_refuses_a_payload_that_the_task_cannot_take(hf: Holdfast) -> None:
+    built = hf.create_schedule("built", cron=MIDNIGHT, task="command", payload={"argv": ["make"]})
+    with pytest.raises(InvalidPayload, match="cwd 'src' is not an absolute path"):
+        built.edit(payload={"cwd": "src"})
+    assert built.view().payload == "{}"
+
+
 def test_the_next_fires_are_told_in_the_zone_of_the_schedule(hf: Holdfast, clock: ManualClock) -> None:
     clock.advance(datetime(2030, 3, 30, 12, tzinfo=UTC) - datetime(2030, 1, 1, tzinfo=UTC))
     berlin = ZoneInfo("Europe/Berlin")

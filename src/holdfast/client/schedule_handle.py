@@ -92,7 +92,8 @@ class ScheduleHandle:
         if given is not None:
             now = self.view()
             laid = kept_over(now.options, given)
-            self._client._check_event(template or now.template, _about_event(laid))
+            if options.keys() & EVENT_OPTIONS:
+                self._client._check_event(template or now.template, _about_event(laid))
             changes = msgspec.structs.replace(changes, options=laid)
         return self._changed(self._access.write(schedules.edit_schedule, self.id, changes, self._access.now()))
 
@@ -115,7 +116,8 @@ class ScheduleHandle:
         if given is not None:
             now = await self.aview()
             laid = kept_over(now.options, given)
-            await self._client._acheck_event(template or now.template, _about_event(laid))
+            if options.keys() & EVENT_OPTIONS:
+                await self._client._acheck_event(template or now.template, _about_event(laid))
             changes = msgspec.structs.replace(changes, options=laid)
         return self._changed(
             await self._access.awrite(schedules.edit_schedule, self.id, changes, await self._access.anow())
@@ -182,6 +184,9 @@ class ScheduleHandle:
     def _changed(self, schedule: Schedule) -> Schedule:
         self.name = schedule.name
         return schedule
+
+
+EVENT_OPTIONS = {"on_event", "where"}
 
 
 def _about_event(options: ScheduleOptions) -> dict[str, Any]:

@@ -97,6 +97,9 @@ def edit_schedule(tx: Tx, ref: str, changes: ScheduleChanges, now: Millis) -> Sc
         "owner": row.owner,
     }
     wanted = as_it_is | {field: value for field, value in given.items() if value is not None}
+    if changes.template is not None or changes.payload is not None:
+        template = template_row(tx, wanted["template"])
+        check_request(tx, template.job_type, msgspec.json.decode(laid_over(template.payload, wanted["payload"])))
     return _replace(tx, row, NewSchedule(id=row.id, **wanted), now)
 
 
