@@ -47,6 +47,33 @@ for number in range(300):
         thread.join()
     assert [(one.text, one.inner.a, one.more.b) for one in found] == [("x", 1, None)] * len(reads), found
 """
+# A thread is in the middle of a first read when another one forks.
+FORK = """
+import os, sys, threading, time
+from holdfast.decoding import decode
+import msgspec
+
+class Slow:
+    def __class_getitem__(cls, kind):
+        reading.set()
+        time.sleep(0.3)
+        return kind
+
+class Inner(msgspec.Struct):
+    a: "Slow[int]" = 0
+
+class Outer(msgspec.Struct):
+    inner: Inner
+
+reading = threading.Event()
+document = '{"inner": {"a": 1}}'
+threading.Thread(target=decode, args=[document, Outer]).start()
+reading.wait()
+child = os.fork()
+if child == 0:
+    os._exit(decode(document, Outer).inner.a)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
 # What plain values are read into needs no lock, nor what core reads, which is made at its import.
 PLAIN = r"(dict\[str|list\[str\]|tuple\[str|str\)|keys\))"
 
@@ -54,6 +81,11 @@ PLAIN = r"(dict\[str|list\[str\]|tuple\[str|str\)|keys\))"
 def test_threads_may_read_a_struct_for_the_first_time_together() -> None:
     done = subprocess.run([sys.executable, "-c", FIRST_READS], capture_output=True, text=True, timeout=100, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_fork_waits_until_a_struct_is_ready() -> None:
+    done = subprocess.run([sys.executable, "-c", FORK], capture_output=True, text=True, timeout=100, check=False)
+    assert (done.stdout, done.stderr) == ("1\n", "")
 
 
 def test_nobody_reads_structs_otherwise() -> None:

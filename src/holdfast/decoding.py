@@ -1,7 +1,7 @@
 """Reading JSON into structs, from any thread.
 
 msgspec makes a struct ready for reading at its first use. If two threads do that at once, one of them finds it half
-ready, and the process crashes. So it is done here, by one thread at a time.
+ready, and the process crashes. So it is done here, by one thread at a time, and not during a fork.
 """
 
 from __future__ import annotations
@@ -44,9 +44,12 @@ def _decoder_of(kind: Any) -> msgspec.json.Decoder[Any]:
 
 
 def _start_anew() -> None:
-    """In a forked child: a thread that the child does not have may have held the lock."""
+    """In a forked child, which has none of the other threads."""
     global _making
     _making = threading.RLock()
 
 
-os.register_at_fork(after_in_child=_start_anew)
+# The lock is taken last: `store.forks` registers later, so it first waits for threads that may need the lock.
+os.register_at_fork(
+    before=lambda: _making.acquire(), after_in_parent=lambda: _making.release(), after_in_child=_start_anew
+)

@@ -13,6 +13,8 @@ import weakref
 from types import TracebackType
 from typing import Protocol
 
+import holdfast.decoding  # noqa: F401  # It takes its lock after this has waited, so it registers before.
+
 PATIENCE_S = 10.0
 
 

@@ -14,6 +14,7 @@ from holdfast.core.filling import MARK, PREVIOUS, gaps
 from holdfast.core.limits import MAX_PAYLOAD, check_payload, shown
 from holdfast.core.subject import as_json
 from holdfast.decoding import new_decoder
+from holdfast.observe.redact import redacted
 from holdfast.workers.context import Context
 
 
@@ -37,6 +38,7 @@ class PayloadSchema:
         self._decoder = _decoder(task, self._shape)
         # The hint of `**more: int`, for arguments without a name of their own.
         self._rest = self._hints.get(rest[0], Any) if rest else Any
+        _decoder(task, dict[str, self._rest])  # type: ignore[name-defined]  # Threads may read it at once.
         self._names = [parameter.name for parameter in named]
         self._defaults = {
             parameter.name: parameter.default for parameter in named if parameter.default is not parameter.empty
@@ -165,7 +167,7 @@ class PayloadSchema:
             try:
                 msgspec.json.encode({name: value})
             except Exception as its_error:
-                said = f"argument {name!r} of task {self._task!r} is not JSON: {shown(value)} ({its_error})"
+                said = f"argument {name!r} of task {self._task!r} is not JSON: {shown(redacted(value))} ({its_error})"
                 return InvalidPayload(f"{said}. Pass plain data: text, numbers, lists, dictionaries, dates, structs")
         return InvalidPayload(f"the payload of task {self._task!r} is not JSON: {error}")
 
