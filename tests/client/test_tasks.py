@@ -247,3 +247,10 @@ def test_names_of_the_systems_own_are_refused_where_a_task_is_made(
     with pytest.raises(Reserved, match=says) as refusal:
         hf.task(**options)(lambda: None)
     assert refusal.value.code == "ERR_RESERVED"
+
+
+def test_a_task_may_name_the_trace_of_its_jobs(hf: Holdfast) -> None:
+    @hf.task(trace_id="nightly")
+    def work() -> None: ...
+
+    assert work.enqueue().job.trace_id == "nightly"

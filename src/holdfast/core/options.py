@@ -254,7 +254,7 @@ class JobOptions(TypedDict, total=False):
         JobOption(
             kind=LABEL,
             help="Stored with the job and its runs; child jobs inherit it.",
-            said=FOR_ONE_JOB,
+            said=SaidIn.CALL | SaidIn.TASK,
             label="trace",
             told_to_worker=True,
         ),

@@ -43,7 +43,7 @@ class TemplateOptions(KeptOptions, frozen=True, kw_only=True, omit_defaults=True
     """How the jobs of a template are run. None leaves it to the task. The queue is not among them."""
 
 
-@option_fields(SaidIn.TASK)
+@option_fields(SaidIn.TASK, without=("trace_id",))
 class TaskOptions(KeptOptions, frozen=True, kw_only=True, omit_defaults=True):
     """How the jobs of a task are run. None leaves it to the queue. A subject may name arguments in braces."""
 
