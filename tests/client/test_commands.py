@@ -12,8 +12,10 @@ from pathlib import Path
 import pytest
 
 from holdfast import Holdfast, InvalidInput, InvalidPayload, JobHandle, Retry, RunStatus, StateName
+from holdfast.core.command import ARGUMENTS
 from holdfast.runtime.clock import ManualClock
 from holdfast.workers import memory
+from holdfast.workers.command import SPEC
 from tests.chaos.processes import KnownProcess, kill
 from tests.client.acts import WAIT, wait_until
 from tests.store.acts import execute
@@ -305,3 +307,11 @@ def test_a_star_serves_the_commands_of_every_queue(make_holdfast: Callable[..., 
     with hf:
         late = hf.command("true", queue="late")
         assert [job.wait(WAIT) for job in (*jobs, late)] == [StateName.DONE] * 5
+
+
+def test_a_command_is_stored_with_the_arguments_that_it_has(hf: Holdfast) -> None:
+    assert SPEC.schema.names == ARGUMENTS
+    for wrong in ({"shell": True}, {"grace_s": None}):
+        with pytest.raises(InvalidPayload, match=next(iter(wrong))):
+            hf.enqueue("command", {"argv": ["true"], **wrong})
+    assert hf.counts() == {}

@@ -197,7 +197,9 @@ def arrange(tx: Tx, scene: Scene) -> dict[str, list[Claimed]]:
             hand.wild_tasks,
         )
         sessions.open_session(tx, NewSession(f"s{number}", "worker", hand.node, "b", 1, None), offer, NOW)
-    asked: list[NewJob] = [new_job(f"j{number}", **options) for number, options in enumerate(scene.jobs)]
+    asked: list[NewJob] = [
+        new_job(f"j{number}", payload='{"argv":["true"]}', **options) for number, options in enumerate(scene.jobs)
+    ]
     enqueue(tx, asked[: scene.running], NOW)
     for queue, change in scene.queues.items():
         set_queue(tx, queue, change)

@@ -96,7 +96,7 @@ def test_what_is_laid_over_a_template_is_refused_as_well(engine: Engine, queue: 
 @pytest.mark.parametrize("queue", ["holdfastened", "holdfast-x", "my.holdfast", "Holdfast"])
 @pytest.mark.parametrize("task", ["command", "holdfast", "holdfasting", "t"])
 def test_names_that_only_look_like_them_are_fine(engine: Engine, queue: str, task: str) -> None:
-    engine.run(enqueue, [NewJob(id="a", task=task, queue=queue)], NOW)
+    engine.run(enqueue, [NewJob(id="a", task=task, queue=queue, payload='{"argv":["true"]}')], NOW)
     assert state(engine, "a") == "QUEUED"
 
 

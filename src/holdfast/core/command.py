@@ -12,6 +12,7 @@ from holdfast.core.limits import shown
 from holdfast.core.rule import TEXTS, refusal
 from holdfast.core.rules import RULES
 
+ARGUMENTS = ("argv", "cwd", "env", "grace_s", "memory_mb", "cpu_s")
 _UNUSABLE = re.compile(r"[\x00\ud800-\udfff]")
 
 
@@ -22,7 +23,12 @@ def check_command(arguments: Mapping[str, Any], *, in_part: bool = False) -> Non
     """
     if "argv" not in arguments and not in_part:
         raise _no_program()
+    unknown = next((name for name in arguments if name not in ARGUMENTS), None)
+    if unknown is not None:
+        raise InvalidPayload(f"a command has no argument {shown(unknown)}: use {', '.join(ARGUMENTS)}")
     known = {name: value for name, value in arguments.items() if value is not PREVIOUS and value != MARK}
+    if "grace_s" in known and known["grace_s"] is None:
+        raise InvalidPayload(str(RULES["grace_s"].refusal("grace_s", None)))
     _check("env", known.get("env"))
     check_start(known)
 
