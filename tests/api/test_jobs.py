@@ -117,6 +117,8 @@ def test_a_search_says_the_same_as_a_list(caller: Caller) -> None:
     caller.enqueue()
     wanted = {"wanted": {"queue": "mail", "states": ["QUEUED"]}}
     assert caller.post("/v1/jobs/search", wanted).json == caller.get("/v1/jobs?queue=mail&state=QUEUED").json
+    of_any_state = {"wanted": {"queue": "mail", "states": []}}
+    assert caller.post("/v1/jobs/search", of_any_state).json == caller.get("/v1/jobs?queue=mail").json
 
 
 def test_what_waits_can_be_changed(caller: Caller) -> None:

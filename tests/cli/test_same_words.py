@@ -262,11 +262,6 @@ CASES = {
         lambda hf: hf.bulk("cancel", state="LOST"),
         cli=("cancel", "--state", "lost"),
     ),
-    "no state of jobs to cancel": Case(
-        [],
-        lambda hf: hf.bulk("cancel", state=[]),
-        ("POST", "/v1/jobs/bulk", {"action": "cancel", "wanted": {"states": []}}),
-    ),
     "where a job goes": Case(
         "left",
         lambda hf: hf.command("true").move("left"),

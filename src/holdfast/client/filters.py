@@ -56,7 +56,7 @@ def make_filter(filters: Mapping[str, Any]) -> JobFilter:
 
 def _states(value: Any) -> tuple[StateName, ...]:
     names = [value] if isinstance(value, str) or not isinstance(value, Iterable) else list(value)
-    return tuple(map(StateName, check_all(RULES["states"], "state", names)))
+    return tuple(map(StateName, check_all(RULES["state"], "state", names)))
 
 
 def _task_name(value: Any) -> str:

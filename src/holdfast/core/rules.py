@@ -87,7 +87,7 @@ SCOPE = Text(f"* or 1 to {MAX_NAME} letters, digits and _ . : / -", MAX_NAME, rf
 ID = LABEL
 TEXT = Text(f"at most {LONGEST_TEXT} characters, none of them NUL", LONGEST_TEXT, r"^[^\x00]*$", 0)
 DOCUMENT = Text(f"JSON of at most {MAX_PAYLOAD} bytes", MAX_PAYLOAD, r"^[^\x00]*$", 0)
-STATES = several(ChoiceRule(StateName, kind=StateName), least=1, most=len(StateName))
+STATES = several(ChoiceRule(StateName, kind=StateName), most=len(StateName))
 
 
 class JobReference(Rule):
@@ -269,8 +269,8 @@ _RULES: Mapping[str, Rule] = {
     "durability": ChoiceRule(("full", "normal")),
     "NewSession.kind": one_of(Literal["worker", "embedded"]),
     "close_session.status": one_of(Literal["success", "error", "unknown"]),
-    "state": STATES,
-    "states": STATES,
+    "state": several(STATES, least=1, most=STATES.most),
+    "states": STATES,  # None of them means all, as it does if the field is left out.
     # JSON.
     "payload": PAYLOAD,
     "ScheduleChanges.payload": CHANGED_PAYLOAD,
