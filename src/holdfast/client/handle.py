@@ -275,7 +275,7 @@ def _still_running(why: Why, timeout: Duration | None) -> StillRunning:
 
 
 def _move(where: Where, job_id: str) -> tuple[Any, ...]:
-    place, other = where if isinstance(where, tuple) and len(where) == 2 else (where, None)
+    place, other = where if isinstance(where, tuple | list) and len(where) == 2 else (where, None)
     check_place(place, other)
     if other is None:
         return (reorder.move_to_top if place == "top" else reorder.move_to_bottom, job_id)

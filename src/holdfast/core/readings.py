@@ -216,12 +216,12 @@ class Simulation(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 SWITCHES = ("idle", "charging", "throttling")
-_PERCENT = Whole(0, 100)
+_PERCENT = Whole(0, 100, "a whole number of percent, from 0 to 100")
 NUMBERS: dict[str, Whole] = {
     "battery": _PERCENT,
     "cpu": _PERCENT,
     "memory": _PERCENT,
-    "heat": Whole(0, HOTTEST),
+    "heat": Whole(0, HOTTEST, f"a whole number of °C, from 0 to {HOTTEST}"),
     "gpu": _PERCENT,
     "disk": _PERCENT,
     "wal": Whole(0, WAL.high),

@@ -443,7 +443,7 @@ ATTRIBUTES = NamedTexts(ATTRIBUTE, line(LONGEST_VALUE), most=MOST_ATTRIBUTES)
 VARIABLE = Text(f"1 to {LONGEST_VARIABLE} characters without = and NUL", LONGEST_VARIABLE, r"^[^=\x00]+" + END)
 VARIABLES = NamedTexts(
     VARIABLE,
-    Text(f"at most {LONGEST_VARIABLE_VALUE} characters without NUL", LONGEST_VARIABLE_VALUE, r"^[^\x00]*" + END, 0),
+    Text(f"at most {LONGEST_VARIABLE_VALUE} whole characters, no NUL", LONGEST_VARIABLE_VALUE, r"^[^\x00]*" + END, 0),
     most=MOST_VARIABLES,
     is_secret=True,
 )
