@@ -56,12 +56,12 @@ def test_words_that_cannot_be_simulated_are_refused(house: House) -> None:
     sh = Shell(house.home)
     for words, named in (
         (["fan=95"], "fan=95"),
-        (["battery=101"], "battery=101"),
-        (["cpu=5MiB"], "cpu=5MiB"),
+        (["battery=101"], "battery 101 is not valid: use a whole number of percent, from 0 to 100"),
+        (["cpu=5MiB"], "cpu '5MiB' is not valid"),
         (["wal=5MX"], "wal '5MX' is not valid: use 0, or 1MiB to 1TiB"),
         (["wal=300"], '"300MiB" for 300 MiB'),
         (["battery=15%"], "from 0 to 100: battery=15, without a unit"),
-        (["heat=-1"], "heat=-1"),
+        (["heat=-1"], "heat '-1' is not valid: use a whole number of °C"),
         (["throttling=95"], "throttling=95"),
         (["idle=on", "idle=off"], "twice"),
     ):

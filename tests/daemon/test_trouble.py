@@ -60,6 +60,13 @@ def fill(path: Path) -> bool:
     return False
 
 
+def write_more(house: House) -> bool:
+    """Leave no room, and have the daemon ask for some: what it has of its log already could last for a while."""
+    large = {"id": str(uuid4()), "task": "unheard", "queue": "aside", "payload": {"text": "x" * 200_000}}
+    house.ask("POST", "/v1/jobs", {"jobs": [large]})
+    return fill(house.home.folder / "filler")
+
+
 def test_a_full_disk_is_told_and_work_goes_on_when_there_is_room(small_house: House) -> None:
     house = small_house
     house.settings(LEASE)
@@ -67,7 +74,7 @@ def test_a_full_disk_is_told_and_work_goes_on_when_there_is_room(small_house: Ho
     worker, running = house.worker(), house.enqueue("short")
     alarmed = house.enqueue("plain", {"n": 3}, on_event="alert.store")
     until(lambda: entries(house.side, "start"), "it runs")
-    until(lambda: fill(house.home.folder / "filler") or not house.is_ready, "it says that nothing can be written")
+    until(lambda: write_more(house) or not house.is_ready, "it says that nothing can be written")
     status, said = house.ask("POST", "/v1/jobs", {"jobs": [{"id": str(uuid4()), "task": "plain"}]})
     assert (status, said["code"]) == (507, "ERR_STORE_FULL")
     assert "is full; nothing can be written" in house.ask("GET", "/v1/daemon")[1]["trouble"]
