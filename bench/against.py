@@ -1,7 +1,7 @@
 """This version against another one, in turns: `python -m bench.against ../before full_life drain --rounds 3`.
 
-Each round runs the same measurements in both folders, one after the other, so that a machine that becomes slower or
-faster meanwhile does so for both. The other folder is a checkout of the other version.
+Each round runs one measurement in both folders, one after the other, so that a machine that becomes slower or faster
+meanwhile does so for both. The other folder is a checkout of the other version.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import re
 import subprocess
 import sys
 from collections import defaultdict
+from itertools import product
 from pathlib import Path
 from statistics import median
 
@@ -33,24 +34,23 @@ def main() -> None:
     if not (words.before / "bench" / "__main__.py").exists():
         parser.error(f"there is no checkout in {words.before}")
     found: dict[Path, RowFigures] = {words.before.resolve(): defaultdict(list), HERE: defaultdict(list)}
-    for number in range(words.rounds):
+    for name, number in product(words.only, range(words.rounds)):
         turns = list(found)
         for folder in turns if number % 2 == 0 else reversed(turns):
-            for row, figure in figures(printed(folder, words.only)).items():
+            for row, figure in figures(printed(folder, name)).items():
                 found[folder][row].append(figure)
     before, now = found.values()
     for title in dict.fromkeys(title for title, _ in now):
         rows = [compared(what, before[title, what], now[title, what]) for at, what in now if at == title]
-        print(
-            Table(title, f"Medians of {words.rounds} rounds.", rows, ("what", "before", "now", "better by")).markdown()
-        )
+        note = f"Medians of {words.rounds} rounds, and how the medians and the best of them compare."
+        print(Table(title, note, rows, ("what", "before", "now", "better by", "at best")).markdown(), flush=True)
 
 
-def printed(folder: Path, only: list[str]) -> str:
-    """What the measurements print in a folder."""
-    print(f"{folder.name}: {' '.join(only)}", file=sys.stderr, flush=True)
+def printed(folder: Path, name: str) -> str:
+    """What a measurement prints in a folder."""
+    print(f"{folder.name}: {name}", file=sys.stderr, flush=True)
     return subprocess.run(
-        [sys.executable, "-m", "bench", *only],
+        [sys.executable, "-m", "bench", name],
         cwd=folder,
         env=os.environ | {"PYTHONPATH": f"{folder / 'src'}{os.pathsep}{folder}"},
         check=True,
@@ -76,11 +76,12 @@ def figures(text: str) -> dict[tuple[str, str], tuple[float, str]]:
 def compared(what: str, before: list[tuple[float, str]], now: list[tuple[float, str]]) -> tuple[str, ...]:
     """A row of the answer. More is better of what is counted in a second, less of all else."""
     unit = now[0][1]
-    middle = median(figure for figure, _ in now)
-    if not before:
-        return what, "", f"{middle:,g} {unit}", ""
-    old = median(figure for figure, _ in before)
-    return what, f"{old:,g} {unit}", f"{middle:,g} {unit}", f"{middle / old if unit == '/s' else old / middle:.2f} ×"
+    old, new = ([figure for figure, _ in figures] for figures in (before, now))
+    if not old:
+        return what, "", f"{median(new):,g} {unit}", "", ""
+    best = max if unit == "/s" else min
+    ratios = [(middle(new) / middle(old)) ** (1 if unit == "/s" else -1) for middle in (median, best)]
+    return what, f"{median(old):,g} {unit}", f"{median(new):,g} {unit}", *(f"{ratio:.2f} ×" for ratio in ratios)
 
 
 if __name__ == "__main__":
