@@ -46,7 +46,7 @@ def shown(answer: Any) -> str:
 
 
 def test_a_history_ends_alike_on_both_engines(postgres_url: str, model_schema: str) -> None:
-    try_histories(lambda: SqliteThenPostgres(postgres_url, model_schema), QUICK, 6)
+    try_histories(lambda: SqliteThenPostgres(postgres_url, model_schema), QUICK, 4)
 
 
 @pytest.mark.long

@@ -13,7 +13,7 @@ def test_the_sqlite_store_does_what_the_model_says() -> None:
 
 
 def test_the_postgres_store_does_what_the_model_says(postgres_url: str, model_schema: str) -> None:
-    try_histories(lambda: PostgresPlace(postgres_url, model_schema), QUICK, 6)
+    try_histories(lambda: PostgresPlace(postgres_url, model_schema), QUICK, 4)
 
 
 @pytest.mark.long

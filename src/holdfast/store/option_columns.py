@@ -85,25 +85,9 @@ def from_columns(row: Struct, options: Iterable[JobOption]) -> dict[str, Any]:
     return found
 
 
-_told_columns = tuple(column for option in TOLD for column in option.columns)
-_told_values = attrgetter(*_told_columns)
-_told_names = tuple(option.wire for option in TOLD)
-_told_loads = tuple((option.wire, option.kind.load) for option in TOLD if option.kind.load is not None)
-assert len(_told_columns) == len(_told_names), "what a worker is told of has one column each"
-
-
 def with_told_columns(kind: type[S]) -> type[S]:
     """A row that has what a worker is told."""
-    return extended(kind, [(column, Any) for column in _told_columns])
-
-
-def told_options(row: Struct) -> dict[str, Any]:
-    """What a worker is told of the options in a row."""
-    found: dict[str, Any] = dict(zip(_told_names, _told_values(row), strict=True))
-    for name, load in _told_loads:
-        if found[name] is not None:
-            found[name] = load(found[name])
-    return found
+    return extended(kind, [(column, Any) for option in TOLD for column in option.columns])
 
 
 def stored_value(option: JobOption, value: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import accumulate
+from typing import Any
 
 from msgspec import structs
 
@@ -13,7 +14,7 @@ from holdfast.core.requests import Claimed, ClaimRequest
 from holdfast.core.tokens import KINDS
 from holdfast.core.variables import from_column
 from holdfast.store.engine import Tx
-from holdfast.store.option_columns import told_options
+from holdfast.store.option_columns import TOLD, from_columns
 from holdfast.store.scripts.access.session_holders import hash_of
 from holdfast.store.scripts.claiming.choose import ClaimChoice, choose
 from holdfast.store.scripts.claiming.fair_line import Candidate, charge, let_rest
@@ -26,6 +27,8 @@ from holdfast.store.scripts.queues.breakers import note_probe
 from holdfast.store.statements import sql
 
 MOST_BYTES = 16 << 20
+_LISTED: Any = Claimed.__base__  # What it lists by hand is quicker to make.
+OTHERS_TOLD = tuple(option for option in TOLD if option.wire not in _LISTED.__struct_fields__)
 
 
 def claim(tx: Tx, request: ClaimRequest, now: Millis) -> list[Claimed]:
@@ -70,23 +73,34 @@ def _fitting(jobs: Sequence[Candidate]) -> int:
 
 def _start_runs(tx: Tx, jobs: Sequence[Candidate], request: ClaimRequest, now: Millis) -> list[Claimed]:
     """Store that these jobs run, in the session of the request."""
-    documents = [_documents(tx, job) for job in jobs]
+    documents = [_documents(tx, job) if job.payload is None else (job.payload, job.env_vars) for job in jobs]
     claimed = [
         Claimed(
             run_id=tx.new_id(),
             job_id=job.id,
             number=job.number,
             task=job.job_type,
+            queue=job.queue,
             payload=payload,
             attempt=job.attempts + 1,
             started_at=now,
+            subject=job.subject_key,
+            generation=job.generation,
+            timeout_ms=job.timeout_ms,
+            deadline=job.deadline,
             checkpoint=job.checkpoint,
+            tag=job.user_tag,
+            trace_id=job.trace_id,
             queued_at=job.queued_at,
-            env=from_column(env_vars),
-            **told_options(job),
+            env=None if env_vars is None else from_column(env_vars),
+            execution=job.execution_mode.lower(),
         )
         for job, (payload, env_vars) in zip(jobs, documents, strict=True)
     ]
+    if OTHERS_TOLD:
+        claimed = [
+            structs.replace(run, **from_columns(job, OTHERS_TOLD)) for run, job in zip(claimed, jobs, strict=True)
+        ]
     owner = {"session_id": request.session_id, "worker_id": request.worker_id, "now": now}
     tx.run_many(sql.claim_job, [owner | {"number": run.number, "run_id": run.run_id} for run in claimed])
     tx.run_many(
@@ -109,9 +123,7 @@ def _start_runs(tx: Tx, jobs: Sequence[Candidate], request: ClaimRequest, now: M
 
 
 def _documents(tx: Tx, job: Candidate) -> tuple[str, str | None]:
-    """Its payload and its variables. Long ones are read only now."""
-    if job.payload is not None:
-        return job.payload, job.env_vars
+    """The payload and the variables of a job, if one of them is long. Those are read only now."""
     [found] = tx.rows(sql.documents_of_job, number=job.number)
     return found["payload"], found["env_vars"]
 

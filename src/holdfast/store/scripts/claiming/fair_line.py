@@ -36,7 +36,13 @@ class Candidate(Struct, frozen=True, gc=False):
     env_vars: str | None
     size: int
     attempts: int
+    subject_key: str | None
+    generation: int | None
+    timeout_ms: Millis | None
+    deadline: Millis | None
     checkpoint: str | None
+    user_tag: str | None
+    trace_id: str | None
     is_suspect: int
     queued_at: Millis
     template_id: str | None
@@ -44,6 +50,7 @@ class Candidate(Struct, frozen=True, gc=False):
     position: int
     created_at: Millis
     tenant: str
+    execution_mode: str
 
 
 class WaitingTenantRow(Struct, frozen=True, gc=False):
