@@ -8,14 +8,14 @@ import pytest
 from msgspec import defstruct
 
 from holdfast.core.options import OPTIONS
-from holdfast.store.option_columns import ANSWERED, from_columns, stored_value
+from holdfast.store.option_columns import ANSWERED, OptionReader, stored_value
 
 COLUMNS = [column for option in ANSWERED for column in option.columns]
 
 
 def test_a_row_from_before_its_columns_has_what_is_usual() -> None:
     row: Any = defstruct("OldRow", [(column, Any, None) for column in COLUMNS])
-    assert from_columns(row(), ANSWERED) == {option.wire: option.default for option in ANSWERED}
+    assert OptionReader(ANSWERED).read(row()) == {option.wire: option.default for option in ANSWERED}
 
 
 @pytest.mark.parametrize(

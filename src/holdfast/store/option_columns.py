@@ -72,17 +72,25 @@ _EMPTY = dict.fromkeys(column for option in STORED for column in option.columns)
 _NOTHING_SAID = _said_over(_EMPTY, {option.name: option.default for option in STORED})
 
 
-def from_columns(row: Struct, options: Iterable[JobOption]) -> dict[str, Any]:
-    """The options in a row, as they travel. NULL stands for what is usual: older rows have it in a newer column."""
-    found: dict[str, Any] = {}
-    for option in options:
-        values = tuple(getattr(row, column) for column in option.columns)
-        if None in values:
-            found[option.wire] = option.default
-        else:
-            value = values if len(values) > 1 else values[0]
-            found[option.wire] = value if option.kind.load is None else option.kind.load(value)
-    return found
+class OptionReader:
+    """Reads some of the options from the columns of a row, as they are sent."""
+
+    def __init__(self, options: Iterable[JobOption]) -> None:
+        self._options = [
+            (option.wire, attrgetter(*option.columns), option.default, option.kind.load) for option in options
+        ]
+
+    def read(self, row: Struct) -> dict[str, Any]:
+        """The options by name. NULL stands for what is usual: older rows have it in a newer column."""
+        found: dict[str, Any] = {}
+        for name, values_in, default, load in self._options:
+            value = values_in(row)  # of several columns, a tuple
+            if value is None or (isinstance(value, tuple) and None in value):
+                value = default
+            elif load is not None:
+                value = load(value)
+            found[name] = value
+        return found
 
 
 def with_told_columns(kind: type[S]) -> type[S]:

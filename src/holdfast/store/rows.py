@@ -29,9 +29,10 @@ from holdfast.core.run import Run, RunStatus
 from holdfast.core.stored_job import Cut, Job
 from holdfast.core.tokens import Tokens
 from holdfast.observe.redact import redacted_head
-from holdfast.store.option_columns import ANSWERED, LONG, from_columns, with_columns, with_long_columns
+from holdfast.store.option_columns import ANSWERED, LONG, OptionReader, with_columns, with_long_columns
 
 HEAD_CHARS = 256
+_ANSWERED_OPTIONS = OptionReader(ANSWERED)
 
 
 @with_columns
@@ -104,7 +105,7 @@ class JobRow(Struct, frozen=True, gc=False):
             schedule_type=ScheduleType(self.schedule_type),
             log_path=self.log_path,
             artifact_path=self.artifact_path,
-            **(from_columns(self, ANSWERED) | {"node": node}),
+            **(_ANSWERED_OPTIONS.read(self) | {"node": node}),
         )
 
     @property

@@ -55,8 +55,10 @@ class PostgresTx:
         return [row for results in self._cursor.results() for row in results.fetchall()]
 
     def all(self, statement: Statement, into: Callable[..., T], /, **params: object) -> list[T]:
-        cursor = self._cursor.execute(statement.postgres, params)
-        return SHAPES.build(statement, into, self._columns(), cursor.fetchall())
+        rows = self._cursor.execute(statement.postgres, params).fetchall()
+        # psycopg describes each column by an object of its own, which takes longer than to read a row.
+        columns = () if not rows or SHAPES.knows(statement, into) else self._columns()
+        return SHAPES.build(statement, into, columns, rows)
 
     def one(self, statement: Statement, into: Callable[..., T], /, **params: object) -> T | None:
         found = self.all(statement, into, **params)
@@ -71,8 +73,8 @@ class PostgresTx:
         columns = self._columns()
         return [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]
 
-    def _columns(self) -> list[str]:
-        return [column.name for column in self._cursor.description or ()]
+    def _columns(self) -> tuple[str, ...]:
+        return tuple(column.name for column in self._cursor.description or ())
 
 
 def _documents(rows: Iterable[Mapping[str, object]]) -> Iterator[dict[str, str | int]]:

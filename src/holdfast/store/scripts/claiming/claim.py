@@ -14,7 +14,7 @@ from holdfast.core.requests import Claimed, ClaimRequest
 from holdfast.core.tokens import KINDS
 from holdfast.core.variables import from_column
 from holdfast.store.engine import Tx
-from holdfast.store.option_columns import TOLD, from_columns
+from holdfast.store.option_columns import TOLD, OptionReader
 from holdfast.store.scripts.access.session_holders import hash_of
 from holdfast.store.scripts.claiming.choose import ClaimChoice, choose
 from holdfast.store.scripts.claiming.fair_line import Candidate, charge, let_rest
@@ -98,9 +98,8 @@ def _start_runs(tx: Tx, jobs: Sequence[Candidate], request: ClaimRequest, now: M
         for job, (payload, env_vars) in zip(jobs, documents, strict=True)
     ]
     if OTHERS_TOLD:
-        claimed = [
-            structs.replace(run, **from_columns(job, OTHERS_TOLD)) for run, job in zip(claimed, jobs, strict=True)
-        ]
+        others = OptionReader(OTHERS_TOLD)
+        claimed = [structs.replace(run, **others.read(job)) for run, job in zip(claimed, jobs, strict=True)]
     owner = {"session_id": request.session_id, "worker_id": request.worker_id, "now": now}
     tx.run_many(sql.claim_job, [owner | {"number": run.number, "run_id": run.run_id} for run in claimed])
     tx.run_many(

@@ -16,7 +16,7 @@ from holdfast.core.messages.jobs import Retried
 from holdfast.core.option import RetryKind
 from holdfast.core.requests import Enqueued, NewJob
 from holdfast.store.engine import Tx
-from holdfast.store.option_columns import from_columns, kept_in
+from holdfast.store.option_columns import OptionReader, kept_in
 from holdfast.store.rows import JobRow
 from holdfast.store.scripts.jobs.dead_letter_rows import close_letter
 from holdfast.store.scripts.jobs.enqueue import find_stored, take_again
@@ -71,7 +71,7 @@ def made_anew(tx: Tx, job: JobRow, how: RetryKind, asked: str | None, **more: An
     `asked` is the trigger of the call that asks for it; `more` is what is different or added.
     """
     ran_with: str | None = tx.value(sql.last_run, job_id=job.id)
-    kept = from_columns(job, kept_in(how)) | {"node": tied_to(tx, job.node)}
+    kept = OptionReader(kept_in(how)).read(job) | {"node": tied_to(tx, job.node)}
     return NewJob(
         task=job.job_type,
         payload=ran_with or job.payload,
