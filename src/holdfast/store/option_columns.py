@@ -77,15 +77,16 @@ class OptionReader:
 
     def __init__(self, options: Iterable[JobOption]) -> None:
         self._options = [
-            (option.wire, attrgetter(*option.columns), option.default, option.kind.load) for option in options
+            (option.wire, attrgetter(*option.columns), len(option.columns) > 1, option.default, option.kind.load)
+            for option in options
         ]
 
     def read(self, row: Struct) -> dict[str, Any]:
         """The options by name. NULL stands for what is usual: older rows have it in a newer column."""
         found: dict[str, Any] = {}
-        for name, values_in, default, load in self._options:
-            value = values_in(row)  # of several columns, a tuple
-            if value is None or (isinstance(value, tuple) and None in value):
+        for name, column_of, is_several, default, load in self._options:
+            value = column_of(row)
+            if value is None or (is_several and None in value):
                 value = default
             elif load is not None:
                 value = load(value)

@@ -6,6 +6,8 @@ A line is what has one queue, tenant and priority.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
+from operator import attrgetter
 from typing import Any
 
 from msgspec import Struct
@@ -23,6 +25,9 @@ from holdfast.store.scripts.jobs.known_tasks import Tasks
 from holdfast.store.setting_columns import OPTION_COLUMNS_OF_QUEUE
 from holdfast.store.statements import Dialect, sql
 
+_SAID_OF_JOBS = attrgetter(*OPTION_COLUMNS_OF_QUEUE.types)
+_NOTHING_SAID = (None,) * len(OPTION_COLUMNS_OF_QUEUE.types)
+
 
 @OPTION_COLUMNS_OF_QUEUE.extend
 class QueueEnd(Struct, frozen=True, gc=False):
@@ -34,11 +39,18 @@ class QueueEnd(Struct, frozen=True, gc=False):
     refused_by: str | None
     known: int | None
 
-    def options(self, queue: str) -> dict[str, Any]:
-        """The options of jobs that say nothing, by name."""
+    def usual(self, queue: str) -> Mapping[str, Any]:
+        """The columns of a job that says nothing."""
+        if _SAID_OF_JOBS(self) == _NOTHING_SAID:
+            return _usual_in(queue)
         said = OPTION_COLUMNS_OF_QUEUE.load(self)
         found = {name: said[setting.wire] for name, setting in OF_JOBS.items()}
-        return found | {"retry": found["retry"] or usual_policy(queue)}
+        return usual_columns(found | {"retry": found["retry"] or usual_policy(queue)})
+
+
+@lru_cache(maxsize=1024)
+def _usual_in(queue: str) -> Mapping[str, Any]:
+    return usual_columns({"retry": usual_policy(queue)})
 
 
 class QueueEnds:
@@ -54,7 +66,7 @@ class QueueEnds:
         # A server has a disk of its own, so only the machine of the caller may refuse.
         self._node = tx.here() if tx.dialect is Dialect.POSTGRES else None
         self._highest: dict[Line, int | None] = {}
-        self._usual: dict[str, dict[str, Any]] = {}
+        self._usual: dict[str, Mapping[str, Any]] = {}
 
     def next_position(self, line: Line) -> int:
         """The next position of a line that `meet` has read."""
@@ -79,7 +91,7 @@ class QueueEnds:
                 self._admission.refuse(job, found.refused_by)
             self._highest[line] = found.position
             if queue not in self._usual:
-                self._usual[queue] = usual_columns(found.options(queue))
+                self._usual[queue] = found.usual(queue)
                 if found.max_length is not None and self._admission is not None:
                     self._admission.guard(queue, found.max_length, Overflow(found.overflow or Overflow.REJECT))
         return line
