@@ -13,6 +13,7 @@ from bench.peers.environments import Unavailable
 from bench.peers.roster import HOLDFAST, PEERS
 from bench.peers.running import Figures, run
 from bench.table import Place, Table
+from bench.turns import HERE, Side, compare
 from bench.watching import saves
 from holdfast import Holdfast, StateName
 from holdfast.wire.home import HOME
@@ -55,3 +56,16 @@ def test_two_versions_are_compared_by_the_first_figure_of_each_row() -> None:
     assert found == {("Enqueue", "one"): (0.5, "ms"), ("Enqueue", "many"): (20_000, "/s")}
     assert compared("one", [(1.0, "ms")], [found["Enqueue", "one"]])[-1] == "2.00 ×"
     assert compared("many", [(10_000, "/s")], [found["Enqueue", "many"]])[-1] == "2.00 ×"
+
+
+def test_two_versions_take_turns(postgres_url: str) -> None:
+    with Side(HERE, "pickup", postgres_url) as before, Side(HERE, "pickup", postgres_url) as now:
+        table = compare("pickup", [before, now], turns=2)
+    assert [row[0] for row in table.rows] == ["SQLite", "PostgreSQL"]
+    assert all(float(ratio.removesuffix(" ×")) > 0 for row in table.rows for ratio in row[3:])
+
+
+def test_a_version_that_cannot_be_measured_is_named(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match=f"the measurement in {tmp_path} ended early"):
+        Side(tmp_path, "pickup", "")
+    assert "No module named 'bench'" in capfd.readouterr().err
