@@ -36,7 +36,7 @@ from tests.store.acts import (
 )
 from tests.store.unguarded import unguarded
 
-INVARIANTS = statements("sql/invariants").names()
+INVARIANTS = statements("sql/invariants").names
 
 
 def world(engine: Engine) -> None:

@@ -103,7 +103,7 @@ TOUCHES_JOBS = re.compile(r"\b(?:FROM|JOIN|UPDATE)\s+job(?:s|_runs)\b")
 
 
 def test_every_statement_that_looks_for_jobs_or_runs_has_a_plan() -> None:
-    assert {name for name in sql.names() if TOUCHES_JOBS.search(getattr(sql, name).sqlite)} == set(PLANS)
+    assert {name for name in sql.names if TOUCHES_JOBS.search(getattr(sql, name).sqlite)} == set(PLANS)
 
 
 @pytest.mark.parametrize("name", PLANS)

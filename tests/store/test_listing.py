@@ -75,7 +75,7 @@ def test_the_systems_own_jobs_are_left_out_by_every_filter(engine: Engine, wante
 
 def test_every_list_of_jobs_has_every_filter() -> None:
     words = set(re.findall(r":[a-z_]+", read_part("job_filters")))
-    lists = [getattr(sql, name) for name in sql.names() if name.startswith("list_jobs")]
+    lists = [getattr(sql, name) for name in sql.names if name.startswith("list_jobs")]
     assert len(lists) == 7
     for statement in lists:
         assert words - set(re.findall(r":[a-z_]+", statement.sqlite)) == set()

@@ -33,7 +33,7 @@ def used() -> set[str]:
 
 
 def test_every_statement_is_used_and_every_used_one_exists() -> None:
-    assert used() == set(sql.names())
+    assert used() == set(sql.names)
 
 
 @pytest.mark.parametrize("folder", [FOLDER, FOLDER / "invariants"], ids=["statements", "invariants"])
@@ -48,7 +48,7 @@ def test_a_statement_has_one_file_or_one_for_each_dialect(folder: Path) -> None:
 
 @BOTH
 def test_a_file_holds_one_statement(folder: Statements) -> None:
-    found = [getattr(folder, name) for name in folder.names()]
+    found = [getattr(folder, name) for name in folder.names]
     texts = [(statement.name, text) for statement in found for text in (statement.sqlite, statement.postgres)]
     assert [name for name, text in texts if not text or ";" in text] == []
 
@@ -67,7 +67,7 @@ def test_every_list_of_columns_is_asked_for() -> None:
 
 def test_a_statement_is_the_same_text_whenever_it_is_expanded() -> None:
     # A connection keeps what it prepared by the text.
-    assert [getattr(Statements("sql"), name) for name in sql.names()] == [getattr(sql, name) for name in sql.names()]
+    assert [getattr(Statements("sql"), name) for name in sql.names] == [getattr(sql, name) for name in sql.names]
 
 
 @pytest.mark.processes
@@ -91,7 +91,7 @@ def explain(engine: Engine, statement: Statement) -> None:
 
 @BOTH
 def test_both_databases_understand_every_statement(engine: Engine, folder: Statements) -> None:
-    for name in folder.names():
+    for name in folder.names:
         explain(engine, getattr(folder, name))
 
 

@@ -62,6 +62,7 @@ class Statements:
         setattr(self, name, statement)
         return statement
 
+    @computed_once
     def names(self) -> list[str]:
         """Every statement there is, sorted."""
         return sorted({file.name.split(".")[0] for file in self._folder.iterdir() if file.name.endswith(".sql")})

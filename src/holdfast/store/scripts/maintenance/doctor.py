@@ -10,7 +10,7 @@ from holdfast.store.statements import statements
 def broken_invariants(tx: Tx) -> list[Violation]:
     """Every invariant that does not hold."""
     invariants = statements("sql/invariants")
-    found = [(name, tx.rows(getattr(invariants, name))) for name in invariants.names()]
+    found = [(name, tx.rows(getattr(invariants, name))) for name in invariants.names]
     return [Violation(name, rows) for name, rows in found if rows]
 
 
