@@ -11,10 +11,11 @@ from reference_format import table
 from holdfast.api import answers
 from holdfast.api.description import TAGS, describe
 from holdfast.core import errors as core_errors
-from holdfast.core import rule, rules
+from holdfast.core import rules, value_rules
 from holdfast.core.errors import HoldfastError, NoDaemon
 from holdfast.core.limits import MAX_INT
-from holdfast.core.rule import CheckedText, NamedTexts, Rule, Text
+from holdfast.core.rule import Rule
+from holdfast.core.text_rules import CheckedText, NamedTexts, Text
 from holdfast.wire.calls import CALLS
 from holdfast.wire.special_calls import SPECIAL_CALLS
 
@@ -175,13 +176,13 @@ def key_of(rule: Rule) -> tuple[Any, ...]:
 # What the introduction has a word for.
 SHORT: dict[tuple[Any, ...], str] = {
     key_of(rules.UUID): "UUID",
-    key_of(rule.NAME): "name",
+    key_of(value_rules.NAME): "name",
     key_of(rules.SCOPE): "name or `*`",
-    key_of(rule.LABEL): "label",
-    key_of(rule.SUBJECT): "long label",
-    key_of(rule.MOMENT): "moment",
-    key_of(rule.DURATION): "duration",
-    key_of(rule.WHOLE): "integer",
+    key_of(value_rules.LABEL): "label",
+    key_of(value_rules.SUBJECT): "long label",
+    key_of(value_rules.MOMENT): "moment",
+    key_of(value_rules.DURATION): "duration",
+    key_of(value_rules.WHOLE): "integer",
     key_of(rules.TEXT): "text",
 }
 LONG = {

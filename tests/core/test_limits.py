@@ -16,7 +16,7 @@ from holdfast.core.limits import (
     check_payload,
     shown,
 )
-from holdfast.core.rule import NAME
+from holdfast.core.value_rules import NAME
 
 
 def depth(value: object) -> int:

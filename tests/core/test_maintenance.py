@@ -17,7 +17,7 @@ from holdfast.core.maintenance import (
     next_due,
     task_of,
 )
-from holdfast.core.rule import NAME
+from holdfast.core.value_rules import NAME
 
 NOW = 1_700_000_000_000
 MIB = 1 << 20

@@ -12,10 +12,10 @@ from holdfast.core.option import JobOption, OptionKind, SaidIn
 from holdfast.core.option_kinds import ATTRIBUTES, EXECUTION, FLAG, LABEL, NODE, PRIORITY, RETRY, TOKENS, VARIABLES
 from holdfast.core.options import OPTIONS, options_for
 from holdfast.core.requests import NewJob
-from holdfast.core.rule import REASON
 from holdfast.core.rules import rules_with
 from holdfast.core.stored_job import Job
 from holdfast.core.task import KeptOptions, Overrides, ScheduleOptions, TaskOptions
+from holdfast.core.value_rules import REASON
 
 
 def test_a_job_that_is_read_has_the_types_and_defaults_that_are_declared() -> None:

@@ -12,8 +12,11 @@ from hypothesis import strategies as st
 
 from holdfast.core.errors import InvalidInput
 from holdfast.core.limits import MAX_NAME
-from holdfast.core.rule import GENERATION, LABEL, NAME, PRIORITY, REASON, SUBJECT, Number, Rule, Text, Whole
+from holdfast.core.number_rules import Number, Whole
+from holdfast.core.rule import Rule
 from holdfast.core.rules import RULES, URL, check, without_user
+from holdfast.core.text_rules import Text
+from holdfast.core.value_rules import GENERATION, LABEL, NAME, PRIORITY, REASON, SUBJECT
 
 TEXTS = {rule.says: rule for rule in RULES.values() if isinstance(rule, Text)}
 WHOLES = {rule.says: rule for rule in RULES.values() if isinstance(rule, Whole) and not isinstance(rule, Number)}

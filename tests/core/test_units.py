@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.core.errors import InvalidInput
-from holdfast.core.rule import DURATION, MOMENT, SPAN, Period, Size
+from holdfast.core.number_rules import Period, Size
 from holdfast.core.units import (
     duration_words,
     parse_duration,
@@ -19,6 +19,7 @@ from holdfast.core.units import (
     written_duration,
     written_size,
 )
+from holdfast.core.value_rules import DURATION, MOMENT, SPAN
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 import holdfast
-from holdfast.core import rule, rules
-from holdfast.core.rule import Text
+from holdfast.core import rules, text_rules
+from holdfast.core.text_rules import Text
 
 # Python's own parser of expressions, which has no types.
 tokens: Any = importlib.import_module("re._constants")
@@ -75,7 +75,7 @@ def hidden() -> list[str]:
     """Where a pattern is written that is no constant of its module, so that `uses` does not see it."""
     found = []
     # A rule compiles its own pattern, and the table of rules has them all.
-    for path in sorted({*PACKAGE.rglob("*.py")} - {Path(rule.__file__)}):
+    for path in sorted({*PACKAGE.rglob("*.py")} - {Path(text_rules.__file__)}):
         tree = ast.parse(path.read_text("utf-8"))
         constants = {
             id(node) for statement in tree.body if isinstance(statement, ast.Assign) for node in ast.walk(statement)

@@ -12,9 +12,9 @@ from holdfast.cli.words import Option
 from holdfast.core.errors import InvalidInput
 from holdfast.core.limits import shown
 from holdfast.core.option import JobOption, Typed, Word
-from holdfast.core.rule import SUBJECT
 from holdfast.core.setting import Setting
 from holdfast.core.tokens import KINDS
+from holdfast.core.value_rules import SUBJECT
 
 if TYPE_CHECKING:
     from holdfast.client.remote import Client

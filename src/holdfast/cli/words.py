@@ -106,7 +106,7 @@ class NumberWord(click.ParamType):  # type: ignore[type-arg]  # older versions o
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """The typed value, checked by its rule."""
         # Only a command that is given a number needs the rules.
-        from holdfast.core.rule import Period
+        from holdfast.core.number_rules import Period
         from holdfast.core.rules import RULES
 
         rule = RULES[self._field]

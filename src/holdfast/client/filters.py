@@ -12,8 +12,9 @@ from holdfast.core.job import StateName
 from holdfast.core.option_kinds import HasId, id_of
 from holdfast.core.options import FILTERS
 from holdfast.core.requests import JobFilter
-from holdfast.core.rule import FLAG, MOMENT, check_all
+from holdfast.core.rule import check_all
 from holdfast.core.rules import RULES, check
+from holdfast.core.value_rules import FLAG, MOMENT
 
 
 class HasName(Protocol):

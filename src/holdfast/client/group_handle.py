@@ -14,9 +14,9 @@ from holdfast.core.group import GroupStatus
 from holdfast.core.messages.groups import GroupView
 from holdfast.core.messages.jobs import Cancelling
 from holdfast.core.requests import Enqueued
-from holdfast.core.rule import DURATION
 from holdfast.core.stored_job import Job
 from holdfast.core.units import Duration
+from holdfast.core.value_rules import DURATION
 from holdfast.store.engine import Changes
 from holdfast.store.script_names import cancel, group_jobs, groups
 

@@ -17,11 +17,11 @@ from holdfast.core.messages.watches import ChangedFiles
 from holdfast.core.messages.why import Why
 from holdfast.core.option_kinds import JobRef, id_of
 from holdfast.core.requests import Enqueued
-from holdfast.core.rule import DURATION
 from holdfast.core.rules import check, check_place
 from holdfast.core.run import Run
 from holdfast.core.stored_job import Job
 from holdfast.core.units import Duration
+from holdfast.core.value_rules import DURATION
 from holdfast.store.script_names import cancel, changed_files, conditions, read_jobs, reorder, retry, why
 
 if TYPE_CHECKING:

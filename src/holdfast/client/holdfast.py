@@ -31,9 +31,9 @@ from holdfast.core.options import OPTIONS, JobOptions
 from holdfast.core.requests import COMMAND, DEFAULT_QUEUE
 from holdfast.core.reserved import refuse_reserved
 from holdfast.core.retry_option import Retry
-from holdfast.core.rule import DURATION, FLAG
 from holdfast.core.rules import check, check_slots
 from holdfast.core.units import Duration
+from holdfast.core.value_rules import DURATION, FLAG
 from holdfast.hosting.app import DEFAULT_SLOTS, App
 from holdfast.hosting.database import clock_for, make_engine
 from holdfast.hosting.declarations import Declarations

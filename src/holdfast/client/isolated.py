@@ -8,9 +8,9 @@ from typing import Any
 from msgspec import Struct, structs
 
 from holdfast.core.errors import InvalidInput
-from holdfast.core.rule import FLAG
 from holdfast.core.rules import check, millis
 from holdfast.core.units import Duration
+from holdfast.core.value_rules import FLAG
 from holdfast.runtime.processes import GRACE_S
 from holdfast.workers.isolation import Isolation, place_of
 from holdfast.workers.spec import TaskSpec, check_place, remember

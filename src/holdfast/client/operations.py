@@ -33,9 +33,10 @@ from holdfast.core.option_kinds import JobRef, id_of
 from holdfast.core.options import JobOptions
 from holdfast.core.payload import check_arguments
 from holdfast.core.requests import COMMAND, OF_COMMANDS, Enqueued, JobFilter, NewJob
-from holdfast.core.rule import FLAG, ChoiceRule
+from holdfast.core.rule import ChoiceRule
 from holdfast.core.rules import check
 from holdfast.core.stored_job import Job
+from holdfast.core.value_rules import FLAG
 from holdfast.store.script_names import bulk, cancel, doctor, read_jobs, sessions
 
 

@@ -11,9 +11,9 @@ import msgspec
 
 from holdfast.core.errors import InvalidInput
 from holdfast.core.limits import shown
-from holdfast.core.rule import DURATION
 from holdfast.core.rules import check
 from holdfast.core.units import Duration
+from holdfast.core.value_rules import DURATION
 from holdfast.core.webhook import SIGNATURE, TIMESTAMP, is_signed
 
 TOLERANCE = timedelta(minutes=5)

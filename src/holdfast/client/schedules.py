@@ -25,11 +25,11 @@ from holdfast.core.messages.schedules import NewSchedule, Schedule
 from holdfast.core.options import JobOptions
 from holdfast.core.pairs import OF_TEMPLATES
 from holdfast.core.payload import check_arguments
-from holdfast.core.rule import FLAG
 from holdfast.core.rules import RULES, check
 from holdfast.core.schedule import Misfire, Overlap
 from holdfast.core.task import ScheduleOptions
 from holdfast.core.units import Duration
+from holdfast.core.value_rules import FLAG
 from holdfast.store.script_names import declaring, schedules
 
 if TYPE_CHECKING:

@@ -19,10 +19,10 @@ from holdfast.core.pairs import JOB, OF_TEMPLATES, check_pairs
 from holdfast.core.payload import check_arguments
 from holdfast.core.requests import Enqueued
 from holdfast.core.retry_option import check_policy
-from holdfast.core.rule import FLAG
 from holdfast.core.rules import check
 from holdfast.core.subject import fill
 from holdfast.core.task import KeptOptions, Overrides, TemplateOptions
+from holdfast.core.value_rules import FLAG
 from holdfast.runtime.caller import what_triggers
 from holdfast.store.script_names import read_jobs, templates
 

@@ -16,9 +16,9 @@ from holdfast.core.messages.tasks import TaskVersion
 from holdfast.core.messages.watches import Watch
 from holdfast.core.new_watch import NewWatch, make_watch
 from holdfast.core.planning import about_change, job_of
-from holdfast.core.rule import FLAG
 from holdfast.core.rules import RULES, check
 from holdfast.core.task import with_options
+from holdfast.core.value_rules import FLAG
 from holdfast.core.watch import Change, FileChange, WatchKind, speakable
 from holdfast.core.watch_settings import WatchOptions
 from holdfast.runtime.tree import Tree

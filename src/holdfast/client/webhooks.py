@@ -16,9 +16,10 @@ from holdfast.core.messages.webhooks import (
     Webhook,
     WebhookChanges,
 )
-from holdfast.core.rule import FLAG, check_all
+from holdfast.core.rule import check_all
 from holdfast.core.rules import RULES, check, millis
 from holdfast.core.units import Duration
+from holdfast.core.value_rules import FLAG
 from holdfast.core.webhook import check_target, read_url
 from holdfast.store.script_names import deliveries, webhooks
 

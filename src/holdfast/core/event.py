@@ -15,7 +15,7 @@ from msgspec import Struct
 from holdfast.core.errors import Reserved
 from holdfast.core.job import Millis
 from holdfast.core.limits import shown
-from holdfast.core.rule import ATTRIBUTES
+from holdfast.core.value_rules import ATTRIBUTES
 
 # Only the system emits events that begin with these.
 RESERVED_EVENTS = ("job.", "group.", "schedule.", "machine.", "pressure.", "alert.", "webhook.")

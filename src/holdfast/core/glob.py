@@ -10,7 +10,8 @@ from collections.abc import Callable, Container, Iterable, Sequence
 from typing import Final
 
 from holdfast.core.glob_brackets import BracketReader
-from holdfast.core.rule import IGNORE, CheckedText
+from holdfast.core.text_rules import CheckedText
+from holdfast.core.value_rules import IGNORE
 
 _SPECIAL = "*?[\\"
 

@@ -11,7 +11,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 from holdfast.core.job import TERMINAL, JobId, StateName
-from holdfast.core.rule import JOBS
+from holdfast.core.value_rules import JOBS
 
 MOST_MEMBERS = JOBS.most
 LEFT_OUT_CODE = "ERR_LEFT_OUT"

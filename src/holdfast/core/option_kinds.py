@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any, Literal, Protocol, TypeAlias
 
-from holdfast.core import rule, variables
+from holdfast.core import rule, value_rules, variables
 from holdfast.core.errors import InvalidInput
 from holdfast.core.event import check_attributes
 from holdfast.core.group import Dependency, Needs
@@ -28,7 +28,7 @@ JobRef: TypeAlias = HasId | str
 
 def check_tokens(what: str, value: object) -> Tokens:
     """Check a number of tokens of each kind."""
-    return Tokens(**rule.TOKENS.check(what, value))
+    return Tokens(**value_rules.TOKENS.check(what, value))
 
 
 def id_of(ref: JobRef) -> str:
@@ -36,7 +36,7 @@ def id_of(ref: JobRef) -> str:
     found = ref if isinstance(ref, str) else getattr(ref, "id", None)
     if not isinstance(found, str):
         raise InvalidInput(f"{shown(ref)} is not a job or group: give a handle or an id")
-    return rule.LABEL.check("id", found)
+    return value_rules.LABEL.check("id", found)
 
 
 def jobs_that(needs: Needs) -> OptionKind:
@@ -66,33 +66,33 @@ def _token_columns(tokens: Tokens) -> tuple[int, int, int]:
 
 Execution: TypeAlias = Literal["in_process", "subprocess"]
 
-NAME = OptionKind(wire=str, rule=rule.NAME)
+NAME = OptionKind(wire=str, rule=value_rules.NAME)
 EXECUTION = OptionKind(
     wire=str,
     rule=rule.one_of(Execution),
     store=str.upper,
     load=str.lower,
 )
-LABEL = OptionKind(wire=str, rule=rule.LABEL)
-NODE = OptionKind(wire=str, rule=rule.LABEL, stored=int)  # Its number is stored.
-SUBJECT = OptionKind(wire=str, rule=rule.SUBJECT, take=check_pattern_of_subject, typed=Typed.SUBJECT)
-PRIORITY = OptionKind(wire=int, rule=rule.PRIORITY, typed=Typed.NUMBER)
-GENERATION = OptionKind(wire=int, rule=rule.GENERATION, typed=Typed.NUMBER)
-DURATION = OptionKind(wire=Millis, rule=rule.DURATION, take=rule.DURATION.millis, typed=Typed.DURATION)
-TIMEOUT = OptionKind(wire=Millis, rule=rule.SPAN, take=rule.SPAN.millis, typed=Typed.DURATION)
-MOMENT = OptionKind(wire=Millis, rule=rule.MOMENT, take=rule.MOMENT.millis, typed=Typed.MOMENT)
-FLAG = OptionKind(wire=bool, take=rule.FLAG.check, stored=int, store=int, load=bool, typed=Typed.FLAG)
-EVENT = OptionKind(wire=str, rule=rule.PATTERN)
+LABEL = OptionKind(wire=str, rule=value_rules.LABEL)
+NODE = OptionKind(wire=str, rule=value_rules.LABEL, stored=int)  # Its number is stored.
+SUBJECT = OptionKind(wire=str, rule=value_rules.SUBJECT, take=check_pattern_of_subject, typed=Typed.SUBJECT)
+PRIORITY = OptionKind(wire=int, rule=value_rules.PRIORITY, typed=Typed.NUMBER)
+GENERATION = OptionKind(wire=int, rule=value_rules.GENERATION, typed=Typed.NUMBER)
+DURATION = OptionKind(wire=Millis, rule=value_rules.DURATION, take=value_rules.DURATION.millis, typed=Typed.DURATION)
+TIMEOUT = OptionKind(wire=Millis, rule=value_rules.SPAN, take=value_rules.SPAN.millis, typed=Typed.DURATION)
+MOMENT = OptionKind(wire=Millis, rule=value_rules.MOMENT, take=value_rules.MOMENT.millis, typed=Typed.MOMENT)
+FLAG = OptionKind(wire=bool, take=value_rules.FLAG.check, stored=int, store=int, load=bool, typed=Typed.FLAG)
+EVENT = OptionKind(wire=str, rule=value_rules.PATTERN)
 ATTRIBUTES = OptionKind(
     wire=dict[str, str],
-    rule=rule.ATTRIBUTES,
+    rule=value_rules.ATTRIBUTES,
     take=lambda what, value: check_attributes(value, what),
     empty={},
     typed=Typed.PAIRS,
 )
 VARIABLES = OptionKind(
     wire=dict[str, str],
-    rule=rule.VARIABLES,
+    rule=value_rules.VARIABLES,
     take=variables.check_variables,
     stored=str,
     store=variables.to_column,
@@ -100,7 +100,7 @@ VARIABLES = OptionKind(
     is_long=True,
     typed=Typed.VARIABLES,
 )
-GROUP = OptionKind(wire=str, rule=rule.LABEL, take=lambda what, value: id_of(value), typed=Typed.GROUP)
+GROUP = OptionKind(wire=str, rule=value_rules.LABEL, take=lambda what, value: id_of(value), typed=Typed.GROUP)
 RETRY = OptionKind(
     wire=RetryPolicy,
     take=lambda what, value: Retry.of(value, what).policy,
@@ -118,7 +118,7 @@ RETRY = OptionKind(
 )
 TOKENS = OptionKind(
     wire=Tokens,
-    rule=rule.TOKENS,
+    rule=value_rules.TOKENS,
     take=check_tokens,
     columns=dict.fromkeys(KINDS, int),
     store=_token_columns,

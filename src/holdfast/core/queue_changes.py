@@ -11,8 +11,9 @@ from msgspec import Struct
 from holdfast.core.errors import InvalidInput
 from holdfast.core.limits import shown
 from holdfast.core.queue_settings import CLEARABLE, SETTINGS, QueueSettings, change_fields, cleared_by
-from holdfast.core.rule import CONCURRENCY, ChoiceRule
+from holdfast.core.rule import ChoiceRule
 from holdfast.core.setting import Setting
+from holdfast.core.value_rules import CONCURRENCY
 
 _ENUM: Any = StrEnum  # A type checker knows only those whose members are written down.
 QueueSetting = _ENUM("QueueSetting", {one.cleared_as.upper(): one.cleared_as for one in CLEARABLE}, module=__name__)

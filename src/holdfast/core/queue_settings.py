@@ -12,14 +12,15 @@ from msgspec import Struct
 
 from holdfast.core.breaker import USUAL_FAILURES, USUAL_OPEN_MS
 from holdfast.core.limits import LONGEST_OPEN_MS, MOST_FAILURES
+from holdfast.core.number_rules import Period, Whole
 from holdfast.core.option import SaidIn, Word
 from holdfast.core.options import OPTIONS, extended
 from holdfast.core.queue import MOST_WAITING, Overflow, QueueClass, QueuePreset
 from holdfast.core.retry_option import Retry
-from holdfast.core.rule import CONCURRENCY, Period, Whole
 from holdfast.core.setting import Key, Setting, declared_in, option_of_jobs
 from holdfast.core.setting_kinds import POLICY, RATE, number, period, word_of
 from holdfast.core.units import Duration
+from holdfast.core.value_rules import CONCURRENCY
 
 T = TypeVar("T", bound=Struct)
 

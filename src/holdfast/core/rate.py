@@ -12,8 +12,9 @@ import re
 from msgspec import Struct
 
 from holdfast.core.job import Millis
-from holdfast.core.rule import STARTS, WINDOW, refusal
+from holdfast.core.rule import refusal
 from holdfast.core.units import Duration, parse_window
+from holdfast.core.value_rules import STARTS, WINDOW
 
 CLOCKS_DIFFER: Millis = 60_000  # a start that is further ahead than this, and than a window, was noted by a wrong clock
 

@@ -8,7 +8,8 @@ from typing import Any, TypedDict
 from msgspec import Struct
 
 from holdfast.core.job import Millis
-from holdfast.core.rule import FLAG, Size, Whole
+from holdfast.core.number_rules import Size, Whole
+from holdfast.core.value_rules import FLAG
 
 SIMULATED = "simulated"
 EVER: Millis = 100 * 365 * 86_400_000

@@ -7,8 +7,9 @@ from datetime import timedelta
 from holdfast.core.errors import InvalidInput
 from holdfast.core.limits import shown
 from holdfast.core.retry import RetryMode, RetryPolicy
-from holdfast.core.rule import DURATION, FACTOR, RETRIES, ChoiceRule
+from holdfast.core.rule import ChoiceRule
 from holdfast.core.units import Duration
+from holdfast.core.value_rules import DURATION, FACTOR, RETRIES
 
 MODE = ChoiceRule(mode.lower() for mode in RetryMode)
 

@@ -34,44 +34,31 @@ from holdfast.core.limits import (
     SHORTEST_SECRET,
 )
 from holdfast.core.maintenance import EVERY_CHORE, Chore
+from holdfast.core.number_rules import Number, Period, Whole
 from holdfast.core.option import JobOption
 from holdfast.core.options import OPTIONS
 from holdfast.core.queue_changes import QueueSetting
 from holdfast.core.readings import NUMBERS
-from holdfast.core.rule import (
+from holdfast.core.rule import ChoiceRule, JsonObject, Rule, one_of, several
+from holdfast.core.setting import Setting
+from holdfast.core.text_rules import END, LABEL_PATTERN, NAME_PATTERN, CheckedText, Secret, Text, label, line
+from holdfast.core.units import Duration
+from holdfast.core.value_rules import (
     ATTRIBUTES,
     CONCURRENCY,
     DURATION,
-    END,
     FACTOR,
     JOBS,
     LABEL,
-    LABEL_PATTERN,
     MOMENT,
     NAME,
-    NAME_PATTERN,
     PATTERN,
     REASON,
     RETRIES,
     SPAN,
     SUBJECT,
     TOKEN_COUNT,
-    CheckedText,
-    ChoiceRule,
-    JsonObject,
-    Number,
-    Period,
-    Rule,
-    Secret,
-    Text,
-    Whole,
-    label,
-    line,
-    one_of,
-    several,
 )
-from holdfast.core.setting import Setting
-from holdfast.core.units import Duration
 
 T = TypeVar("T")
 

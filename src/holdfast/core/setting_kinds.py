@@ -9,13 +9,15 @@ import msgspec
 
 from holdfast.core.errors import InvalidPayload
 from holdfast.core.job import Millis
+from holdfast.core.number_rules import Period, Whole
 from holdfast.core.option import OptionKind, Typed
 from holdfast.core.payload import PAYLOAD, check_arguments
 from holdfast.core.rate import Rate, make_rate, parse_rate
 from holdfast.core.retry import RetryPolicy
 from holdfast.core.retry_option import check_policy
-from holdfast.core.rule import FLAG, STARTS, WINDOW, ChoiceRule, Period, Rule, Whole, check_all, one_of
+from holdfast.core.rule import ChoiceRule, Rule, check_all, one_of
 from holdfast.core.units import Duration
+from holdfast.core.value_rules import FLAG, STARTS, WINDOW
 
 # Made at the import: threads that read a struct for the first time must not do so at once.
 _POLICY = msgspec.json.Decoder(RetryPolicy)

@@ -12,7 +12,7 @@ from msgspec import Struct
 from holdfast.core.errors import InvalidInput
 from holdfast.core.filling import MARK, PREVIOUS
 from holdfast.core.limits import shown
-from holdfast.core.rule import SUBJECT
+from holdfast.core.value_rules import SUBJECT
 
 DEFAULT_TENANT = "default"
 

@@ -22,8 +22,8 @@ from holdfast.core.options import option_fields
 from holdfast.core.pairs import JOB, check_pairs
 from holdfast.core.requests import NewJob
 from holdfast.core.reserved import refuse_offers, refuse_reserved
-from holdfast.core.rule import SUBJECT
 from holdfast.core.subject import fields_of, fill, tenant_of
+from holdfast.core.value_rules import SUBJECT
 
 MAX_SCHEMA = 64 << 10
 RETIRED_MS: Millis = 30 * 86_400_000  # without an offer for so long, a version is forgotten

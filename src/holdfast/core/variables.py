@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import msgspec
 
 from holdfast.core.limits import check_payload
-from holdfast.core.rule import VARIABLES
+from holdfast.core.value_rules import VARIABLES
 
 
 def check_variables(what: str, value: object) -> dict[str, str]:

@@ -13,15 +13,16 @@ from msgspec import structs
 
 from holdfast.core.glob import GLOB
 from holdfast.core.limits import MOST_WATCH_JOBS
+from holdfast.core.number_rules import Whole
 from holdfast.core.option import SaidIn, Typed, Word
 from holdfast.core.option_kinds import DURATION, FLAG, NAME, SUBJECT
 from holdfast.core.options import OPTIONS
 from holdfast.core.retry_option import Retry
-from holdfast.core.rule import IGNORE, Whole
 from holdfast.core.setting import Key, Setting, declared_in, option_of_jobs
 from holdfast.core.setting_kinds import ARGUMENTS, IS_GIT, POLICY, number, texts
 from holdfast.core.tokens import NO_TOKENS, Tokens
 from holdfast.core.units import Duration
+from holdfast.core.value_rules import IGNORE
 from holdfast.core.watch import MAX_JOBS, WINDOW_S, WatchKind
 
 of_jobs = partial(option_of_jobs, SaidIn.WATCH)

@@ -18,8 +18,8 @@ from holdfast.core.event import ABOUT_RUN, ABOUT_WEBHOOK, Event
 from holdfast.core.job import Millis
 from holdfast.core.limits import MAX_NAME, shown
 from holdfast.core.retry import RetryPolicy
-from holdfast.core.rule import LABEL
 from holdfast.core.rules import check
+from holdfast.core.value_rules import LABEL
 
 WEBHOOK = "holdfast.webhook"  # the task that delivers
 WEBHOOK_QUEUE = "holdfast.webhooks"

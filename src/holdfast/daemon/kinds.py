@@ -9,9 +9,10 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from holdfast.core import rule
+from holdfast.core import rule, value_rules
 from holdfast.core.addresses import AddressPolicy
-from holdfast.core.rule import ChoiceRule, Period, Rule, Size, Whole, refusal
+from holdfast.core.number_rules import Period, Size, Whole
+from holdfast.core.rule import ChoiceRule, Rule, refusal
 from holdfast.core.rules import RULES, check_slots, without_user
 
 _PERCENT = re.compile(r"(\d+(?:\.\d+)?)\s?%")
@@ -159,7 +160,7 @@ def _place(what: str, value: Any) -> str:
 
 TEXT = kind("a text", _text)
 PLACE = SettingKind("a text", _place)  # The rule is asked when it is an absolute path.
-FLAG = within(rule.FLAG)
+FLAG = within(value_rules.FLAG)
 HOSTS = SettingKind('a list of hosts, addresses and networks, such as ["intranet.example", "10.1.0.0/16"]', _hosts)
 WORDS = kind(rule.TEXTS, _words)
 SLOTS = SettingKind(

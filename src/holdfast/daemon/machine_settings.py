@@ -6,8 +6,8 @@ from typing import Annotated
 
 from msgspec import Struct
 
+from holdfast.core.number_rules import Size
 from holdfast.core.readings import WAL
-from holdfast.core.rule import Size
 from holdfast.core.tokens import USUAL_GPU, USUAL_IO, USUAL_TIMEOUT_MS
 from holdfast.daemon.kinds import Says, by_rule, duration, limit_share, limit_size, share, whole
 

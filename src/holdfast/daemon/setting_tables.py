@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Mapping
 from typing import Any
 
-from holdfast.core import rate, rule
+from holdfast.core import rate, rule, value_rules
 from holdfast.core.errors import InvalidInput, InvalidPayload
 from holdfast.core.option import Typed
 from holdfast.core.payload import check_arguments
@@ -37,9 +37,9 @@ def _retry(what: str, value: Any) -> Retry:
 
 
 def _tokens(what: str, value: Any) -> dict[str, int]:
-    if not rule.TOKENS.allows(value):
-        raise rule.TOKENS.refusal(what, value, TOKENS.allowed)
-    return rule.TOKENS.check(what.removesuffix(" ="), value)
+    if not value_rules.TOKENS.allows(value):
+        raise value_rules.TOKENS.refusal(what, value, TOKENS.allowed)
+    return value_rules.TOKENS.check(what.removesuffix(" ="), value)
 
 
 def _arguments(example: str) -> SettingKind:
@@ -55,7 +55,7 @@ def _arguments(example: str) -> SettingKind:
 
 RETRY = SettingKind(f'{RULES["retries"].says}, or a table such as {{ retries = 5, initial = "2s" }}', _retry)
 RATE = SettingKind(rate.SAYS, lambda what, value: str(rate.parse_rate(value, what)))
-TOKENS = SettingKind(f"{rule.TOKENS.says}, in a table such as {{ cpu = 2 }}", _tokens)
+TOKENS = SettingKind(f"{value_rules.TOKENS.says}, in a table such as {{ cpu = 2 }}", _tokens)
 _WRITTEN: Mapping[Any, SettingKind] = {
     rate.Rate: RATE,
     RetryPolicy: RETRY,

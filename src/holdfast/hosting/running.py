@@ -13,8 +13,8 @@ from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
 
 from holdfast.core.errors import InvalidInput
-from holdfast.core.rule import DURATION
 from holdfast.core.units import Duration
+from holdfast.core.value_rules import DURATION
 from holdfast.hosting.engine_access import EngineAccess
 from holdfast.hosting.session_thread import SessionThread, drain
 from holdfast.hosting.signals import heeding_signals, wait_for

@@ -10,7 +10,6 @@ from typing import ClassVar
 
 from holdfast.core.errors import InvalidPayload, StoreError
 from holdfast.core.retry import Failure, FailureKind
-from holdfast.core.rule import DURATION
 from holdfast.core.settle import (
     Broke,
     Outcome,
@@ -22,6 +21,7 @@ from holdfast.core.settle import (
     Yielded,
 )
 from holdfast.core.units import Duration
+from holdfast.core.value_rules import DURATION
 
 LONGEST_MESSAGE = 2_000
 LONGEST_CODE = 200

@@ -25,9 +25,9 @@ from holdfast.core.event import (
 )
 from holdfast.core.job import JobId, Millis
 from holdfast.core.messages.events import MOST_COUNTED, Emitted, EventPage, EventView, Told, Triggered
-from holdfast.core.rule import PATTERN
 from holdfast.core.rules import check
 from holdfast.core.timing import FAR_FUTURE
+from holdfast.core.value_rules import PATTERN
 from holdfast.store.engine import Tx
 from holdfast.store.statements import sql
 

@@ -13,8 +13,8 @@ from holdfast.core.pairs import RATE, check_pairs
 from holdfast.core.queue import PRESETS
 from holdfast.core.queue_changes import QueueChanges, QueueSetting, refuse_set_and_cleared
 from holdfast.core.queue_settings import CLEARABLE, cleared_by
-from holdfast.core.rule import STARTS, WINDOW
 from holdfast.core.timing import FAR_FUTURE
+from holdfast.core.value_rules import STARTS, WINDOW
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.claiming.wake_ups import wake_held_back
 from holdfast.store.scripts.queues.breakers import close_breaker, find_breaker, open_breakers
