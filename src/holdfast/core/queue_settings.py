@@ -14,7 +14,8 @@ from holdfast.core.breaker import USUAL_FAILURES, USUAL_OPEN_MS
 from holdfast.core.limits import LONGEST_OPEN_MS, MOST_FAILURES
 from holdfast.core.number_rules import Period, Whole
 from holdfast.core.option import SaidIn, Word
-from holdfast.core.options import OPTIONS, extended
+from holdfast.core.option_fields import extended
+from holdfast.core.options import OPTIONS
 from holdfast.core.queue import MOST_WAITING, Overflow, QueueClass, QueuePreset
 from holdfast.core.retry_option import Retry
 from holdfast.core.setting import Key, Setting, declared_in, option_of_jobs

@@ -8,7 +8,8 @@ from msgspec import Struct
 
 from holdfast.core.job import JobId, Millis, RunId, SessionId, StateName
 from holdfast.core.option import SaidIn
-from holdfast.core.options import OPTIONS, JobOptions, filter_fields, option_fields, told_fields
+from holdfast.core.option_fields import filter_fields, option_fields, told_fields
+from holdfast.core.options import OPTIONS, JobOptions
 from holdfast.core.settle import Outcome
 
 DEFAULT_QUEUE: str = OPTIONS["queue"].default

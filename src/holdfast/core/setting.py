@@ -8,7 +8,8 @@ from typing import Any, TypeVar
 from msgspec import Struct, structs
 
 from holdfast.core.option import OptionKind, SaidIn, Word
-from holdfast.core.options import OPTIONS, extended
+from holdfast.core.option_fields import extended
+from holdfast.core.options import OPTIONS
 
 T = TypeVar("T", bound=Struct)
 

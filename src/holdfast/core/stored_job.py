@@ -5,8 +5,8 @@ from __future__ import annotations
 from msgspec import Struct
 
 from holdfast.core.job import JobId, Millis, ScheduleType, State
+from holdfast.core.option_fields import answers_options
 from holdfast.core.option_kinds import Execution
-from holdfast.core.options import answers_options
 from holdfast.core.retry import RetryPolicy, Tries
 from holdfast.core.tokens import NO_TOKENS, Tokens
 

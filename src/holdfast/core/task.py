@@ -18,7 +18,7 @@ from holdfast.core.errors import InvalidInput
 from holdfast.core.job import Millis
 from holdfast.core.limits import check_payload
 from holdfast.core.option import SaidIn
-from holdfast.core.options import option_fields
+from holdfast.core.option_fields import option_fields
 from holdfast.core.pairs import JOB, check_pairs
 from holdfast.core.requests import NewJob
 from holdfast.core.reserved import refuse_offers, refuse_reserved

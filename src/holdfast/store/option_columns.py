@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 from msgspec import Struct
 
 from holdfast.core.option import JobOption, RetryKind
-from holdfast.core.options import OPTIONS, extended
+from holdfast.core.option_fields import extended
+from holdfast.core.options import OPTIONS
 from holdfast.core.requests import NewJob
 
 S = TypeVar("S", bound=Struct)

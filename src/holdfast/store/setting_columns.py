@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from msgspec import Struct
 
 from holdfast.core import queue_settings, watch_settings
-from holdfast.core.options import extended
+from holdfast.core.option_fields import extended
 from holdfast.core.setting import Setting
 
 S = TypeVar("S", bound=Struct)

@@ -13,7 +13,8 @@ from holdfast.core.errors import InvalidInput, NotFound
 from holdfast.core.job import JobId, Millis, RunId, StateName
 from holdfast.core.limits import MAX_INT
 from holdfast.core.messages.jobs import Count, Page
-from holdfast.core.options import FILTERS, with_filters
+from holdfast.core.option_fields import with_filters
+from holdfast.core.options import FILTERS
 from holdfast.core.requests import JobFilter, is_system_queue
 from holdfast.core.run import Run
 from holdfast.core.stored_job import Job
