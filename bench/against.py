@@ -1,4 +1,4 @@
-"""This version against another one, in turns: `python -m bench.against ../before full_life drain --rounds 3`.
+"""This version against another one, round by round: `python -m bench.against ../before full_life drain --rounds 3`.
 
 Each round runs one measurement in both folders, one after the other, so that a machine that becomes slower or faster
 meanwhile does so for both. The other folder is a checkout of the other version.

@@ -105,6 +105,7 @@ def claim(place: Place) -> dict[str, Turn]:
         start = time.perf_counter()
         claimed = claiming.claim(tx, request, 2)
         seconds = time.perf_counter() - start
+        assert len(claimed) == ten, "nothing is left to claim: ask for fewer turns"
         done = claiming.Completed("null")
         claiming.finish(tx, [claiming.Report(run.run_id, run.job_id, done, 0) for run in claimed], 3)
         return seconds

@@ -11,7 +11,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from statistics import median
 from typing import TypeVar
@@ -40,6 +40,8 @@ def main() -> None:
     )
     parser.add_argument("--turns", type=int, default=20, metavar="N", help="how many each version has (20)")
     words = parser.parse_args()
+    if words.turns < 1:
+        parser.error(f"--turns {words.turns} measures nothing: use 1 or more")
     if not (words.before / "bench" / "__main__.py").exists():
         parser.error(f"there is no checkout in {words.before}")
     for name in words.only:
@@ -71,7 +73,8 @@ class Side:
 
     def __init__(self, folder: Path, name: str, postgres_url: str) -> None:
         self._folder = folder
-        self._files = tempfile.TemporaryDirectory(dir=os.environ.get("HOLDFAST_BENCH_DIR"))
+        place = os.environ.get("HOLDFAST_BENCH_DIR")
+        self._files = tempfile.TemporaryDirectory(dir=None if place is None else Path(place).resolve())
         paths = os.pathsep.join(map(str, (folder / "src", folder)))
         self._process = subprocess.Popen(
             [sys.executable, "-P", turn_taker.__file__, name, self._files.name, postgres_url],
@@ -86,20 +89,23 @@ class Side:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._process.communicate()
+        with suppress(BrokenPipeError):
+            self._process.communicate()
         self._files.cleanup()
 
     def take_turn(self, what: str) -> list[float]:
         """How long each one took, in seconds."""
         assert self._process.stdin is not None
-        self._process.stdin.write(f"{what}\n".encode())
-        self._process.stdin.flush()
+        with suppress(BrokenPipeError):  # Then there is no answer either.
+            self._process.stdin.write(f"{what}\n".encode())
+            self._process.stdin.flush()
         return self._answer(list[float])
 
     def _answer(self, kind: type[T]) -> T:
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         if not line:
+            self.__exit__()
             raise SystemExit(f"the measurement in {self._folder} ended early; what it printed is above")
         return msgspec.json.decode(line, type=kind)
 

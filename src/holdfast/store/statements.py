@@ -63,9 +63,10 @@ class Statements:
         return statement
 
     @computed_once
-    def names(self) -> list[str]:
+    def names(self) -> tuple[str, ...]:
         """Every statement there is, sorted."""
-        return sorted({file.name.split(".")[0] for file in self._folder.iterdir() if file.name.endswith(".sql")})
+        files = (file.name for file in self._folder.iterdir())
+        return tuple(sorted({name.split(".")[0] for name in files if name.endswith(".sql")}))
 
     def _load(self, name: str) -> Statement:
         # Imported late: a client of a daemon reads no statement.

@@ -29,6 +29,7 @@ from holdfast.store.statements import sql
 MOST_BYTES = 16 << 20
 _LISTED: Any = Claimed.__base__  # What it lists by hand is quicker to make.
 OTHERS_TOLD = tuple(option for option in TOLD if option.wire not in _LISTED.__struct_fields__)
+_OTHER_OPTIONS = OptionReader(OTHERS_TOLD)
 
 
 def claim(tx: Tx, request: ClaimRequest, now: Millis) -> list[Claimed]:
@@ -98,8 +99,7 @@ def _start_runs(tx: Tx, jobs: Sequence[Candidate], request: ClaimRequest, now: M
         for job, (payload, env_vars) in zip(jobs, documents, strict=True)
     ]
     if OTHERS_TOLD:
-        others = OptionReader(OTHERS_TOLD)
-        claimed = [structs.replace(run, **others.read(job)) for run, job in zip(claimed, jobs, strict=True)]
+        claimed = [structs.replace(run, **_OTHER_OPTIONS.read(job)) for run, job in zip(claimed, jobs, strict=True)]
     owner = {"session_id": request.session_id, "worker_id": request.worker_id, "now": now}
     tx.run_many(sql.claim_job, [owner | {"number": run.number, "run_id": run.run_id} for run in claimed])
     tx.run_many(

@@ -6,7 +6,7 @@ A line is what has one queue, tenant and priority.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import cache
 from operator import attrgetter
 from typing import Any
 
@@ -18,6 +18,7 @@ from holdfast.core.pressure import REFUSAL_MS
 from holdfast.core.queue import Overflow, usual_policy
 from holdfast.core.queue_settings import OF_JOBS
 from holdfast.core.requests import Line, NewJob
+from holdfast.core.retry import RetryPolicy
 from holdfast.store.engine import Tx
 from holdfast.store.option_columns import usual_columns
 from holdfast.store.scripts.jobs.admission import Admission
@@ -42,15 +43,15 @@ class QueueEnd(Struct, frozen=True, gc=False):
     def usual(self, queue: str) -> Mapping[str, Any]:
         """The columns of a job that says nothing."""
         if _SAID_OF_JOBS(self) == _NOTHING_SAID:
-            return _usual_in(queue)
+            return _usual_with(usual_policy(queue))
         said = OPTION_COLUMNS_OF_QUEUE.load(self)
         found = {name: said[setting.wire] for name, setting in OF_JOBS.items()}
         return usual_columns(found | {"retry": found["retry"] or usual_policy(queue)})
 
 
-@lru_cache(maxsize=1024)
-def _usual_in(queue: str) -> Mapping[str, Any]:
-    return usual_columns({"retry": usual_policy(queue)})
+@cache
+def _usual_with(retry: RetryPolicy) -> Mapping[str, Any]:
+    return usual_columns({"retry": retry})
 
 
 class QueueEnds:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from msgspec import structs
@@ -71,7 +72,7 @@ def made_anew(tx: Tx, job: JobRow, how: RetryKind, asked: str | None, **more: An
     `asked` is the trigger of the call that asks for it; `more` is what is different or added.
     """
     ran_with: str | None = tx.value(sql.last_run, job_id=job.id)
-    kept = OptionReader(kept_in(how)).read(job) | {"node": tied_to(tx, job.node)}
+    kept = _kept_options(how).read(job) | {"node": tied_to(tx, job.node)}
     return NewJob(
         task=job.job_type,
         payload=ran_with or job.payload,
@@ -82,6 +83,11 @@ def made_anew(tx: Tx, job: JobRow, how: RetryKind, asked: str | None, **more: An
         complete=True,
         **(kept | more),
     )
+
+
+@cache
+def _kept_options(how: RetryKind) -> OptionReader:
+    return OptionReader(kept_in(how))
 
 
 def _after(tx: Tx, job: JobRow, payload: str) -> tuple[Dependency, ...]:
