@@ -251,7 +251,8 @@ class Model:
                 came_true = came_true or other.behind is None
                 good = self._may_follow(other, job) and good
             if good and other.state is S.SCHEDULED:
-                if came_true:
+                # One that is blamed waits to be cancelled, for an end that came before this one.
+                if came_true and other.blamed is None:
                     self.meet(other, now, now)
             elif other.state is S.SCHEDULED:
                 doomed.append(other)

@@ -173,3 +173,12 @@ def test_a_start_of_a_clock_that_was_wrong_does_not_close_a_queue_with_a_rate(st
     state.set_the_clock(span=-DAY, ticks=True)
     claim(state)
     assert states(state) == [S.RUNNING, S.RUNNING]
+
+
+def test_what_is_cancelled_for_one_job_does_not_start_for_another_that_ends_with_it(state: StoreMachine) -> None:
+    state.enqueue([wish()])
+    state.enqueue([Wish({"task": TASKS[0]}, after=((0, Needs.DONE),))])
+    state.enqueue([Wish({"task": TASKS[0]}, after=((1, Needs.DONE), (0, Needs.ENDED)))])
+    claim(state)
+    state.finish(said=[(0, FAILED)], late=False)
+    assert states(state) == [S.FAILED, S.CANCELLED, S.CANCELLED]

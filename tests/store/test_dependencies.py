@@ -120,6 +120,18 @@ def test_failure_passes_on_to_those_behind(engine: Engine) -> None:
     assert claimed_ids(engine) == ["cleanup"]
 
 
+def test_what_is_cancelled_for_one_parent_does_not_start_for_another_that_ends_with_it(engine: Engine) -> None:
+    put(
+        engine,
+        new_job("a"),
+        new_job("b", after=after("a")),
+        new_job("c", after=(*after("a"), *after("b", needs=Needs.ENDED))),
+    )
+    end(engine, claim_one(engine), FAILED_FOR_GOOD)
+    assert states(engine, "a", "b", "c") == [StateName.FAILED, StateName.CANCELLED, StateName.CANCELLED]
+    assert claimed_ids(engine) == []
+
+
 @pytest.mark.parametrize("outcome", [Yielded("room"), Snoozed(9), FAILED])
 def test_a_parent_that_will_run_again_holds_its_child(engine: Engine, outcome: Outcome) -> None:
     put(engine, new_job("parent", policy=RetryPolicy(retries=1)), new_job("child", after=after("parent")))
