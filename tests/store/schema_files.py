@@ -129,9 +129,12 @@ def merged(dialect: Dialect) -> str:
 
 def split(text: str, dialect: Dialect) -> list[str]:
     """The statements of a migration, each with the comment above it; without the comment of the file."""
+    comment, _, rest = text.partition("\n\n")
+    if not all(line.startswith("--") for line in comment.splitlines()):
+        raise ValueError(f"a migration begins with a comment and an empty line, not with {comment.splitlines()[0]!r}")
     found: list[str] = []
     lines: list[str] = []
-    for line in text.partition("\n\n")[2].splitlines():
+    for line in rest.splitlines():
         if line or lines:
             lines.append(line)
         statement = "\n".join(lines)

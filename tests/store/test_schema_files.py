@@ -15,12 +15,18 @@ from psycopg import sql
 from holdfast.store.postgres.engine import PostgresEngine
 from holdfast.store.statements import Dialect
 from tests.migrated import migrated_file
-from tests.store.schema_files import merged, path_of
+from tests.store.schema_files import merged, path_of, split
 
 
 @pytest.mark.parametrize("dialect", list(Dialect))
 def test_the_file_is_what_the_migrations_merge_into(dialect: Dialect) -> None:
     assert path_of(dialect).read_text() == merged(dialect), "run python -m tests.store.schema_files"
+
+
+def test_a_migration_without_a_comment_is_refused_rather_than_cut() -> None:
+    assert split("-- Jobs have a colour.\n\nSELECT 1;\n", Dialect.SQLITE) == ["SELECT 1;"]
+    with pytest.raises(ValueError, match="begins with a comment and an empty line, not with 'SELECT 1;'"):
+        split("SELECT 1;\nSELECT 2;\n", Dialect.SQLITE)
 
 
 def sqlite_catalogue(connection: apsw.Connection) -> dict[str, str]:
