@@ -13,7 +13,7 @@ SHARED = -n auto --dist=worksteal
 PYTHON ?= $(shell for python in python3.13 python3.12 python3.11 python3; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$python; break; }; done)
 
-.PHONY: help up down tour test quick check test-long bench clean constraints install
+.PHONY: help up down tour test quick check style types layers compiled test-long bench clean constraints install
 .DEFAULT_GOAL := help
 
 help:
@@ -38,12 +38,24 @@ tour: $(INSTALLED)
 	@$(BIN)/python demo/tour.py
 
 check: $(INSTALLED)
+	@$(MAKE) --no-print-directory -j2 style types layers
+
+style: $(INSTALLED)
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/ruff check --quiet .
+
+types: $(INSTALLED)
 	$(BIN)/mypy --no-error-summary $(CHECKED)
+
+layers: $(INSTALLED)
 	$(BIN)/lint-imports --no-logo
 
-test: check
+# Each process that runs tests reads all of them first, which is quick once they are compiled.
+compiled: $(INSTALLED)
+	@$(PYTEST) --collect-only -qq >/dev/null || true
+
+test: $(INSTALLED)
+	@$(MAKE) --no-print-directory -j2 style types layers compiled
 	$(PYTEST) $(SHARED) -m "not long and not alone"
 	$(PYTEST) -m "alone and not long"
 
