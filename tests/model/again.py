@@ -70,6 +70,7 @@ def _anew(model: Model, old: Job, now: int) -> Job:
         fire_time=None,
     )
     job = Job(ask, ask.id, now, generation=old.generation, retry_of=old.id, seq=old.seq, unheard=old.unheard)
+    job.is_retried = True
     for parent_id, needs in old.parents.items():
         parent = model.last(parent_id) if parent_id in model.jobs else None
         if parent is None or parent.state in TERMINAL:

@@ -145,8 +145,7 @@ class Model:
             newest = self.newest.get(job.subject)
             job.generation = (newest or 0) + 1 if ask.generation is None else ask.generation
             if job.generation == newest:
-                same = [old for old in firsts if (old.subject, old.generation) == (job.subject, newest)]
-                return (same[0].id, self.last(same[0].id).state, newest, True) if same else (None, S.DONE, newest, True)
+                return self._known(job)
             if newest is None or job.generation > newest:
                 self._push_aside(job, job.generation, now)
             else:
@@ -155,7 +154,7 @@ class Model:
         if again is None:
             self._join(job)
         elif again.ask.group_id is not None:
-            job.retry_of, job.seq = again.id, again.seq
+            job.retry_of, job.seq, job.is_retried = again.id, again.seq, True
             if again.seq is not None:
                 self.line_up(job)
         self._listen(job)
@@ -170,6 +169,18 @@ class Model:
             self.end(job, job.state, job.why, now, later=True)
         job.arrived = job.state
         return job.id, job.state, job.generation, False
+
+    def _known(self, job: Job) -> Answer:
+        """The job that stands for a generation: the first one, or the last that a member of a group was retried as."""
+        same = [old for old in self.jobs.values() if (old.subject, old.generation) == (job.subject, job.generation)]
+        found = max(
+            (old for old in same if old.retry_of is None or old.is_retried),
+            key=lambda old: (old.retry_of is None, old.number),
+            default=None,
+        )
+        if found is None:
+            return None, S.DONE, job.generation, True
+        return found.id, self.last(found.id).state, job.generation, True
 
     def add(self, job: Job) -> None:
         self.numbers += 1

@@ -64,6 +64,7 @@ class Job:
     ended: int | None = None
     generation: int | None = None
     retry_of: str | None = None
+    is_retried: bool = False  # by hand, as a member of a group
     seq: int | None = None
     turn: int = 0  # in which order the members of a sequential group come: as they joined, or were retried
     waits: dict[str, Needs] = field(default_factory=dict)

@@ -182,3 +182,13 @@ def test_what_is_cancelled_for_one_job_does_not_start_for_another_that_ends_with
     claim(state)
     state.finish(said=[(0, FAILED)], late=False)
     assert states(state) == [S.FAILED, S.CANCELLED, S.CANCELLED]
+
+
+def test_a_generation_is_known_by_the_member_of_a_group_that_was_retried_with_it(state: StoreMachine) -> None:
+    state.enqueue([wish(group=0, subject="a::b::c")])
+    state.cancel_job(n=0)
+    state.retry_by_hand(n=0)
+    [_, again] = state.model.jobs
+    state.enqueue([wish(subject="a::b::c", generation=2)])
+    assert state.history[-1].answer[0].id == again
+    assert states(state) == [S.CANCELLED, S.QUEUED]
