@@ -95,8 +95,8 @@ def no_process(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """What `-n auto` means: two processes more than there are processors, since many a test waits for a while."""
-    return min((os.cpu_count() or 1) + 2, MOST_PROCESSES)
+    """What `-n auto` means: four processes more than there are processors, since many a test waits for a while."""
+    return min((os.cpu_count() or 1) + 4, MOST_PROCESSES)
 
 
 @pytest.hookimpl(optionalhook=True)
