@@ -18,8 +18,10 @@ from holdfast.store.scripts.groups.groups import view_group
 from holdfast.store.scripts.jobs.bulk import bulk
 from holdfast.store.scripts.jobs.cancel import cancel_job
 from holdfast.store.scripts.jobs.dead_letters import list_dead_letters, retry_dead_letters
+from holdfast.store.scripts.jobs.predecessors import predecessors
 from holdfast.store.scripts.jobs.read_jobs import find_last
 from holdfast.store.scripts.jobs.retry import retry_job
+from holdfast.store.scripts.maintenance.retention import forget_old
 from tests.store.acts import (
     DONE,
     FAILED,
@@ -238,3 +240,16 @@ def test_its_end_is_told_again(engine: Engine) -> None:
     events = [view.event for view in engine.query(list_events).events]
     told = [(event.name, event.attributes.get("again")) for event in events]
     assert told == [("group.completed", "true"), ("group.partial", None)]
+
+
+def test_a_member_comes_after_one_of_which_only_the_retry_is_left(engine: Engine) -> None:
+    group(engine, "g", GroupMode.SEQUENTIAL)
+    put(engine, new_job("a", group_id="g"))
+    end(engine, claim_one(engine), FAILED)
+    retried = again(engine, "a")
+    end(engine, claim_one(engine), DONE)
+    assert write(engine, forget_old, LATER + 1, 1) == 1
+    put(engine, new_job("b", group_id="g"))
+    assert row(engine, "b").group_seq == 2
+    [before] = engine.query(predecessors, "b")
+    assert before.id == retried
