@@ -56,7 +56,7 @@ class PostgresTx:
 
     def all(self, statement: Statement, into: Callable[..., T], /, **params: object) -> list[T]:
         rows = self._cursor.execute(statement.postgres, params).fetchall()
-        # psycopg describes each column by an object of its own, which takes longer than to read a row.
+        # psycopg makes an object for each column that it describes, so it is asked once for each statement.
         columns = () if not rows or SHAPES.knows(statement, into) else self._columns()
         return SHAPES.build(statement, into, columns, rows)
 
