@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
+import time
 from collections.abc import Callable
 from threading import Event, Thread
 
@@ -76,7 +78,7 @@ def busy(engine: Engine, *, orderly: bool) -> None:
             heard.set()
 
     engine.listen(hear)
-    threads = [Thread(target=write_on, args=(name,)) for name in ("parent-a", "parent-b")]
+    threads = [Thread(target=write_on, args=(name,), daemon=True) for name in ("parent-a", "parent-b")]
     for thread in threads:
         thread.start()
     children = [
@@ -140,12 +142,32 @@ def interrupt(engine: Engine, *, orderly: bool) -> None:
     engine.close()
 
 
+def look_for_folder(engine: Engine, *, orderly: bool) -> None:
+    """The fork comes while another thread looks for the folder of temporary files, which takes a lock of Python's."""
+    reached = Event()
+    find = tempfile._get_default_tempdir  # type: ignore[attr-defined]
+
+    def find_slowly() -> str:
+        reached.set()
+        time.sleep(0.5)
+        return str(find())
+
+    tempfile.tempdir = None
+    tempfile._get_default_tempdir = find_slowly  # type: ignore[attr-defined]
+    looking = Thread(target=lambda: engine.locks, daemon=True)
+    looking.start()
+    assert reached.wait(60)
+    wait_for([fork(lambda: write(engine, "child"), orderly=orderly)])
+    looking.join()
+    engine.close()
+
+
 def import_nothing(engine: Engine, *, orderly: bool) -> None:
     """What is imported while threads use an engine; a fork at that moment would leave the lock of a module taken."""
     before = set(sys.modules)
     write(engine, "only", 2)
     engine.close()
-    print(sorted(name for name in set(sys.modules) - before if name.startswith("holdfast")))
+    print(sorted(set(sys.modules) - before))
 
 
 if __name__ == "__main__":
@@ -155,5 +177,5 @@ if __name__ == "__main__":
         if kind == "sqlite"
         else PostgresEngine(where.rpartition(" ")[0], schema=where.rpartition(" ")[2], now=lambda: NOW)
     )
-    acts = {"busy": busy, "outlive": outlive, "interrupt": interrupt, "import": import_nothing}
+    acts = {"busy": busy, "outlive": outlive, "interrupt": interrupt, "look": look_for_folder, "import": import_nothing}
     acts[what](engine, orderly=ending == "orderly")

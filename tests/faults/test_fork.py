@@ -69,3 +69,11 @@ def test_a_child_that_was_forked_in_the_middle_of_a_read_keeps_away(tmp_path: Pa
     database = ("sqlite", str(tmp_path / "family.db"))
     run_family(database, "interrupt", "at once")
     assert count_jobs(database) == 2 * WRITES
+
+
+def test_a_child_can_find_the_folder_that_a_thread_of_its_parent_was_looking_for(
+    postgres_url: str, postgres_schema: str
+) -> None:
+    database = ("postgres", f"{postgres_url} {postgres_schema}")
+    run_family(database, "look", "at once")
+    assert count_jobs(database) == WRITES

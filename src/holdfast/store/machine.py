@@ -25,7 +25,7 @@ def node_name() -> str:
 def boot_id() -> str:
     """The id of this boot of the kernel: the same in every container on the machine, and new after a reboot."""
     if _BOOT_ID.exists():
-        return _BOOT_ID.read_text("ascii").strip()
+        return _BOOT_ID.read_bytes().decode("ascii").strip()
     import psutil
 
     return f"{node_name()}@{int(psutil.boot_time())}"
@@ -42,7 +42,8 @@ def node_id(home: Path) -> str:
 
 def _read(path: Path) -> str | None:
     try:
-        found = path.read_text("ascii").strip()
+        # As bytes: for a text, Python would import what decodes it. See `load_all` of `script_names`.
+        found = path.read_bytes().decode("ascii").strip()
     except (FileNotFoundError, UnicodeDecodeError):
         return None
     return found if _ID.fullmatch(found) else None
@@ -50,12 +51,10 @@ def _read(path: Path) -> str | None:
 
 def _make(path: Path) -> str:
     """Make the id. The file is complete before it gets its name. If several processes make one, the first counts."""
-    import secrets
-
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    fresh = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
+    fresh = path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(4).hex()}")
     with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-        file.write(secrets.token_hex(16))
+        file.write(os.urandom(16).hex())
         file.flush()
         os.fsync(file.fileno())
     try:

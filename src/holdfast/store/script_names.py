@@ -21,7 +21,7 @@ from holdfast.core.computed_once import computed_once
 T = TypeVar("T")
 
 SCRIPTS = "holdfast.store.scripts."
-STATEMENTS = ("importlib.resources", "holdfast.store.column_lists")  # what statements are read and made with
+STATEMENTS = "holdfast.store.column_lists"  # what statements are made with
 
 if TYPE_CHECKING:
     from holdfast.store.scripts.access import users
@@ -74,8 +74,11 @@ def load_all() -> None:
     An engine does this when it is made, not when it is used. A thread that imports a module holds a lock. If another
     thread forks at that moment, the child has the lock, but not the thread, and waits for ever.
     """
-    for module in (*STATEMENTS, *(f"{SCRIPTS}{folder}.{name}" for name, folder in _folders().items())):
+    from importlib.resources import files
+
+    for module in (STATEMENTS, *(f"{SCRIPTS}{folder}.{name}" for name, folder in _folders().items())):
         import_module(module)
+    files("holdfast.store")  # It imports what the files of statements are read with.
 
 
 class Script:
