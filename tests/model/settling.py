@@ -143,7 +143,7 @@ def _continue(model: Model, job: Job, due: int | None, now: int) -> None:
     """The next link of a chain; whoever waited for the old one waits for it."""
     link = replace(job, id=model.seen.links.get(job.id, "?"), created=now, retry_of=job.id, due=due, queued=None)
     link.waits, link.parents, link.run, link.session, link.stop, link.state = {}, {}, None, None, None, S.SCHEDULED
-    link.is_retried, link.came, link.ask = False, None, structs.replace(job.ask, wait_for_event=None)
+    link.is_retried, link.met, link.came, link.ask = False, 0, None, structs.replace(job.ask, wait_for_event=None)
     job.state, job.ended, job.run, job.session, job.stop = S.FAILED, now, None, None, None
     model.add(link)
     for other in model.jobs.values():

@@ -13,7 +13,7 @@ from holdfast.core.job import StateName as S
 from holdfast.core.messages.jobs import BulkAction
 from holdfast.core.queue import Overflow
 from holdfast.core.queue_changes import QueueChanges
-from holdfast.core.retry import Failure, FailureKind, RetryPolicy
+from holdfast.core.retry import Failure, FailureKind, RetryMode, RetryPolicy
 from holdfast.core.schedule import Misfire, Overlap
 from holdfast.core.settle import Broke, Completed, Outcome, Overdue, Yielded
 from tests.model.machine import StoreMachine
@@ -192,3 +192,18 @@ def test_a_generation_is_known_by_the_member_of_a_group_that_was_retried_with_it
     state.enqueue([wish(subject="a::b::c", generation=2)])
     assert state.history[-1].answer[0].id == again
     assert states(state) == [S.CANCELLED, S.QUEUED]
+
+
+def test_a_link_of_a_chain_is_not_ready_later_because_the_job_before_it_waited(state: StoreMachine) -> None:
+    policy = RetryPolicy(retries=1, mode=RetryMode.CHAIN)
+    state.enqueue([wish()])
+    state.enqueue([Wish({"task": TASKS[0], "policy": policy}, after=((0, Needs.DONE),))])
+    claim(state)
+    state.set_the_clock(span=DAY, ticks=False)
+    state.finish(said=[(0, Completed("1"))], late=False)
+    claim(state)
+    state.set_the_clock(span=-DAY, ticks=False)
+    state.finish(said=[(0, Broke(Failure(FailureKind.TRANSIENT, "ERR_TEST", "it broke")))], late=False)
+    state.wait(span=5_000, limit=500)
+    *_, link = state.model.jobs.values()
+    assert (link.state, link.queued) == (S.QUEUED, link.due)
