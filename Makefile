@@ -8,6 +8,8 @@ CHECKED = $(wildcard src tests bench demo)
 PYTEST = $(BIN)/pytest --durations=30
 # Several processes take tests until none is left.
 SHARED = -n auto --dist=worksteal
+# Few tests need the machine for themselves; nobody reads the others to find them.
+ALONE = $(shell grep -rl --include='test_*.py' 'pytest.mark.alone' tests)
 
 # A name on PATH may be a version manager's shim for a Python that is not there, so each candidate is run.
 PYTHON ?= $(shell for python in python3.13 python3.12 python3.11 python3; do \
@@ -57,14 +59,14 @@ compiled: $(INSTALLED)
 test: $(INSTALLED)
 	@$(MAKE) --no-print-directory -j2 style types layers compiled
 	$(PYTEST) $(SHARED) -m "not long and not alone"
-	$(PYTEST) -m "alone and not long"
+	$(PYTEST) -m "alone and not long" $(ALONE)
 
 quick: $(INSTALLED)
 	$(PYTEST) $(SHARED) -m quick
 
 test-long: $(INSTALLED)
 	$(PYTEST) $(SHARED) -m "(long or on_postgres) and not alone" -rP --timeout=3600
-	$(PYTEST) -m "long and alone" -rP
+	$(PYTEST) -m "long and alone" -rP $(ALONE)
 
 bench: $(INSTALLED)
 	@$(BIN)/python -m bench --all
