@@ -6,19 +6,16 @@ to the test, and those that ask for it, are the installed program.
 
 from __future__ import annotations
 
-import atexit
 import io
 import os
 import pty
 import re
 import select
-import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Mapping
-from functools import cache
 from pathlib import Path
 from typing import IO, Any
 
@@ -26,8 +23,7 @@ import msgspec
 
 from holdfast.wire.home import HOME, Home
 from tests.chaos.processes import PATIENCE_S, ROOT
-from tests.cli.warm import Order, TooSlow, WarmProcess
-from tests.daemon.house import surroundings
+from tests.warm import Order, surroundings, warm_process
 
 HOLDFAST = str(Path(sys.executable).with_name("holdfast"))
 APP = str(Path(__file__).with_name("app.py"))
@@ -52,14 +48,6 @@ class Said(msgspec.Struct, frozen=True):
         return self.out.splitlines()
 
 
-@cache
-def warm_process() -> WarmProcess:
-    """The process that forks, of this test run."""
-    made = WarmProcess()
-    atexit.register(made.close)
-    return made
-
-
 def _written(file: IO[bytes]) -> str:
     file.seek(0)
     return io.TextIOWrapper(io.BytesIO(file.read()), "utf-8").read()
@@ -81,9 +69,12 @@ class Shell:
         with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
             given.write((stdin or "").encode())
             given.seek(0)
+            command = warm_process().begin(Order([*map(str, words)], self.environment(env)), given, out, err)
             try:
-                code = warm_process().call(Order([*map(str, words)], self.environment(env)), given, out, err)
-            except TooSlow:
+                code = command.wait(PATIENCE_S)
+            except subprocess.TimeoutExpired:
+                command.kill()
+                command.wait()
                 said = f"it printed {_written(out)[-2000:]!r} and {_written(err)[-2000:]!r}"
                 raise AssertionError(f"{words} has not ended in {PATIENCE_S:.0f} s; {said}") from None
             return Said(code, _written(out), _written(err))
@@ -133,12 +124,12 @@ class Terminal:
     """A command in a terminal of its own, 80 columns wide."""
 
     def __init__(self, command: list[str], environment: dict[str, str]) -> None:
-        self._pid, self._screen = pty.fork()
-        if self._pid == 0:
-            try:
-                os.execve(command[0], command, environment)
-            finally:
-                os._exit(127)
+        self._screen, theirs = pty.openpty()
+        # Not by `pty.fork`: between fork and exec a child of many threads may wait for ever for a lock of one of them.
+        self._child = subprocess.Popen(
+            ["setsid", "--ctty", *command], stdin=theirs, stdout=theirs, stderr=theirs, env=environment
+        )
+        os.close(theirs)
         self.raw = ""
         self.resize(80, 24)
 
@@ -166,9 +157,8 @@ class Terminal:
     def end(self) -> int:
         """Until it has ended; its exit code."""
         self._read(lambda: False, "it ends", until_closed=True)
-        _, status = os.waitpid(self._pid, 0)
         os.close(self._screen)
-        return os.waitstatus_to_exitcode(status)
+        return self._child.wait()
 
     def interrupt(self) -> None:
         """Ctrl-C."""
@@ -178,7 +168,7 @@ class Terminal:
         until = time.monotonic() + PATIENCE_S
         while not is_enough():
             if time.monotonic() > until:
-                os.kill(self._pid, signal.SIGKILL)
+                self._child.kill()
                 raise AssertionError(f"waited too long until {what}; it printed {self.raw[-2000:]!r}")
             if not select.select([self._screen], [], [], 0.1)[0]:
                 continue

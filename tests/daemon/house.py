@@ -10,10 +10,10 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, TypeAlias
 
 import msgspec
 
@@ -24,23 +24,25 @@ from holdfast.store.sqlite.engine import SqliteEngine
 from holdfast.wire.home import HOME, Home
 from holdfast.wire.places import occupant
 from tests.chaos.processes import PATIENCE_S, ROOT, KnownProcess, kill, until
+from tests.warm import Order, WarmCommand, surroundings, warm_process
 
 APPS = Path(__file__).parent / "programs"
 SIDE = "HOLDFAST_TEST_SIDE"
 
+Child: TypeAlias = subprocess.Popen[bytes] | WarmCommand
+
 
 class Process:
-    """A child process; what it says goes to a file."""
+    """A process that a test began; what it says goes to a file."""
 
-    def __init__(self, house: House, *command: str, env: dict[str, str] | None = None) -> None:
+    def __init__(
+        self, house: House, begin: Callable[[dict[str, str], IO[bytes]], Child], env: dict[str, str] | None = None
+    ) -> None:
         self.log = house.side / f"said-{len(house.processes)}.log"
-        house.processes.append(self)
         environment = {**surroundings(), HOME: str(house.home.folder), SIDE: str(house.side), "PYTHONPATH": str(ROOT)}
         with self.log.open("ab") as said:
-            # A session of its own: a test that is interrupted by hand still cleans up by itself.
-            self._child = subprocess.Popen(
-                command, cwd=ROOT, stdout=said, stderr=said, env=environment | (env or {}), start_new_session=True
-            )
+            self._child = begin(environment | (env or {}), said)
+        house.processes.append(self)
 
     @property
     def pid(self) -> int:
@@ -104,20 +106,39 @@ class House:
         quiet = "" if "[observe]" in text else "\n[observe]\ncanary_every = 0\n"
         self.home.settings.write_text(text + quiet)
 
-    def python(self, *words: str, env: dict[str, str] | None = None) -> Process:
+    def start(self, *words: str, env: dict[str, str] | None = None) -> Process:
         """Start a program."""
-        return Process(self, sys.executable, *words, env=env)
+
+        def begin(environment: dict[str, str], said: IO[bytes]) -> Child:
+            # A session of its own: a test that is interrupted by hand still cleans up by itself.
+            return subprocess.Popen(words, cwd=ROOT, stdout=said, stderr=said, env=environment, start_new_session=True)
+
+        return Process(self, begin, env)
+
+    def python(self, *words: str, env: dict[str, str] | None = None) -> Process:
+        """Start a program in Python."""
+        return self.start(sys.executable, *words, env=env)
 
     def run(self, *words: str, env: dict[str, str] | None = None) -> Process:
         """Start a command of the command line."""
         return self.python("-m", "holdfast.cli", *words, env=env)
 
     def begin(self, *words: str, app: str | None = None, env: dict[str, str] | None = None) -> Process:
-        """Start a daemon, with the code of one of our programs in its workers."""
+        """Start a daemon, with the code of one of our programs in its workers.
+
+        One that has an environment of its own is started as a program: some variables count at the start alone.
+        """
         if not self.home.settings.exists():
             self.settings("")
         code = () if app is None else ("--app", f"{APPS / app}.py")
-        return self.run("up", *code, *words, env=env)
+        if env is not None:
+            return self.run("up", *code, *words, env=env)
+
+        def begin(environment: dict[str, str], said: IO[bytes]) -> Child:
+            with open(os.devnull, "rb") as nothing:
+                return warm_process().begin(Order(["up", *code, *words], environment), nothing, said, said)
+
+        return Process(self, begin)
 
     def up(self, *words: str, app: str | None = None, env: dict[str, str] | None = None) -> Process:
         """The same, and wait until it is ready."""
@@ -197,7 +218,11 @@ class House:
         """Every process that belongs here, whoever started it."""
         mine = f"{HOME}={self.home.folder}".encode()
         others = (KnownProcess.of(int(name)) for name in os.listdir("/proc") if name.isdigit())
-        found = [process for process in others if process.pid != os.getpid() and mine in _environment(process.pid)]
+        # The kernel shows the environment that a program was started with, and daemons are forked.
+        begun = {process.pid for process in self.processes if process.is_running}
+        found = [
+            one for one in others if one.pid != os.getpid() and (one.pid in begun or mine in _environment(one.pid))
+        ]
         # Those who live still had their pids while we read.
         return [process for process in found if process.is_alive]
 
@@ -212,6 +237,8 @@ class House:
             kill(*living)
             for process in self.processes:
                 process._child.poll()
+        for process in self.processes:
+            process._child.wait(PATIENCE_S)
         shutil.rmtree(self.home.folder, ignore_errors=True)
 
 
@@ -257,16 +284,6 @@ def short_folder() -> Iterator[Path]:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def surroundings() -> dict[str, str]:
-    """The environment for programs that a test starts. Each finds the bytecode of those before it.
-
-    Somebody who wants none of it means this process; a program would compile all of its code anew at every start. One
-    that crashes says where.
-    """
-    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    return kept | {"PYTHONFAULTHANDLER": "1"}
 
 
 def _environment(pid: int) -> list[bytes]:

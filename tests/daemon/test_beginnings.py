@@ -76,7 +76,7 @@ def test_a_home_that_cannot_be_written_is_refused(house: House) -> None:
         if not shutil.which("setpriv"):
             pytest.skip("root may write everywhere, and there is no setpriv to stop it")
         words = ["setpriv", "--bounding-set", "-dac_override,-dac_read_search", *words]
-    said = refusal(Process(house, *words), 1)
+    said = refusal(house.start(*words), 1)
     assert "cannot be used (Permission denied)" in said
 
 

@@ -26,7 +26,7 @@ def begin(house: House, settings: str) -> tuple[Process, int]:
     """A daemon that may have few files open, and its port."""
     house.settings(settings)
     limited = ("sh", "-c", f'ulimit -n {FILES} && exec "$@"', "sh")
-    daemon = Process(house, *limited, sys.executable, "-m", "holdfast.cli", "up")
+    daemon = house.start(*limited, sys.executable, "-m", "holdfast.cli", "up")
     until(lambda: house.is_ready or not daemon.is_running, "the daemon is ready")
     _, status = house.ask("GET", "/v1/daemon")
     return daemon, int(status["tcp"].rpartition(":")[2])

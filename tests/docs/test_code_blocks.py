@@ -14,9 +14,10 @@ from pathlib import Path
 import pytest
 
 from holdfast.wire.home import HOME
-from tests.daemon.house import House, inhabited, short_folder, surroundings
+from tests.daemon.house import House, inhabited, short_folder
 from tests.docs.code_blocks import BadBlock, Chain, chains_to_run
 from tests.docs.scripts import SEPARATOR, fits, is_python, python_script, shell_script
+from tests.warm import surroundings
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]

@@ -50,7 +50,7 @@ class Soak:
     def begin(self) -> None:
         """Everybody comes."""
         self.house.settings(SETTINGS)
-        self.daemon = self.house.up("--app", str(APP), "--workers", "2")
+        self.daemon = self.house.up("--app", str(APP), "--workers", "2", env={})
         for _ in range(CLIENTS):
             seed = str(self.random.randrange(2**32))
             self.clients.append(self.house.python("-m", "tests.soak.programs.soak_client", seed, str(PACE)))
