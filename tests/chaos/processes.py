@@ -18,7 +18,9 @@ T = TypeVar("T")
 
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 60.0
-LOOK_S = 0.005
+# Between two looks, of which the first ones come soon and the later ones leave the processors to whom they wait for.
+FIRST_LOOK_S = 0.005
+LAST_LOOK_S = 0.05
 NEVER_STARTED = -1
 
 
@@ -86,11 +88,12 @@ class Program:
 
 def until(condition: Callable[[], T], what: str) -> T:
     """Wait until another process has made `condition` true; returns what it found."""
-    patience = time.monotonic() + PATIENCE_S
+    patience, pause = time.monotonic() + PATIENCE_S, FIRST_LOOK_S
     while not (found := condition()):
         if time.monotonic() > patience:
             raise AssertionError(f"it has not come true in {PATIENCE_S:.0f} s that {what}")
-        time.sleep(LOOK_S)
+        time.sleep(pause)
+        pause = min(pause * 1.2, LAST_LOOK_S)
     return found
 
 
