@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.memory_folder import memory_folder
 from tests.postgres_server import fresh_schema, new_database, running_postgres
 from tests.quick import FOLDERS, guard, is_quick, wants_quick
 from tests.strides import SEED, chosen_seed
@@ -33,6 +34,11 @@ os.environ["HOLDFAST_PRESSURE"] = "off"
 # Many programs are started here, and none should have to compile all that it imports.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+
+# Thousands of small databases come and go; in memory that costs less than on a disk. No proof needs the disk: what it
+# keeps when the power fails is simulated.
+os.environ.setdefault("TMPDIR", memory_folder() or tempfile.gettempdir())
+tempfile.tempdir = None
 
 # Programs without a home of their own keep their id in that of this test run, and not in yours.
 HOME_OF_THE_RUN = tempfile.TemporaryDirectory(prefix="holdfast-tests-")
