@@ -132,6 +132,27 @@ def test_a_worker_that_ends_right_after_its_start_is_reported(house: House) -> N
     asyncio.run(watch())
 
 
+def test_a_stop_ends_a_worker_from_before_that_came_into_the_place_of_one_just_started(
+    house: House, tmp_path: Path
+) -> None:
+    house.home.create()
+    place = WorkerPlace("app-1", ("--app", "any"))
+    # The worker that is started sleeps before it comes to its place.
+    (tmp_path / "sitecustomize.py").write_text("import time\ntime.sleep(3600)\n")
+
+    async def stop_both() -> None:
+        supervisor = Supervisor(house.home, [place], {"PYTHONPATH": str(tmp_path)})
+        supervisor.start()
+        await asyncio.to_thread(until, lambda: supervisor.kept()[0].pid, "one is started")
+        before = house.python(f"{APPS}/in_place.py", place.name, *place.words)
+        there = await asyncio.to_thread(house.worker)
+        assert (there.pid, supervisor.pids()) == (before.pid, {before.pid, supervisor.kept()[0].pid})
+        await supervisor.stop(PATIENCE_S)
+        assert not there.is_alive
+
+    asyncio.run(stop_both())
+
+
 @pytest.mark.parametrize("loss", ["daemon", "home"])
 def test_an_orphan_that_is_idle_ends_by_itself(house: House, loss: str) -> None:
     daemon = house.up()

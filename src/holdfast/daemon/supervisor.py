@@ -13,6 +13,7 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 
 from holdfast.store.locks import is_locked
@@ -49,11 +50,17 @@ class PlaceHistory:
         self.place = place
         self._pause = pause
         self.process: asyncio.subprocess.Process | None = None
+        self.told: set[tuple[int, signal.Signals]] = set()
         self.started_at = 0.0
         self.restarts = 0
         self.failures = 0
         self.last_end: str | None = None
         self.last_words: str | None = None
+
+    @property
+    def own_pid(self) -> int | None:
+        """The process that was started for it, while that lives."""
+        return None if self.process is None or self.process.returncode is not None else self.process.pid
 
     @property
     def is_crash_looping(self) -> bool:
@@ -100,6 +107,7 @@ class Supervisor:
         self._environment = {**os.environ, **(environment or {}), HOME: str(home.folder)}
         self._patience = patience
         self._stopping = asyncio.Event()
+        self._stop_signal: signal.Signals | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self._limit: asyncio.Timeout | None = None
         self._is_hurried = False
@@ -134,18 +142,18 @@ class Supervisor:
 
     def pids(self) -> set[int]:
         """The processes that are in the places now."""
-        return {pid for post in self._posts if (pid := self._pid(post)) is not None}
+        return {pid for post in self._posts for pid in self._pids(post)}
 
     async def stop(self, patience: float) -> None:
         """Ask every worker to stop in order, and end those that do not within `patience` seconds."""
         self._stopping.set()
-        self._signal_all(signal.SIGTERM)
+        self._tell_all(signal.SIGTERM)
         try:
             async with asyncio.timeout(HURRIED_S if self._is_hurried else patience) as self._limit:
                 await asyncio.gather(*map(asyncio.shield, self._tasks))
         except TimeoutError:
             log.warning("%d workers do not stop; they are killed", sum(not task.done() for task in self._tasks))
-            self._signal_all(signal.SIGKILL)
+            self._tell_all(signal.SIGKILL)
             await asyncio.gather(*self._tasks)
         finally:
             self._limit = None
@@ -155,22 +163,36 @@ class Supervisor:
         self._is_hurried = True
         if self._limit is not None and not self._limit.expired():
             # Another signal than the first: two of the same kind may arrive as one.
-            self._signal_all(signal.SIGINT)
+            self._tell_all(signal.SIGINT)
             self._limit.reschedule(asyncio.get_running_loop().time() + HURRIED_S)
 
     def _pid(self, post: PlaceHistory) -> int | None:
-        if post.process is not None and post.process.returncode is None:
-            return post.process.pid
-        there = occupant(self._home, post.place.name)
-        return None if there is None else there.pid
+        return next(self._pids(post), None)
 
-    def _signal_all(self, number: signal.Signals) -> None:
-        for pid in self.pids():
-            _send(pid, number)
+    def _pids(self, post: PlaceHistory) -> Iterator[int]:
+        """The process that was started for a place. And the one that is in it, which may be of an earlier daemon."""
+        if post.own_pid is not None:
+            yield post.own_pid
+        there = occupant(self._home, post.place.name)
+        if there is not None and there.pid != post.own_pid:
+            yield there.pid
+
+    def _tell_all(self, number: signal.Signals) -> None:
+        self._stop_signal = number
+        for post in self._posts:
+            self._tell(post)
+
+    def _tell(self, post: PlaceHistory) -> None:
+        """Send the signal of the stop, if there is one. A second of its kind would mean something else."""
+        if self._stop_signal is not None:
+            untold = {(pid, self._stop_signal) for pid in self._pids(post)} - post.told
+            post.told |= untold
+            for pid, number in untold:
+                _send(pid, number)
 
     async def _keep(self, post: PlaceHistory) -> None:
-        while not self._stopping.is_set():
-            await self._outlast_predecessor(post.place)
+        while True:
+            await self._outlast_predecessor(post)
             if self._stopping.is_set():
                 return
             forget_words(self._home, post.place.name)
@@ -180,18 +202,21 @@ class Supervisor:
             except OSError as error:
                 log.error("worker %s cannot be started: %s", post.place.name, error)
                 code, words = NOT_STARTED, f"it cannot be started: {error}"
-            if self._stopping.is_set():
-                return
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._stopping.wait(), post.ended(code, words))
+            if not self._stopping.is_set():
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._stopping.wait(), post.ended(code, words))
 
-    async def _outlast_predecessor(self, place: WorkerPlace) -> None:
+    async def _outlast_predecessor(self, post: PlaceHistory) -> None:
         """Wait while a worker of an earlier daemon lives in the place. One with other code, or of another version, is
-        stopped."""
-        lock = str(lock_of(self._home, place.name))
+        stopped, and every one when this daemon stops.
+
+        It may have come into the place after the worker that was started for it, and before that was ready.
+        """
+        place, lock = post.place, str(lock_of(self._home, post.place.name))
         there, kill_at = None, math.inf
         # It is not our child, so only its lock tells of its end.
         while is_locked(lock):
+            self._tell(post)
             if there is None and (there := occupant(self._home, place.name)) is not None:
                 other = _difference(there, place)
                 if other is None:
@@ -204,6 +229,9 @@ class Supervisor:
                 log.warning("worker %s (pid %d) does not stop; it is killed", place.name, there.pid)
                 _send(there.pid, signal.SIGKILL)
                 kill_at += self._patience
+            elif there is None and self._stop_signal is signal.SIGKILL:
+                log.warning("there is a worker in place %s that has not written its pid; it is left", place.name)
+                return
             await asyncio.sleep(LOOK_S)
         if there is not None and not self._stopping.is_set():
             log.warning("worker %s (pid %d) from before has ended; another one starts", place.name, there.pid)
@@ -225,9 +253,7 @@ class Supervisor:
             # A Ctrl-C in the terminal is for the daemon, which then stops its workers in order.
             start_new_session=True,
         )
-        if self._stopping.is_set():
-            # It was started too late to be told of the stop.
-            _send(process.pid, signal.SIGTERM)
+        self._tell(post)  # The stop may have begun meanwhile.
         return await process.wait()
 
 
