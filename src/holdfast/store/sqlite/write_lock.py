@@ -2,12 +2,16 @@
 
 SQLite lets waiting writers poll, so a busy one can starve the rest. Two file locks order the waiting: the gate and the
 turn. A process that waits for the turn holds the gate, so the one that just wrote cannot be next again before it.
+
+A lock that is let go wakes those who wait for it, but until one of them gets a processor, anybody can take it. So
+those who wait for the gate share a third lock, and a process that finds the gate free lets them come first.
 """
 
 from __future__ import annotations
 
 import fcntl
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +19,9 @@ from types import TracebackType
 
 from holdfast.private_files import make_private_folder
 from holdfast.store.forks import forget_after_fork
+
+WAKING_S = 0.005
+LOOK_S = 0.0001
 
 
 def locks_of(path: str) -> Path:
@@ -27,17 +34,21 @@ class WriteLock:
 
     def __init__(self, folder: Path) -> None:
         make_private_folder(folder)
-        self._gate = _open(folder / "gate")
+        self._files: list[int] = []
         try:
-            self._turn = _open(folder / "turn")
+            for name in ("gate", "turn", "waiting"):
+                self._files.append(_open(folder / name))
         except OSError:
-            os.close(self._gate)
+            self.close()
             raise
-        self._is_open = True
+        self._gate, self._turn, self._waiting = self._files
+        self._are_waking = True
         forget_after_fork(self)
 
     def __enter__(self) -> None:
-        fcntl.flock(self._gate, fcntl.LOCK_EX)
+        self._let_others_first()
+        if not _take_at_once(self._gate):
+            self._wait_for_gate()
         try:
             fcntl.flock(self._turn, fcntl.LOCK_EX)
         finally:
@@ -47,6 +58,28 @@ class WriteLock:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         fcntl.flock(self._turn, fcntl.LOCK_UN)
+
+    def _let_others_first(self) -> None:
+        """While the gate is free and others wait for it, they are just being woken. Give them a moment.
+
+        One that is stopped is not woken. After such a moment in vain there is none, until the gate was taken again.
+        """
+        if not self._are_waking or _is_free(self._waiting):
+            return
+        until = time.monotonic() + WAKING_S
+        while _is_free(self._gate) and not _is_free(self._waiting):
+            if time.monotonic() > until:
+                self._are_waking = False
+                return
+            time.sleep(LOOK_S)
+
+    def _wait_for_gate(self) -> None:
+        fcntl.flock(self._waiting, fcntl.LOCK_SH)
+        try:
+            fcntl.flock(self._gate, fcntl.LOCK_EX)
+        finally:
+            fcntl.flock(self._waiting, fcntl.LOCK_UN)
+        self._are_waking = True
 
     @contextmanager
     def at_once(self) -> Iterator[bool]:
@@ -59,30 +92,17 @@ class WriteLock:
                 fcntl.flock(self._turn, fcntl.LOCK_UN)
 
     def _take_if_free(self) -> bool:
-        if self.is_wanted:
-            return False
-        try:
-            fcntl.flock(self._turn, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        return True
+        return not self.is_wanted and _take_at_once(self._turn)
 
     @property
     def is_wanted(self) -> bool:
         """Whether another process waits for the turn."""
-        try:
-            fcntl.flock(self._gate, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-        fcntl.flock(self._gate, fcntl.LOCK_UN)
-        return False
+        return not _is_free(self._gate)
 
     def close(self) -> None:
-        """Close both files."""
-        if self._is_open:
-            self._is_open = False
-            os.close(self._gate)
-            os.close(self._turn)
+        """Close the files."""
+        while self._files:
+            os.close(self._files.pop())
 
     def forget(self) -> object:
         # An open copy would keep the locks of the parent after the parent is killed.
@@ -92,3 +112,18 @@ class WriteLock:
 
 def _open(path: Path) -> int:
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+
+
+def _take_at_once(lock: int) -> bool:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _is_free(lock: int) -> bool:
+    is_free = _take_at_once(lock)
+    if is_free:
+        fcntl.flock(lock, fcntl.LOCK_UN)
+    return is_free
