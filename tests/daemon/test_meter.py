@@ -71,13 +71,19 @@ class Bench:
 
     def verdict(self, name: str) -> PromiseVerdict | None:
         """How a promise stands, if it can be judged."""
+        self._await_count()
         return next((found for found in self.sla.judge(self.clock.monotonic()) if found.promise.name == name), None)
 
     def sample(self, name: str, **labels: str) -> float:
         """One figure as Prometheus reads it."""
+        self._await_count()
         families = text_string_to_metric_families(asyncio.run(self.meter.text()).decode())
         found = [sample for family in families for sample in family.samples if sample.name == f"holdfast_{name}"]
         return sum(sample.value for sample in found if labels.items() <= sample.labels.items())
+
+    def _await_count(self) -> None:
+        """A write is counted after its caller has the answer, and before the next write."""
+        self.engine.submit(lambda tx: None).result()
 
 
 @pytest.fixture
