@@ -167,6 +167,11 @@ class House:
             return response.status, msgspec.json.decode(content) if is_json else content
         return 0, None
 
+    def await_metrics(self, *lines: str) -> None:
+        """Wait until the metrics have these lines. What a write did is counted after its caller has the answer."""
+        wanted = set(lines)
+        until(lambda: wanted <= {*self.ask("GET", "/metrics")[1].decode().splitlines()}, f"the metrics say {lines}")
+
     @contextmanager
     def connection(self) -> Iterator[http.client.HTTPConnection]:
         """A connection to the socket."""

@@ -49,9 +49,10 @@ def test_it_is_held_back_and_says_so_until_somebody_lets_it_go_on(shared: House)
     assert tripped.failures == 2
     doctor = Shell(shared.home).ok("doctor").out
     assert "! breaker      queue fragile is held back for " in doctor
-    metrics = shared.ask("GET", "/metrics")[1]
-    assert b'holdfast_breaker_open{queue="fragile",state="open"} 1.0' in metrics
-    assert b'holdfast_infra_failures_total{queue="fragile"} 2.0' in metrics
+    shared.await_metrics(
+        'holdfast_breaker_open{queue="fragile",state="open"} 1.0',
+        'holdfast_infra_failures_total{queue="fragile"} 2.0',
+    )
     client.resume("fragile")
     assert waiting.wait(PATIENCE_S) is StateName.DONE
     until(lambda: told_of(shared, "fragile") == ["breaker_open", "breaker_closed"], "the log tells of both")

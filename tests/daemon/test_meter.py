@@ -35,6 +35,7 @@ from holdfast.store.scripts.queues.tenants import set_weight
 from holdfast.store.scripts.runs.exchange import exchange
 from holdfast.store.sqlite.engine import SqliteEngine
 from holdfast.wire.calls import call_of
+from tests.store.acts import settle
 
 DONE = Completed("null")
 KILLED = Broke(Failure(FailureKind.INFRA, "SIGNAL_9", "it was killed"))
@@ -71,19 +72,15 @@ class Bench:
 
     def verdict(self, name: str) -> PromiseVerdict | None:
         """How a promise stands, if it can be judged."""
-        self._await_count()
+        settle(self.engine)
         return next((found for found in self.sla.judge(self.clock.monotonic()) if found.promise.name == name), None)
 
     def sample(self, name: str, **labels: str) -> float:
         """One figure as Prometheus reads it."""
-        self._await_count()
+        settle(self.engine)
         families = text_string_to_metric_families(asyncio.run(self.meter.text()).decode())
         found = [sample for family in families for sample in family.samples if sample.name == f"holdfast_{name}"]
         return sum(sample.value for sample in found if labels.items() <= sample.labels.items())
-
-    def _await_count(self) -> None:
-        """A write is counted after its caller has the answer, and before the next write."""
-        self.engine.submit(lambda tx: None).result()
 
 
 @pytest.fixture

@@ -74,11 +74,12 @@ def test_what_happened_is_in_the_metrics(house: House) -> None:
     daemon = house.up(app="observed")
     house.worker("system")
     house.client().enqueue("look").result(timeout=60)
-    lines = house.ask("GET", "/metrics")[1].decode().splitlines()
-    assert 'holdfast_jobs_enqueued_total{queue="default"} 1.0' in lines
-    assert "holdfast_jobs_done_total 1.0" in lines
-    assert 'holdfast_job_duration_ms_count{queue="default",state="DONE"} 1.0' in lines
-    assert 'holdfast_api_call_ms_count{call="enqueue"} 1.0' in lines
+    house.await_metrics(
+        'holdfast_jobs_enqueued_total{queue="default"} 1.0',
+        "holdfast_jobs_done_total 1.0",
+        'holdfast_job_duration_ms_count{queue="default",state="DONE"} 1.0',
+        'holdfast_api_call_ms_count{call="enqueue"} 1.0',
+    )
     house.down(daemon)
 
 

@@ -107,4 +107,4 @@ def test_an_impatient_program_is_refused_and_those_who_made_room_are_counted(sha
     client.set_queue("post", overflow="shed")
     client.command("true", queue="post", priority=1)
     assert [handle.state for handle in handles] == [StateName.QUEUED, StateName.CANCELLED]
-    assert b'holdfast_jobs_shed_total{queue="post"} 1.0' in shared.ask("GET", "/metrics")[1]
+    shared.await_metrics('holdfast_jobs_shed_total{queue="post"} 1.0')
