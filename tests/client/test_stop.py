@@ -236,13 +236,15 @@ print("ended in order", flush=True)
 
 
 def test_signals_end_run_in_order(tmp_path: Path) -> None:
-    program = subprocess.Popen([sys.executable, "-c", PROGRAM, tmp_path / "run.db"], stdout=subprocess.PIPE, text=True)
+    command = [sys.executable, "-X", "faulthandler", "-c", PROGRAM, str(tmp_path / "run.db")]
+    program = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert program.stdout is not None
     assert program.stdout.readline() == "started\n"
     program.send_signal(signal.SIGTERM)
     # The first one gives the job five seconds to end by itself; the second one cuts that short.
     program.send_signal(signal.SIGINT)
-    assert (program.communicate(timeout=WAIT)[0], program.returncode) == ("ended in order\n", 0)
+    out, err = program.communicate(timeout=WAIT)
+    assert (out, program.returncode) == ("ended in order\n", 0), err
     hf = Holdfast(tmp_path / "run.db")
     hf.drain()
     assert [run.status for run in hf.job(1).runs] == [RunStatus.YIELDED]
