@@ -351,6 +351,41 @@ def test_several_programs_in_one_process_hear_their_own_runs(tmp_path: Path) -> 
     assert [job.tail() for job in jobs] == ["of 0\n", "of 1\n"]
 
 
+PRINTS_WHILE_IT_STOPS = """
+import sys, threading
+from holdfast import Holdfast
+
+class SlowStream:
+    began, may_go_on = threading.Event(), threading.Event()
+
+    def write(self, text):
+        self.began.set()
+        self.may_go_on.wait(60)
+
+    def flush(self):
+        pass
+
+before, sys.stdout = sys.stdout, SlowStream()
+hf = Holdfast(sys.argv[1])
+hf.start()
+printing = threading.Thread(target=print, args=("text",))
+printing.start()
+SlowStream.began.wait(60)
+hf.stop()
+SlowStream.may_go_on.set()
+printing.join()
+before.write("it lives")
+"""
+
+
+@pytest.mark.processes
+def test_a_thread_may_be_printing_when_the_program_stops(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", PRINTS_WHILE_IT_STOPS, str(tmp_path / "work.db")]
+    # Python crashes if the stream is gone by then, and with this setting it does so each time.
+    ended = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"PYTHONMALLOC": "debug"})
+    assert (ended.stdout, ended.returncode) == ("it lives", 0), ended.stderr
+
+
 def test_a_file_that_is_too_long_begins_anew_in_its_place(tmp_path: Path) -> None:
     path = tmp_path / "daemon.err"
     assert not rotate(path, 10, 2)

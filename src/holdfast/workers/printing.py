@@ -11,12 +11,13 @@ import logging
 import os
 import sys
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent import futures
 from concurrent.futures import thread as pools
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 from holdfast.core.job import RunId
 from holdfast.runtime.current import current_run
@@ -25,6 +26,7 @@ from holdfast.workers.context import Context, line_of
 Lookup: TypeAlias = Callable[[RunId], Context | None]
 
 OURS = "holdfast"
+MOST_KEPT = 32
 
 _marked: ContextVar[RunId | None] = ContextVar("holdfast_marked", default=None)
 _changing = threading.Lock()
@@ -220,9 +222,17 @@ class _Patch:
 
 
 class _StreamPatch(_Patch):
-    """A stream. Other code replaces streams often, and does not always put them back, so it is patched each time."""
+    """A stream. Other code replaces streams often, and does not always put them back, so it is patched each time.
+
+    Another thread may be in the middle of a `print`, which in many versions of Python does not keep the stream that it
+    prints to alive. So the last ones are kept here.
+    """
+
+    _used: ClassVar[deque[RunStream]] = deque(maxlen=MOST_KEPT)
 
     def remove(self) -> None:
+        if self._ours is not None:
+            self._used.append(self._ours)
         super().remove()
         self._original = self._ours = None
 
