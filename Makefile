@@ -25,7 +25,7 @@ help:
 	@echo "make test        check, then run the tests"
 	@echo "make quick       only the tests that start no process and need no PostgreSQL"
 	@echo "make check       formatting, lint, types and layers"
-	@echo "make test-long   the tests that take minutes"
+	@echo "make test-long   the same at length, for hours"
 	@echo "make bench       the benchmark"
 	@echo "make constraints pin today's versions of all dependencies"
 	@echo "make clean       remove the environment, caches, builds and the jobs of make up"
