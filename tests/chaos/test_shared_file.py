@@ -41,7 +41,9 @@ def test_many_processes_share_one_file(database: Database, engine: Engine, folde
     runs = Counter(entry.about[1] for entry in entries(folder, "start"))
     assert runs == Counter(entry.about[0] for entry in entries(folder, "acked"))
     assert [session["status"] for session in sessions(engine)] == ["success"] * WORKERS
-    commits = Counter(entry.life for entry in entries(folder, "commit"))
-    print(f"commits by producer: {sorted(commits.values())}")
-    assert len(commits) == len(THREADS)
-    assert min(commits.values()) > commits.total() / len(THREADS) / 3, "a producer starved"
+    # They do not begin at the same moment.
+    began = {entry.life: entry.at for entry in reversed(entries(folder, "acked"))}
+    assert len(began) == len(THREADS)
+    commits = Counter(entry.life for entry in entries(folder, "commit") if entry.at > max(began.values()))
+    print(f"commits by producer while all were there: {sorted(commits.values())}")
+    assert min(commits.values()) > commits.total() / len(THREADS) * 2 / 3, "a producer had to wait for too many others"

@@ -14,7 +14,7 @@ import pytest
 
 from holdfast.store.sqlite.write_lock import WriteLock
 
-OnLook: TypeAlias = Callable[[Callable[[float], None]], None]
+OnLook: TypeAlias = Callable[[Callable[[], None]], None]
 
 
 class Waiter:
@@ -43,49 +43,60 @@ def lock(tmp_path: Path) -> Iterator[WriteLock]:
 
 
 @pytest.fixture
-def waiter(lock: WriteLock, tmp_path: Path) -> Iterator[Waiter]:
-    with closing(Waiter(tmp_path)) as made:
-        yield made
-
-
-@pytest.fixture
 def on_look(monkeypatch: pytest.MonkeyPatch) -> OnLook:
-    """Have something done whenever the lock looks again whether others have come."""
-    return lambda act: monkeypatch.setattr(time, "sleep", act)
+    """Have something done whenever the lock looks again whether others have come. Only then time goes on."""
+    now = 0.0
+
+    def replace(act: Callable[[], None]) -> None:
+        def sleep(seconds: float) -> None:
+            nonlocal now
+            now += seconds
+            act()
+
+        monkeypatch.setattr(time, "sleep", sleep)
+
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    return replace
 
 
-def test_those_who_wait_come_before_one_that_finds_the_gate_free(
-    lock: WriteLock, waiter: Waiter, on_look: OnLook
-) -> None:
+def test_those_who_wait_come_before_one_that_has_just_written(lock: WriteLock, tmp_path: Path, on_look: OnLook) -> None:
     order = []
+    with lock:
+        waiter = Waiter(tmp_path)
 
-    def come(_: float) -> None:
+    def come() -> None:
         waiter.take_turn()
         order.append("the one that waited")
 
     on_look(come)
     with lock:
-        order.append("the one that came later")
-    assert order == ["the one that waited", "the one that came later"]
+        order.append("the one that had just written")
+    waiter.close()
+    assert order == ["the one that waited", "the one that had just written"]
 
 
-def test_one_that_waits_and_is_stopped_delays_the_others_only_once(
-    lock: WriteLock, waiter: Waiter, on_look: OnLook
+def test_one_that_waits_and_is_stopped_delays_another_less_each_time(
+    lock: WriteLock, tmp_path: Path, on_look: OnLook
 ) -> None:
-    looks: list[float] = []
-    on_look(looks.append)
+    looks: list[None] = []
+    on_look(lambda: looks.append(None))
+    seen = []
     with lock:
-        pass
-    seen = len(looks)
-    assert seen > 0
-    with lock:
-        pass
-    assert len(looks) == seen
+        waiter = Waiter(tmp_path)
+    for _ in range(10):
+        with lock:
+            seen.append(len(looks))
+        looks.clear()
+    waiter.close()
+    assert seen == sorted(seen, reverse=True)
+    assert seen[0] > seen[1] > 0
+    assert seen[-1] == 0
 
 
 def test_nobody_is_let_first_where_nobody_waits(lock: WriteLock, on_look: OnLook) -> None:
-    looks: list[float] = []
-    on_look(looks.append)
-    with lock:
-        pass
+    looks: list[None] = []
+    on_look(lambda: looks.append(None))
+    for _ in range(2):
+        with lock:
+            pass
     assert looks == []

@@ -1,6 +1,7 @@
 """A program that only enqueues, as fast as so many threads can, from the moment the file `go` is there until `stop` is.
 
-It notes every commit of its own on a SQLite file as well: one may hold jobs of several threads.
+It notes every commit of its own on a SQLite file as well: one may hold jobs of several threads. A commit takes a moment,
+as on a disk, so that the order of those who wait decides who is next, and not who has a processor.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import logging
 import sys
 import threading
+import time
 from pathlib import Path
 
 import apsw
@@ -15,6 +17,8 @@ import apsw
 from holdfast import Holdfast
 from tests.chaos.journal import Journal
 from tests.chaos.processes import until
+
+MOMENT_S = 0.002
 
 logging.basicConfig(level=logging.INFO)
 target, schema, side, threads = sys.argv[1:]
@@ -31,6 +35,7 @@ def note() -> None:
 def note_commits(connection: apsw.Connection) -> None:
     def noted() -> bool:
         journal.note("commit")
+        time.sleep(MOMENT_S)
         return False
 
     connection.set_commit_hook(noted)

@@ -4,23 +4,24 @@ SQLite lets waiting writers poll, so a busy one can starve the rest. Two file lo
 turn. A process that waits for the turn holds the gate, so the one that just wrote cannot be next again before it.
 
 A lock that is let go wakes those who wait for it, but until one of them gets a processor, anybody can take it. So
-those who wait for the gate share a third lock, and a process that finds the gate free lets them come first.
+those who wait for the gate share a third lock, and a process that has just written lets them come first.
 """
 
 from __future__ import annotations
 
 import fcntl
+import math
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 
 from holdfast.private_files import make_private_folder
 from holdfast.store.forks import forget_after_fork
 
-WAKING_S = 0.005
+WAKING_S = 0.025
 LOOK_S = 0.0001
 
 
@@ -42,7 +43,8 @@ class WriteLock:
             self.close()
             raise
         self._gate, self._turn, self._waiting = self._files
-        self._are_waking = True
+        self._wrote_at = -math.inf
+        self._patience = WAKING_S
         forget_after_fork(self)
 
     def __enter__(self) -> None:
@@ -58,28 +60,30 @@ class WriteLock:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         fcntl.flock(self._turn, fcntl.LOCK_UN)
+        self._wrote_at = time.monotonic()
 
     def _let_others_first(self) -> None:
         """While the gate is free and others wait for it, they are just being woken. Give them a moment.
 
-        One that is stopped is not woken. After such a moment in vain there is none, until the gate was taken again.
+        A process that is stopped is not woken. After a moment in vain, the next one is half as long.
         """
-        if not self._are_waking or _is_free(self._waiting):
+        began = time.monotonic()
+        if began - self._wrote_at > WAKING_S:
             return
-        until = time.monotonic() + WAKING_S
-        while _is_free(self._gate) and not _is_free(self._waiting):
-            if time.monotonic() > until:
-                self._are_waking = False
+        while not _is_free(self._waiting) and _is_free(self._gate):
+            if self._patience < LOOK_S or time.monotonic() - began > self._patience:
+                self._patience /= 2
                 return
             time.sleep(LOOK_S)
+        self._patience = WAKING_S
 
     def _wait_for_gate(self) -> None:
-        fcntl.flock(self._waiting, fcntl.LOCK_SH)
+        with suppress(BlockingIOError):  # Another process looks just now whether somebody waits.
+            fcntl.flock(self._waiting, fcntl.LOCK_SH | fcntl.LOCK_NB)
         try:
             fcntl.flock(self._gate, fcntl.LOCK_EX)
         finally:
             fcntl.flock(self._waiting, fcntl.LOCK_UN)
-        self._are_waking = True
 
     @contextmanager
     def at_once(self) -> Iterator[bool]:
