@@ -17,7 +17,7 @@ from holdfast.wire.places import Occupant, WorkerPlace, lock_of
 from tests.chaos.database import select
 from tests.chaos.journal import entries
 from tests.chaos.processes import PATIENCE_S, kill, until
-from tests.daemon.house import APPS, House
+from tests.daemon.house import APPS, House, Process
 
 
 def running(house: House, *tasks: str) -> None:
@@ -132,25 +132,47 @@ def test_a_worker_that_ends_right_after_its_start_is_reported(house: House) -> N
     asyncio.run(watch())
 
 
-def test_a_stop_ends_a_worker_from_before_that_came_into_the_place_of_one_just_started(
-    house: House, tmp_path: Path
+@pytest.mark.parametrize("words", [("--app", "any"), ("--app", "other")], ids=["same code", "other code"])
+def test_a_worker_from_before_that_comes_into_the_place_of_one_just_started_is_told_of_the_stop_once(
+    house: House, tmp_path: Path, words: tuple[str, ...]
 ) -> None:
     house.home.create()
-    place = WorkerPlace("app-1", ("--app", "any"))
     # The worker that is started sleeps before it comes to its place.
     (tmp_path / "sitecustomize.py").write_text("import time\ntime.sleep(3600)\n")
 
     async def stop_both() -> None:
-        supervisor = Supervisor(house.home, [place], {"PYTHONPATH": str(tmp_path)})
+        supervisor = Supervisor(house.home, [WorkerPlace("app-1", ("--app", "any"))], {"PYTHONPATH": str(tmp_path)})
         supervisor.start()
         await asyncio.to_thread(until, lambda: supervisor.kept()[0].pid, "one is started")
-        before = house.python(f"{APPS}/in_place.py", place.name, *place.words)
-        there = await asyncio.to_thread(house.worker)
-        assert (there.pid, supervisor.pids()) == (before.pid, {before.pid, supervisor.kept()[0].pid})
+        there = await asyncio.to_thread(in_place, house, "app-1", *words)
+        assert supervisor.pids() == {there.pid, supervisor.kept()[0].pid}
         await supervisor.stop(PATIENCE_S)
-        assert not there.is_alive
+        assert not there.is_running
 
     asyncio.run(stop_both())
+    assert (house.side / "signals").read_text() == "SIGTERM\n"
+
+
+def test_a_worker_from_before_that_comes_late_into_a_place_which_is_not_wanted_makes_room(house: House) -> None:
+    house.home.create()
+
+    async def clear() -> None:
+        supervisor = Supervisor(house.home, [])
+        supervisor.start()
+        await asyncio.sleep(0)
+        there = await asyncio.to_thread(in_place, house, "app-2")
+        await asyncio.to_thread(until, lambda: not there.is_running, "it has ended")
+        await supervisor.stop(PATIENCE_S)
+
+    asyncio.run(clear())
+    assert (house.side / "signals").read_text() == "SIGTERM\n"
+
+
+def in_place(house: House, name: str, *words: str) -> Process:
+    """A process that is in a place, once it is there."""
+    made = house.python(f"{APPS}/in_place.py", name, *words)
+    assert house.worker(name).pid == made.pid
+    return made
 
 
 @pytest.mark.parametrize("loss", ["daemon", "home"])

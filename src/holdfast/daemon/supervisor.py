@@ -38,6 +38,7 @@ CRASH_LOOP = 5
 HURRIED_S = 2.0
 NOT_STARTED = 126
 LOOK_S = 0.2
+CLEAR_S = 2.0
 PATIENCE_S = 12.0
 
 log = logging.getLogger("holdfast.supervisor")
@@ -50,7 +51,7 @@ class PlaceHistory:
         self.place = place
         self._pause = pause
         self.process: asyncio.subprocess.Process | None = None
-        self.told: set[tuple[int, signal.Signals]] = set()
+        self._told: set[tuple[int, signal.Signals]] = set()
         self.started_at = 0.0
         self.restarts = 0
         self.failures = 0
@@ -67,6 +68,17 @@ class PlaceHistory:
         """Whether its workers end right after their start, again and again."""
         lives_well = self.process is not None and time.monotonic() - self.started_at >= LIVED_WELL_S
         return self.failures >= CRASH_LOOP and not lives_well
+
+    def tell(self, pid: int, number: signal.Signals) -> None:
+        """Send a signal to a process of this place, once: a second of its kind would mean something else."""
+        if (pid, number) not in self._told:
+            self._told.add((pid, number))
+            _send(pid, number)
+
+    def begins(self) -> None:
+        """Note that a worker is started for it. Those before it have ended, and others may have their pids by now."""
+        self.started_at = time.monotonic()
+        self._told.clear()
 
     def ended(self, code: int, words: str | None) -> float:
         """Note the end of its worker, and its last words. Return how long to wait before the next one."""
@@ -114,12 +126,8 @@ class Supervisor:
 
     def start(self) -> None:
         """Begin. Workers of an earlier daemon in places that are not wanted any more are asked to stop."""
-        for name in occupied(self._home) - {post.place.name for post in self._posts}:
-            there = occupant(self._home, name)
-            if there is not None:
-                log.info("worker %s (pid %d) is not wanted any more; it is asked to stop", name, there.pid)
-                _send(there.pid, signal.SIGTERM)
         self._tasks = [asyncio.create_task(self._keep(post)) for post in self._posts]
+        self._tasks.append(asyncio.create_task(self._clear()))
 
     def kept(self) -> list[PlaceStatus]:
         """The status of every place."""
@@ -161,7 +169,7 @@ class Supervisor:
     def hurry(self) -> None:
         """Do not wait for jobs any longer."""
         self._is_hurried = True
-        if self._limit is not None and not self._limit.expired():
+        if self._limit is not None and not self._limit.expired() and self._stop_signal is signal.SIGTERM:
             # Another signal than the first: two of the same kind may arrive as one.
             self._tell_all(signal.SIGINT)
             self._limit.reschedule(asyncio.get_running_loop().time() + HURRIED_S)
@@ -183,12 +191,10 @@ class Supervisor:
             self._tell(post)
 
     def _tell(self, post: PlaceHistory) -> None:
-        """Send the signal of the stop, if there is one. A second of its kind would mean something else."""
+        """Send the signal of the stop, if there is one."""
         if self._stop_signal is not None:
-            untold = {(pid, self._stop_signal) for pid in self._pids(post)} - post.told
-            post.told |= untold
-            for pid, number in untold:
-                _send(pid, number)
+            for pid in self._pids(post):
+                post.tell(pid, self._stop_signal)
 
     async def _keep(self, post: PlaceHistory) -> None:
         while True:
@@ -206,6 +212,21 @@ class Supervisor:
                 with suppress(TimeoutError):
                     await asyncio.wait_for(self._stopping.wait(), post.ended(code, words))
 
+    async def _clear(self) -> None:
+        """Ask workers of an earlier daemon to stop whose places are not wanted any more. They may come late."""
+        kept, told = {post.place.name for post in self._posts}, set[Occupant]()
+        while True:
+            for name in occupied(self._home) - kept:
+                there = occupant(self._home, name)
+                if there is not None and there not in told:
+                    told.add(there)
+                    log.info("worker %s (pid %d) is not wanted any more; it is asked to stop", name, there.pid)
+                    _send(there.pid, signal.SIGTERM)
+            if self._stopping.is_set():
+                return
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._stopping.wait(), CLEAR_S)
+
     async def _outlast_predecessor(self, post: PlaceHistory) -> None:
         """Wait while a worker of an earlier daemon lives in the place. One with other code, or of another version, is
         stopped, and every one when this daemon stops.
@@ -213,31 +234,38 @@ class Supervisor:
         It may have come into the place after the worker that was started for it, and before that was ready.
         """
         place, lock = post.place, str(lock_of(self._home, post.place.name))
-        there, kill_at = None, math.inf
+        seen, kill_at = None, math.inf
         # It is not our child, so only its lock tells of its end.
         while is_locked(lock):
             self._tell(post)
-            if there is None and (there := occupant(self._home, place.name)) is not None:
-                other = _difference(there, place)
-                if other is None:
-                    log.info("worker %s (pid %d) lives on from before", place.name, there.pid)
-                else:
-                    log.info("worker %s (pid %d) %s; it is asked to stop", place.name, there.pid, other)
-                    _send(there.pid, signal.SIGTERM)
-                    kill_at = time.monotonic() + self._patience
-            elif there is not None and time.monotonic() >= kill_at and occupant(self._home, place.name) == there:
+            there = occupant(self._home, place.name)
+            if there is None:
+                if self._stop_signal is signal.SIGKILL:
+                    log.warning("there is a worker in place %s that has not written its pid; it is left", place.name)
+                    return
+            elif there != seen:
+                seen, kill_at = there, self._welcome(post, there)
+            elif time.monotonic() >= kill_at:
                 log.warning("worker %s (pid %d) does not stop; it is killed", place.name, there.pid)
                 _send(there.pid, signal.SIGKILL)
                 kill_at += self._patience
-            elif there is None and self._stop_signal is signal.SIGKILL:
-                log.warning("there is a worker in place %s that has not written its pid; it is left", place.name)
-                return
             await asyncio.sleep(LOOK_S)
-        if there is not None and not self._stopping.is_set():
-            log.warning("worker %s (pid %d) from before has ended; another one starts", place.name, there.pid)
+        if seen is not None and not self._stopping.is_set():
+            log.warning("worker %s (pid %d) from before has ended; another one starts", place.name, seen.pid)
+
+    def _welcome(self, post: PlaceHistory, there: Occupant) -> float:
+        """Let a worker of an earlier daemon go on, or ask it to stop. Return when it is to be killed."""
+        other = _difference(there, post.place)
+        if other is None:
+            log.info("worker %s (pid %d) lives on from before", post.place.name, there.pid)
+            return math.inf
+        log.info("worker %s (pid %d) %s; it is asked to stop", post.place.name, there.pid, other)
+        post.tell(there.pid, signal.SIGTERM)
+        return time.monotonic() + self._patience
 
     async def _run_one(self, post: PlaceHistory) -> int:
-        place, post.started_at = post.place, time.monotonic()
+        post.begins()
+        place = post.place
         post.process = process = await asyncio.create_subprocess_exec(
             sys.executable,
             # A file in the current folder must not replace a module of ours or of Python.

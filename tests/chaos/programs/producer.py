@@ -1,7 +1,7 @@
 """A program that only enqueues, as fast as so many threads can, from the moment the file `go` is there until `stop` is.
 
-It notes every commit of its own on a SQLite file as well: one may hold jobs of several threads. A commit takes a moment,
-as on a disk, so that the order of those who wait decides who is next, and not who has a processor.
+It notes every commit of its own on a SQLite file as well: one may hold jobs of several threads. A commit takes a
+moment, as on a disk, so that the order of those who wait decides who is next, and not who has a processor.
 """
 
 from __future__ import annotations
