@@ -9,6 +9,7 @@ from pathlib import Path
 
 from holdfast.core.errors import StoreUnavailable
 from holdfast.private_files import make_private_folder
+from holdfast.store.forks import occupancy
 
 _INSTEAD = "set TMPDIR to a folder of your own"
 
@@ -18,7 +19,8 @@ def own_folder(name: str) -> Path:
 
     Any user may make a folder of any name there. StoreUnavailable: it is not ours, or others can write to it.
     """
-    folder = Path(tempfile.gettempdir()) / f"{name}-{os.getuid()}"
+    with occupancy:  # A fork waits. Python holds a lock while it looks for the folder, and a child would keep it.
+        folder = Path(tempfile.gettempdir()) / f"{name}-{os.getuid()}"
     try:
         make_private_folder(folder)
         found = folder.lstat()

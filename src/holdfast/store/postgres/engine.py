@@ -21,7 +21,7 @@ from holdfast.core.errors import StoreUnavailable
 from holdfast.core.value_rules import NAME
 from holdfast.store import migrate
 from holdfast.store.engine import AwaitableCalls, Changes, Ids, Listener, announce, is_urgent, new_uuid
-from holdfast.store.forks import forget_after_fork, occupancy
+from holdfast.store.forks import forget_after_fork
 from holdfast.store.machine import node_id
 from holdfast.store.postgres.clock_reader import ClockReader, Heed, read_clock
 from holdfast.store.postgres.connection import PostgresTx
@@ -116,8 +116,7 @@ class PostgresEngine(AwaitableCalls):
     @property
     def locks(self) -> Path:
         """A folder of this machine. Its locks matter to this machine only."""
-        with occupancy:  # A fork waits. Python holds a lock while it looks for the folder, and a child would keep it.
-            return own_folder("holdfast")
+        return own_folder("holdfast")
 
     @property
     def files(self) -> Path:
