@@ -20,12 +20,13 @@ SECOND = 1_000
 
 
 class Told(Struct, frozen=True):
-    """An event that was acknowledged, and the moment in which it was asked for."""
+    """An event that was acknowledged, and the moments in which it was asked for and acknowledged."""
 
     event_id: str
     name: str
     branch: str
     asked_at: int
+    acked_at: int
 
 
 class Happened:
@@ -57,7 +58,7 @@ class Happened:
                 asked[entry.life] = entry.at
             elif entry.word == "emitted":
                 event_id, name, branch = entry.about
-                found.append(Told(event_id, name, branch, asked[entry.life]))
+                found.append(Told(event_id, name, branch, asked[entry.life], entry.at))
         return sorted(found, key=lambda told: told.asked_at)
 
 
@@ -89,6 +90,7 @@ def _events(seen: Happened) -> Iterator[str]:
 
 def _reached(seen: Happened) -> Iterator[str]:
     told = seen.told()
+    asked = {one.event_id: one.asked_at for one in told}
     for entry in seen.said("awaits"):
         job_id, name, branch = entry.about
         event = seen.events.get(seen.came.get(job_id) or "")
@@ -97,10 +99,17 @@ def _reached(seen: Happened) -> Iterator[str]:
         elif event["name"] != name or branch not in (ANY, msgspec.json.decode(event["attributes"])["branch"]):
             yield f"job {job_id} waited for {name} of {branch} and went on with {event['name']} {event['attributes']}"
         else:
-            due = [one for one in told if one.name == name and branch in (ANY, one.branch) and one.asked_at > entry.at]
-            first = seen.events.get(due[0].event_id) if due else None
-            if first is not None and event["emitted_at"] > first["emitted_at"]:
-                yield f"event {first['id']} did not reach job {job_id}, which waited for it; {event['id']} did"
+            # Of events that were asked for at the same time, any may be stored first.
+            missed = [
+                one.event_id
+                for one in told
+                if one.name == name
+                and branch in (ANY, one.branch)
+                and entry.at < one.asked_at
+                and one.acked_at < asked.get(event["id"], 0)
+            ]
+            if missed:
+                yield f"event {missed[0]} did not reach job {job_id}, which waited for it; {event['id']} did"
 
 
 def _ticks(seen: Happened) -> Iterator[str]:

@@ -113,8 +113,23 @@ def test_an_event_that_a_later_one_stood_in_for_is_seen(engine: Engine, folder: 
     emit_go(engine, "missed")
     journal.note("emitted", "missed", "siege:go", "main")
     put(engine, job("a", wait_for_event="siege:go"))
+    journal.note("emitting", "siege:go", "main")
     work_off(engine, "s", NOW + 1)
+    journal.note("emitted", "end-s", "siege:go", "main")
     assert "event missed did not reach job a, which waited for it; end-s did" in problems(engine, folder)
+
+
+def test_of_two_events_at_once_either_may_be_stored_first(engine: Engine, folder: Path, journal: Journal) -> None:
+    other = Journal(folder)
+    journal.note("awaits", "a", "siege:go", "main")
+    journal.note("emitting", "siege:go", "main")
+    other.note("emitting", "siege:go", "main")
+    emit_go(engine, "slow")
+    journal.note("emitted", "slow", "siege:go", "main")
+    put(engine, job("a", wait_for_event="siege:go"))
+    work_off(engine, "s", NOW + 1)
+    other.note("emitted", "end-s", "siege:go", "main")
+    assert not any("did not reach" in problem for problem in problems(engine, folder))
 
 
 def test_a_tick_that_is_lost_is_seen(engine: Engine, folder: Path) -> None:
