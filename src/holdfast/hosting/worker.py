@@ -21,7 +21,7 @@ from holdfast.hosting.app import App
 from holdfast.hosting.app_loader import load
 from holdfast.hosting.declarations import Declarations
 from holdfast.hosting.engine_access import EngineAccess
-from holdfast.hosting.replacement import ALONE_S, KeptBy
+from holdfast.hosting.replacement import KeptBy
 from holdfast.runtime.clock import SystemClock
 from holdfast.store.engine import new_uuid
 from holdfast.wire.home import find_daemon, find_home
@@ -58,7 +58,6 @@ def serve(
     is_system: bool = False,
     place: str | None = None,
     limits: Limits = USUAL_LIMITS,
-    alone_s: float = ALONE_S,
 ) -> None:
     """Run jobs until SIGINT or SIGTERM. With a `place`, be the worker that the daemon keeps in it."""
     words = ("--system",) if is_system else app_words(tuple(apps))
@@ -77,7 +76,7 @@ def serve(
             app = merged([(name, load(name)) for name in apps])
             app._concurrency = app._concurrency if limits.concurrency is None else limits.concurrency
         app._log_limits, app._patience = limits.log, {"short": limits.short, "grace": limits.grace}
-        app._kept = KeptBy(None if place is None else find_home(), alone_s)
+        app._kept = KeptBy(None if place is None else find_home())
         log.info("offering %s", ", ".join(sorted(app._specs)))
         app.run()
     finally:

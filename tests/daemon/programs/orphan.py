@@ -1,4 +1,4 @@
-"""A worker in a place of a daemon, which ends when it has seen no daemon for so many seconds."""
+"""A worker that a daemon would restart, which ends when it has seen no daemon for so many seconds."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 
 from holdfast import Holdfast
-from holdfast.hosting.worker import serve
+from holdfast.hosting.replacement import KeptBy
+from holdfast.wire.home import find_home
 from tests.chaos.processes import until
 
 folder = Path(os.environ["HOLDFAST_TEST_SIDE"])
@@ -24,4 +25,6 @@ def noted(needs: str | None = None) -> int:
 
 
 if __name__ == "__main__":
-    serve([f"{__file__}:hf"], place="orphan", alone_s=float(sys.argv[1]))
+    # In no place, because the daemon would clear one that it does not want.
+    hf._kept = KeptBy(find_home(), float(sys.argv[1]))
+    hf.run()
