@@ -75,7 +75,7 @@ class PlaceHistory:
             self._told.add((pid, number))
             _send(pid, number)
 
-    def begins(self) -> None:
+    def note_start(self) -> None:
         """Note that a worker is started for it. Those before it have ended, and others may have their pids by now."""
         self.started_at = time.monotonic()
         self._told.clear()
@@ -244,7 +244,7 @@ class Supervisor:
                     log.warning("there is a worker in place %s that has not written its pid; it is left", place.name)
                     return
             elif there != seen:
-                seen, kill_at = there, self._welcome(post, there)
+                seen, kill_at = there, self._keep_or_stop(post, there)
             elif time.monotonic() >= kill_at:
                 log.warning("worker %s (pid %d) does not stop; it is killed", place.name, there.pid)
                 _send(there.pid, signal.SIGKILL)
@@ -253,7 +253,7 @@ class Supervisor:
         if seen is not None and not self._stopping.is_set():
             log.warning("worker %s (pid %d) from before has ended; another one starts", place.name, seen.pid)
 
-    def _welcome(self, post: PlaceHistory, there: Occupant) -> float:
+    def _keep_or_stop(self, post: PlaceHistory, there: Occupant) -> float:
         """Let a worker of an earlier daemon go on, or ask it to stop. Return when it is to be killed."""
         other = _difference(there, post.place)
         if other is None:
@@ -264,7 +264,7 @@ class Supervisor:
         return time.monotonic() + self._patience
 
     async def _run_one(self, post: PlaceHistory) -> int:
-        post.begins()
+        post.note_start()
         place = post.place
         post.process = process = await asyncio.create_subprocess_exec(
             sys.executable,
