@@ -18,11 +18,14 @@ T = TypeVar("T")
 WRITER_BUSY_MS = 200
 READER_BUSY_MS = 5_000
 PAGES_IN_MEMORY = -16_000  # negative: in KiB
+# apsw keeps prepared statements in a ring, where each use takes the next place and throws out what stood there. A batch
+# is one use for each of its rows. With the default of 100 places, a batch throws out all statements of the hot path.
+STATEMENTS_KEPT = 512  # the most that apsw takes
 
 
 def connect(path: str, *, writable: bool, durability: str, vfs: str | None = None) -> apsw.Connection:
     """Open the file with Holdfast's settings. A file that is not there is an error."""
-    connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE, vfs=vfs)
+    connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE, vfs=vfs, statementcachesize=STATEMENTS_KEPT)
     try:
         connection.set_busy_timeout(WRITER_BUSY_MS if writable else READER_BUSY_MS)
         connection.pragma("cache_size", PAGES_IN_MEMORY)
