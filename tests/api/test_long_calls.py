@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import socket
 from collections.abc import Iterator
@@ -22,7 +23,7 @@ from holdfast.store.scripts.queues.queues import set_queue
 from tests.api.acts import ask, asking, done, open_worker, until, work_once
 from tests.api.caller import Caller, new_job, on_socket
 from tests.api.running import PATIENCE_S, RunningApi, running_api
-from tests.store.acts import NOW, let_time_pass, write
+from tests.store.acts import NOW, let_time_pass, settle, write
 
 ON_AC = JudgedMachine(is_idle=False, idle="in use", is_charging=True, charging="on AC", source="test")
 
@@ -171,6 +172,39 @@ def test_a_stream_tells_what_changes(api: RunningApi, caller: Caller) -> None:
     assert next(told)["ended"] == [job_id]
     stream.close()
     response.close()
+
+
+def test_a_stream_of_some_tasks_leaves_out_what_is_new_for_others(api: RunningApi, caller: Caller) -> None:
+    stream = on_socket(api)
+    response = stream.open("/v1/changes?tasks=t&tasks=u")
+    told = events(response)
+    caller.enqueue(task="of-others", queue="first")
+    caller.post("/v1/jobs/1/cancel")
+    caller.enqueue(task="u", queue="second")
+    assert next(told)["ready"] == ["second"]
+    caller.post("/v1/queues/first/pause")
+    caller.post("/v1/queues/first/resume")
+    assert next(told)["ready"] == ["first"]  # Whatever waits there may start now.
+    stream.close()
+    response.close()
+
+
+def test_an_exchange_is_not_woken_for_a_task_of_others(
+    api: RunningApi, caller: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(long_calls, "LOOK_AGAIN_S", PATIENCE_S)
+    request = open_worker(caller, "default")
+    with asking(api, "/v1/exchange/wait?timeout_ms=60000", ask(request)) as answer:
+        [waiter] = api.hub._all
+        woken: list[str] = []
+        with monkeypatch.context() as patched:
+            patched.setattr(waiter, "wake", lambda: woken.append("woken"))
+            caller.enqueue(task="of-others")
+            settle(api.engine)
+            api.do(asyncio.sleep(0))
+            assert woken == []
+        job_id = caller.enqueue(task="t")
+        assert [run["job_id"] for run in answer()["claimed"]] == [job_id]
 
 
 def test_a_stream_with_nothing_to_tell_shows_that_it_lives(api: RunningApi, monkeypatch: pytest.MonkeyPatch) -> None:

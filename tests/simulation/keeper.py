@@ -69,7 +69,7 @@ class Keeper:
         self.world.wake(NAME)
 
     def heeds(self, changes: Changes) -> bool:
-        return MAINTENANCE in changes.ready or changes.unknown or changes.foreign
+        return MAINTENANCE in changes.queues or changes.unknown or changes.foreign
 
     def act(self) -> bool:
         """Take the next chore, if there is one."""

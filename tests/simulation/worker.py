@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from holdfast.core.job import RunId
 from holdfast.core.messages.runs import StopRequest
 from holdfast.core.messages.sessions import NewSession, Offer
-from holdfast.core.requests import ANY_QUEUE, Claimed, QueueSlots, Report
+from holdfast.core.requests import Claimed, QueueSlots, Report
 from holdfast.core.settle import Outcome, Outdated, Overdue, StoppedByCancel, Yielded
 from holdfast.store.engine import Changes
 from holdfast.store.scripts.machines import sessions
@@ -63,7 +63,7 @@ class Worker:
     def heeds(self, changes: Changes) -> bool:
         if self.session is None:
             return False
-        named = not changes.ready.isdisjoint(self.slots) or bool(changes.ready and ANY_QUEUE in self.slots)
+        named = self.holdings.names_a_queue_of(changes) or self.holdings.may_roam_for(changes)
         return named or changes.unknown or changes.foreign or changes.stops
 
     def act(self) -> bool:

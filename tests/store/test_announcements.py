@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Concatenate, ParamSpec
 
+import msgspec
 import pytest
 
 from holdfast.core.group import Dependency, GroupMode
@@ -15,6 +16,7 @@ from holdfast.core.retry import RetryMode, RetryPolicy
 from holdfast.core.settle import Outcome, Snoozed, Yielded
 from holdfast.store.engine import Changes, Engine, Tx
 from holdfast.store.postgres.engine import PostgresEngine
+from holdfast.store.postgres.listener import pack, unpack
 from holdfast.store.scripts.jobs.cancel import cancel_job
 from holdfast.store.scripts.jobs.enqueue import enqueue
 from holdfast.store.scripts.jobs.reorder import move_to_top
@@ -30,6 +32,7 @@ from tests.store.acts import (
     NOW,
     PATIENCE_S,
     SESSION,
+    TASK,
     claim_one,
     claim_some,
     group,
@@ -57,9 +60,9 @@ def told(engine: Engine, script: Callable[Concatenate[Tx, P], object], *args: P.
 # What each script says.
 
 
-def test_a_ready_job_names_its_queue(engine: Engine) -> None:
-    jobs = [new_job("a", queue="x"), new_job("b", queue="y"), new_job("c", queue="y")]
-    assert told(engine, enqueue, jobs, NOW) == Changes(ready={"x", "y"})
+def test_a_new_job_names_its_queue_and_its_task(engine: Engine) -> None:
+    jobs = [new_job("a", queue="x"), new_job("b", queue="y"), new_job("c", queue="y", task="other")]
+    assert told(engine, enqueue, jobs, NOW) == Changes(new={"x": {TASK}, "y": {TASK, "other"}})
 
 
 def test_a_job_for_later_says_that_the_next_moment_may_have_changed(engine: Engine) -> None:
@@ -71,7 +74,7 @@ def test_a_newer_generation_says_who_ended_and_that_somebody_should_stop(engine:
     claim_one(engine)
     put_one(engine, "waiting", subject="s")
     newer = new_job("newer", subject="s", stop_older=True)
-    assert told(engine, enqueue, [newer], NOW) == Changes(ready={"default"}, ended={"waiting"}, stops=True)
+    assert told(engine, enqueue, [newer], NOW) == Changes(ended={"waiting"}, stops=True, new={"default": {TASK}})
 
 
 @pytest.mark.parametrize(
@@ -181,14 +184,14 @@ def elsewhere(engine: Engine) -> Iterator[Engine]:
 def test_a_listener_hears_of_a_commit(engine: Engine) -> None:
     with ears(engine) as heard:
         put_one(engine, "a", queue="x")
-        assert until(heard, lambda said: "x" in said.ready)
+        assert until(heard, lambda said: "x" in said.new)
 
 
 def test_what_is_heard_is_already_to_be_read(engine: Engine) -> None:
     found: queue.SimpleQueue[list[object]] = queue.SimpleQueue()
 
     def look(changes: Changes) -> None:
-        if changes.ready:
+        if changes.new:
             found.put([row["id"] for row in select(engine, "SELECT id FROM jobs")])
 
     leave = engine.listen(look)
@@ -206,8 +209,8 @@ def test_nothing_is_told_of_what_was_rolled_back(engine: Engine) -> None:
         with pytest.raises(KeyError):
             write(engine, fail)
         put_one(engine, "real", queue="real")
-        said = until(heard, lambda changes: "real" in changes.ready)
-    assert all("ghost" not in changes.ready for changes in said)
+        said = until(heard, lambda changes: "real" in changes.queues)
+    assert all("ghost" not in changes.queues for changes in said)
 
 
 def test_whoever_left_hears_nothing_more(engine: Engine) -> None:
@@ -215,12 +218,12 @@ def test_whoever_left_hears_nothing_more(engine: Engine) -> None:
     leave = engine.listen(gone.append)
     with ears(engine) as heard:
         put_one(engine, "a", queue="before")
-        until(heard, lambda said: "before" in said.ready)
+        until(heard, lambda said: "before" in said.queues)
         leave()
         leave()
         put_one(engine, "b", queue="after")
-        until(heard, lambda said: "after" in said.ready)
-    assert all("after" not in said.ready for said in gone)
+        until(heard, lambda said: "after" in said.queues)
+    assert all("after" not in said.queues for said in gone)
 
 
 @contextmanager
@@ -238,9 +241,20 @@ def test_another_process_hears_of_a_commit(engine: Engine, elsewhere: Engine) ->
         put_one(engine, "a", queue="x")
         said = heard.get(timeout=PATIENCE_S)
     if isinstance(engine, PostgresEngine):
-        assert said == Changes(ready={"x"}, foreign=True)
+        assert said == Changes(new={"x": {TASK}})
     else:
         assert said == Changes(unknown=True)
+
+
+def test_a_notice_names_all_queues_for_programs_that_know_no_new_jobs() -> None:
+    changes = Changes(ready={"b"}, new={"a": {TASK}, "b": {TASK}})
+    notice = msgspec.json.decode(pack(changes, "me"))
+    assert (notice["ready"], notice["new"]) == (["a", "b"], {"a": [TASK]})
+    assert unpack(pack(changes, "me")).changes() == Changes(ready={"b"}, new={"a": {TASK}}, foreign=True)
+
+
+def test_a_notice_of_a_program_that_knows_no_new_jobs_wakes_all() -> None:
+    assert unpack('{"sender": "old", "ready": ["a"]}').changes() == Changes(ready={"a"}, foreign=True)
 
 
 def test_a_notice_that_is_too_long_says_look_for_yourself(engine: Engine, elsewhere: Engine) -> None:
@@ -259,5 +273,5 @@ def test_what_another_process_undid_is_not_heard(engine: Engine, elsewhere: Engi
         with pytest.raises(KeyError):
             write(engine, fail)
         put_one(elsewhere, "real", queue="real")
-        said = until(heard, lambda changes: "real" in changes.ready)
-    assert all("ghost" not in changes.ready for changes in said)
+        said = until(heard, lambda changes: "real" in changes.queues)
+    assert all("ghost" not in changes.queues for changes in said)

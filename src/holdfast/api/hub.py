@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Collection, Container, Iterable
 from contextlib import suppress
 from itertools import islice
 
@@ -20,6 +20,8 @@ MOST_IDS = 5_000
 ASKED_AT_ONCE = 2
 FEW_STREAMS = 16
 REST_PER_STREAM_S = 0.0001
+# Readers of the stream are told of new jobs by the queues that are ready for them.
+TOLD = tuple(name for name in Changes.__struct_fields__ if name != "new")
 
 
 class Waiter:
@@ -58,7 +60,7 @@ class Waiter:
 
 
 class ToldCommit:
-    """A commit, encoded once for all readers of the stream."""
+    """A commit, encoded once for all readers of the stream that are told the same."""
 
     def __init__(self, changes: Changes) -> None:
         self.changes = changes
@@ -68,15 +70,19 @@ class ToldCommit:
     def encoded(self) -> bytes:
         """The commit as JSON."""
         if self._encoded is None:
-            self._encoded = msgspec.json.encode(self.changes)
+            self._encoded = msgspec.json.encode({name: getattr(self.changes, name) for name in TOLD})
         return self._encoded
 
 
 class Subscription(Waiter):
-    """What the reader of a stream has not been told yet. One that falls behind is told `unknown`."""
+    """What the reader of a stream has not been told yet. One that falls behind is told `unknown`.
 
-    def __init__(self) -> None:
+    With `tasks`, it is told what may concern a worker of these. None: everything.
+    """
+
+    def __init__(self, tasks: frozenset[str] | None = None) -> None:
         super().__init__()
+        self.tasks = tasks
         self._told: ToldCommit | None = None
 
     def take(self, told: ToldCommit) -> None:
@@ -99,6 +105,48 @@ class Subscription(Waiter):
         return None if told is None else told.encoded
 
 
+class Concerns:
+    """Whom a commit may concern at all. Asked by the thread that has committed, so that it need not wake the hub."""
+
+    def __init__(self, awaited: Container[JobId]) -> None:
+        self._awaited = awaited
+        self._readers_of_all = 0
+        # How many open calls serve each task. Other threads only ask whether a task is among them.
+        self._served: dict[str, int] = {}
+        self._workers = 0
+
+    def add(self, tasks: Collection[str] | None) -> None:
+        """A call serves these tasks from now on. None: it reads everything."""
+        if tasks is None:
+            self._readers_of_all += 1
+            return
+        self._workers += 1
+        for task in tasks:
+            self._served[task] = self._served.get(task, 0) + 1
+
+    def remove(self, tasks: Collection[str] | None) -> None:
+        """It serves them no longer."""
+        if tasks is None:
+            self._readers_of_all -= 1
+            return
+        self._workers -= 1
+        for task in tasks:
+            if self._served[task] == 1:
+                del self._served[task]
+            else:
+                self._served[task] -= 1
+
+    def somebody(self, changes: Changes) -> bool:
+        """Whether somebody who waits now may have to be told."""
+        if self._readers_of_all:
+            return changes.concerns_jobs or changes.watches
+        if changes.unknown or (self._workers and (changes.ready or changes.stops or changes.foreign)):
+            return True
+        if any(task in self._served for tasks in changes.new.values() for task in tasks):
+            return True
+        return any(job_id in self._awaited for job_id in changes.ended)
+
+
 class Hub:
     """Lives on the event loop of the API."""
 
@@ -107,9 +155,10 @@ class Hub:
         self._home = asyncio.get_running_loop()
         self._streams: set[Subscription] = set()
         self._of_jobs: dict[JobId, set[Waiter]] = {}
-        # By queue, and there by what they offer, in the order in which they are woken.
-        self._of_queues: dict[str, dict[Hashable, dict[Waiter, None]]] = {}
+        # By queue, and there by the tasks that they serve, in the order in which they are woken.
+        self._of_queues: dict[str, dict[tuple[str, ...], dict[Waiter, None]]] = {}
         self._all: set[Waiter] = set()
+        self._concerns = Concerns(self._of_jobs)
         self._lock = threading.Lock()
         self._heard: Changes | None = None
         self._leave: Callable[[], None] = lambda: None
@@ -129,16 +178,19 @@ class Hub:
         for waiter in list(self._all):
             waiter.cut()
 
-    def subscribe(self) -> Subscription:
-        """Tell the subscription of every commit from now on, until `unsubscribe`."""
-        subscription = Subscription()
+    def subscribe(self, tasks: frozenset[str] | None = None) -> Subscription:
+        """Tell it of every commit until `unsubscribe`. With tasks: of what may concern a worker of these."""
+        subscription = Subscription(tasks)
         self._join(subscription)
         self._streams.add(subscription)
+        self._concerns.add(tasks)
         return subscription
 
     def unsubscribe(self, subscription: Subscription) -> None:
         """Tell it no more."""
-        self._streams.discard(subscription)
+        if subscription in self._streams:
+            self._streams.remove(subscription)
+            self._concerns.remove(subscription.tasks)
         self._all.discard(subscription)
 
     @property
@@ -162,27 +214,29 @@ class Hub:
                 if not waiting:
                     del self._of_jobs[job_id]
 
-    def wait_for_work(self, waiter: Waiter, queues: Iterable[str], offer: Hashable) -> None:
-        """Wake it when one of the queues may have work, or a run should stop, until `forget_work`."""
+    def wait_for_work(self, waiter: Waiter, queues: Iterable[str], tasks: tuple[str, ...]) -> None:
+        """Wake it when one of the queues may have work for it, or a run should stop, until `forget_work`."""
         self._join(waiter)
+        self._concerns.add(tasks)
         for queue in queues:
-            self._of_queues.setdefault(queue, {}).setdefault(offer, {})[waiter] = None
+            self._of_queues.setdefault(queue, {}).setdefault(tasks, {})[waiter] = None
 
-    def forget_work(self, waiter: Waiter, queues: Iterable[str], offer: Hashable) -> None:
+    def forget_work(self, waiter: Waiter, queues: Iterable[str], tasks: tuple[str, ...]) -> None:
         """Wake it no longer."""
         self._all.discard(waiter)
+        self._concerns.remove(tasks)
         for queue in queues:
             offers = self._of_queues.get(queue, {})
-            offers.get(offer, {}).pop(waiter, None)
-            if not offers.get(offer, True):
-                del offers[offer]
+            offers.get(tasks, {}).pop(waiter, None)
+            if not offers.get(tasks, True):
+                del offers[tasks]
             if not offers:
                 self._of_queues.pop(queue, None)
 
-    def ask_next(self, queues: Iterable[str], offer: Hashable) -> None:
+    def ask_next(self, queues: Iterable[str], tasks: tuple[str, ...]) -> None:
         """A worker has taken jobs from the queues. There may be more, so wake the next one."""
         for queue in queues:
-            _ask(self._of_queues.get(queue, {}).get(offer, {}), 1)
+            _ask(self._of_queues.get(queue, {}).get(tasks, {}), 1)
 
     def _join(self, waiter: Waiter) -> None:
         self._all.add(waiter)
@@ -190,7 +244,7 @@ class Hub:
             waiter.cut()
 
     def _hear(self, changes: Changes) -> None:
-        if not (changes.concerns_jobs or changes.watches):
+        if not self._concerns.somebody(changes):
             return
         with self._lock:
             if self._heard is not None:
@@ -206,9 +260,13 @@ class Hub:
             heard, self._heard = self._heard, None
         if heard is None:
             return
-        told = ToldCommit(heard)
+        parts: dict[frozenset[str] | None, ToldCommit] = {}
         for subscription in self._streams:
-            subscription.take(told)
+            tasks = subscription.tasks
+            if tasks not in parts:
+                parts[tasks] = ToldCommit(heard.for_all() if tasks is None else heard.for_tasks(tasks))
+            if parts[tasks].changes:
+                subscription.take(parts[tasks])
         if heard.unknown:
             for waiter in self._all:
                 waiter.wake()
@@ -218,10 +276,16 @@ class Hub:
                 waiter.wake()
         if heard.stops:
             self._wake_workers()
-        elif heard.ready:
-            for queue in (*heard.ready, ANY_QUEUE):
-                for waiting in self._of_queues.get(queue, {}).values():
-                    _ask(waiting, ASKED_AT_ONCE)
+        elif heard.ready or heard.new:
+            for queue in heard.queues:
+                self._wake_for(queue, None if queue in heard.ready else heard.new[queue])
+            self._wake_for(ANY_QUEUE, None if heard.ready else set().union(*heard.new.values()))
+
+    def _wake_for(self, queue: str, new: set[str] | None) -> None:
+        """Wake those that serve the queue and one of these tasks. None: whatever they serve."""
+        for served, waiting in self._of_queues.get(queue, {}).items():
+            if new is None or not new.isdisjoint(served):
+                _ask(waiting, ASKED_AT_ONCE)
 
     def _wake_workers(self) -> None:
         for offers in self._of_queues.values():

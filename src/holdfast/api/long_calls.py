@@ -151,8 +151,9 @@ class LongCalls:
         return await answer_exchange(said)
 
     async def _changes(self, incoming: Incoming) -> Stream:
+        wanted: Any = await read_request(CHANGES, incoming, self._engine)
         self.take_place()
-        subscription = self._hub.subscribe()
+        subscription = self._hub.subscribe(frozenset(wanted.tasks) if wanted.tasks else None)
 
         def leave() -> None:
             self._hub.unsubscribe(subscription)

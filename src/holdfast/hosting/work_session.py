@@ -133,7 +133,7 @@ class WorkSession:
 
     async def _listen(self) -> Callable[[], None]:
         if self._daemon is not None:
-            return self._daemon.open_line(self.exchange.heed)
+            return self._daemon.open_line(self.exchange.heed, self._specs)
         return await asyncio.to_thread(self._access.engine.listen, self.exchange.heed)
 
     async def drain(self) -> int:

@@ -93,7 +93,7 @@ class Maintenance(Loop):
 
     def heed(self, changes: Changes) -> None:
         """Look soon whether there is something to do. Called from any thread."""
-        if MAINTENANCE in changes.ready:
+        if MAINTENANCE in changes.queues:
             self._home.call_soon_threadsafe(self.wake)
         elif changes.unknown and not self._look_is_coming:
             # Another process writes, perhaps all the time. Its chores can wait a moment.

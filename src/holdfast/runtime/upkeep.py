@@ -138,7 +138,7 @@ class Upkeep:
         self._maintenance.heed(changes)
         if changes.due or changes.unknown:
             self._home.call_soon_threadsafe(self._look_at_the_clock)
-        if changes.ready or changes.unknown:
+        if changes.ready or changes.new or changes.unknown:
             self._probe.nudge()
         if self._file_answers is not None and (changes.files or changes.unknown):
             self._home.call_soon_threadsafe(self._file_answers.wake)

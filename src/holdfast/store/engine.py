@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from concurrent.futures import Future
 from itertools import starmap
 from operator import itemgetter
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar
 
 import uuid_utils
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from holdfast.core.computed_once import computed_once
 from holdfast.store.script_names import function_of
@@ -39,8 +39,10 @@ log = logging.getLogger("holdfast.store")
 class Changes(Struct):
     """What a commit changed, for the listeners.
 
-    `foreign`: another process did it. `unknown`: another process changed something, and anything may be different.
-    `watches`: the watches for the planner of this process. `files`: a file of another machine was asked for, or sent.
+    `ready`: queues in which any job may start now. `new`: queues in which only new jobs may, with the tasks of these.
+    `foreign`: another process did more than to add jobs. `unknown`: another process changed something, and anything may
+    be different. `watches`: the watches for the planner of this process. `files`: a file of another machine was asked
+    for, or sent.
     """
 
     ready: set[str] = set()
@@ -51,10 +53,17 @@ class Changes(Struct):
     foreign: bool = False
     watches: bool = False
     files: bool = False
+    new: dict[str, set[str]] = {}
+
+    def add_new(self, queue: str, task: str) -> None:
+        """A job of this task is new in the queue, and may start."""
+        self.new.setdefault(queue, set()).add(task)
 
     def merge(self, other: Changes) -> None:
         """Add what another commit changed."""
         self.ready |= other.ready
+        for queue, tasks in other.new.items():
+            self.new.setdefault(queue, set()).update(tasks)
         self.ended |= other.ended
         self.due |= other.due
         self.stops |= other.stops
@@ -69,7 +78,26 @@ class Changes(Struct):
     @property
     def concerns_jobs(self) -> bool:
         """Whether it may matter to a caller that runs jobs or waits for some."""
+        return bool(self.new) or self.concerns_more_than_new_jobs
+
+    @property
+    def concerns_more_than_new_jobs(self) -> bool:
+        """Whether it may matter to a caller that can run none of the new jobs."""
         return bool(self.ready or self.ended or self.due or self.stops or self.unknown)
+
+    @property
+    def queues(self) -> set[str]:
+        """All queues in which a job may start now."""
+        return self.ready.union(self.new)
+
+    def for_all(self) -> Changes:
+        """As it is told to those who run any task: the queues of new jobs are `ready` too."""
+        return structs.replace(self, ready=self.queues, new={})
+
+    def for_tasks(self, tasks: Set[str]) -> Changes:
+        """As it is told to a worker of these tasks. What cannot make it start or stop a run is left out."""
+        served = {queue for queue, new in self.new.items() if not tasks.isdisjoint(new)}
+        return Changes(self.ready | served, stops=self.stops, unknown=self.unknown, foreign=self.foreign)
 
 
 Listener: TypeAlias = Callable[[Changes], None]
@@ -141,8 +169,11 @@ class DaemonLink(Protocol):
     def give_up(self) -> None:
         """Wait for the daemon no longer. Calls that do not reach it fail at once, until `open` finds it."""
 
-    def open_line(self, listener: Listener) -> Callable[[], None]:
-        """Send the calls of this event loop on the loop itself from now on, and tell `listener` of changes there."""
+    def open_line(self, listener: Listener, tasks: Collection[str]) -> Callable[[], None]:
+        """Send the calls of this event loop on the loop itself from now on.
+
+        Tell `listener` there of changes that may concern a worker of these tasks.
+        """
 
 
 class Engine(Protocol):

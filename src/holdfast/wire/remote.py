@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import aclosing, suppress
 from contextvars import copy_context
@@ -22,6 +22,7 @@ from holdfast.wire.calls import PROTOCOL, ApiCall, Hello, call_of
 from holdfast.wire.home import Address, Home
 from holdfast.wire.http import quoted
 from holdfast.wire.peer import LONGEST_PAUSE_S, Peer
+from holdfast.wire.special_calls import CHANGES
 from holdfast.wire.transport import Transport
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ T = TypeVar("T")
 THREADS = 8
 FIRST_RECONNECT_S = 0.05
 GREETING = b": hello"
+LONGEST_QUERY = 4_000
 
 
 class RemoteEngine(AwaitableCalls):
@@ -150,14 +152,16 @@ class RemoteEngine(AwaitableCalls):
     async def read(self, script: Callable[..., T], *args: Any, **kw: Any) -> T:
         return await self.write(script, *args, **kw)
 
-    def open_line(self, listener: Listener) -> Callable[[], None]:
+    def open_line(self, listener: Listener, tasks: Collection[str]) -> Callable[[], None]:
         import asyncio
 
         from holdfast.wire.async_transport import AsyncTransport
 
         self._peer.come_inside()
         transport = self._async_transport = AsyncTransport(self._peer)
-        following = asyncio.create_task(self._follow_on(transport, listener), name="holdfast-changes")
+        following = asyncio.create_task(
+            self._follow_on(transport, listener, changes_path(tasks)), name="holdfast-changes"
+        )
 
         def leave() -> None:
             following.cancel()
@@ -238,7 +242,7 @@ class RemoteEngine(AwaitableCalls):
         closing, transport, pause = self._closing, self.transport, FIRST_RECONNECT_S
         while not (closing.is_set() or self._is_unheard()):
             with suppress(HoldfastError, msgspec.DecodeError):
-                for line in transport.lines("/v1/changes"):
+                for line in transport.lines(CHANGES.path):
                     if closing.is_set() or self._is_unheard():
                         return
                     pause = FIRST_RECONNECT_S
@@ -258,14 +262,14 @@ class RemoteEngine(AwaitableCalls):
             self._following = None
             return True
 
-    async def _follow_on(self, transport: AsyncTransport, listener: Listener) -> None:
+    async def _follow_on(self, transport: AsyncTransport, listener: Listener, path: str) -> None:
         """As `_follow`, on the event loop of a worker."""
         import asyncio
 
         pause = FIRST_RECONNECT_S
         while True:
             with suppress(HoldfastError, msgspec.DecodeError):
-                async with aclosing(transport.lines("/v1/changes")) as lines:
+                async with aclosing(transport.lines(path)) as lines:
                     async for line in lines:
                         pause = FIRST_RECONNECT_S
                         if line.startswith(GREETING):
@@ -317,6 +321,12 @@ def left_at_home(lock: Path) -> Hello | None:
         return None
     is_current = is_its_own and hello.boot_id == boot_id() and hello.protocol == PROTOCOL
     return hello if is_current and home.is_lived_in else None
+
+
+def changes_path(tasks: Collection[str]) -> str:
+    """Where a worker of these tasks reads changes. If they are too many for an address, it reads all."""
+    query = "&".join(f"tasks={quoted(task)}" for task in sorted(tasks))
+    return f"{CHANGES.path}?{query}" if 0 < len(query) <= LONGEST_QUERY else CHANGES.path
 
 
 def _heard(line: bytes) -> Changes | None:

@@ -75,12 +75,15 @@ class SpecialCalls(Protocol):
     ) -> Exchange:
         """An exchange that is answered once there is something to say. What it reports is written at its beginning."""
 
-    def changes(self) -> Changes:
+    def changes(self, tasks: tuple[str, ...] = ()) -> Changes:
         """What commits change, as server-sent events: each `data:` line is a JSON object.
 
         `ready` names queues that may have work, `ended` jobs that have ended. `unknown`: look for yourself. The first
         line is `: hello`; a line that begins with `:` comes at least every 15 seconds. A slow reader is told less, not
         later.
+
+        `tasks` may stand several times. Then only what may concern a worker of these tasks is told: a job of another
+        task that is simply new is not, nor is the end of a job.
         """
 
     def run_log(

@@ -16,7 +16,7 @@ from holdfast.core.messages.events import Emitted
 from holdfast.core.messages.jobs import Predecessor
 from holdfast.core.messages.runs import Progress
 from holdfast.core.messages.watches import ChangedFiles
-from holdfast.core.requests import ANY_QUEUE, Claimed, ClaimRequest, Report
+from holdfast.core.requests import Claimed, ClaimRequest, Report
 from holdfast.core.settle import Broke
 from holdfast.core.trigger import by_run
 from holdfast.runtime.clock import Clock
@@ -141,10 +141,10 @@ class ExchangeLoop(Loop):
 
     def heed(self, changes: Changes) -> None:
         """Wake up if a commit may concern this worker. Called from any thread."""
-        named = self._claiming and not changes.ready.isdisjoint(self._holdings.slots)
+        named = self._claiming and self._holdings.names_a_queue_of(changes)
         if changes.unknown or changes.foreign or changes.stops or named:
             self._wake_soon()
-        elif self._claiming and changes.ready and ANY_QUEUE in self._holdings.slots:
+        elif self._claiming and self._holdings.may_roam_for(changes):
             self._wake_after_a_breath()
 
     @property

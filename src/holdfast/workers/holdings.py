@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from holdfast.core.job import RunId, SessionId
 from holdfast.core.requests import ANY_QUEUE, Claimed, ClaimRequest, QueueSlots, Report
+from holdfast.store.engine import Changes
 from holdfast.workers.spec import TaskSpec
 
 
@@ -29,6 +30,8 @@ class Holdings:
         self._worker_id = worker_id
         self._tasks = tuple(specs)
         self._wild_tasks = wild_tasks(specs)
+        self._served = frozenset(specs)
+        self._roaming = self._served if self._wild_tasks is None else frozenset(self._wild_tasks)
         self._running = dict.fromkeys(slots, 0)
         self.slots = dict(slots)
         self.share = sum(slots.values()) if share is None else share
@@ -66,6 +69,18 @@ class Holdings:
             wild_tasks=self._wild_tasks,
             secret=self._secret,
         )
+
+    def names_a_queue_of(self, changes: Changes) -> bool:
+        """Whether a queue with slots of its own here has got something that this worker may start."""
+        return not changes.ready.isdisjoint(self.slots) or any(
+            queue in self.slots and not self._served.isdisjoint(tasks) for queue, tasks in changes.new.items()
+        )
+
+    def may_roam_for(self, changes: Changes) -> bool:
+        """Whether this worker takes jobs of all other queues too, and one of these has got something for it."""
+        if ANY_QUEUE not in self.slots:
+            return False
+        return bool(changes.ready) or any(not self._roaming.isdisjoint(tasks) for tasks in changes.new.values())
 
     def _lane(self, run: Claimed) -> str:
         """The queue whose slot a run takes."""

@@ -20,7 +20,10 @@ RECONNECT_S = (0.1, 0.5, 1.0, 2.0, 5.0)
 
 
 class Notice(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Changes as they are sent. By `sender`, a process leaves out its own."""
+    """Changes as they are sent. By `sender`, a process leaves out its own.
+
+    `ready` names all queues in which a job may start. For those in which only new jobs may, `new` has their tasks.
+    """
 
     sender: str
     ready: list[str] = []
@@ -29,18 +32,35 @@ class Notice(msgspec.Struct, frozen=True, omit_defaults=True):
     stops: bool = False
     unknown: bool = False
     files: bool = False
+    new: dict[str, list[str]] = {}
+
+    def changes(self) -> Changes:
+        """What it tells."""
+        changes = Changes(
+            set(self.ready).difference(self.new),
+            set(self.ended),
+            self.due,
+            self.stops,
+            self.unknown,
+            files=self.files,
+            new={queue: set(tasks) for queue, tasks in self.new.items()},
+        )
+        # Neither a request for a file nor a new job is a reason to look at everything.
+        changes.foreign = changes.concerns_more_than_new_jobs
+        return changes
 
 
 def pack(changes: Changes, sender: str) -> str:
     """The payload of a NOTIFY. Changes that do not fit are sent as `unknown`."""
     notice = Notice(
         sender,
-        sorted(changes.ready),
+        sorted(changes.queues),
         sorted(changes.ended),
         changes.due,
         changes.stops,
         changes.unknown,
         changes.files,
+        {queue: sorted(tasks) for queue, tasks in changes.new.items() if queue not in changes.ready},
     )
     text = msgspec.json.encode(notice)
     if len(text) > MAX_NOTICE:
@@ -99,8 +119,4 @@ class ListenerThread:
             for heard in connection.notifies(timeout=POLL_S, stop_after=1):
                 notice = unpack(heard.payload)
                 if notice.sender != self._me:
-                    ready, ended = set(notice.ready), set(notice.ended)
-                    changes = Changes(ready, ended, notice.due, notice.stops, notice.unknown, files=notice.files)
-                    # A request for a file is no reason to look for jobs.
-                    changes.foreign = changes.concerns_jobs
-                    self._heard(changes)
+                    self._heard(notice.changes())

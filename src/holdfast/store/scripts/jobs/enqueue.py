@@ -198,7 +198,7 @@ class Batch:
         if state is StateName.SKIPPED_DEADLINE and placing.reason is None:
             placing.reason = "its deadline had passed when it came"
         if state is StateName.QUEUED:
-            self._tx.changes.ready.add(queue)
+            self._tx.changes.add_new(queue, job.task)
         if state is StateName.SCHEDULED or job.ttl_ms is not None or job.deadline is not None:
             self._tx.changes.due = True
         self._tx.tally.count_enqueued(queue)
