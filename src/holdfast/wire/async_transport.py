@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
+from typing import cast
 
 from holdfast.wire.home import Address
 from holdfast.wire.http import HttpAnswer, Lines, ProtocolError, read_problem, request_bytes
@@ -25,8 +26,8 @@ class AsyncConnection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Called by asyncio."""
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        # The transports of other event loops, such as uvloop's, do not inherit from asyncio's.
+        self._transport = cast(asyncio.Transport, transport)
 
     def data_received(self, data: bytes) -> None:
         """Called by asyncio."""
