@@ -6,9 +6,11 @@ It uses only what the `bench` of older versions has too.
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -20,10 +22,12 @@ from bench.table import Place
 WAITING = 20_000
 BACKLOG = 1_000
 PICKUPS = 40
+SINGLES = 200
 CLAIMS = 30
 
 
 Turn: TypeAlias = Callable[[], list[float]]  # gives how many seconds each one took
+AT_THE_END = ExitStack()  # what has to be stopped
 KINDS: dict[str, dict[str, Any]] = {
     "": {},
     ", of 10 tenants": {"tenants": 10},
@@ -124,6 +128,66 @@ def claim(place: Place) -> dict[str, Turn]:
     }
 
 
+def single(place: Place) -> dict[str, Turn]:
+    """One job at a time: embedded, through a daemon, and between two processes that share a file."""
+    from bench.pickup import make
+    from bench.through_daemon import client, running_daemon
+
+    _, stamp = make(place.new_file(), {})
+    url = place.new_file()
+    _, across = make(url, {})
+    worker = subprocess.Popen([sys.executable, "-m", "bench.pickup", url, "holdfast"], stdin=subprocess.PIPE)
+    AT_THE_END.callback(worker.communicate)
+    # Of this one, no worker runs the jobs that are enqueued.
+    _, noop, _ = client(AT_THE_END.enter_context(running_daemon(place, workers=False)))
+    served, run, run_stamp = client(AT_THE_END.enter_context(running_daemon(place, workers=True)))
+
+    def enqueue(task: Any) -> Turn:
+        return lambda: [_seconds(task.enqueue) for _ in range(SINGLES)]
+
+    def picked_up(task: Any) -> Turn:
+        def turn() -> list[float]:
+            took = []
+            for _ in range(PICKUPS):
+                start = time.monotonic()
+                took.append(task.enqueue().result(30) - start)
+            return took
+
+        return turn
+
+    def mixed() -> list[float]:
+        start = time.monotonic()
+        for _ in range(SINGLES):
+            run.enqueue()
+        return [(run_stamp.enqueue().result(30) - start) / SINGLES]
+
+    def drained() -> list[float]:
+        served.pause("default")
+        run.enqueue_many([{}] * BACKLOG)
+        last = run_stamp.options(priority=-1).enqueue()
+        start = time.monotonic()
+        served.resume("default")
+        return [(last.result(30) - start) / BACKLOG]
+
+    turns = {
+        "enqueue, embedded": enqueue(stamp),
+        "enqueue, through the daemon": enqueue(noop),
+        "mixed, through the daemon": mixed,
+        "pickup, through the daemon": picked_up(run_stamp),
+        "pickup, between two processes": picked_up(across),
+        "drain, through the daemon": drained,
+    }
+    for turn in turns.values():
+        turn()
+    return turns
+
+
+def _seconds(call: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
+
+
 def _databases(place: Place) -> dict[str, Callable[[], tuple[str, dict[str, str]]]]:
     """For each engine, what makes a new database: its address, and what it needs besides."""
     return {
@@ -137,17 +201,23 @@ MEASUREMENTS: dict[str, Callable[[Place], dict[str, Turn]]] = {
     "drain": drain,
     "pickup": pickup,
     "claim": claim,
+    "single": single,
 }
 
 
 def serve() -> None:
-    """Take a turn for each line that comes."""
+    """Measure what the command line names."""
     name, folder, url = sys.argv[1:]
-    turns = MEASUREMENTS[name](Place(Path(folder), url))
+    with AT_THE_END:
+        take_turns(MEASUREMENTS[name](Place(Path(folder), url)))
+    os._exit(0)  # What else was started for the turns needs no end of its own.
+
+
+def take_turns(turns: dict[str, Turn]) -> None:
+    """Take a turn for each line that comes."""
     print(msgspec.json.encode(list(turns)).decode(), flush=True)
     for line in sys.stdin:
         print(msgspec.json.encode(turns[line.rstrip("\n")]()).decode(), flush=True)
-    os._exit(0)  # What was started for the turns needs no end of its own.
 
 
 if __name__ == "__main__":

@@ -18,11 +18,12 @@ from typing import TypeVar
 
 import msgspec
 
-from bench import turn_taker
+from bench import huey_turns, turn_taker
 from bench.table import Table
 from tests.postgres_server import running_postgres
 
 HERE = Path(__file__).parents[1]
+PEERS = {"single": huey_turns}  # measured beside both versions
 
 T = TypeVar("T")
 
@@ -48,36 +49,46 @@ def main() -> None:
         with ExitStack() as stack:
             url = stack.enter_context(running_postgres())
             sides = [stack.enter_context(Side(folder.resolve(), name, url)) for folder in (words.before, HERE)]
+            if name in PEERS:
+                sides.append(stack.enter_context(Side(HERE, name, url, PEERS[name].__file__)))
             print(compare(name, sides, words.turns).markdown(), flush=True)
 
 
 def compare(name: str, sides: list[Side], turns: int) -> Table:
-    """What each row takes in both, and how much quicker the second one is."""
+    """What each row takes, and how much quicker the second side is than the first, and than the third, if any."""
     rows = []
     for what in sides[0].rows:
         took: dict[Side, list[list[float]]] = {side: [] for side in sides}
         for number in range(turns):
             for side in sides if number % 2 == 0 else reversed(sides):
                 took[side].append(side.take_turn(what))
-        before, now = (median(one for turn in took[side] for one in turn) for side in sides)
-        ratios = [median(old) / median(new) for old, new in zip(*took.values(), strict=True)]
-        figures = (f"{seconds * 1000:.3g} ms" for seconds in (before, now))
-        rows.append((what, *figures, f"{before / now:.2f} ×", f"{median(ratios):.2f} ×"))
+        medians = [median(one for turn in took[side] for one in turn) for side in sides]
+        figures = (f"{seconds * 1000:.3g} ms" for seconds in medians)
+        before, now, *peers = took.values()
+        ratios = [f"{_quicker(other, now):.2f} ×" for other in (before, *peers)]
+        rows.append((what, *figures, f"{medians[0] / medians[1]:.2f} ×", *ratios))
     note = f"Medians over {turns} turns, and how both compare: by these medians, and turn by turn."
-    heads = ("what", "before", "now", "medians", "turn by turn")
+    heads: tuple[str, ...] = ("what", "before", "now", "medians", "turn by turn")
+    if len(sides) > 2:
+        heads = ("what", "before", "now", "Huey", "medians", "turn by turn", "to Huey")
     return Table(f"{name.replace('_', ' ').capitalize()}, in turns", note, rows, heads)
+
+
+def _quicker(other: list[list[float]], now: list[list[float]]) -> float:
+    """By how much, turn by turn."""
+    return median(median(theirs) / median(ours) for theirs, ours in zip(other, now, strict=True))
 
 
 class Side:
     """One version, kept running."""
 
-    def __init__(self, folder: Path, name: str, postgres_url: str) -> None:
+    def __init__(self, folder: Path, name: str, postgres_url: str, program: str | None = turn_taker.__file__) -> None:
         self._folder = folder
         place = os.environ.get("HOLDFAST_BENCH_DIR")
         self._files = tempfile.TemporaryDirectory(dir=None if place is None else Path(place).resolve())
         paths = os.pathsep.join(map(str, (folder / "src", folder)))
         self._process = subprocess.Popen(
-            [sys.executable, "-P", turn_taker.__file__, name, self._files.name, postgres_url],
+            [sys.executable, "-P", str(program), name, self._files.name, postgres_url],
             cwd=folder,
             env=os.environ | {"PYTHONPATH": paths, "HOLDFAST_PRESSURE": "off"},
             stdin=subprocess.PIPE,
