@@ -51,9 +51,9 @@ protocol](worker-protocol.md) has a whole program.
 - **Long calls** (waits, streams, logs that are followed, downloads) have places of their own, `api.long_calls` of them.
   A caller that goes away makes room at once.
 - **Bounds**: a body has at most `api.max_body` bytes, a head 100 headers and 64 KiB; a head must be there after 10
-  seconds, a body after 120. All requests under way have four times `api.max_body` together, the last quarter of it for
-  those up to 64 KiB. There are at most 4096 connections (fewer where the system allows few files), and 256 of them are
-  for the socket alone.
+  seconds, a body after 120. On one connection 16 requests may wait behind the one that is answered. All
+  requests under way have four times `api.max_body` together, the last quarter of it for those up to 64 KiB. There are
+  at most 4096 connections (fewer where the system allows few files), and 256 of them are for the socket alone.
 - **Without a token** a connection by TCP is one of at most 64. It has 5 seconds for the TLS handshake; when one more
   comes, the oldest that has said nothing is closed."""
 
@@ -66,6 +66,7 @@ HTTP_CODES: dict[str, tuple[int, str]] = {
     "ERR_TOO_SLOW": (408, "The request was not complete in time."),
     "ERR_TOO_LARGE": (413, "The body is larger than `api.max_body`."),
     "ERR_HOST": (421, "The daemon does not answer for this `Host`."),
+    "ERR_TOO_MANY_IN_A_ROW": (429, "Too many requests were sent on one connection before their answers were read."),
     "ERR_TOO_MANY_LONG_CALLS": (429, "All places for long calls are taken."),
     "ERR_TOO_MANY_TRIES": (429, "Too many wrong tokens came from this address; `Retry-After` says when to try again."),
     "ERR_HEAD_TOO_LARGE": (431, "There are too many headers, or they are too long."),

@@ -16,6 +16,7 @@ from holdfast.api.access import Access
 from holdfast.api.app import Api, Backend, make_app
 from holdfast.api.hub import Hub
 from holdfast.api.long_calls import LongCalls
+from holdfast.api.refused_counter import RefusedCounter
 from holdfast.api.wrong_tokens import WrongTokens
 from holdfast.daemon.server import HttpServers
 from holdfast.daemon.settings import ApiSettings
@@ -44,6 +45,7 @@ class RunningApi:
         self.session_id = new_uuid()
         self.port: int | None = None
         self.wrong = WrongTokens()
+        self.refused: RefusedCounter
         self.long_calls: LongCalls
         self.hub: Hub
         self._settings = settings
@@ -97,6 +99,7 @@ class RunningApi:
         self.long_calls = app.long_calls
         access = Access(self.token, self.engine, clock, self.wrong)
         self._servers = HttpServers(app, self.home, self._settings, access)
+        self.refused = self._servers.refused
         await self._servers.open()
         self.port = self._servers.port
 

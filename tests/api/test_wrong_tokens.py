@@ -6,10 +6,10 @@ import logging
 
 import pytest
 
+from holdfast.api.refused_counter import LOGGED_EVERY_S
 from holdfast.api.wrong_tokens import (
     FORGOTTEN_AFTER_S,
     FREE_TRIES,
-    LOGGED_EVERY_S,
     LONGEST_WAIT_S,
     MOST_ADDRESSES,
     WrongTokens,
@@ -132,7 +132,7 @@ def test_who_tries_too_often_is_told_to_wait_and_others_are_served(
     assert as_user(api, new).get("/v1/stats").status == 429
     stopped.now += 1
     assert as_user(api, new).get("/v1/stats").status == 200
-    assert api.wrong.refused == {"unknown": FREE_TRIES, "early": 4}
+    assert api.wrong.refused.counts == {"unknown": FREE_TRIES, "early": 4}
 
 
 def test_a_token_that_was_right_is_slowed_once_it_is_revoked(api: RunningApi, caller: Caller, stopped: Time) -> None:
@@ -141,10 +141,10 @@ def test_a_token_that_was_right_is_slowed_once_it_is_revoked(api: RunningApi, ca
     assert user.get("/v1/stats").status == 200
     caller.post("/v1/users/ci/revoke")
     assert [user.get("/v1/stats").status for _ in range(FREE_TRIES + 1)] == [401] * FREE_TRIES + [429]
-    assert api.wrong.refused == {"revoked": FREE_TRIES, "early": 1}
+    assert api.wrong.refused.counts == {"revoked": FREE_TRIES, "early": 1}
 
 
 def test_a_missing_token_is_not_a_wrong_one(api: RunningApi) -> None:
     for _ in range(FREE_TRIES + 1):
         assert on_tcp(api, Authorization="").get("/v1/stats").status == 401
-    assert not api.wrong.refused
+    assert not api.wrong.refused.counts

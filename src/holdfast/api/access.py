@@ -70,7 +70,7 @@ class Access:
     def _refuse_if_early(self, token_hash: str, address: str) -> None:
         wait = self.wrong.wait_s(address)
         if wait > 0 and token_hash not in self._were_right:
-            self.wrong.count(address, "early")
+            self.wrong.refused.count(address, "early")
             raise TooManyTries(wait)
 
     def _wrong(self, token_hash: str, address: str, reason: str, said: str) -> InvalidToken:

@@ -6,12 +6,16 @@ request have limits of time and bytes. The limits for all connections together a
 
 from __future__ import annotations
 
+import asyncio
 import os
 import socket
 import struct
+from collections.abc import Collection
 from typing import Any
 
+import httptools
 import msgspec
+from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from holdfast.api.access import Access
@@ -30,6 +34,10 @@ MOST_HEAD_BYTES = 64 << 10
 HEAD_S = 10.0
 BODY_S = 120.0
 STALLED_S = 600.0
+# So many requests may wait behind the one that is being answered, on one connection.
+MOST_IN_A_ROW = 16
+# The parser goes on through all it is given, also behind a request that is refused, so it is given little at once.
+FED_AT_ONCE = 16 << 10
 TOO_MANY = "ERR_TOO_MANY_CONNECTIONS"
 SHOW_TOKEN = "holdfast.show_token"  # in the scope of a request by TCP: what tells its connection of a valid token
 OPEN_PATHS = frozenset(call.path for call in SPECIAL_CALLS if call.role is ANYBODY)
@@ -53,14 +61,16 @@ class BoundedHttp(HttpToolsProtocol):
         self.access_log = False
         self._in_head = True
         self._in_body = False
-        self._head_bytes = 0
+        self._unread_bytes = 0  # of a head, or of a body since the last byte for its reader: trailers, sizes of chunks
         self._is_refused = False
+        self._refusal: bytes | None = None  # of a request, until those before it have their answers
         # Since when the rest of a request has been missing, and since when the peer has not read the rest of an answer.
         self._slow_since: float | None = None
         self._stalled_since: float | None = None
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
+        self.flow = _ReadsInTurn(transport, self.pipeline)
         self._slow_since = self.loop.time()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -79,21 +89,37 @@ class BoundedHttp(HttpToolsProtocol):
         return self._is_counted or self._is_lost
 
     def data_received(self, data: bytes) -> None:
-        if self._is_refused:
-            return
-        super().data_received(data)
-        if self._in_head and not self._is_refused:
-            self._head_bytes += len(data)
-            if self._head_bytes > MOST_HEAD_BYTES:
-                self._refuse_head()
+        self._unset_keepalive_if_required()
+        for start in range(0, len(data), FED_AT_ONCE):
+            if self._is_refused:
+                return
+            self._feed(data[start : start + FED_AT_ONCE])
         if self._in_head or self._in_body:
             if self._slow_since is None:
                 self._slow_since = self.loop.time()
         else:
             self._slow_since = None
 
+    def _feed(self, data: bytes) -> None:
+        self._unread_bytes += len(data)
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserError:
+            self._refuse(400, "ERR_BAD_HTTP", "this is not HTTP/1.1")
+        except httptools.HttpParserUpgrade:
+            self._answer_without_upgrade()
+        if self._unread_bytes > MOST_HEAD_BYTES and (self._in_head or self._in_body):
+            self._refuse_head()
+
+    def _answer_without_upgrade(self) -> None:
+        """Read nothing more: the request wants another protocol behind it, but is answered as HTTP."""
+        if not self._is_refused:
+            self._is_refused = True
+            self._budgets.refused.count(self._address(), "upgrade")
+            self.cycle.keep_alive = False
+
     def on_message_begin(self) -> None:
-        self._in_head, self._head_bytes = True, 0
+        self._in_head, self._unread_bytes = True, 0
         super().on_message_begin()
 
     def on_url(self, url: bytes) -> None:
@@ -103,17 +129,23 @@ class BoundedHttp(HttpToolsProtocol):
             super().on_url(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        if not self._is_refused:
+        # What comes behind a body in chunks is no header: access was decided by the head.
+        if self._in_head and not self._is_refused:
             super().on_header(name, value)
             if len(self.headers) > MOST_HEADERS or len(name) + len(value) > MOST_HEAD_BYTES:
                 self._refuse_head()
 
     def on_headers_complete(self) -> None:
-        self._in_head, self._in_body = False, True
         if not self._is_refused:
-            super().on_headers_complete()
+            if len(self.pipeline) >= MOST_IN_A_ROW:
+                said = f"{MOST_IN_A_ROW} requests of this connection wait already; read answers before you send more"
+                self._refuse(429, "ERR_TOO_MANY_IN_A_ROW", said)
+            else:
+                super().on_headers_complete()
+        self._in_head, self._in_body, self._unread_bytes = False, True, 0
 
     def on_body(self, body: bytes) -> None:
+        self._unread_bytes = 0
         if self._is_refused or self.cycle.response_complete or IS_OVER in self.scope:
             return
         if self._budgets.bodies.take(len(body), self._body_bytes):
@@ -133,10 +165,11 @@ class BoundedHttp(HttpToolsProtocol):
     def on_response_complete(self) -> None:
         if not self.pipeline:
             self._forget_bodies()
+            if self._refusal is not None and not self.transport.is_closing():
+                self._hang_up(self._refusal)
         super().on_response_complete()
-
-    def send_400_response(self, msg: str) -> None:
-        self._refuse(400, "ERR_BAD_HTTP", "this is not HTTP/1.1")
+        if not self.transport.is_closing():
+            self.flow.resume_reading()  # The answer may have been to the last one that waited.
 
     def shutdown(self) -> None:
         # A caller that has not read its answer by now will not read it in the last moments either.
@@ -149,7 +182,9 @@ class BoundedHttp(HttpToolsProtocol):
         """Close the connection if it has kept the daemon waiting for too long."""
         if self.transport.is_closing():
             return
-        if self._slow_since is not None:
+        if self._slow_since is not None and self.flow.read_paused:
+            self._slow_since = now  # The daemon does not read, so it cannot know what has come.
+        elif self._slow_since is not None:
             limit = HEAD_S if self._in_head else BODY_S
             if now - self._slow_since > limit:
                 self._refuse(408, "ERR_TOO_SLOW", f"the request was not complete after {limit:g} seconds")
@@ -169,18 +204,45 @@ class BoundedHttp(HttpToolsProtocol):
         self._refuse(431, "ERR_HEAD_TOO_LARGE", said)
 
     def _refuse(self, status: int, code: str, detail: str) -> None:
-        """Say why, and close the connection. Nothing more is read."""
+        """Say why, behind the answers to earlier requests, and close the connection. Nothing more is read."""
         if self._is_refused or self.transport.is_closing():
             return
         self._is_refused = True
-        is_answering = self.cycle is not None and not self.cycle.response_complete and self.cycle.response_started
-        if not is_answering:
-            body = msgspec.json.encode(Problem(TITLES[status], status, detail, code))
-            head = f"content-type: {PROBLEM}\r\ncontent-length: {len(body)}\r\nconnection: close\r\n".encode()
-            for name, value in RETRY_SOON if status == 503 else ():
-                head += name + b": " + value + b"\r\n"
-            self.transport.write(STATUS_LINE[status] + head + b"\r\n" + body)
+        self._budgets.refused.count(self._address(), code.removeprefix("ERR_").lower())
+        body = msgspec.json.encode(Problem(TITLES[status], status, detail, code))
+        head = f"content-type: {PROBLEM}\r\ncontent-length: {len(body)}\r\nconnection: close\r\n".encode()
+        for name, value in RETRY_SOON if status == 503 else ():
+            head += name + b": " + value + b"\r\n"
+        refusal = STATUS_LINE[status] + head + b"\r\n" + body
+        if self.cycle is None or self.cycle.response_complete:
+            self._hang_up(refusal)
+        elif not self._in_body:
+            self._refusal = refusal
+        elif self.pipeline:
+            # The refused one is the last of those that wait.
+            self.pipeline.popleft()
+            self._refusal = refusal
+        else:
+            self._hang_up(b"" if self.cycle.response_started else refusal)
+
+    def _hang_up(self, last_words: bytes) -> None:
+        self.transport.write(last_words)
         self.transport.close()
+
+    def _address(self) -> str:
+        return self.client[0] if self.client else "the socket"
+
+
+class _ReadsInTurn(FlowControl):
+    """Reads on only when no request of the connection waits for its turn, whoever asks."""
+
+    def __init__(self, transport: asyncio.Transport, waiting: Collection[object]) -> None:
+        super().__init__(transport)
+        self._waiting = waiting
+
+    def resume_reading(self) -> None:
+        if not self._waiting:
+            super().resume_reading()
 
 
 class UnixHttp(BoundedHttp):

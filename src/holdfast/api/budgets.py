@@ -6,6 +6,8 @@ import resource
 
 from msgspec import Struct
 
+from holdfast.api.refused_counter import RefusedCounter
+
 MOST_CONNECTIONS = 4_096
 MOST_ARRIVALS = 64
 # The database and the files of jobs need some of the descriptors that the system allows.
@@ -86,10 +88,11 @@ class BodyBudget:
 
 
 class Budgets(Struct, frozen=True):
-    """What all connections share."""
+    """What all connections share. `refused` counts requests that were refused before anybody looked at who called."""
 
     connections: ConnectionBudget
     bodies: BodyBudget
+    refused: RefusedCounter
 
 
 def make_room_for_files() -> ConnectionLimits:

@@ -1,23 +1,21 @@
-"""Wrong tokens. They are counted, logged now and then, and slow down the address that they come from."""
+"""Wrong tokens. They are counted, and slow down the address that they come from."""
 
 from __future__ import annotations
 
 import ipaddress
-import logging
 import time
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Callable
 
 from msgspec import Struct
+
+from holdfast.api.refused_counter import RefusedCounter
 
 # People mistype, and a program with an old token tries a few times.
 FREE_TRIES = 5
 LONGEST_WAIT_S = 60.0
 FORGOTTEN_AFTER_S = 600.0
 MOST_ADDRESSES = 10_000
-LOGGED_EVERY_S = 10.0
-
-log = logging.getLogger("holdfast.api")
 
 
 class WrongTries(Struct):
@@ -28,17 +26,12 @@ class WrongTries(Struct):
 
 
 class WrongTokens:
-    """Remembers the addresses that have tried. It makes no call wait: a try that comes too early is refused.
-
-    `refused` counts refused tries by reason.
-    """
+    """Remembers the addresses that have tried. It makes no call wait: a try that comes too early is refused."""
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
-        self.refused: Counter[str] = Counter()
+        self.refused = RefusedCounter("wrong_token", "wrong tokens", now)
         self._now = now
         self._tries: OrderedDict[str, WrongTries] = OrderedDict()  # the one whose last try is longest ago comes first
-        self._untold = 0
-        self._told_at: float | None = None
 
     def wait_s(self, address: str) -> float:
         """How long an address has to wait before its next token is checked."""
@@ -57,17 +50,7 @@ class WrongTokens:
         self._tries[network] = WrongTries(tries.count + 1, now)
         if len(self._tries) > MOST_ADDRESSES:
             self._tries.popitem(last=False)
-        self.count(address, reason)
-
-    def count(self, address: str, reason: str) -> None:
-        """Count a refused token. It is logged only now and then, so that fast tries do not fill the log."""
-        self.refused[reason] += 1
-        self._untold += 1
-        now = self._now()
-        if self._told_at is None or now - self._told_at >= LOGGED_EVERY_S:
-            about = {"event": "wrong_token", "address": address, "reason": reason, "count": self._untold}
-            log.warning("wrong tokens: %d, the last one from %s", self._untold, address, extra=about)
-            self._untold, self._told_at = 0, now
+        self.refused.count(address, reason)
 
     def _forget(self, now: float) -> None:
         while self._tries:

@@ -229,7 +229,8 @@ class Daemon:
         long_calls = app.long_calls
         sources = Sources(lambda: (long_calls.open, long_calls.refused), lambda: supervisor.restarts)
         sources.crash_loops = lambda: sum(place.is_crash_looping for place in supervisor.kept())
-        sources.tokens_refused = lambda: servers.access.wrong.refused
+        sources.tokens_refused = lambda: servers.access.wrong.refused.counts
+        sources.requests_refused = lambda: servers.refused.counts
         instruments.start(sources)
         log.info("listening on %s", self.home.socket, extra={"event": "daemon_ready"})
         await self._asked.wait()

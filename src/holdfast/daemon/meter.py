@@ -60,6 +60,7 @@ class Sources(Struct):
     lines_dropped: Callable[[], int] = lambda: 0
     crash_loops: Callable[[], int] = lambda: 0
     tokens_refused: Callable[[], Mapping[str, int]] = dict
+    requests_refused: Callable[[], Mapping[str, int]] = dict
 
 
 class Meter:
@@ -170,6 +171,7 @@ class Meter:
                 [Pressed(*pressed) for machine in store.machines for pressed in _levels(machine)],
                 [(one.queue, one.reading) for one in store.crowded],
                 self.sources.tokens_refused(),
+                self.sources.requests_refused(),
                 self._clock.off_by(),
                 self._clock.doubt() is not None,
             )

@@ -17,6 +17,7 @@ from holdfast.api.admission import BoundedHttp, TcpAccess, TcpHttp, UnixHttp
 from holdfast.api.arrivals import Arrivals
 from holdfast.api.budgets import BodyBudget, Budgets, ConnectionBudget, make_room_for_files
 from holdfast.api.incoming import AsgiApp
+from holdfast.api.refused_counter import RefusedCounter
 from holdfast.core.addresses import is_loopback
 from holdfast.core.errors import StoreUnavailable
 from holdfast.daemon.listening import Listener, TcpListener
@@ -128,7 +129,9 @@ class HttpServers:
         self._tcp: ServedSocket | None = None
         limits = make_room_for_files()
         self._arrivals = Arrivals(limits.arrivals)
-        self._budgets = Budgets(ConnectionBudget(limits), BodyBudget(LARGEST_AT_ONCE * settings.max_body))
+        self.refused = RefusedCounter("bad_request", "requests that were refused at once")
+        bodies = BodyBudget(LARGEST_AT_ONCE * settings.max_body)
+        self._budgets = Budgets(ConnectionBudget(limits), bodies, self.refused)
         if settings.port is not None:
             listening = _tcp_socket(settings.host, settings.port)
             self.port = listening.getsockname()[1]

@@ -100,6 +100,7 @@ class Readings(Struct, frozen=True):
     pressed: Iterable[Pressed] = ()
     crowded: Iterable[tuple[str, str]] = ()
     tokens_refused: Mapping[str, int] = {}
+    requests_refused: Mapping[str, int] = {}
     clock_off_ms: int = 0
     is_clock_doubted: bool = False
 
@@ -161,6 +162,11 @@ class Metrics:
         self._tokens_refused = self._counter(
             "tokens_refused",
             "Calls by TCP whose token was unknown, revoked or expired, or came too early after such.",
+            "reason",
+        )
+        self._requests_refused = self._counter(
+            "requests_refused",
+            "Requests that were refused as they came: no HTTP, too large a head, too slow, too many in a row.",
             "reason",
         )
         self._queue_depth = self._gauge("queue_depth", "Jobs that wait or run.", "queue", "state")
@@ -306,6 +312,8 @@ class Metrics:
             self._catch_up(("store", kind), self._store_failures.labels(kind), failures)
         for reason, calls in readings.tokens_refused.items():
             self._catch_up(("token", reason), self._tokens_refused.labels(reason), calls)
+        for reason, requests in readings.requests_refused.items():
+            self._catch_up(("request", reason), self._requests_refused.labels(reason), requests)
         self._store_trouble.clear()
         if readings.store_trouble is not None:
             self._store_trouble.labels(readings.store_trouble).set(1)
