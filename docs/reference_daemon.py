@@ -31,7 +31,7 @@ VARIABLES = {
         "The database, where `--store` is not given; it stands above `daemon.store`. A password in it is not seen in a "
         "list of processes."
     ),
-    "HOLDFAST_TOKEN": "The token for a daemon that is reached over TCP.",
+    "HOLDFAST_TOKEN": "The token for a daemon that is reached over TCP, unless it is that of the home folder.",
     "HOLDFAST_CA": "A PEM file with the certificates to trust at a daemon's `https://` address.",
 }
 LOG_FIELDS = {

@@ -40,6 +40,10 @@ SETTINGS = {
             "is read for each connection, so that a renewed one counts at once. `None`: the file that the environment "
             "variable `HOLDFAST_CA` names, or else the system's."
         ),
+        "token": (
+            "The token for a daemon at an address. `None`: that in the environment variable `HOLDFAST_TOKEN`, or else "
+            "that of the home folder if it is the daemon of this home that answers at the address."
+        ),
     },
     "Retry": {
         "retries": "How many automatic retries may follow the first try. `retry=3` is short for `retry=Retry(3)`.",

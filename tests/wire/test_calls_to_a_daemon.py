@@ -122,7 +122,7 @@ def test_a_connection_that_had_to_make_room_is_made_again(call: Calls) -> None:
 
         serving = threading.Thread(target=serve)
         serving.start()
-        assert call(Address(host="127.0.0.1", port=door.getsockname()[1]), {}) == [b"1"]
+        assert call(Address(host="127.0.0.1", port=door.getsockname()[1], token="t"), {}) == [b"1"]
         serving.join()
 
 

@@ -70,7 +70,8 @@ class Holdfast(App[StoreAccess], Operations, Commands, DeadLetterCalls, Schedule
     place of the machine that this runs on, for jobs that wait until it is idle or charging. `wait_for_room` is how long
     an enqueue waits while its queue is full, or the machine has no room for more, before it raises; 0: not at all.
     `ca` is a file with the certificates to trust at a daemon's `https://` address; by default `HOLDFAST_CA` names it,
-    or the system's count.
+    or the system's count. `token` is for a daemon at an address; by default it is that in `HOLDFAST_TOKEN`, or that of
+    the home folder for the daemon which runs there.
     """
 
     def __init__(
@@ -88,11 +89,12 @@ class Holdfast(App[StoreAccess], Operations, Commands, DeadLetterCalls, Schedule
         machine: SimulatedMachine | None = None,
         wait_for_room: Duration = PATIENCE_S,
         ca: str | Path | None = None,
+        token: str | None = None,
     ) -> None:
         check("durability", durability)
         slots, keep_ms = check_slots("concurrency", concurrency), DURATION.millis("keep", keep)
         clock = clock_for(path_or_url) if clock is None else _check_clock(clock)
-        engine = make_engine(path_or_url, durability, schema, clock, ids, ca=ca)
+        engine = make_engine(path_or_url, durability, schema, clock, ids, ca=ca, token=token)
         super().__init__(
             StoreAccess(engine, clock, ids, DURATION.millis("wait_for_room", wait_for_room) / 1000),
             slots,

@@ -113,11 +113,11 @@ class Daemon:
             parts.callback(hub.stop)
             instruments = Instruments(engine, self._clock, self._settings, self.home.printed)
             hello = self._hello()
-            self._leave_hello(hello)
             app = self._app(hub, instruments, hello)
             access = Access(self.home.token.read_text(), engine, self._clock)
             servers = self._servers = HttpServers(app, self.home, self._settings.api, access)
             parts.push_async_callback(servers.close)
+            self._leave_hello(msgspec.structs.replace(hello, tcp=servers.url))
             await servers.open()
             upkeep = await self._begin(parts, instruments.meter)
             if upkeep is None:
@@ -261,9 +261,7 @@ class Daemon:
         )
 
     def _status(self) -> DaemonStatus:
-        api, engine = self._settings.api, self._engine
-        port = None if self._servers is None else self._servers.port
-        scheme = "https" if api.tls_cert is not None else "http"
+        engine = self._engine
         kept = [] if self._supervisor is None else self._supervisor.kept()
         trouble = engine.troubles.current
         return DaemonStatus(
@@ -273,7 +271,7 @@ class Daemon:
             started_at=self._started_at,
             home=str(self.home.folder),
             socket=str(self.home.socket),
-            tcp=None if port is None else f"{scheme}://{api.host}:{port}",
+            tcp=None if self._servers is None else self._servers.url,
             store=engine.title,
             dialect=str(engine.dialect),
             settings=(self._environment or {}).get(CONFIG),

@@ -142,6 +142,12 @@ class HttpServers:
         self._unix = ServedSocket(app, listening, Listener(listening, self._make_room), UnixHttp, self._budgets)
         self._servers = [server for server in (self._tcp, self._unix) if server is not None]
 
+    @property
+    def url(self) -> str | None:
+        """The address by TCP; None: there is only the socket."""
+        scheme = "http" if self._settings.tls_cert is None else "https"
+        return None if self.port is None else f"{scheme}://{self._settings.host}:{self.port}"
+
     def _make_room(self) -> None:
         """No file is left for a connection to the unix socket, so silent ones by TCP are closed."""
         self._arrivals.close_silent(asyncio.get_running_loop().time())

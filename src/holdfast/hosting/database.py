@@ -31,15 +31,20 @@ def make_engine(
     files: Path | None = None,
     ca: str | Path | None = None,
     home: Path | None = None,
+    token: str | None = None,
 ) -> Engine:
     """The engine that a path or URL means. Nothing is opened yet.
 
     `files` is a folder for logs and artifacts, instead of the default. `home` is one for the id of this machine.
     """
     if path_or_url is None or str(path_or_url).startswith(("http://", "https://")):
-        return RemoteEngine(find_daemon(None if path_or_url is None else str(path_or_url), ca))
+        return RemoteEngine(find_daemon(None if path_or_url is None else str(path_or_url), ca, token))
     if ca is not None:
         raise InvalidInput("ca= is for a daemon at an https:// address; a database of one's own shows no certificate")
+    if token is not None:
+        raise InvalidInput(
+            "token= is for a daemon at an http:// or https:// address; a database of one's own needs none"
+        )
     if not isinstance(path_or_url, str | Path) or not str(path_or_url):
         raise InvalidInput(f"{shown(path_or_url)} is not a database: give a file path or a postgresql:// URL")
     text = str(path_or_url)

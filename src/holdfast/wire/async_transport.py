@@ -90,7 +90,7 @@ class AsyncTransport:
             is_fresh = line is None
             try:
                 if line is None:
-                    line = await _connect(self._peer.address)
+                    line = await _connect(self._peer.destination())
                 is_sent = True
                 async with asyncio.timeout(CALL_S):
                     answer = await self._exchange(line, method, path, body)
@@ -114,7 +114,7 @@ class AsyncTransport:
         """The lines of a long answer, as they come, on a connection of its own."""
         lines = Lines()
         try:
-            line = await _connect(self._peer.address)
+            line = await _connect(self._peer.destination())
         except OSError as error:
             raise self._peer.unreachable(error) from error
         try:

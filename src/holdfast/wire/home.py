@@ -134,7 +134,8 @@ class Home:
 class Address(Struct, frozen=True):
     """Where a daemon answers: its unix socket, or a host and port with a token.
 
-    `ca` is a file with the certificates to trust there instead of the system's.
+    Without a token, that of the home folder is sent if its daemon answers there (`wire/peer.py`). `ca` is a file with
+    the certificates to trust there instead of the system's.
     """
 
     socket: str | None = None
@@ -160,8 +161,10 @@ def find_home(chosen: str | Path | None = None) -> Home:
     return Home(path.absolute())
 
 
-def find_daemon(url: str | None = None, ca: str | Path | None = None) -> Address:
+def find_daemon(url: str | None = None, ca: str | Path | None = None, token: str | None = None) -> Address:
     """The daemon at a URL, or that of the home folder."""
+    if token is not None and url is None:
+        raise InvalidInput("token= is for a daemon at an http:// or https:// address; the socket needs none")
     if ca is not None and (url is None or not url.startswith("https://")):
         raise InvalidInput("ca= is for a daemon at an https:// address; others show no certificate")
     if url is None:
@@ -180,7 +183,9 @@ def find_daemon(url: str | None = None, ca: str | Path | None = None) -> Address
     if not is_tls:
         _refuse_in_the_clear(url, parts.hostname)
     trusted = _trusted(ca) if is_tls else None
-    token = os.environ.get(TOKEN) or _token_at_home()
+    if token is not None:
+        check_token(token)
+    token = token or os.environ.get(TOKEN) or None
     prefix = parts.path.rstrip("/")
     return Address(host=parts.hostname, port=port, token=token, is_tls=is_tls, prefix=prefix, ca=trusted)
 
@@ -211,11 +216,12 @@ def _trusted(ca: str | Path | None) -> str | None:
     return path
 
 
-def _token_at_home() -> str | None:
-    try:
-        return find_home().token.read_text().strip()
-    except (OSError, InvalidInput):
-        return None
+def check_token(token: object) -> None:
+    """Refuse what cannot be a token. The message does not show it."""
+    if not isinstance(token, str) or not token or not token.isascii() or not token.isprintable():
+        raise InvalidInput(
+            "token= is no token: give the text that `holdfast access add` has shown, or that of the home"
+        )
 
 
 def _default() -> Path:

@@ -6,10 +6,12 @@ import errno
 import os
 import time
 
-from holdfast.core.errors import HoldfastError, NoDaemon, OutcomeUnknown
+import msgspec
+
+from holdfast.core.errors import HoldfastError, InvalidToken, NoDaemon, OutcomeUnknown
 from holdfast.observe import trace
 from holdfast.store.locks import is_locked
-from holdfast.wire.home import Address
+from holdfast.wire.home import Address, find_home
 from holdfast.wire.problem import NO_ROOM, Problem
 
 PATIENCE_S = 10.0
@@ -29,10 +31,34 @@ class Peer:
         self.has_met_it = False
         self.is_given_up = False
         self._headers = {"Host": address.host, "Content-Type": "application/json"}
-        if address.token is not None:
-            self._headers["Authorization"] = f"Bearer {address.token}"
+        self._show(address.token)
         if any(os.environ.get(name) for name in INSIDE_VARIABLES):
             self.come_inside()
+
+    def destination(self) -> Address:
+        """Where to connect to now. Without a token of its own, that is the daemon of the home folder, or nowhere."""
+        address = self.address
+        if address.socket is not None or address.token is not None:
+            return address
+        from holdfast.wire.left_hello import host_at_home, left_at_home  # With a token they are not needed.
+
+        home = find_home()
+        hello = left_at_home(home)
+        host = None if hello is None else host_at_home(address, hello)
+        if host is not None:
+            self._show(home.token.read_text().strip())
+            return msgspec.structs.replace(address, host=host)
+        if hello is None:
+            said = f"that of {home.folder} does not run, and another needs Holdfast(…, token=…) or HOLDFAST_TOKEN"
+            raise ConnectionRefusedError(errno.ECONNREFUSED, said)
+        raise InvalidToken(
+            f"there is no token for {address}: that of {home.folder} is only for the daemon that runs there; give one "
+            "with Holdfast(…, token=…) or HOLDFAST_TOKEN"
+        )
+
+    def _show(self, token: str | None) -> None:
+        if token is not None:
+            self._headers = {**self._headers, "Authorization": f"Bearer {token}"}
 
     def come_inside(self) -> None:
         """Mark the calls of this program as those of a worker from now on."""

@@ -21,6 +21,7 @@ from holdfast.store.statements import Dialect
 from holdfast.wire.calls import PROTOCOL, ApiCall, Hello, call_of
 from holdfast.wire.home import Address, Home
 from holdfast.wire.http import quoted
+from holdfast.wire.left_hello import left_at_home
 from holdfast.wire.peer import LONGEST_PAUSE_S, Peer
 from holdfast.wire.special_calls import CHANGES
 from holdfast.wire.transport import Transport
@@ -215,7 +216,7 @@ class RemoteEngine(AwaitableCalls):
 
     def _said(self) -> Hello:
         if self._hello is None and self.address.lock is not None:
-            self._hello = left_at_home(Path(self.address.lock))
+            self._hello = left_at_home(Home(Path(self.address.lock).parent))
         if self._hello is None:
             self.open()
         assert self._hello is not None
@@ -308,19 +309,6 @@ def _encoded(function: Callable[..., Any], args: tuple[Any, ...], kw: dict[str, 
     elif values:
         path += "?" + "&".join(f"{name}={quoted(value)}" for name, value in values.items() if value is not None)
     return EncodedCall(call, path, body, again, call.is_repeatable(values))
-
-
-def left_at_home(lock: Path) -> Hello | None:
-    """The `Hello` that the daemon which holds this lock has left in its home; None: it has to be asked."""
-    home = Home(lock.parent)
-    said = home.hello
-    try:
-        hello = decode(said.read_bytes(), Hello)
-        is_its_own = hello.pid == int(lock.read_text()) and said.stat().st_mtime_ns >= lock.stat().st_mtime_ns
-    except (OSError, ValueError, msgspec.MsgspecError):
-        return None
-    is_current = is_its_own and hello.boot_id == boot_id() and hello.protocol == PROTOCOL
-    return hello if is_current and home.is_lived_in else None
 
 
 def changes_path(tasks: Collection[str]) -> str:

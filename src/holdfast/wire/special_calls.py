@@ -36,7 +36,8 @@ class Hello(Struct, frozen=True):
     """What the daemon says of itself: its version, the protocol it speaks, its machine and its folders there.
 
     A worker that is silent for `lease_ms` counts as hung or gone; three heartbeats in that time are a good measure. A
-    worker is replaced if one of its runs ignores a request to stop for `stuck_ms`.
+    worker is replaced if one of its runs ignores a request to stop for `stuck_ms`. `tcp` is its address besides the
+    socket; only the file in its home has it.
     """
 
     version: str
@@ -50,6 +51,7 @@ class Hello(Struct, frozen=True):
     dialect: str = ""
     lease_ms: int = 30_000
     stuck_ms: int = 30_000
+    tcp: str | None = None
 
 
 class Health(Struct, frozen=True, omit_defaults=True):

@@ -105,16 +105,18 @@ class Transport:
         while True:
             if again is not None and trying.may_have_come_through:
                 body = again
-            connection = self._take()
-            is_fresh, is_sent = connection.is_fresh, False
+            connection, is_fresh, is_sent = None, True, False
             answer = HttpAnswer()
             try:
+                connection = self._take()
+                is_fresh = connection.is_fresh
                 connection.send(self._request(method, path, body), timeout)
                 is_sent = True
                 while not answer.is_complete:
                     connection.receive(answer)
             except (OSError, ProtocolError) as error:
-                connection.close()
+                if connection is not None:
+                    connection.close()
                 pause = trying.broke_off(error, is_fresh=is_fresh, is_sent=is_sent)
             else:
                 self._give_back(connection, answer)
@@ -127,18 +129,18 @@ class Transport:
     def chunks(self, path: str, timeout: float = CALL_S) -> Generator[bytes, None, None]:
         """A long answer in pieces, as they come, on a connection of its own."""
         answer = HttpAnswer()
-        with closing(Connection(self._peer.address)) as connection:
-            try:
+        try:
+            with closing(Connection(self._peer.destination())) as connection:
                 connection.send(self._request("GET", path, None), timeout)
                 while not answer.is_complete:
                     connection.receive(answer)
                     if answer.has_begun and answer.status < 400 and (piece := answer.take()):
                         self._peer.has_met_it = True
                         yield piece
-            except (OSError, ProtocolError) as error:
-                raise self._peer.unreachable(error) from error
-            if answer.status >= 400:
-                raise read_problem(answer.status, answer.take()).error()
+        except (OSError, ProtocolError) as error:
+            raise self._peer.unreachable(error) from error
+        if answer.status >= 400:
+            raise read_problem(answer.status, answer.take()).error()
 
     def lines(self, path: str, timeout: float = CALL_S) -> Generator[bytes, None, None]:
         """The lines of a long answer, as they come, on a connection of its own."""
@@ -160,7 +162,7 @@ class Transport:
             try:
                 connection = self._idle.pop()
             except IndexError:
-                return Connection(self._peer.address)
+                return Connection(self._peer.destination())
             if connection.is_usable:
                 return connection
             connection.close()
