@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.core.ignore_rules import LONGEST_LINE, MOST_BYTES, MOST_LINES
+from holdfast.core.ignore_rules import LONGEST_LINE, MOST_BYTES, MOST_LINES, MOST_RULES
 from holdfast.runtime.tree import FolderGone, Scan, Tree, fingerprint
 
 
@@ -156,12 +156,12 @@ def test_a_file_of_rules_counts_up_to_so_many_lines(root: Path) -> None:
     (root / ".gitignore").write_text("\n".join(lines) + "\n")
     whole = tree(root)
     assert not whole.wants("last")
-    assert whole.ignoring.cut == []
+    assert whole.ignoring.cut == {}
     (root / ".gitignore").write_text("\n".join([*lines, "behind"]))
     cut = tree(root)
     assert not cut.wants("last")
     assert cut.wants("behind")
-    assert cut.ignoring.cut == [str(root / ".gitignore")]
+    assert list(cut.ignoring.cut) == [str(root / ".gitignore")]
 
 
 def test_a_rule_that_is_only_there_in_part_does_not_count(root: Path) -> None:
@@ -171,7 +171,7 @@ def test_a_rule_that_is_only_there_in_part_does_not_count(root: Path) -> None:
     cut = tree(root)
     assert not cut.wants("first")
     assert cut.wants("other")
-    assert cut.ignoring.cut == [str(root / ".gitignore")]
+    assert list(cut.ignoring.cut) == [str(root / ".gitignore")]
 
 
 def test_a_rule_longer_than_any_path_is_left_out(root: Path) -> None:
@@ -200,3 +200,39 @@ def test_a_long_match_can_be_given_up(root: Path) -> None:
     put(root, "a")
     with pytest.raises(InterruptedError):
         Tree(str(root), (), (), True, give_up).wants("a")
+
+
+def test_the_same_rules_in_many_folders_count_once(root: Path) -> None:
+    put(root, *(f"folder{number}/{name}" for number in range(150) for name in ("rule149", "other")))
+    for folder in root.iterdir():
+        (folder / ".gitignore").write_text("".join(f"rule{number}\n" for number in range(150)))
+    walk = tree(root)
+    assert [path for path in root.glob("*/rule149") if walk.wants(f"{path.parent.name}/{path.name}")] == []
+    assert walk.ignoring.without_room == {}
+
+
+def test_rules_count_up_to_so_many_in_all_folders_together(root: Path) -> None:
+    most = MOST_RULES // 2 - 1
+    for folder in "abcd":
+        put(root, f"{folder}/.gitignore", text="".join(f"{folder}{number}\n" for number in range(most)))
+    walk = tree(root)
+    for _ in range(2):  # The second time the rules are read again, and have the same room as before.
+        assert not walk.wants(f"a/a{most - 1}")
+        assert not walk.wants(f"b/b{most - 1}")
+        assert not walk.wants("c/c1")
+        assert walk.wants("c/c2")
+        assert walk.wants("d/d0")
+    assert list(walk.ignoring.without_room) == [str(root / folder / ".gitignore") for folder in "cd"]
+    walk.begin_anew()
+    assert not walk.wants("d/d0")
+
+
+def test_the_rules_of_a_folder_are_forgotten_when_the_walk_leaves_it(root: Path) -> None:
+    put(root, "above/.gitignore", "above/a/.gitignore", text="first")
+    walk = tree(root)
+    assert not walk.wants("above/a/first")
+    (root / "above" / ".gitignore").write_text("other")
+    (root / "above" / "a" / ".gitignore").write_text("other")
+    assert walk.wants("above/b/other")  # The walk is still in the folder above.
+    assert not walk.wants("above/a/other")
+    assert not walk.wants("above/b/first")

@@ -15,6 +15,7 @@ from holdfast.core.glob import Pattern
 MOST_LINES = 10_000
 MOST_BYTES = 256 << 10
 LONGEST_LINE = 4_096  # as long as a path may be
+MOST_RULES = 20_000  # in all files of one watch together
 
 _BOM = b"\xef\xbb\xbf"
 
@@ -38,10 +39,16 @@ _NONE = _Verdict(-1, None)
 
 
 class IgnoreRules:
-    """Rules in their order. The last one that matches counts. `is_cut`: there were more, or longer ones."""
+    """Rules in their order. The last one that matches counts.
 
-    def __init__(self, lines: Iterable[str], is_cut: bool = False) -> None:
+    `is_cut`: there were more lines than a file may have, or longer ones. `most` is how many rules there is room for,
+    and `has_no_room` says that there were more.
+    """
+
+    def __init__(self, lines: Iterable[str], is_cut: bool = False, most: int | None = None) -> None:
         self.is_cut = is_cut
+        self.has_no_room = False
+        self.count = 0
         # Most rules are a plain name, and are looked up instead of tried one by one.
         self._named: dict[str, _Verdict] = {}
         self._named_folders: dict[str, _Verdict] = {}
@@ -53,6 +60,10 @@ class IgnoreRules:
             rule = parse_rule(line)
             if rule is None:
                 continue
+            if self.count == most:
+                self.has_no_room = True
+                break
+            self.count += 1
             name = rule.pattern.plain_name
             if name is None:
                 self._others.append((place, rule))
@@ -76,14 +87,14 @@ class IgnoreRules:
         return found.is_ignored
 
 
-def rules_of_file(data: bytes) -> IgnoreRules:
+def rules_of_file(data: bytes, most: int | None = None) -> IgnoreRules:
     """The rules in a file, up to the limits. A cut line does not count."""
     is_cut = len(data) > MOST_BYTES
     lines = data[:MOST_BYTES].removeprefix(_BOM).split(b"\n")
     if is_cut or not lines[-1]:
         lines.pop()
     is_cut = is_cut or len(lines) > MOST_LINES
-    return IgnoreRules((line.removesuffix(b"\r").decode("latin-1") for line in lines[:MOST_LINES]), is_cut)
+    return IgnoreRules((line.removesuffix(b"\r").decode("latin-1") for line in lines[:MOST_LINES]), is_cut, most)
 
 
 def parse_rule(line: str) -> IgnoreRule | None:

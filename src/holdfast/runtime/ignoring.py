@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
+from hashlib import sha256
 
-from holdfast.core.ignore_rules import MOST_BYTES, IgnoreRules, by_bytes, rules_of_file
+from holdfast.core.ignore_rules import MOST_BYTES, MOST_RULES, IgnoreRules, by_bytes, rules_of_file
 from holdfast.runtime.regular_files import read_regular
 
 # As in a .gitignore. A watch can take one back with "!".
@@ -18,6 +19,10 @@ class Ignoring:
 
     Rules of the watch come before those of files, and files deeper down before those further up. A hostile file of
     rules may take long, so `interrupt` is called between rules, and may raise to end it.
+
+    All files together have a budget of rules, and those with the same bytes are parsed once. Which rules a folder has
+    is known only as long as paths in it are asked for. `cut` has the files that were too long, `without_room` those
+    that the budget had no room for.
     """
 
     def __init__(
@@ -27,18 +32,41 @@ class Ignoring:
         self._own = IgnoreRules(map(by_bytes, (*USUAL, *own)))
         self._respects = respects_gitignore
         self._interrupt = interrupt
-        self._files: dict[str, IgnoreRules | None] = {}
-        self._above: list[tuple[str, IgnoreRules]] | None = None
-        self.cut: list[str] = []
+        self.forget()
 
     def forget(self) -> None:
         """Read the files of rules again."""
-        self._files.clear()
-        self._above = None
-        self.cut = []
+        self._files: dict[str, IgnoreRules | None] = {}
+        self._nearest = self._root
+        self._above: list[tuple[str, IgnoreRules]] | None = None
+        self._parsed: dict[bytes, IgnoreRules] = {}
+        self._room = MOST_RULES
+        self.cut: dict[str, None] = {}
+        self.without_room: dict[str, None] = {}
 
     def ignores(self, relative: str, is_folder: bool) -> bool:
         """Whether a file or folder is ignored, given that its folder is not."""
+        self._go_to(relative)
+        return self._ignores(relative, is_folder)
+
+    def ignores_path(self, relative: str, is_folder: bool) -> bool:
+        """Whether a file or folder is ignored, or a folder that it is in."""
+        self._go_to(relative)
+        parts = relative.split("/")
+        parents = ("/".join(parts[:depth]) for depth in range(1, len(parts)))
+        return any(self._ignores(parent, True) for parent in parents) or self._ignores(relative, is_folder)
+
+    def _go_to(self, relative: str) -> None:
+        """Forget the rules of folders that this path is not in."""
+        nearest = os.path.dirname(os.path.join(self._root, relative))
+        if nearest != self._nearest:
+            self._nearest = nearest
+            inside = f"{nearest}/"
+            self._files = {
+                folder: rules for folder, rules in self._files.items() if inside.startswith(f"{folder.rstrip('/')}/")
+            }
+
+    def _ignores(self, relative: str, is_folder: bool) -> bool:
         if relative == ".git" or relative.endswith("/.git"):
             return True
         path = by_bytes(relative)
@@ -46,12 +74,6 @@ class Ignoring:
         if verdict is None and self._respects:
             verdict = self._by_files(relative, path, is_folder)
         return bool(verdict)
-
-    def ignores_path(self, relative: str, is_folder: bool) -> bool:
-        """Whether a file or folder is ignored, or a folder that it is in."""
-        parts = relative.split("/")
-        parents = ("/".join(parts[:depth]) for depth in range(1, len(parts)))
-        return any(self.ignores(parent, True) for parent in parents) or self.ignores(relative, is_folder)
 
     def _by_files(self, relative: str, path: str, is_folder: bool) -> bool | None:
         """What the files of rules say, the nearest first."""
@@ -101,7 +123,19 @@ class Ignoring:
             return None
         if data is None:
             return None
-        rules = rules_of_file(data)
+        rules = self._parse(data)
         if rules.is_cut:
-            self.cut.append(path)
+            self.cut[path] = None
+        if rules.has_no_room:
+            self.without_room[path] = None
+        return rules
+
+    def _parse(self, data: bytes) -> IgnoreRules:
+        digest = sha256(data).digest()
+        rules = self._parsed.get(digest)
+        if rules is None:
+            rules = rules_of_file(data, self._room)
+            self._room -= rules.count
+            if rules.count:
+                self._parsed[digest] = rules
         return rules

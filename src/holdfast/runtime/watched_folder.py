@@ -7,7 +7,7 @@ import heapq
 import os
 from collections.abc import Iterable
 
-from holdfast.core.ignore_rules import LONGEST_LINE, MOST_BYTES, MOST_LINES
+from holdfast.core.ignore_rules import LONGEST_LINE, MOST_BYTES, MOST_LINES, MOST_RULES
 from holdfast.core.watch import Budget, Change, FileChange, SeenFile, Settling, differences, speakable
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.ignoring import GITIGNORE
@@ -93,7 +93,7 @@ class WatchedFolder(Watched):
         """Sort paths into files with their fingerprints, folders, and what is not there any more."""
         files: dict[str, str] = {}
         folders, gone = [], []
-        for path in paths:
+        for path in sorted(paths):  # Those of one folder in a row: its rules are read once.
             relative = self._tree.relative(path)
             if not relative or self._tree.goes_through_a_link(relative):
                 continue
@@ -201,15 +201,23 @@ class WatchedFolder(Watched):
         if found.unreadable:
             named = _first_of(found.unreadable)
             troubles.append(f"{named} cannot be read; what was in there counts as unchanged")
-        if self._tree.ignoring.cut:
-            named = _first_of([speakable(self._tree.relative(path) or path) for path in self._tree.ignoring.cut])
+        ignoring = self._tree.ignoring
+        if ignoring.cut:
             troubles.append(
-                f"{named} has more rules than the first {MOST_LINES} lines and {MOST_BYTES >> 10} KiB, "
-                f"or one of more than {LONGEST_LINE} bytes, which are left out"
+                f"{self._first_path_of(ignoring.cut)} has more rules than the first {MOST_LINES} lines and "
+                f"{MOST_BYTES >> 10} KiB, or one of more than {LONGEST_LINE} bytes, which are left out"
+            )
+        if ignoring.without_room:
+            troubles.append(
+                f"{self._first_path_of(ignoring.without_room)} is left out, all of it or its end: the files of rules "
+                f"of a watch count up to {MOST_RULES} rules together"
             )
         if (late := self.told_late()) is not None:
             troubles.append(late)
         return "; ".join(troubles) or None
+
+    def _first_path_of(self, paths: Iterable[str]) -> str:
+        return _first_of([speakable(self._tree.relative(path) or path) for path in paths])
 
 
 def _first_of(names: list[str]) -> str:
