@@ -155,7 +155,7 @@ def test_a_worker_that_cannot_live_is_shown_and_makes_the_doctor_complain(empty:
     said = empty("doctor")
     assert said.code == 1
     [line] = [line for line in said.lines if line.startswith("✗")]
-    assert "app-1 ends right after each start" in line
+    assert "app-1 fails at each start" in line
     empty.ok("down")
     _, printed = daemon.communicate(timeout=PATIENCE_S)
     assert "cannot be loaded: RuntimeError: no" in printed

@@ -56,16 +56,15 @@ def test_what_is_said_has_the_command_that_helps(found: Ownership, said: str) ->
     assert str(exposure(found, [], USER)) == said
 
 
-def test_folders_above_the_first_closed_one_do_not_matter() -> None:
-    assert exposure(CLOSED, [CLOSED, OPEN], USER) is None
-    assert exposure(CLOSED, [owned(ROOT, 0o755), OPEN], USER) is None
-
-
-@pytest.mark.parametrize("passed", [STICKY, owned(mode=0o775)], ids=["sticky", "private group"])
-def test_the_way_goes_on_above_a_folder_that_only_passes(passed: Ownership) -> None:
-    found = exposure(CLOSED, [passed, OPEN], USER)
+@pytest.mark.parametrize(
+    "passed", [CLOSED, owned(ROOT, 0o755), STICKY, owned(mode=0o775)], ids=["own", "root's", "sticky", "private group"]
+)
+@pytest.mark.parametrize("exposed", [OPEN, owned(OTHER, path="/open")], ids=["open to all", "of another user"])
+def test_every_folder_above_counts(passed: Ownership, exposed: Ownership) -> None:
+    found = exposure(CLOSED, [passed, exposed, CLOSED], USER)
     assert found is not None
     assert found.path == "/open"
+    assert exposure(CLOSED, [passed, passed, CLOSED], USER) is None
 
 
 def test_a_closed_thing_does_not_make_up_for_an_open_folder() -> None:
@@ -80,6 +79,17 @@ def test_of_a_link_only_the_owner_matters() -> None:
 def test_a_thing_that_is_not_there_yet_is_judged_by_the_folders_above_it() -> None:
     assert exposure(None, [STICKY, CLOSED], USER) is None
     assert exposure(None, [OPEN], USER) is not None
+
+
+def test_root_may_have_another_id() -> None:
+    assert exposure(CLOSED, [owned(65_534, 0o755)], USER, roots=(ROOT, 65_534)) is None
+    assert exposure(CLOSED, [owned(65_534, 0o755)], USER) is not None
+
+
+def test_for_what_is_exposed_by_a_sticky_folder_another_folder_is_proposed_first() -> None:
+    found = exposure(STICKY, [], USER)
+    assert found is not None
+    assert found.remedy == "use a folder that only you can write to, or: chmod go-w /tmp"
 
 
 def test_root_trusts_itself_alone() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import grp
 import os
 import pwd
+import subprocess
 import sys
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 
 from holdfast.core.errors import HoldfastError
 from holdfast.daemon.ownership import exposures, refuse_exposed
+from holdfast.runtime.exposed_paths import OVERFLOW_UID
 from holdfast.wire.home import Home
 
 STRANGER = 54_321
@@ -101,11 +103,90 @@ def test_a_sticky_folder_above_passes(home: Home) -> None:
     assert told(home) == []
 
 
-def test_a_folder_above_a_closed_one_does_not_matter(home: Home, tmp_path: Path) -> None:
+def test_folders_above_a_closed_one_count(home: Home, tmp_path: Path) -> None:
     tmp_path.chmod(0o777)
-    assert told(home) == []
-    home.folder.parent.chmod(0o1777)
     assert told(home) == [str(tmp_path)]
+
+
+@AS_ROOT
+def test_a_folder_far_above_of_somebody_else_is_refused(home: Home, tmp_path: Path) -> None:
+    os.chown(tmp_path, STRANGER, -1)
+    assert told(home) == [str(tmp_path)]
+
+
+def test_in_a_container_without_root_its_folders_pass() -> None:
+    """There `/` is shown as a folder of nobody. The program becomes another user first, if it can."""
+    program = f"""
+import ctypes, os, sys
+from pathlib import Path
+from holdfast.daemon.ownership import exposures
+from holdfast.wire.home import Home
+
+NEW_USERS, SET_DUMPABLE = 0x10000000, 4
+if os.geteuid() == 0:
+    os.setuid({STRANGER})
+user, libc = os.geteuid(), ctypes.CDLL(None)
+libc.prctl(SET_DUMPABLE, 1)
+if libc.unshare(NEW_USERS) != 0:
+    sys.exit(77)
+Path("/proc/self/uid_map").write_text(f"{{user}} {{user}} 1")
+print(os.lstat("/").st_uid, [found.path for found in exposures(Home(Path("/no/such/home")))])
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    if done.returncode == 77:
+        pytest.skip("this system makes no user namespaces for everybody")
+    assert done.stdout.strip() == f"{OVERFLOW_UID.read_text().strip()} []", done.stderr
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o1777], ids=["open", "sticky"])
+def test_a_folder_of_pythonpath_to_which_others_may_add_is_refused(
+    home: Home, app: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: int
+) -> None:
+    folders = [tmp_path / "closed", tmp_path / "open", tmp_path / "open" / "not there"]
+    for folder in folders[:2]:
+        folder.mkdir()
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(map(str, folders)))
+    assert told(home, f"{app}:hf") == []
+    folders[1].chmod(mode)
+    assert told(home, f"{app}:hf") == [str(folders[1])]
+    assert told(home) == []
+
+
+def test_an_empty_name_in_pythonpath_is_the_present_folder(
+    home: Home, app: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "open").mkdir()
+    (tmp_path / "open").chmod(0o1777)
+    monkeypatch.chdir(tmp_path / "open")
+    monkeypatch.setenv("PYTHONPATH", "")
+    assert told(home, f"{app}:hf") == []
+    monkeypatch.setenv("PYTHONPATH", f"{app.parent}{os.pathsep}")
+    assert told(home, f"{app}:hf") == [str(tmp_path / "open")]
+
+
+@pytest.mark.parametrize("open_folder", ["shop", "shop/jobs", "shop/models", "shop/models/__pycache__"])
+def test_every_folder_of_the_package_counts(
+    home: Home, app: Path, monkeypatch: pytest.MonkeyPatch, open_folder: str
+) -> None:
+    for folder in ("shop/jobs", "shop/models/__pycache__", "shop/no-package"):
+        (app.parent / folder).mkdir(parents=True)
+    (app.parent / "shop" / "jobs" / "tasks.py").write_text("")
+    (app.parent / "shop" / "no-package").chmod(0o777)
+    monkeypatch.chdir(app.parent)
+    assert told(home, "shop.jobs.tasks:hf") == []
+    (app.parent / open_folder).chmod(0o1777)
+    assert told(home, "shop.jobs.tasks:hf") == [str(app.parent / open_folder)]
+
+
+def test_a_module_in_a_present_folder_to_which_others_may_add_is_not_looked_for(
+    home: Home, app: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (app.parent / "mine.py").write_text("")
+    (app.parent / "mine.py").chmod(0o666)
+    monkeypatch.chdir(app.parent)
+    assert told(home, "mine:hf") == [str(app.parent / "mine.py")]
+    app.parent.chmod(0o1777)
+    assert told(home, "mine:hf") == []
 
 
 def test_a_link_in_a_folder_that_others_write_is_refused(home: Home, tmp_path: Path) -> None:

@@ -213,7 +213,7 @@ def _workers(daemon: DaemonStatus, workers: list[Worker]) -> Iterator[Finding]:
     for worker in daemon.workers:
         if worker.is_crash_looping:
             log = Path(daemon.home) / "logs" / f"worker-{worker.name}.log"
-            said = f"{worker.name} ends right after each start ({worker.end}); see {log}"
+            said = f"{worker.name} fails at each start ({worker.end}); see {log}"
             yield Finding("worker", False, said)
         elif worker in idle:
             yield Finding("worker", None, f"{worker.name} {worker.end}; it starts again")

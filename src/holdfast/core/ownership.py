@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from msgspec import Struct
 
@@ -37,31 +37,32 @@ class Exposure(Struct, frozen=True):
         return f"{self.path} {self.how}, so others could decide what runs here; first: {self.remedy}"
 
 
-def exposure(thing: Ownership | None, above: Iterable[Ownership], user: int) -> Exposure | None:
-    """How another user could change a thing: itself, or a folder above it, up to the first that others cannot write.
+def exposure(
+    thing: Ownership | None, above: Iterable[Ownership], user: int, roots: Collection[int] = (ROOT_UID,)
+) -> Exposure | None:
+    """How another user could change a thing: itself, or any folder above it, whose owner could rename what is in it.
 
-    `above` has the nearest folder first. A thing that is None is not there yet.
+    `above` has the nearest folder first. A thing that is None is not there yet. `roots` are the ids of root.
     """
-    if thing is not None and (found := _exposure(thing, user, may_be_sticky=False)) is not None:
+    trusted = {user, *roots}
+    if thing is not None and (found := _exposure(thing, user, trusted, may_be_sticky=False)) is not None:
         return found
-    for folder in above:
-        if (found := _exposure(folder, user, may_be_sticky=True)) is not None:
-            return found
-        if not folder.mode & (BY_GROUP | BY_ALL):
-            return None
-    return None
+    exposures = (_exposure(folder, user, trusted, may_be_sticky=True) for folder in above)
+    return next((found for found in exposures if found is not None), None)
 
 
-def _exposure(found: Ownership, user: int, *, may_be_sticky: bool) -> Exposure | None:
+def _exposure(found: Ownership, user: int, trusted: Collection[int], *, may_be_sticky: bool) -> Exposure | None:
     name = shlex.quote(found.path)
-    if found.uid not in (user, ROOT_UID):
+    if found.uid not in trusted:
         return Exposure(found.path, f"belongs to {found.owner}", f"chown -h {user} {name} && chmod go-w {name}")
     # In a sticky folder, a user can only replace their own files.
     if found.is_link or (may_be_sticky and found.mode & STICKY):
         return None
+    # A sticky folder may be meant for many users.
+    other = "use a folder that only you can write to, or: " if found.mode & STICKY else ""
     if found.mode & BY_ALL:
-        return Exposure(found.path, "can be written by everybody", f"chmod go-w {name}")
+        return Exposure(found.path, "can be written by everybody", f"{other}chmod go-w {name}")
     if found.mode & BY_GROUP and found.shared_group is not None:
         how = f"can be written by group {found.shared_group}, which has other members"
-        return Exposure(found.path, how, f"chmod g-w {name}")
+        return Exposure(found.path, how, f"{other}chmod g-w {name}")
     return None

@@ -24,6 +24,7 @@ from holdfast.core.queue_changes import QueueChanges
 from holdfast.daemon.daemon_session import DaemonSession
 from holdfast.daemon.instruments import Instruments
 from holdfast.daemon.meter import Meter, Sources
+from holdfast.daemon.ownership import refuse_exposed
 from holdfast.daemon.server import HttpServers
 from holdfast.daemon.settings import Settings
 from holdfast.daemon.settings_file import CONFIG
@@ -45,6 +46,7 @@ from holdfast.store.scripts.queues.queues import set_queue
 from holdfast.version import VERSION
 from holdfast.wire.calls import PROTOCOL, Hello
 from holdfast.wire.home import LOOKS_S, Home
+from holdfast.wire.places import WorkerPlace, apps_of
 from holdfast.wire.status import DaemonStatus
 
 MARGIN_S = 2.0
@@ -222,7 +224,11 @@ class Daemon:
 
     async def _serve(self, app: Api, servers: HttpServers, hub: Hub, upkeep: Upkeep, instruments: Instruments) -> None:
         supervisor = self._supervisor = Supervisor(
-            self.home, self._places, self._environment, patience=self._workers_patience
+            self.home,
+            self._places,
+            self._environment,
+            patience=self._workers_patience,
+            examine=self._refuse_exposed,
         )
         supervisor.start()
         self._missing = self._lacks_room = None
@@ -281,6 +287,11 @@ class Daemon:
             clock_off_ms=self._clock.off_by(),
             clock_doubt=self._clock.doubt(),
         )
+
+    def _refuse_exposed(self, place: WorkerPlace) -> None:
+        """HoldfastError says what others could change by now of what a worker would run."""
+        settings = (self._environment or {}).get(CONFIG)
+        refuse_exposed(self.home, None if settings is None else Path(settings), apps_of(place.words))
 
     @property
     def _locks(self) -> Path:

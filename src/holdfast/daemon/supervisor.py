@@ -13,9 +13,10 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 
+from holdfast.core.errors import HoldfastError
 from holdfast.store.locks import is_locked
 from holdfast.version import VERSION
 from holdfast.wire.home import HOME, Home
@@ -36,7 +37,6 @@ LONGEST_PAUSE_S = 30.0
 LIVED_WELL_S = 10.0
 CRASH_LOOP = 5
 HURRIED_S = 2.0
-NOT_STARTED = 126
 LOOK_S = 0.2
 CLEAR_S = 2.0
 PATIENCE_S = 12.0
@@ -66,7 +66,7 @@ class PlaceHistory:
     @property
     def is_crash_looping(self) -> bool:
         """Whether its workers end right after their start, again and again."""
-        lives_well = self.process is not None and time.monotonic() - self.started_at >= LIVED_WELL_S
+        lives_well = self.own_pid is not None and time.monotonic() - self.started_at >= LIVED_WELL_S
         return self.failures >= CRASH_LOOP and not lives_well
 
     def tell(self, pid: int, number: signal.Signals) -> None:
@@ -84,22 +84,27 @@ class PlaceHistory:
         """Note the end of its worker, and its last words. Return how long to wait before the next one."""
         lived = time.monotonic() - self.started_at
         self.last_end = f"ended with code {code}" if code >= 0 else f"was killed by {_signal_name(-code)}"
+        self.failures = 0 if lived >= LIVED_WELL_S or code == REPLACE_ME else self.failures + 1
+        return self._again(f"{self.last_end} after {lived:.1f} s", words, {"event": "worker_ended", "exit_code": code})
+
+    def not_started(self, why: str) -> float:
+        """Note that no worker was started for it, and why. Return how long to wait before the next try."""
+        self.last_end = "was not started"
+        self.failures += 1
+        return self._again(self.last_end, why, {"event": "worker_not_started"})
+
+    def _again(self, end: str, words: str | None, event: dict[str, object]) -> float:
+        """Report an end, or that there was no start. Return how long to wait."""
+        name = self.place.name
         self.last_words = words
         self.restarts += 1
-        self.failures = 0 if lived >= LIVED_WELL_S or code == REPLACE_ME else self.failures + 1
         pause = min(self._pause * 2 ** (self.failures - 1), LONGEST_PAUSE_S) if self.failures else 0.0
-        self._report(code, lived, pause)
-        return pause
-
-    def _report(self, code: int, lived: float, pause: float) -> None:
-        name = self.place.name
-        extra = {"event": "worker_ended", "worker": name, "exit_code": code}
-        why = f": {self.last_words}" if self.last_words else ""
-        said = "worker %s %s after %.1f s%s; it starts again in %.1f s"
-        log.warning(said, name, self.last_end, lived, why, pause, extra=extra)
+        why = f": {words}" if words else ""
+        log.warning("worker %s %s%s; it starts again in %.1f s", name, end, why, pause, extra={**event, "worker": name})
         if self.failures >= CRASH_LOOP:
             extra = {"event": "worker_crash_loop", "worker": name}
             log.error("worker %s has ended %d times in a row right after its start", name, self.failures, extra=extra)
+        return pause
 
 
 class Supervisor:
@@ -112,12 +117,17 @@ class Supervisor:
         environment: dict[str, str] | None = None,
         pause: float = FIRST_PAUSE_S,
         patience: float = PATIENCE_S,
+        examine: Callable[[WorkerPlace], None] = lambda place: None,
     ) -> None:
-        """`patience` is how many seconds a worker of an earlier daemon may take to stop, if it has to."""
+        """`patience` is how many seconds a worker of an earlier daemon may take to stop, if it has to.
+
+        `examine` is called in a thread before each start of a worker. HoldfastError says why it must not start.
+        """
         self._home = home
         self._posts = [PlaceHistory(place, pause) for place in places]
         self._environment = {**os.environ, **(environment or {}), HOME: str(home.folder)}
         self._patience = patience
+        self._examine = examine
         self._stopping = asyncio.Event()
         self._stop_signal: signal.Signals | None = None
         self._tasks: list[asyncio.Task[None]] = []
@@ -203,14 +213,16 @@ class Supervisor:
                 return
             forget_words(self._home, post.place.name)
             try:
+                await asyncio.to_thread(self._examine, post.place)
+                if self._stopping.is_set():
+                    continue
                 code = await self._run_one(post)
-                words = last_words(self._home, post.place.name)
-            except OSError as error:
-                log.error("worker %s cannot be started: %s", post.place.name, error)
-                code, words = NOT_STARTED, f"it cannot be started: {error}"
-            if not self._stopping.is_set():
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(self._stopping.wait(), post.ended(code, words))
+            except (HoldfastError, OSError) as error:
+                pause = post.not_started(str(error))
+            else:
+                pause = 0.0 if self._stopping.is_set() else post.ended(code, last_words(self._home, post.place.name))
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._stopping.wait(), pause)
 
     async def _clear(self) -> None:
         """Ask workers of an earlier daemon to stop whose places are not wanted any more. They may come late."""

@@ -1,4 +1,7 @@
-"""Finds the `Holdfast` of an app: `package.module:name`, or `path/to/file.py:name`."""
+"""Finds the `Holdfast` of an app: `package.module:name`, or `path/to/file.py:name`.
+
+Modules are looked for first in the present folder, or in that of the file, unless another user could add some there.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ from typing import Any
 
 from holdfast.core.errors import InvalidInput
 from holdfast.hosting.app import App
+from holdfast.runtime.exposed_paths import exposure_of
 
 log = logging.getLogger("holdfast.worker")
 
@@ -20,13 +24,19 @@ log = logging.getLogger("holdfast.worker")
 def load(name: str) -> App[Any]:
     """Import the app. InvalidInput says what is wrong with its name, or with its code."""
     where, _, attribute = name.partition(":")
+    file = Path(where) if where.endswith(".py") else None
+    if file is not None and not file.is_file():
+        raise InvalidInput(f"app {where!r}: there is no such file")
+    left_out = _search_first(file)
     try:
-        module = _from_file(Path(where)) if where.endswith(".py") else _from_path(where)
-    except InvalidInput:
-        raise
+        module = importlib.import_module(where) if file is None else _from_file(file)
     except (Exception, SystemExit) as error:
+        hint = f"; {left_out}" if left_out is not None and isinstance(error, ModuleNotFoundError) else ""
+        if file is None and isinstance(error, ModuleNotFoundError):
+            raise InvalidInput(f"app {where!r}: {error}{hint}") from error
         log.exception("app %r cannot be loaded", name)
-        raise InvalidInput(f"app {name!r} cannot be loaded: {type(error).__name__}: {error}{_place(error)}") from error
+        said = f"{type(error).__name__}: {error}{_place(error)}{hint}"
+        raise InvalidInput(f"app {name!r} cannot be loaded: {said}") from error
     found = getattr(module, attribute or "hf", None)
     if not isinstance(found, App):
         raise InvalidInput(f"app {name!r}: {where} has no Holdfast called {attribute or 'hf'!r}; name it {where}:NAME")
@@ -39,22 +49,26 @@ def _place(error: BaseException) -> str:
     return f" ({last.filename}, line {last.lineno})"
 
 
+def _search_first(file: Path | None) -> str | None:
+    """Look for modules first in the folder of a file, or in the present one. Return why not, if that is left out."""
+    try:
+        folder = Path.cwd() if file is None else file.parent.absolute()
+        exposure = exposure_of(folder)
+    except OSError as error:  # It was removed.
+        return f"the present folder is not searched ({error.strerror})"
+    if exposure is None:
+        sys.path.insert(0, str(folder))
+        return None
+    said = f"{folder} is not searched: {exposure}"
+    log.warning("modules in %s", said)
+    return said
+
+
 def _from_file(path: Path) -> ModuleType:
-    if not path.is_file():
-        raise InvalidInput(f"app {str(path)!r}: there is no such file")
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[path.stem] = module
-    sys.path.insert(0, str(path.parent.absolute()))
     spec.loader.exec_module(module)
     return module
-
-
-def _from_path(name: str) -> ModuleType:
-    sys.path.insert(0, "")
-    try:
-        return importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        raise InvalidInput(f"app {name!r}: {error}") from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import os
 from contextlib import suppress
@@ -117,3 +118,8 @@ def _words(home: Home, name: str) -> Path:
 def app_words(apps: tuple[str, ...]) -> tuple[str, ...]:
     """The words of the command line that give a worker its code."""
     return tuple(word for app in apps for word in ("--app", app))
+
+
+def apps_of(words: tuple[str, ...]) -> tuple[str, ...]:
+    """The apps that these words of a command line name."""
+    return tuple(app for word, app in itertools.pairwise(words) if word == "--app")
