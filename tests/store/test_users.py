@@ -11,6 +11,7 @@ from holdfast.store.engine import Engine
 from holdfast.store.scripts.access.users import (
     NOTED_EVERY_MS,
     add_user,
+    hashes_of_valid_tokens,
     list_users,
     note_use_of_token,
     revoke_user,
@@ -33,6 +34,17 @@ def test_a_user_is_found_by_the_token(engine: Engine) -> None:
     assert holder(engine, made) == made.user
     assert (made.user.name, made.user.role, made.user.expires_at) == ("ci", Role.OPERATE, NOW + 1_000)
     assert engine.query(user_of_token, hash_secret("hf_another")) is None
+
+
+def test_the_hashes_of_valid_tokens_are_those_of_users_who_may_call(engine: Engine) -> None:
+    valid, over = add(engine), add(engine, "over", expires_in_ms=1_000)
+    add(engine, "revoked")
+    engine.run(revoke_user, "revoked", NOW)
+    add(engine, "rotated")
+    rotated = engine.run(rotate_token, "rotated", NOW)
+    hashes = {hash_secret(made.token) for made in (valid, over, rotated)}
+    assert engine.query(hashes_of_valid_tokens, NOW + 999) == hashes
+    assert engine.query(hashes_of_valid_tokens, NOW + 1_000) == hashes - {hash_secret(over.token)}
 
 
 def test_the_token_itself_is_stored_nowhere(engine: Engine) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hmac
 import logging
-from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 from holdfast.api.callers import Caller
 from holdfast.api.refusals import TooManyTries
+from holdfast.api.valid_tokens import ValidTokens
 from holdfast.api.wrong_tokens import WrongTokens
 from holdfast.core.access import Role, hash_secret
 from holdfast.core.errors import HoldfastError, InvalidInput, InvalidToken
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 MISSING = "the token is missing or wrong; it is in the file `token` of the home folder, or from `holdfast access add`"
 LONGEST_TOKEN = 200
-MOST_REMEMBERED = 1_000
 
 log = logging.getLogger("holdfast.api")
 
@@ -30,9 +29,9 @@ log = logging.getLogger("holdfast.api")
 class Access:
     """Knows the token of the home folder, and finds all others in the database.
 
-    It asks the database at every call, so that a token that any process has revoked or rotated stops at once. An
-    address that has sent wrong tokens has to wait before its next one is checked. Tokens that were right before are
-    always checked, so that no caller is slowed by others at its address.
+    It asks the database at every call, so that a token that any process has revoked or rotated stops at once. While an
+    address has to wait because of wrong tokens, only those that are among all valid ones are looked up, so that no
+    caller is slowed by others at its address.
     """
 
     def __init__(self, home_token: str, engine: Engine, clock: Clock, wrong: WrongTokens | None = None) -> None:
@@ -42,7 +41,7 @@ class Access:
         self._engine = engine
         self._clock = clock
         self._noted_at: dict[str, int] = {}
-        self._were_right: OrderedDict[str, None] = OrderedDict()  # hashes; the least recently used comes first
+        self._valid = ValidTokens(engine, clock)
         self.wrong = WrongTokens() if wrong is None else wrong
 
     async def caller(self, token: bytes, address: str) -> Caller:
@@ -53,7 +52,7 @@ class Access:
             raise InvalidToken(MISSING)
         # Found by its hash, so that the time of a comparison tells nothing about it.
         token_hash = hash_secret(token[:LONGEST_TOKEN].decode("latin-1"))
-        self._refuse_if_early(token_hash, address)
+        await self._refuse_if_early(token_hash, address)
         user = await self._engine.read(user_of_token, token_hash)
         now = self._clock.now()
         if user is None:
@@ -63,26 +62,19 @@ class Access:
         if user.has_expired(now):
             said = f"the token of user {user.name!r} has expired; see: holdfast access rotate"
             raise self._wrong(token_hash, address, "expired", said)
-        self._remember(token_hash)
         self._note_use(user, now)
         return Caller(user.role, user.name, address=address)
 
-    def _refuse_if_early(self, token_hash: str, address: str) -> None:
+    async def _refuse_if_early(self, token_hash: str, address: str) -> None:
         wait = self.wrong.wait_s(address)
-        if wait > 0 and token_hash not in self._were_right:
+        if wait > 0 and not await self._valid.include(token_hash):
             self.wrong.refused.count(address, "early")
             raise TooManyTries(wait)
 
     def _wrong(self, token_hash: str, address: str, reason: str, said: str) -> InvalidToken:
-        self._were_right.pop(token_hash, None)
+        self._valid.forget(token_hash)
         self.wrong.note(address, reason)
         return InvalidToken(said)
-
-    def _remember(self, token_hash: str) -> None:
-        self._were_right[token_hash] = None
-        self._were_right.move_to_end(token_hash)
-        if len(self._were_right) > MOST_REMEMBERED:
-            self._were_right.popitem(last=False)
 
     def _note_use(self, user: User, now: int) -> None:
         """Store when the token was used, about once a minute. The call does not wait for that."""

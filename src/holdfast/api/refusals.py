@@ -35,7 +35,9 @@ class TooManyTries(HoldfastError):
     code = "ERR_TOO_MANY_TRIES"
 
     def __init__(self, wait_s: float) -> None:
-        super().__init__("too many wrong tokens came from this address; nothing was looked at: wait, then try again")
+        super().__init__(
+            "too many wrong tokens came from this address, and this is not a valid one either: wait, then try again"
+        )
         self.retry_after = wait_s
 
 

@@ -64,6 +64,11 @@ def user_of_token(tx: Tx, token_hash: str) -> User | None:
     return tx.one(sql.user_of_token, _user, token_hash=token_hash)
 
 
+def hashes_of_valid_tokens(tx: Tx, now: Millis) -> set[str]:
+    """The hashes of the tokens of all users who may call now."""
+    return set(tx.all(sql.hashes_of_valid_tokens, str, now=now))
+
+
 def note_use_of_token(tx: Tx, id: str, now: Millis) -> None:
     """Remember that a user has called, unless that was written in the last minute."""
     tx.run(sql.note_use_of_token, id=id, now=now, before=now - NOTED_EVERY_MS)
