@@ -17,7 +17,7 @@ import pytest
 
 from holdfast import Holdfast, InvalidInput, JobHandle, Retry, RunStatus, StateName
 from holdfast.core.requests import NewJob
-from holdfast.hosting import app_loader
+from holdfast.hosting import program_loader
 from holdfast.store.scripts.jobs.enqueue import enqueue
 from tests.client.acts import WAIT, wait_until
 from tests.workers.task_modules import loaded_anew
@@ -200,7 +200,7 @@ def test_a_task_of_an_app_file_is_loaded_from_it(tmp_path: Path, monkeypatch: py
     app.write_text(GUARDED)
     original = sys.modules["json"]
     monkeypatch.setitem(sys.modules, "json", original)  # Before it is replaced: this is what comes back at the end.
-    hf = app_loader.load(f"{app}:hf")
+    hf = program_loader.load(f"{app}:hf")
     assert isinstance(hf, Holdfast)
     sys.modules["json"] = original
     monkeypatch.setattr(sys, "path", sys.path[1:])

@@ -34,9 +34,9 @@ from holdfast.core.retry_option import Retry
 from holdfast.core.rules import check, check_slots
 from holdfast.core.units import Duration
 from holdfast.core.value_rules import DURATION, FLAG
-from holdfast.hosting.app import DEFAULT_SLOTS, App
 from holdfast.hosting.database import clock_for, make_engine
 from holdfast.hosting.declarations import Declarations
+from holdfast.hosting.task_host import DEFAULT_SLOTS, TaskHost
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.simulated import SimulatedMachine
 from holdfast.store.engine import Engine, Ids, new_uuid
@@ -49,7 +49,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class Holdfast(App[StoreAccess], Operations, Commands, DeadLetterCalls, Schedules, Crons, Webhooks, Watches):
+class Holdfast(TaskHost[StoreAccess], Operations, Commands, DeadLetterCalls, Schedules, Crons, Webhooks, Watches):
     """A durable queue in a SQLite file or a PostgreSQL database, embedded in this program.
 
     >>> from holdfast import Holdfast
@@ -200,7 +200,7 @@ class Holdfast(App[StoreAccess], Operations, Commands, DeadLetterCalls, Schedule
         self._specs[called], self._options[called] = spec, options
         return task
 
-    def _adopt(self, other: App[Any], who: str) -> None:
+    def _adopt(self, other: TaskHost[Any], who: str) -> None:
         super()._adopt(other, who)
         if isinstance(other, Holdfast):
             self._options |= other._options

@@ -16,7 +16,7 @@ from holdfast.daemon.instruments import start_otlp
 from holdfast.daemon.settings import LogSettings, Settings
 from holdfast.daemon.settings_file import CONFIG, find_file, load, load_queues, load_watches
 from holdfast.hosting.database import clock_for, make_engine
-from holdfast.hosting.worker import Limits, serve
+from holdfast.hosting.worker import WorkerSettings, serve
 from holdfast.observe.logs import set_up
 from holdfast.runtime.probe import is_pressure_off
 from holdfast.store.engine import new_uuid
@@ -102,16 +102,16 @@ def _work(settings: Settings, apps: Sequence[str], file: Path | None, *, is_syst
     set_up_logs(settings.logs, file, of_everybody=not is_system)
     otlp = start_otlp(settings.observe.otlp, "holdfast-worker")
     try:
-        serve(apps, is_system=is_system, place=place, limits=limits_of(settings))
+        serve(apps, is_system=is_system, place=place, settings=worker_settings(settings))
     finally:
         if otlp is not None:
             otlp.close()
 
 
-def limits_of(settings: Settings) -> Limits:
+def worker_settings(settings: Settings) -> WorkerSettings:
     """The settings for a worker."""
     daemon = settings.daemon
-    return Limits(
+    return WorkerSettings(
         command_slots=daemon.command_slots,
         concurrency=daemon.concurrency,
         log=LogLimits(settings.runs.log_segment, settings.runs.log_bytes),

@@ -16,15 +16,13 @@ from holdfast.core.errors import InvalidInput
 from holdfast.core.units import Duration
 from holdfast.core.value_rules import DURATION
 from holdfast.hosting.engine_access import EngineAccess
+from holdfast.hosting.host_settings import GRACE_S, SHORT_WORK_S, HostSettings
 from holdfast.hosting.session_thread import SessionThread, drain
 from holdfast.hosting.signals import heeding_signals, wait_for
 from holdfast.hosting.work_session import WorkSession
 from holdfast.workers.coroutine_thread import is_coroutines_thread
 
 A = TypeVar("A", bound=EngineAccess)
-
-SHORT_WORK_S = 5.0
-GRACE_S = 5.0
 
 
 class RunsJobs(ABC, Generic[A]):
@@ -36,8 +34,7 @@ class RunsJobs(ABC, Generic[A]):
         self._thread: SessionThread | None = None
         self._leaving: SessionThread | None = None
         self._asked_to_stop: SimpleQueue[None] = SimpleQueue()
-        # The settings of a daemon may say otherwise for its workers.
-        self._patience = {"short": SHORT_WORK_S, "grace": GRACE_S}
+        self._settings = HostSettings()
 
     @abstractmethod
     def _make_session(self, on_lost: Callable[[], None]) -> WorkSession:
@@ -100,7 +97,7 @@ class RunsJobs(ABC, Generic[A]):
             if signals > 1:
                 self.stop(short=0, grace=0)
             else:
-                self.stop(**self._patience)
+                self.stop(short=self._settings.short, grace=self._settings.grace)
         self._is_for_jobs = False
 
     async def arun(self) -> None:

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-from msgspec import Struct
+from msgspec import structs
 
 from holdfast.core.addresses import AddressPolicy
 from holdfast.core.errors import InvalidInput
@@ -17,18 +17,18 @@ from holdfast.core.job import Millis
 from holdfast.core.requests import SYSTEM_QUEUE
 from holdfast.core.reserved import BENCH, CANARY
 from holdfast.core.webhook import TIMEOUT_MS, WEBHOOK_QUEUE
-from holdfast.hosting.app import App
-from holdfast.hosting.app_loader import load
 from holdfast.hosting.declarations import Declarations
 from holdfast.hosting.engine_access import EngineAccess
+from holdfast.hosting.host_settings import HostSettings
+from holdfast.hosting.program_loader import load
 from holdfast.hosting.replacement import KeptBy
+from holdfast.hosting.task_host import TaskHost
 from holdfast.runtime.clock import SystemClock
 from holdfast.store.engine import new_uuid
 from holdfast.wire.home import find_daemon, find_home
 from holdfast.wire.peer import INSIDE_VARIABLES
 from holdfast.wire.places import WorkerPlace, app_words, take
 from holdfast.wire.remote import RemoteEngine
-from holdfast.workers.files import USUAL, LogLimits
 from holdfast.workers.printing import show_nothing
 from holdfast.workers.schema import PayloadSchema
 from holdfast.workers.spec import TaskSpec
@@ -37,19 +37,15 @@ from holdfast.workers.webhook import DELIVERIES
 log = logging.getLogger("holdfast.worker")
 
 
-class Limits(Struct, frozen=True, kw_only=True):
+class WorkerSettings(HostSettings, frozen=True, kw_only=True):
     """The settings for the workers of a daemon. None: as the code says."""
 
     command_slots: int | None = None
-    concurrency: int | dict[str, int] | None = None
-    log: LogLimits = USUAL
-    short: float = 5.0
-    grace: float = 5.0
     webhook_allow: tuple[str, ...] = ()
     webhook_timeout_ms: Millis = TIMEOUT_MS
 
 
-USUAL_LIMITS = Limits()
+USUAL = WorkerSettings()
 
 
 def serve(
@@ -57,7 +53,7 @@ def serve(
     *,
     is_system: bool = False,
     place: str | None = None,
-    limits: Limits = USUAL_LIMITS,
+    settings: WorkerSettings = USUAL,
 ) -> None:
     """Run jobs until SIGINT or SIGTERM. With a `place`, be the worker that the daemon keeps in it."""
     words = ("--system",) if is_system else app_words(tuple(apps))
@@ -70,26 +66,24 @@ def serve(
             if isinstance(stream, io.TextIOWrapper):  # There is none if the daemon was started without.
                 stream.reconfigure(line_buffering=True)
     try:
+        settings = structs.replace(settings, kept=KeptBy(None if place is None else find_home()))
         if is_system:
-            app: App[Any] = system_app(limits)
+            host: TaskHost[Any] = system_host(settings)
+            settings = structs.replace(settings, concurrency=None)
         else:
-            app = merged([(name, load(name)) for name in apps])
-            app._concurrency = app._concurrency if limits.concurrency is None else limits.concurrency
-        app._log_limits, app._patience = limits.log, {"short": limits.short, "grace": limits.grace}
-        app._kept = KeptBy(None if place is None else find_home())
-        log.info("offering %s", ", ".join(sorted(app._specs)))
-        app.run()
+            host = merged([(name, load(name)) for name in apps])
+        host._configure(settings)
+        log.info("offering %s", ", ".join(sorted(host._specs)))
+        host.run()
     finally:
         if lock is not None:
             lock.release()
 
 
-def system_app(limits: Limits = USUAL_LIMITS) -> App[EngineAccess]:
-    """The app of every daemon: commands of any queue, the deliveries of webhooks, and the canary."""
-    slots = {"*": limits.command_slots or os.cpu_count() or 1, SYSTEM_QUEUE: 2, WEBHOOK_QUEUE: DELIVERIES}
+def system_host(settings: WorkerSettings = USUAL) -> TaskHost[EngineAccess]:
+    """The tasks of every daemon: commands of any queue, the deliveries of webhooks, and the canary."""
+    slots = {"*": settings.command_slots or os.cpu_count() or 1, SYSTEM_QUEUE: 2, WEBHOOK_QUEUE: DELIVERIES}
     access = EngineAccess(RemoteEngine(find_daemon()), SystemClock(), new_uuid)
-    app = App(access, slots, commands=True, declarations=Declarations())
-    app._deliver_webhooks(AddressPolicy.of(limits.webhook_allow), limits.webhook_timeout_ms)
 
     async def canary() -> None:
         """Shows that the whole path works."""
@@ -97,8 +91,10 @@ def system_app(limits: Limits = USUAL_LIMITS) -> App[EngineAccess]:
     async def bench() -> None:
         """Shows how fast it is."""
 
-    app._specs = {CANARY: _own_task(CANARY, SYSTEM_QUEUE, canary), BENCH: _own_task(BENCH, BENCH, bench)}
-    return app
+    tasks = {CANARY: _own_task(CANARY, SYSTEM_QUEUE, canary), BENCH: _own_task(BENCH, BENCH, bench)}
+    host = TaskHost(access, slots, commands=True, declarations=Declarations(), tasks=tasks)
+    host._deliver_webhooks(AddressPolicy.of(settings.webhook_allow), settings.webhook_timeout_ms)
+    return host
 
 
 def _own_task(name: str, queue: str, function: Callable[[], Awaitable[None]]) -> TaskSpec:
@@ -114,7 +110,7 @@ def _own_task(name: str, queue: str, function: Callable[[], Awaitable[None]]) ->
     )
 
 
-def merged(apps: list[tuple[str, App[Any]]]) -> App[Any]:
+def merged(apps: list[tuple[str, TaskHost[Any]]]) -> TaskHost[Any]:
     """One worker for the tasks of all of them."""
     if not apps:
         raise InvalidInput("a worker needs code to run: give --app module:name or --app path/to/file.py")

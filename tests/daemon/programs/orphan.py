@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from holdfast import Holdfast
+from holdfast.hosting.host_settings import HostSettings
 from holdfast.hosting.replacement import KeptBy
 from holdfast.wire.home import find_home
 from tests.chaos.processes import until
@@ -26,5 +27,5 @@ def noted(needs: str | None = None) -> int:
 
 if __name__ == "__main__":
     # In no place, because the daemon would clear one that it does not want.
-    hf._kept = KeptBy(find_home(), float(sys.argv[1]))
+    hf._configure(HostSettings(kept=KeptBy(find_home(), float(sys.argv[1]))))
     hf.run()

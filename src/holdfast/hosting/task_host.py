@@ -1,9 +1,10 @@
-"""An app: the tasks that this process offers to run, and how it runs them."""
+"""The tasks that this process offers to run, and how it runs them."""
 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from holdfast.core.addresses import AddressPolicy
@@ -12,13 +13,12 @@ from holdfast.core.job import Millis
 from holdfast.core.requests import ANY_QUEUE, COMMAND
 from holdfast.core.webhook import TIMEOUT_MS, WEBHOOK, WEBHOOK_QUEUE
 from holdfast.hosting.declarations import Declarations
-from holdfast.hosting.replacement import KeptBy
+from holdfast.hosting.host_settings import HostSettings
 from holdfast.hosting.running import A, RunsJobs
 from holdfast.hosting.work_session import WorkSession
 from holdfast.runtime.simulated import SimulatedMachine
 from holdfast.store.forks import forget_after_fork
 from holdfast.workers import command
-from holdfast.workers.files import USUAL
 from holdfast.workers.isolation import refuse_while_loading
 from holdfast.workers.spec import TaskSpec
 from holdfast.workers.webhook import Deliverer
@@ -27,11 +27,12 @@ DEFAULT_SLOTS = 10
 WEEK_MS: Millis = 7 * 86_400_000
 
 
-class App(RunsJobs[A]):
+class TaskHost(RunsJobs[A]):
     """The tasks of a program, and the database whose jobs they are for.
 
     `slots` is how many jobs of each queue run at once: a number, or one for each queue by name. With `commands`, what
-    was enqueued as a command runs here too. `declarations` are the schedules of its code.
+    was enqueued as a command runs here too. `declarations` are the schedules of its code, `tasks` those that need no
+    decorator.
     """
 
     def __init__(
@@ -41,6 +42,7 @@ class App(RunsJobs[A]):
         *,
         commands: bool,
         declarations: Declarations,
+        tasks: Mapping[str, TaskSpec] = MappingProxyType({}),
         keep_ms: Millis = WEEK_MS,
         machine: SimulatedMachine | None = None,
     ) -> None:
@@ -49,20 +51,23 @@ class App(RunsJobs[A]):
         self._keep_ms = keep_ms
         self._machine = machine
         self._declarations = declarations
-        self._specs: dict[str, TaskSpec] = {}
+        self._specs = dict(tasks)
         self._built_in = {COMMAND: command.SPEC} if commands else {}
-        self._kept: KeptBy | None = None
-        # The settings of a daemon may say otherwise for its workers.
-        self._log_limits = USUAL
         self._close = weakref.finalize(self, access.engine.close)
         forget_after_fork(self)
+
+    def _configure(self, settings: HostSettings) -> None:
+        """Run jobs by these settings from the next start on."""
+        self._settings = settings
+        if settings.concurrency is not None:
+            self._concurrency = settings.concurrency
 
     def _deliver_webhooks(self, targets: AddressPolicy, timeout_ms: Millis = TIMEOUT_MS) -> None:
         """Run the deliveries of webhooks here too."""
         access = self._access
         self._built_in[WEBHOOK] = Deliverer(access.engine, access.clock, targets, timeout_ms).spec
 
-    def _adopt(self, other: App[Any], who: str) -> None:
+    def _adopt(self, other: TaskHost[Any], who: str) -> None:
         """Run the tasks of another app here too. `who` names both apps in the error if both have a task."""
         twice = sorted(self._specs.keys() & other._specs.keys())
         if twice:
@@ -78,9 +83,9 @@ class App(RunsJobs[A]):
             self._slots(),
             self._keep_ms,
             on_lost,
-            self._log_limits,
+            self._settings.log,
             self._declarations,
-            kept=self._kept,
+            kept=self._settings.kept,
             is_guest=not self._is_for_jobs,
             machine=self._machine,
         )

@@ -15,13 +15,13 @@ from types import ModuleType
 from typing import Any
 
 from holdfast.core.errors import InvalidInput
-from holdfast.hosting.app import App
+from holdfast.hosting.task_host import TaskHost
 from holdfast.runtime.exposed_paths import exposure_of
 
 log = logging.getLogger("holdfast.worker")
 
 
-def load(name: str) -> App[Any]:
+def load(name: str) -> TaskHost[Any]:
     """Import the app. InvalidInput says what is wrong with its name, or with its code."""
     where, _, attribute = name.partition(":")
     file = Path(where) if where.endswith(".py") else None
@@ -38,7 +38,7 @@ def load(name: str) -> App[Any]:
         said = f"{type(error).__name__}: {error}{_place(error)}{hint}"
         raise InvalidInput(f"app {name!r} cannot be loaded: {said}") from error
     found = getattr(module, attribute or "hf", None)
-    if not isinstance(found, App):
+    if not isinstance(found, TaskHost):
         raise InvalidInput(f"app {name!r}: {where} has no Holdfast called {attribute or 'hf'!r}; name it {where}:NAME")
     return found
 
