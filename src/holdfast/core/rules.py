@@ -41,7 +41,7 @@ from holdfast.core.queue_changes import QueueSetting
 from holdfast.core.readings import NUMBERS
 from holdfast.core.rule import ChoiceRule, JsonObject, Rule, one_of, several
 from holdfast.core.setting import Setting
-from holdfast.core.text_rules import END, LABEL_PATTERN, NAME_PATTERN, CheckedText, Secret, Text, label, line
+from holdfast.core.text_rules import END, LABEL_PATTERN, NAME_PATTERN, CheckedText, SecretText, Text, label, line
 from holdfast.core.units import Duration
 from holdfast.core.value_rules import (
     ATTRIBUTES,
@@ -146,7 +146,7 @@ URL = UrlRule(
     Text("", LONGEST_URL, _ASCII),
     _flaw_of_url,
 )
-SECRET = Secret(
+SECRET = SecretText(
     f"{SHORTEST_SECRET} to {LONGEST_SECRET} letters, digits and signs, no spaces",
     LONGEST_SECRET,
     _ASCII,
@@ -179,7 +179,7 @@ _RULES: Mapping[str, Rule] = {
     "NewWatch.id": UUID,
     "NewReservation.id": UUID,
     "NewSession.id": UUID,
-    "NewSession.secret": Secret("32 to 200 random characters", MAX_NAME, LABEL_PATTERN, 32),
+    "NewSession.secret": SecretText("32 to 200 random characters", MAX_NAME, LABEL_PATTERN, 32),
     "Offer.worker_id": UUID,
     "create_group.group_id": UUID,
     "enqueue_group.group_id": UUID,

@@ -88,7 +88,7 @@ class CheckedText(Rule):
         return super().refusal(what, value, says or (self.says if flaw is None else f"{self.says}; {flaw}"))
 
 
-class Secret(Text):
+class SecretText(Text):
     """A text that no message repeats."""
 
     is_secret = True
