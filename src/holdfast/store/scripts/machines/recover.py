@@ -23,10 +23,9 @@ from holdfast.core.settle import (
 )
 from holdfast.store.engine import Tx
 from holdfast.store.rows import OwnedRow, policy_of
-from holdfast.store.scripts.claiming.wake_ups import wake_after_runs, wake_held_back
-from holdfast.store.scripts.jobs.declared_tasks import withdraw_tasks
+from holdfast.store.scripts.claiming.wake_ups import wake_after_runs
+from holdfast.store.scripts.machines.left_behind import free
 from holdfast.store.scripts.queues.breakers import Ending, note_endings
-from holdfast.store.scripts.queues.reservations import expire_of_session
 from holdfast.store.scripts.runs.settling import Decided, decide, write_settlements
 from holdfast.store.statements import sql
 
@@ -75,10 +74,7 @@ def recover(
     if len(jobs) == limit:
         return Recovered(len(jobs), more=True)
     tx.run(sql.close_session, id=session_id, status="unknown", stopped_at=session.last_heartbeat_at)
-    withdraw_tasks(tx, session_id, now)
-    tx.run(sql.delete_workers_of_session, session_id=session_id)
-    expire_of_session(tx, session_id, now)
-    wake_held_back(tx)
+    free(tx, session_id, now)
     return Recovered(len(jobs), more=False)
 
 

@@ -10,10 +10,10 @@ from holdfast.core.messages.sessions import NewSession, Offer, SessionRow
 from holdfast.store.engine import Tx, urgent
 from holdfast.store.scripts.access.session_holders import check_holder, hash_of
 from holdfast.store.scripts.claiming.wake_ups import wake_held_back
-from holdfast.store.scripts.jobs.declared_tasks import declare_tasks, withdraw_tasks
+from holdfast.store.scripts.jobs.declared_tasks import declare_tasks
+from holdfast.store.scripts.machines.left_behind import free
 from holdfast.store.scripts.machines.nodes import note_node
 from holdfast.store.scripts.machines.tokens import note_tokens
-from holdfast.store.scripts.queues.reservations import expire_of_session
 from holdfast.store.statements import sql
 
 
@@ -81,10 +81,7 @@ def close_session(tx: Tx, session_id: SessionId, status: str, now: Millis, secre
     check_holder(tx, session_id, secret)
     if not tx.run(sql.close_session, id=session_id, status=status, stopped_at=now):
         return False
-    withdraw_tasks(tx, session_id, now)
-    tx.run(sql.delete_workers_of_session, session_id=session_id)
-    expire_of_session(tx, session_id, now)
-    wake_held_back(tx)
+    free(tx, session_id, now)
     return True
 
 

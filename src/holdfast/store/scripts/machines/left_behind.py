@@ -1,0 +1,18 @@
+"""What a session has in the database besides its runs."""
+
+from __future__ import annotations
+
+from holdfast.core.job import Millis, SessionId
+from holdfast.store.engine import Tx
+from holdfast.store.scripts.claiming.wake_ups import wake_held_back
+from holdfast.store.scripts.jobs.declared_tasks import withdraw_tasks
+from holdfast.store.scripts.queues.reservations import expire_of_session
+from holdfast.store.statements import sql
+
+
+def free(tx: Tx, session_id: SessionId, now: Millis) -> None:
+    """Give back what a session that has ended leaves: its tasks, its workers, its reservations."""
+    withdraw_tasks(tx, session_id, now)
+    tx.run(sql.delete_workers_of_session, session_id=session_id)
+    expire_of_session(tx, session_id, now)
+    wake_held_back(tx)
