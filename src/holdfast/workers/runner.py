@@ -5,9 +5,7 @@ User code never runs on the loop that talks to the store, so a task that blocks 
 
 from __future__ import annotations
 
-import asyncio
 import logging
-import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -23,13 +21,13 @@ from holdfast.runtime.clock import Clock
 from holdfast.runtime.current import inside
 from holdfast.workers.active_run import ActiveRun
 from holdfast.workers.context import Context
-from holdfast.workers.coroutine_thread import serve_coroutines
 from holdfast.workers.previous import aarguments_of, arguments_of
 from holdfast.workers.printing import listen
 from holdfast.workers.raising import StopReason, ended_by, must_stop, outranks, stopped
 from holdfast.workers.spec import TaskSpec
 from holdfast.workers.subprocesses import Subprocesses
 from holdfast.workers.threads import Threads
+from holdfast.workers.user_loop import UserLoop, end_without_loop
 
 LOOK_AGAIN_S = 5.0
 
@@ -56,17 +54,15 @@ class Runner:
         self._active: dict[RunId, ActiveRun] = {}
         self._ended: deque[Report] = deque()
         self._flush_is_coming = False
-        self._loop = asyncio.new_event_loop()
-        self._is_closing = False
-        self._thread = threading.Thread(target=self._serve, name="holdfast-work", daemon=True)
+        self._user = UserLoop(self._end_left)
         self._forget_clock: Callable[[], None] = lambda: None
         self._hear_no_more: Callable[[], None] = lambda: None
 
     def start(self) -> None:
         """Begin to run what is given."""
         self._hear_no_more = listen(self._context_of)
-        self._thread.start()
-        self._forget_clock = self._clock.on_change(lambda: self._call(self._check_budgets))
+        self._user.start()
+        self._forget_clock = self._clock.on_change(lambda: self._user.call(self._check_budgets))
 
     def run(self, batch: list[Claimed]) -> None:
         """Start these jobs. Called from the exchange's thread."""
@@ -77,7 +73,7 @@ class Runner:
                 if self._is_alone(claimed):
                     self._subprocesses.run(claimed, self._specs[claimed.task])
         if inside:
-            self._call(self._begin_all, inside)
+            self._user.call(self._begin_all, inside)
 
     def _is_alone(self, claimed: Claimed) -> bool:
         """Whether the run has a process of its own."""
@@ -92,13 +88,13 @@ class Runner:
             run = self._active.get(run_id)
             if run is not None:
                 run.note_asked(reason, self._clock.monotonic())
-        self._call(self._ask_all, asked)
+        self._user.call(self._ask_all, asked)
 
     def stop_all(self, reason: StopReason) -> None:
         """Ask every run to stop."""
         if self._subprocesses is not None:
             self._subprocesses.stop_all(reason)
-        self._call(lambda: self._ask_all([(run_id, reason) for run_id in list(self._active)]))
+        self._user.call(lambda: self._ask_all([(run_id, reason) for run_id in list(self._active)]))
 
     @property
     def active(self) -> list[ActiveRun]:
@@ -120,7 +116,7 @@ class Runner:
 
     def ask_for_answer(self, answer: Callable[[], None]) -> None:
         """Have the event loop call `answer`. It does so at once, unless a coroutine blocks it."""
-        self._call(answer)
+        self._user.call(answer)
 
     def flush(self) -> None:
         """Deliver what has ended, if the event loop does not. Called from any thread."""
@@ -132,50 +128,24 @@ class Runner:
         if self._subprocesses is not None:
             self._subprocesses.close()
         self._threads.close()
-        self._is_closing = True
-        if self._thread.is_alive():
-            self._call(self._loop.stop)
-            self._thread.join()
-        else:
-            self._loop.close()
+        self._user.close()
         self._hear_no_more()
 
     def _context_of(self, run_id: RunId) -> Context | None:
         run = self._active.get(run_id)
         return None if run is None else run.context
 
-    def _call(self, function: Callable[..., None], *args: Any) -> None:
-        self._loop.call_soon_threadsafe(function, *args)
-
-    def _serve(self) -> None:
-        asyncio.set_event_loop(self._loop)
-        serve_coroutines()
-        try:
-            while not self._is_closing:
-                try:
-                    self._loop.run_forever()
-                except (SystemExit, KeyboardInterrupt) as error:
-                    # An asyncio task of the user can raise these through the loop, while other runs go on here.
-                    log.error("a task raised %r through the event loop; it goes on", error)
-        finally:
-            self._loop.run_until_complete(self._loop.shutdown_asyncgens())
-            self._loop.close()
-            self._drop_coroutines()
-            # What ended during the last passes. From now on the loop is closed.
-            self._flush()
-
-    def _drop_coroutines(self) -> None:
+    def _end_left(self) -> None:
         """End coroutines that ignored their cancellation. Without their loop they are over, unlike a function."""
         for run in list(self._active.values()):
             if run.task is None:
                 continue
             self._end(run, stopped(run.context._stop_reason or StopReason.SHUTDOWN), None)
-            run.task._log_destroy_pending = False  # type: ignore[attr-defined]
-            try:
-                run.task.get_coro().close()
-            except Exception:
-                # The end of its clean-up without a loop is not the outcome of the run.
+            # The end of its clean-up without a loop is not the outcome of the run.
+            if not end_without_loop(run.task):
                 log.info("job %s (%s) was cut off while it cleaned up", run.claimed.job_id, run.claimed.task)
+        # What ended during the last passes, too.
+        self._flush()
 
     def _begin_all(self, batch: list[Claimed]) -> None:
         for claimed in batch:
@@ -190,7 +160,7 @@ class Runner:
 
     def _begin(self, run: ActiveRun) -> None:
         if run.spec.is_coroutine:
-            run.task = self._loop.create_task(self._run_coroutine(run))
+            run.task = self._user.loop.create_task(self._run_coroutine(run))
             # An asyncio task that is cancelled before its first step cannot report by itself.
             run.task.add_done_callback(lambda _: self._end_unstarted(run))
         else:
@@ -212,10 +182,10 @@ class Runner:
         else:
             ended = (outcome, None)
         self._end(run, *ended)
-        if not self._flush_is_coming and not self._loop.is_closed():
+        if not self._flush_is_coming and not self._user.loop.is_closed():
             # Runs that end in the same pass of the event loop are delivered together.
             self._flush_is_coming = True
-            self._loop.call_soon(self._flush)
+            self._user.loop.call_soon(self._flush)
 
     def _run_function(self, run: ActiveRun) -> None:
         try:
@@ -227,11 +197,11 @@ class Runner:
         else:
             ended = (outcome, None)
         self._end(run, *ended)
-        if self._flush_is_coming and not self._loop.is_closed():
+        if self._flush_is_coming and not self._user.loop.is_closed():
             return
         try:
             self._flush_is_coming = True
-            self._call(self._flush)
+            self._user.call(self._flush)
         except RuntimeError:
             # The worker has stopped without waiting for this function. Its result still counts.
             self._flush()
@@ -302,7 +272,7 @@ class Runner:
         longest = left / 1000 if run.claimed.deadline is None else min(left / 1000, LOOK_AGAIN_S)
         wait = self._clock.timeout(longest)
         if wait is not None:
-            run.timer = self._loop.call_later(wait, self._check_budget, run)
+            run.timer = self._user.loop.call_later(wait, self._check_budget, run)
 
     def _ask_all(self, stops: list[tuple[RunId, StopReason]]) -> None:
         for run_id, reason in stops:
