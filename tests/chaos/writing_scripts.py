@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 import holdfast
-from holdfast.store.statements import strip_comments
+from holdfast.store.statements import files_in, strip_comments
 from tests.chaos.scenarios.table import SCENARIOS
 
 SOURCE = Path(holdfast.__file__).parent
@@ -66,7 +66,7 @@ def _defined() -> dict[Name, tuple[set[Name], set[str]]]:
     """What each function or class of the scripts names, and the writing statements among that."""
     writing = {
         path.name.partition(".")[0]
-        for path in (SOURCE / "store" / "sql").glob("*.sql")
+        for path in files_in(SOURCE / "store" / "sql")
         if WRITES.search(strip_comments(path.read_text()))
     }
     found = {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from collections import Counter
 from functools import cache
 from pathlib import Path
 
@@ -13,7 +14,16 @@ import pytest
 import holdfast
 from holdfast.store.column_lists import COLUMN_LISTS, MADE_PARTS
 from holdfast.store.engine import Engine
-from holdfast.store.statements import Dialect, Statement, Statements, pyformat, sql, statements, strip_comments
+from holdfast.store.statements import (
+    Dialect,
+    Statement,
+    Statements,
+    files_in,
+    pyformat,
+    sql,
+    statements,
+    strip_comments,
+)
 
 PACKAGE = Path(holdfast.__file__).parent
 FOLDER = PACKAGE / "store" / "sql"
@@ -39,11 +49,24 @@ def test_every_statement_is_used_and_every_used_one_exists() -> None:
 @pytest.mark.parametrize("folder", [FOLDER, FOLDER / "invariants"], ids=["statements", "invariants"])
 def test_a_statement_has_one_file_or_one_for_each_dialect(folder: Path) -> None:
     kinds: dict[str, set[str]] = {}
-    for path in folder.glob("*.sql"):
+    paths = list(files_in(folder))
+    for path in paths:
         name, _, ending = path.name.partition(".")
         kinds.setdefault(name, set()).add(ending)
     both = {f"{dialect}.sql" for dialect in Dialect}
     assert [name for name, endings in kinds.items() if endings not in ({"sql"}, both)] == []
+    assert [name for name, count in Counter(path.name for path in paths).items() if count > 1] == []
+
+
+def test_a_statement_is_found_in_any_folder_by_its_name(tmp_path: Path) -> None:
+    for file in ("outside", "one/inside", "one/two/deep", "parts/apart", "invariants/apart"):
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / f"{file}.sql").write_text(f"SELECT '{file}'")
+    found = Statements(str(tmp_path))
+    assert found.names == ("deep", "inside", "outside")
+    assert found.deep.sqlite == "SELECT 'one/two/deep'"
+    with pytest.raises(AttributeError, match="there is no statement 'apart'"):
+        _ = found.apart
 
 
 @BOTH

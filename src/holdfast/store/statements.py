@@ -1,4 +1,4 @@
-"""The SQL of the store: one statement per file under `sql/`, named by a verb, with `:name` parameters.
+"""The SQL of the store: one statement per file in any folder of `sql/`, named by a verb, with `:name` parameters.
 
 `name.sql` serves both dialects; a `name.sqlite.sql` / `name.postgres.sql` pair exists where their plans must differ.
 What several statements have in common, and what the dialects say differently, is a macro:
@@ -18,6 +18,7 @@ Macros are expanded when a statement is first used, once in a process. Decision 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from enum import StrEnum
 from functools import cache
 from typing import TYPE_CHECKING
@@ -28,6 +29,8 @@ from holdfast.core.computed_once import computed_once
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
+
+APART = ("invariants", "parts")
 
 _TOKEN = re.compile(r"--[^\n]*|'(?:[^']|'')*'|::|:([a-z_][a-z0-9_]*)|%")
 
@@ -48,14 +51,18 @@ class Statement(Struct, frozen=True, gc=False):
 
 
 class Statements:
-    """The statements of one folder as attributes: `sql.claim_job`."""
+    """The statements of a folder, and of the folders in it, as attributes: `sql.claim_job`.
+
+    A folder with statements of its own, which are not among those of the folder around it, is named in `APART`.
+    """
 
     def __init__(self, folder: str) -> None:
         self._name = folder
 
     @computed_once
-    def _folder(self) -> Traversable:
-        return _below_store(self._name)
+    def _files(self) -> dict[str, Traversable]:
+        """Every file of a statement by its name. Listed at the first use."""
+        return {file.name: file for file in files_in(_below_store(self._name))}
 
     def __getattr__(self, name: str) -> Statement:
         statement = self._load(name)
@@ -65,8 +72,7 @@ class Statements:
     @computed_once
     def names(self) -> tuple[str, ...]:
         """Every statement there is, sorted."""
-        files = (file.name for file in self._folder.iterdir())
-        return tuple(sorted({name.split(".")[0] for name in files if name.endswith(".sql")}))
+        return tuple(sorted({name.split(".")[0] for name in self._files}))
 
     def _load(self, name: str) -> Statement:
         # Imported late: a client of a daemon reads no statement.
@@ -80,11 +86,19 @@ class Statements:
         return Statement(name, texts[Dialect.SQLITE], pyformat(texts[Dialect.POSTGRES]))
 
     def _read(self, name: str, dialect: Dialect) -> str:
-        for file in (f"{name}.{dialect}.sql", f"{name}.sql"):
-            path = self._folder.joinpath(file)
-            if path.is_file():
-                return strip_comments(path.read_text("utf-8"))
-        raise AttributeError(f"there is no statement {name!r} for {dialect} in {self._folder}")
+        for named in (f"{name}.{dialect}.sql", f"{name}.sql"):
+            if named in self._files:
+                return strip_comments(self._files[named].read_text("utf-8"))
+        raise AttributeError(f"there is no statement {name!r} for {dialect} in {_below_store(self._name)}")
+
+
+def files_in(folder: Traversable) -> Iterator[Traversable]:
+    """The files of statements in a folder, and in all folders in it but those that stand apart."""
+    for inner in folder.iterdir():
+        if inner.name.endswith(".sql"):
+            yield inner
+        elif inner.name not in APART and inner.is_dir():
+            yield from files_in(inner)
 
 
 def _below_store(folder: str) -> Traversable:
