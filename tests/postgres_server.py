@@ -80,6 +80,18 @@ def fresh_schema(url: str) -> Iterator[str]:
         connection.execute(sql.SQL("DROP SCHEMA IF EXISTS {} CASCADE").format(sql.Identifier(name)))
 
 
+@contextmanager
+def stranger(url: str) -> Iterator[str]:
+    """The URL of another user of the same database, who may connect and has no other right."""
+    name = f"stranger_{uuid4().hex}"
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(sql.SQL("CREATE ROLE {} LOGIN").format(sql.Identifier(name)))
+    parts = urlsplit(url)
+    yield parts._replace(netloc=f"{name}@{parts.netloc.rpartition('@')[2]}").geturl()
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(sql.SQL("DROP ROLE {}").format(sql.Identifier(name)))
+
+
 def _account() -> str | None:
     """PostgreSQL refuses to run as root; any other user runs it as themselves."""
     return "nobody" if os.geteuid() == 0 else None

@@ -53,6 +53,7 @@ def examine(home: Home) -> list[Finding]:
     findings += [
         *_daemon(daemon, stats.now),
         *_trouble(daemon),
+        *_notifications(daemon),
         *_refusals(hf.machines(), stats.now),
         *_breakers(stats.queues),
         *_workers(daemon, hf.workers()),
@@ -175,6 +176,13 @@ def _daemon(daemon: DaemonStatus, now: int) -> Iterator[Finding]:
 def _trouble(daemon: DaemonStatus) -> Iterator[Finding]:
     if daemon.trouble is not None:
         yield Finding("store", False, daemon.trouble)
+
+
+def _notifications(daemon: DaemonStatus) -> Iterator[Finding]:
+    if daemon.lost_notifications is not None:
+        yield Finding("store", False, daemon.lost_notifications)
+    if daemon.unreadable_notifications is not None:
+        yield Finding("store", None, daemon.unreadable_notifications)
 
 
 def _refusals(machines: list[Machine], now: int) -> Iterator[Finding]:

@@ -286,6 +286,8 @@ class Daemon:
             is_pressure_off=is_pressure_off(),
             clock_off_ms=self._clock.off_by(),
             clock_doubt=self._clock.doubt(),
+            lost_notifications=engine.notifications.lost,
+            unreadable_notifications=engine.notifications.unreadable,
         )
 
     def _refuse_exposed(self, place: WorkerPlace) -> None:

@@ -174,6 +174,8 @@ class Meter:
                 self.sources.requests_refused(),
                 self._clock.off_by(),
                 self._clock.doubt() is not None,
+                {kind.value: failures for kind, failures in self._engine.notifications.failures.items()},
+                self._engine.notifications.lost is not None,
             )
         )
 

@@ -103,6 +103,8 @@ class Readings(Struct, frozen=True):
     requests_refused: Mapping[str, int] = {}
     clock_off_ms: int = 0
     is_clock_doubted: bool = False
+    notification_failures: Mapping[str, int] = {}
+    are_notifications_lost: bool = False
 
 
 class Metrics:
@@ -204,6 +206,14 @@ class Metrics:
         )
         self._store_trouble = self._gauge(
             "store_trouble", "1 while the store cannot be written, by what is wrong with it.", "kind"
+        )
+        self._notification_failures = self._counter(
+            "notification_failures",
+            "Notifications of a database server that could not be read, and connections for them that broke.",
+            "kind",
+        )
+        self._notifications_lost = self._gauge(
+            "notifications_lost", "1 while the daemon does not hear what other programs commit on a database server."
         )
         self._clock_off = self._gauge(
             "clock_off_seconds", "How far the clock of this machine is ahead of the clock of a database server."
@@ -314,6 +324,9 @@ class Metrics:
             self._catch_up(("token", reason), self._tokens_refused.labels(reason), calls)
         for reason, requests in readings.requests_refused.items():
             self._catch_up(("request", reason), self._requests_refused.labels(reason), requests)
+        for kind, failures in readings.notification_failures.items():
+            self._catch_up(("notification", kind), self._notification_failures.labels(kind), failures)
+        self._notifications_lost.set(readings.are_notifications_lost)
         self._store_trouble.clear()
         if readings.store_trouble is not None:
             self._store_trouble.labels(readings.store_trouble).set(1)

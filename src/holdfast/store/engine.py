@@ -19,6 +19,7 @@ import uuid_utils
 from msgspec import Struct, structs
 
 from holdfast.core.computed_once import computed_once
+from holdfast.store.notifications import Notifications
 from holdfast.store.script_names import function_of
 from holdfast.store.statements import Dialect, Statement
 from holdfast.store.tally import Tally, Watcher
@@ -213,6 +214,10 @@ class Engine(Protocol):
         """What keeps this process from writing, if anything does, and what has gone wrong so far."""
 
     @property
+    def notifications(self) -> Notifications:
+        """What keeps this process from hearing of the commits of others, if anything does."""
+
+    @property
     def node(self) -> str:
         """The id of the machine that this process is on, as this database knows it."""
 
@@ -293,9 +298,14 @@ class AwaitableCalls(ABC):
     def troubles(self) -> Troubles:
         return Troubles()
 
+    @computed_once
+    def notifications(self) -> Notifications:
+        return Notifications()
+
     def _forget_troubles(self) -> None:
         """In a forked child: forget the troubles of the parent."""
         self.__dict__.pop("troubles", None)
+        self.__dict__.pop("notifications", None)
 
     def watch(self, watcher: Watcher) -> None:
         self._watcher = watcher

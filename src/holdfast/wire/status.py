@@ -31,7 +31,8 @@ class DaemonStatus(Struct, frozen=True, kw_only=True):
 
     `trouble` is what keeps it from writing there, in words. `is_pressure_off`: its machine is never under pressure.
     `clock_off_ms` is how far the clock of its machine is ahead of that of its server; `clock_doubt` is why it does
-    nothing by that clock for now.
+    nothing by that clock for now. `lost_notifications` is why it does not hear what others commit, and
+    `unreadable_notifications` what was sent to it that cannot be read.
     """
 
     version: str
@@ -49,3 +50,5 @@ class DaemonStatus(Struct, frozen=True, kw_only=True):
     is_pressure_off: bool = False
     clock_off_ms: Millis = 0
     clock_doubt: str | None = None
+    lost_notifications: str | None = None
+    unreadable_notifications: str | None = None

@@ -165,7 +165,9 @@ class PostgresEngine(AwaitableCalls):
         self._listeners.append(listener)
         with self._opening:
             if self._listening is None:
-                self._listening = ListenerThread(self._connector.connect, self._channel, self._me, self._announce)
+                self._listening = ListenerThread(
+                    self._connector.connect, self._channel, self._me, self._announce, self.notifications
+                )
 
         def leave() -> None:
             with suppress(ValueError):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import logging
 import threading
+import time
 from collections.abc import Callable
 
 import msgspec
@@ -11,12 +11,13 @@ import psycopg
 
 from holdfast.decoding import decode
 from holdfast.store.engine import Changes
-
-log = logging.getLogger("holdfast.store")
+from holdfast.store.notifications import Notifications
 
 MAX_NOTICE = 7_900
 POLL_S = 0.5
 RECONNECT_S = (0.1, 0.5, 1.0, 2.0, 5.0)
+CALM_S = 10.0  # A connection that breaks sooner is no reason to begin again with short pauses.
+UNREADABLE_EVERY_S = 1.0
 
 
 class Notice(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -68,16 +69,23 @@ def pack(changes: Changes, sender: str) -> str:
     return text.decode()
 
 
+UNREADABLE = Notice("", unknown=True)
+
+
 def unpack(payload: str) -> Notice:
-    """The contents of a NOTIFY. Any program may send one, so what cannot be read counts as `unknown`."""
+    """The contents of a NOTIFY. Any user of the database may send one, so what cannot be read counts as `unknown`."""
     try:
         return decode(payload, Notice)
-    except msgspec.MsgspecError:
-        return Notice("", unknown=True)
+    except Exception:
+        # Not only errors of msgspec: what is nested too deeply is a RecursionError.
+        return UNREADABLE
 
 
 class ListenerThread:
-    """Listens and reconnects until `close`. After each connect, listeners are told that anything may have changed."""
+    """Listens and reconnects until `close`. After each connect, listeners are told that anything may have changed.
+
+    What cannot be read may have been meant for us, so it counts as `unknown`: at most once a second, whatever comes.
+    """
 
     def __init__(
         self,
@@ -85,11 +93,16 @@ class ListenerThread:
         channel: str,
         me: str,
         heard: Callable[[Changes], None],
+        notifications: Notifications,
     ) -> None:
         self._connect = connect
         self._channel = channel
         self._me = me
         self._heard = heard
+        self._notifications = notifications
+        self._unknown_due: float | None = None
+        self._unknown_at = -UNREADABLE_EVERY_S
+        self._listens_since: float | None = None
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._work, name="holdfast-listener", daemon=True)
         self._thread.start()
@@ -102,21 +115,44 @@ class ListenerThread:
     def _work(self) -> None:
         failures = 0
         while not self._stopping.is_set():
+            self._listens_since = None
             try:
-                with self._connect() as connection:
-                    connection.execute(f'LISTEN "{self._channel}"')
+                self._listen()
+            except Exception as error:
+                # Whatever it is: a thread that ends would leave this process without news for good.
+                self._notifications.lose(error)
+                if self._listens_since is not None and time.monotonic() - self._listens_since > CALM_S:
                     failures = 0
-                    self._heard(Changes(unknown=True))
-                    self._follow(connection)
-            except psycopg.Error as error:
-                log.warning("lost the notifications of %s: %s", self._channel, error)
                 pause = RECONNECT_S[min(failures, len(RECONNECT_S) - 1)]
                 failures += 1
                 self._stopping.wait(pause)
 
-    def _follow(self, connection: psycopg.Connection[object]) -> None:
-        while not self._stopping.is_set():
-            for heard in connection.notifies(timeout=POLL_S, stop_after=1):
-                notice = unpack(heard.payload)
-                if notice.sender != self._me:
-                    self._heard(notice.changes())
+    def _listen(self) -> None:
+        with self._connect() as connection:
+            connection.execute(f'LISTEN "{self._channel}"')
+            self._listens_since = time.monotonic()
+            self._notifications.resume()
+            self._heard(Changes(unknown=True))
+            while not self._stopping.is_set():
+                for notification in connection.notifies(timeout=self._pause(), stop_after=1):
+                    self._receive(notification)
+                self._tell_unknown()
+
+    def _receive(self, notification: psycopg.Notify) -> None:
+        notice = unpack(notification.payload)
+        if notice is UNREADABLE:
+            self._notifications.count_unreadable(self._channel, notification.pid)
+            if self._unknown_due is None:
+                self._unknown_due = self._unknown_at + UNREADABLE_EVERY_S
+            self._tell_unknown()
+        elif notice.sender != self._me:
+            self._heard(notice.changes())
+
+    def _tell_unknown(self) -> None:
+        """Tell of what could not be read, when it is time."""
+        if self._unknown_due is not None and time.monotonic() >= self._unknown_due:
+            self._unknown_due, self._unknown_at = None, time.monotonic()
+            self._heard(UNREADABLE.changes())
+
+    def _pause(self) -> float:
+        return POLL_S if self._unknown_due is None else min(POLL_S, max(0.0, self._unknown_due - time.monotonic()))
