@@ -46,8 +46,8 @@ from holdfast.core.option import JobOption, RetryKind, SaidIn
 from holdfast.core.options import OPTIONS
 from holdfast.core.retry import RetryPolicy, Tries
 from holdfast.core.tokens import NO_TOKENS
-from holdfast.workers.context import JobInfo
-from holdfast.workers.raising import TaskError
+from holdfast.tasks.context import JobInfo
+from holdfast.tasks.raising import TaskError
 
 FOLDER = Path(__file__).parent / "reference"
 SOURCE = Path(holdfast.__file__).parent

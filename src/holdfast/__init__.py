@@ -44,8 +44,8 @@ if TYPE_CHECKING:
     from holdfast.core.retry_option import Retry
     from holdfast.core.run import Run, RunStatus
     from holdfast.core.stored_job import Job
-    from holdfast.workers.context import Context
-    from holdfast.workers.raising import Infra, Permanent, Skip, Snooze, Transient
+    from holdfast.tasks.context import Context
+    from holdfast.tasks.raising import Infra, Permanent, Skip, Snooze, Transient
 
 __all__ = [
     "PREVIOUS",
@@ -143,8 +143,8 @@ _MODULES = {
         "RunStatus",
     ),
     "holdfast.core.stored_job": ("Job",),
-    "holdfast.workers.context": ("Context",),
-    "holdfast.workers.raising": (
+    "holdfast.tasks.context": ("Context",),
+    "holdfast.tasks.raising": (
         "Infra",
         "Permanent",
         "Skip",

@@ -13,7 +13,7 @@ from msgspec import structs
 
 from holdfast.core.job import JobId, RunId
 from holdfast.store.files import JobFiles
-from holdfast.workers.files import LogLimits, RunFiles
+from holdfast.tasks.files import LogLimits, RunFiles
 from tests.api.acts import ask, done, open_worker, until
 from tests.api.caller import Caller, on_socket
 from tests.api.running import PATIENCE_S, RunningApi, running_api

@@ -11,9 +11,9 @@ from typing import Any
 from holdfast import Context, Holdfast, StateName
 from holdfast.runtime.clock import SystemClock
 from holdfast.store.engine import Engine
+from holdfast.tasks.schema import PayloadSchema
+from holdfast.tasks.spec import TaskSpec
 from holdfast.workers.exchange import ExchangeLoop
-from holdfast.workers.schema import PayloadSchema
-from holdfast.workers.spec import TaskSpec
 from tests.chaos.conftest import Start
 from tests.chaos.database import Database, recovery, select, sessions
 from tests.chaos.journal import entries

@@ -13,7 +13,7 @@ import pytest
 
 from holdfast.core.arguments import is_readable, misfit
 from holdfast.core.filling import MARK
-from holdfast.workers.schema import PayloadSchema
+from holdfast.tasks.schema import PayloadSchema
 
 
 class Colour(enum.Enum):

@@ -14,9 +14,9 @@ from holdfast.store.scripts.machines import sessions
 from holdfast.store.scripts.machines.recover import recover
 from holdfast.store.scripts.runs.exchange import exchange
 from holdfast.store.scripts.runs.finish import finish
+from holdfast.tasks.schema import PayloadSchema
+from holdfast.tasks.spec import TaskSpec
 from holdfast.workers.holdings import Holdings
-from holdfast.workers.schema import PayloadSchema
-from holdfast.workers.spec import TaskSpec
 from tests.simulation.ledger import Ledger
 from tests.simulation.world import MINUTE, SECOND, World
 

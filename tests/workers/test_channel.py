@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from holdfast.core.settle import Completed
+from holdfast.tasks.raising import StopReason
 from holdfast.workers.channel import (
     CheckpointKept,
     Happened,
@@ -24,7 +25,6 @@ from holdfast.workers.channel import (
     from_child,
     to_child,
 )
-from holdfast.workers.raising import StopReason
 
 TO_CHILD = {
     '{"type":"Stop","reason":"cancel"}': Stop(StopReason.CANCEL),

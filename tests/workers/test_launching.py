@@ -13,7 +13,8 @@ import pytest
 
 from holdfast.core.retry import FailureKind
 from holdfast.runtime.processes import RUN_VARIABLE, look_at
-from holdfast.workers.launching import Gated, Program, why_not_started
+from holdfast.tasks.program import Program
+from holdfast.workers.launching import Gated, encoded, why_not_started
 from holdfast.workers.watching import ProcessWatch, WakePipe
 from tests.chaos.processes import KnownProcess
 from tests.client.acts import wait_until
@@ -65,7 +66,7 @@ def test_a_gate_that_closes_starts_nothing(gated: Callable[[], Gated], tmp_path:
 
 def test_half_a_program_starts_nothing(gated: Callable[[], Gated], tmp_path: Path) -> None:
     process = gated()
-    text = Program(argv=("touch", str(tmp_path / "started")), env={"PATH": PATH}).encoded()
+    text = encoded(Program(argv=("touch", str(tmp_path / "started")), env={"PATH": PATH}))
     os.write(process._gate.fileno(), text[:-1])
     process.close()
     assert wait_until(lambda: not known(process).is_alive)

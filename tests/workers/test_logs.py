@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.store.files import JobFiles, segment_name, segments_of
-from holdfast.workers.files import FilesLeft, LogLimits, LogWriter, RunFiles
+from holdfast.tasks.files import FilesLeft, LogLimits, LogWriter, RunFiles
 
 JOB, RUN = "job", "run"
 LINE = 16

@@ -299,7 +299,7 @@ def test_a_log_that_cannot_be_written_breaks_no_print(hf: Holdfast, capsys: pyte
 def test_a_full_log_says_so_without_a_loop(
     hf: Holdfast, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from holdfast.workers import files
+    from holdfast.tasks import files
 
     def full(*_: object) -> int:
         raise OSError(28, "No space left on device")

@@ -13,11 +13,11 @@ import pytest
 from holdfast.core.requests import Claimed, Report
 from holdfast.core.settle import Completed, StoppedByCancel
 from holdfast.runtime.clock import SystemClock
-from holdfast.workers.context import Context
-from holdfast.workers.raising import StopReason
+from holdfast.tasks.context import Context
+from holdfast.tasks.raising import StopReason
+from holdfast.tasks.schema import PayloadSchema
+from holdfast.tasks.spec import TaskSpec
 from holdfast.workers.runner import Runner
-from holdfast.workers.schema import PayloadSchema
-from holdfast.workers.spec import TaskSpec
 
 blocking, go_on = threading.Event(), threading.Event()
 

@@ -14,10 +14,10 @@ from holdfast.core.requests import COMMAND
 from holdfast.runtime.clock import ManualClock
 from holdfast.store.scripts.machines.recover import processes_of
 from holdfast.store.sqlite.engine import SqliteEngine
+from holdfast.tasks.schema import PayloadSchema
+from holdfast.tasks.spec import TaskSpec
 from holdfast.workers.command import SPEC
 from holdfast.workers.exchange import ExchangeLoop
-from holdfast.workers.schema import PayloadSchema
-from holdfast.workers.spec import TaskSpec
 from holdfast.workers.stuck import OTHERS_GRACE_S, OTHERS_S, StuckWatch
 from tests.chaos.processes import KnownProcess, until
 from tests.migrated import copy_migrated

@@ -17,9 +17,9 @@ from holdfast.core.settle import Broke, Completed, Yielded
 from holdfast.runtime.clock import SystemClock
 from holdfast.store.files import JobFiles
 from holdfast.store.sqlite.engine import SqliteEngine
+from holdfast.tasks.context import Context
+from holdfast.tasks.files import RunFiles
 from holdfast.workers.command import SPEC
-from holdfast.workers.context import Context
-from holdfast.workers.files import RunFiles
 from holdfast.workers.subprocesses import Subprocesses
 from tests.migrated import copy_migrated
 from tests.store.acts import NOW, SESSION, claim_one, lose, open_session, put_one

@@ -19,7 +19,7 @@ from holdfast.core.options import JobOptions
 from holdfast.core.schedule import Misfire, Overlap
 from holdfast.core.units import Duration
 from holdfast.hosting.declarations import Declarations
-from holdfast.workers.context import Context
+from holdfast.tasks.context import Context
 
 if TYPE_CHECKING:
     pass

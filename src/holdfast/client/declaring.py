@@ -14,7 +14,7 @@ from holdfast.core.limits import MAX_DOC, MAX_NAME
 from holdfast.core.options import JobOptions
 from holdfast.core.subject import fields_of
 from holdfast.core.task import DeclaredTask, TaskOptions
-from holdfast.workers.schema import PayloadSchema
+from holdfast.tasks.schema import PayloadSchema
 
 
 def declare(name: str, function: Callable[..., Any], schema: PayloadSchema, options: JobOptions) -> DeclaredTask:

@@ -21,7 +21,7 @@ from holdfast.store.engine import Changes
 from holdfast.store.script_names import cancel, group_jobs, groups
 
 if TYPE_CHECKING:
-    from holdfast.workers.schema import PayloadSchema
+    from holdfast.tasks.schema import PayloadSchema
 
 AT_ONCE = 500  # in one step, so that others can write in between
 PAGE = 100

@@ -19,7 +19,7 @@ from holdfast.core.rules import check
 from holdfast.store.script_names import group_jobs, groups
 
 if TYPE_CHECKING:
-    from holdfast.workers.schema import PayloadSchema
+    from holdfast.tasks.schema import PayloadSchema
 
 
 class Groups:
@@ -103,7 +103,7 @@ class Groups:
     def _storing(
         self, now: Millis, name: str | None, rule: OnFailure, group_id: str, plan: GroupPlan
     ) -> tuple[Any, ...]:
-        from holdfast.workers.isolation import refuse_while_loading
+        from holdfast.tasks.isolation import refuse_while_loading
 
         refuse_while_loading("enqueuing a group")
         return (group_jobs.enqueue_group, group_id, _name(name), plan.mode, rule, plan.jobs, now)

@@ -25,7 +25,7 @@ from holdfast.core.value_rules import DURATION
 from holdfast.store.script_names import cancel, changed_files, conditions, read_jobs, reorder, retry, why
 
 if TYPE_CHECKING:
-    from holdfast.workers.schema import PayloadSchema
+    from holdfast.tasks.schema import PayloadSchema
 
 R = TypeVar("R")
 

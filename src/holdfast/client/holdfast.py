@@ -40,10 +40,10 @@ from holdfast.hosting.task_host import DEFAULT_SLOTS, TaskHost
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.simulated import SimulatedMachine
 from holdfast.store.engine import Engine, Ids, new_uuid
+from holdfast.tasks.context import Context
+from holdfast.tasks.schema import PayloadSchema
+from holdfast.tasks.spec import TaskSpec, wants_context
 from holdfast.workers import command
-from holdfast.workers.context import Context
-from holdfast.workers.schema import PayloadSchema
-from holdfast.workers.spec import TaskSpec, wants_context
 
 P = ParamSpec("P")
 R = TypeVar("R")

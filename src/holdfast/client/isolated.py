@@ -12,8 +12,8 @@ from holdfast.core.rules import check, millis
 from holdfast.core.units import Duration
 from holdfast.core.value_rules import FLAG
 from holdfast.runtime.processes import GRACE_S
-from holdfast.workers.isolation import Isolation, place_of
-from holdfast.workers.spec import TaskSpec, check_place, remember
+from holdfast.tasks.isolation import Isolation, place_of
+from holdfast.tasks.spec import TaskSpec, check_place, remember
 
 
 class Isolated(Struct, frozen=True):

@@ -171,7 +171,7 @@ class Operations(Groups, Events, Maintaining, NodeCalls, Overview, Queues, Tenan
         return await asyncio.to_thread(self.doctor)
 
     def _new_job(self, task: str, payload: Mapping[str, Any] | None, options: JobOptions) -> NewJob:
-        from holdfast.workers.schema import encode_payload
+        from holdfast.tasks.schema import encode_payload
 
         arguments = {} if payload is None else check_arguments(payload)
         schema, chosen = self._schema_of(check("task", task)), given(options)

@@ -117,6 +117,6 @@ class RefusedCall:
 
 def _is_in_the_way() -> bool:
     """Whether a sleep here would block every coroutine of a worker. Imported late: the command line has no worker."""
-    from holdfast.workers.coroutine_thread import is_coroutines_thread
+    from holdfast.tasks.coroutine_thread import is_coroutines_thread
 
     return is_coroutines_thread()

@@ -33,7 +33,7 @@ from holdfast.core.value_rules import FLAG
 from holdfast.store.script_names import declaring, schedules
 
 if TYPE_CHECKING:
-    from holdfast.workers.schema import PayloadSchema
+    from holdfast.tasks.schema import PayloadSchema
 
 
 class Schedules(Templates):

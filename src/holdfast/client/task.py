@@ -20,9 +20,9 @@ from holdfast.core.retry_option import Retry
 from holdfast.core.rules import RULES
 from holdfast.core.trigger import by_parent
 from holdfast.observe.redact import redacted
-from holdfast.workers.context import Context
-from holdfast.workers.isolation import refuse_while_loading
-from holdfast.workers.spec import TaskSpec, check_execution
+from holdfast.tasks.context import Context
+from holdfast.tasks.isolation import refuse_while_loading
+from holdfast.tasks.spec import TaskSpec, check_execution
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -28,7 +28,7 @@ from holdfast.store.script_names import read_jobs, templates
 
 if TYPE_CHECKING:
     from holdfast.client.task import Enqueuing
-    from holdfast.workers.schema import PayloadSchema
+    from holdfast.tasks.schema import PayloadSchema
 
 Payload: TypeAlias = Mapping[str, Any]
 TaskRef: TypeAlias = "str | Enqueuing[Any, Any]"
@@ -184,7 +184,7 @@ class Templates:
         return (templates.edit_template, now.id, changes, self._access.now())
 
     def _enqueuing(self, now: Millis, name: str, payload: Payload | None, options: JobOptions) -> tuple[Any, ...]:
-        from holdfast.workers.isolation import refuse_while_loading
+        from holdfast.tasks.isolation import refuse_while_loading
 
         refuse_while_loading("enqueuing a job")
         text, arguments = encoded(name, payload, None)
@@ -230,7 +230,7 @@ def task_and_options(task: TaskRef, options: JobOptions) -> tuple[str, JobOption
 
 def encoded(task: str, payload: Payload | None, schema: PayloadSchema | None) -> tuple[str, Payload]:
     """A payload that need not be complete, as JSON and by name. InvalidPayload if it can never fit."""
-    from holdfast.workers.schema import encode_payload
+    from holdfast.tasks.schema import encode_payload
 
     arguments = {} if payload is None else check_arguments(payload)
     names = None if schema is None else schema.names

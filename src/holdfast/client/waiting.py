@@ -111,7 +111,7 @@ class Waiters:
 
 def refuse_to_block(what: str) -> None:
     """Refuse a blocking wait in a coroutine of a worker. It would block all coroutines there for ever."""
-    from holdfast.workers.coroutine_thread import is_coroutines_thread
+    from holdfast.tasks.coroutine_thread import is_coroutines_thread
 
     if is_coroutines_thread():
         raise InvalidInput(f"a coroutine task must `await` {what} it waits for, or every coroutine here stands still")

@@ -20,9 +20,9 @@ from holdfast.hosting.worker import WorkerSettings, serve
 from holdfast.observe.logs import set_up
 from holdfast.runtime.probe import is_pressure_off
 from holdfast.store.engine import new_uuid
+from holdfast.tasks.files import LogLimits
 from holdfast.wire.home import Home
 from holdfast.wire.places import leave_words
-from holdfast.workers.files import LogLimits
 
 LOGS = "HOLDFAST_LOGS"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from holdfast.hosting.replacement import KeptBy
-from holdfast.workers.files import USUAL, LogLimits
+from holdfast.tasks.files import USUAL, LogLimits
 
 SHORT_WORK_S = 5.0
 GRACE_S = 5.0

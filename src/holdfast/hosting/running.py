@@ -20,7 +20,7 @@ from holdfast.hosting.host_settings import GRACE_S, SHORT_WORK_S, HostSettings
 from holdfast.hosting.session_thread import SessionThread, drain
 from holdfast.hosting.signals import heeding_signals, wait_for
 from holdfast.hosting.work_session import WorkSession
-from holdfast.workers.coroutine_thread import is_coroutines_thread
+from holdfast.tasks.coroutine_thread import is_coroutines_thread
 
 A = TypeVar("A", bound=EngineAccess)
 

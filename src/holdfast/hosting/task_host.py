@@ -18,9 +18,9 @@ from holdfast.hosting.running import A, RunsJobs
 from holdfast.hosting.work_session import WorkSession
 from holdfast.runtime.simulated import SimulatedMachine
 from holdfast.store.forks import forget_after_fork
+from holdfast.tasks.isolation import refuse_while_loading
+from holdfast.tasks.spec import TaskSpec
 from holdfast.workers import command
-from holdfast.workers.isolation import refuse_while_loading
-from holdfast.workers.spec import TaskSpec
 from holdfast.workers.webhook import Deliverer
 
 DEFAULT_SLOTS = 10

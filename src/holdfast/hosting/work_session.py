@@ -22,11 +22,11 @@ from holdfast.runtime.probe import Probing
 from holdfast.runtime.session import Session
 from holdfast.runtime.simulated import SimulatedMachine
 from holdfast.runtime.upkeep import Upkeep
+from holdfast.tasks.files import LogLimits
+from holdfast.tasks.raising import StopReason
+from holdfast.tasks.spec import TaskSpec
 from holdfast.workers.exchange import ExchangeLoop
-from holdfast.workers.files import LogLimits
 from holdfast.workers.holdings import wild_tasks
-from holdfast.workers.raising import StopReason
-from holdfast.workers.spec import TaskSpec
 from holdfast.workers.stuck import StuckWatch
 
 # At most so many jobs at once from a daemon: they take it some 5 ms, and other callers wait meanwhile.

@@ -25,13 +25,13 @@ from holdfast.hosting.replacement import KeptBy
 from holdfast.hosting.task_host import TaskHost
 from holdfast.runtime.clock import SystemClock
 from holdfast.store.engine import new_uuid
+from holdfast.tasks.schema import PayloadSchema
+from holdfast.tasks.spec import TaskSpec
 from holdfast.wire.home import find_daemon, find_home
 from holdfast.wire.peer import INSIDE_VARIABLES
 from holdfast.wire.places import WorkerPlace, app_words, take
 from holdfast.wire.remote import RemoteEngine
 from holdfast.workers.printing import show_nothing
-from holdfast.workers.schema import PayloadSchema
-from holdfast.workers.spec import TaskSpec
 from holdfast.workers.webhook import DELIVERIES
 
 log = logging.getLogger("holdfast.worker")

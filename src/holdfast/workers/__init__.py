@@ -1,1 +1,1 @@
-"""Running user code: payload schemas, the context a task sees, the runner, and the exchange with the store."""
+"""Running user code: functions, coroutines and programs, the runner, and the exchange with the store."""

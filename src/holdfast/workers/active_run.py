@@ -6,9 +6,9 @@ import asyncio
 
 from holdfast.core.requests import Claimed
 from holdfast.observe.trace import RunNamed
-from holdfast.workers.context import Context
-from holdfast.workers.raising import StopReason, outranks
-from holdfast.workers.spec import TaskSpec
+from holdfast.tasks.context import Context
+from holdfast.tasks.raising import StopReason, outranks
+from holdfast.tasks.spec import TaskSpec
 
 
 class ActiveRun:

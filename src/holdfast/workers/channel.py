@@ -20,9 +20,9 @@ from holdfast.core.messages.watches import ChangedFiles
 from holdfast.core.requests import Claimed
 from holdfast.core.settle import Outcome
 from holdfast.decoding import new_decoder
-from holdfast.workers.isolation import TaskPlace
+from holdfast.tasks.isolation import TaskPlace
+from holdfast.tasks.raising import StopReason
 from holdfast.workers.launching import PipeEnd
-from holdfast.workers.raising import StopReason
 from holdfast.workers.watching import WakePipe
 
 

@@ -29,6 +29,12 @@ from holdfast.core.retry import Failure, FailureKind
 from holdfast.core.settle import Broke, Completed, Outcome
 from holdfast.observe import trace
 from holdfast.store.files import JobFiles
+from holdfast.tasks.context import Context
+from holdfast.tasks.coroutine_thread import serve_coroutines
+from holdfast.tasks.files import RunFiles
+from holdfast.tasks.isolation import ModulePlace, TaskPlace, loading
+from holdfast.tasks.raising import StopReason, ended_by, must_stop, outranks, traceback_of
+from holdfast.tasks.spec import TaskSpec, recall
 from holdfast.wire.problem import error_of
 from holdfast.workers.channel import (
     CheckpointKept,
@@ -47,12 +53,6 @@ from holdfast.workers.channel import (
     TaskEnded,
     to_child,
 )
-from holdfast.workers.context import Context
-from holdfast.workers.coroutine_thread import serve_coroutines
-from holdfast.workers.files import RunFiles
-from holdfast.workers.isolation import ModulePlace, TaskPlace, loading
-from holdfast.workers.raising import StopReason, ended_by, must_stop, outranks, traceback_of
-from holdfast.workers.spec import TaskSpec, recall
 
 MAIN = "__holdfast_main__"
 

@@ -8,10 +8,10 @@ from typing import Any
 from holdfast.core.command import check_start
 from holdfast.core.requests import COMMAND, Claimed
 from holdfast.runtime.processes import GRACE_S
+from holdfast.tasks.program import Program
+from holdfast.tasks.schema import PayloadSchema
+from holdfast.tasks.spec import TaskSpec
 from holdfast.workers.environment import kept_variables
-from holdfast.workers.launching import Program
-from holdfast.workers.schema import PayloadSchema
-from holdfast.workers.spec import TaskSpec
 
 
 def command(

@@ -14,6 +14,9 @@ from holdfast.core.messages.events import Emitted
 from holdfast.core.messages.jobs import Predecessor
 from holdfast.core.messages.watches import ChangedFiles
 from holdfast.core.requests import Claimed
+from holdfast.tasks.context import Context
+from holdfast.tasks.isolation import TaskPlace
+from holdfast.tasks.raising import StopReason
 from holdfast.workers.channel import (
     CheckpointKept,
     Found,
@@ -32,10 +35,7 @@ from holdfast.workers.channel import (
     Stored,
     TaskEnded,
 )
-from holdfast.workers.context import Context
-from holdfast.workers.isolation import TaskPlace
 from holdfast.workers.launching import pipe
-from holdfast.workers.raising import StopReason
 from holdfast.workers.watching import ProcessWatch, WakePipe
 
 

@@ -29,13 +29,13 @@ from holdfast.store.scripts.machines.sessions import close_session
 from holdfast.store.scripts.runs.exchange import exchange
 from holdfast.store.scripts.runs.progress import save_checkpoint
 from holdfast.store.scripts.watches.changed_files import changed_files
-from holdfast.workers.context import Context
-from holdfast.workers.files import USUAL, LogLimits, RunFiles
+from holdfast.tasks.context import Context
+from holdfast.tasks.files import USUAL, LogLimits, RunFiles
+from holdfast.tasks.raising import StopReason
+from holdfast.tasks.spec import TaskSpec
 from holdfast.workers.holdings import Holdings
 from holdfast.workers.outbox import how_many_fit, refused
-from holdfast.workers.raising import StopReason
 from holdfast.workers.runner import Runner
-from holdfast.workers.spec import TaskSpec
 from holdfast.workers.subprocesses import Subprocesses
 from holdfast.workers.tracing import record_runs
 

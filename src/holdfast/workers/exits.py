@@ -6,7 +6,8 @@ import signal
 
 from holdfast.core.retry import Failure, FailureKind
 from holdfast.core.settle import Broke
-from holdfast.workers.launching import UNKNOWN, Program
+from holdfast.tasks.program import Program
+from holdfast.workers.launching import UNKNOWN
 
 PERMANENT = frozenset({64, 65, 78})  # used wrongly, bad data, bad configuration
 LONGEST_LINE = 200

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from holdfast.core.job import RunId, SessionId
 from holdfast.core.requests import ANY_QUEUE, Claimed, ClaimRequest, QueueSlots, Report
 from holdfast.store.engine import Changes
-from holdfast.workers.spec import TaskSpec
+from holdfast.tasks.spec import TaskSpec
 
 
 class Holdings:

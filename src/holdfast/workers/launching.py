@@ -14,16 +14,14 @@ import marshal
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
-
-from msgspec import Struct
 
 from holdfast.core.errors import InvalidInput
 from holdfast.core.job import RunId
 from holdfast.core.retry import Failure, FailureKind
-from holdfast.runtime.processes import GRACE_S, RUN_VARIABLE, ProcessGroup, look_at
+from holdfast.runtime.processes import RUN_VARIABLE, ProcessGroup, look_at
+from holdfast.tasks.program import Program
 from holdfast.workers.launch import LENGTH
 
 # Without these, a Python that was built against libraries in odd places does not start.
@@ -33,26 +31,15 @@ OUR_FAULT = (errno.ENOMEM, errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.EIO)
 _LAUNCHER = str(Path(__file__).with_name("launch.py"))
 
 
-class Program(Struct, frozen=True, kw_only=True):
-    """What runs in a process of its own, and with what. `own` are the variables of the job, over those of `env`."""
-
-    argv: tuple[str, ...]
-    env: Mapping[str, str]
-    own: Mapping[str, str] = {}
-    cwd: str | None = None
-    grace_s: float = GRACE_S
-    memory_mb: int | None = None
-    cpu_s: int | None = None
-
-    def encoded(self) -> bytes:
-        """The bytes for the gate."""
-        limits = {}
-        if self.memory_mb is not None:
-            limits["RLIMIT_AS"] = self.memory_mb << 20
-        if self.cpu_s is not None:
-            limits["RLIMIT_CPU"] = self.cpu_s
-        text = marshal.dumps({"argv": list(self.argv), "env": dict(self.env), "cwd": self.cwd, "limits": limits})
-        return len(text).to_bytes(LENGTH) + text
+def encoded(program: Program) -> bytes:
+    """The bytes for the gate."""
+    limits = {}
+    if program.memory_mb is not None:
+        limits["RLIMIT_AS"] = program.memory_mb << 20
+    if program.cpu_s is not None:
+        limits["RLIMIT_CPU"] = program.cpu_s
+    text = marshal.dumps({"argv": list(program.argv), "env": dict(program.env), "cwd": program.cwd, "limits": limits})
+    return len(text).to_bytes(LENGTH) + text
 
 
 class PipeEnd:
@@ -109,7 +96,7 @@ class Gated:
 
     def open(self, program: Program) -> None:
         """Let the program begin."""
-        text = program.encoded()
+        text = encoded(program)
         with suppress(BrokenPipeError):  # It was killed while it waited, as its exit status says.
             while text:
                 text = text[os.write(self._gate.fileno(), text) :]

@@ -11,8 +11,8 @@ from holdfast.core.filling import filled, gaps
 from holdfast.core.job import StateName
 from holdfast.core.messages.jobs import Predecessor
 from holdfast.core.requests import Claimed
-from holdfast.workers.context import Context
-from holdfast.workers.schema import PayloadSchema
+from holdfast.tasks.context import Context
+from holdfast.tasks.schema import PayloadSchema
 
 
 def arguments_of(schema: PayloadSchema, context: Context) -> dict[str, Any]:

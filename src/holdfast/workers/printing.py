@@ -21,7 +21,7 @@ from typing import Any, ClassVar, TypeAlias
 
 from holdfast.core.job import RunId
 from holdfast.runtime.current import current_run
-from holdfast.workers.context import Context, line_of
+from holdfast.tasks.context import Context, line_of
 
 Lookup: TypeAlias = Callable[[RunId], Context | None]
 

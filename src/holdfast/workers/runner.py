@@ -19,12 +19,12 @@ from holdfast.core.timing import run_budget
 from holdfast.observe.trace import using
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.current import inside
+from holdfast.tasks.context import Context
+from holdfast.tasks.raising import StopReason, ended_by, must_stop, outranks, stopped
+from holdfast.tasks.spec import TaskSpec
 from holdfast.workers.active_run import ActiveRun
-from holdfast.workers.context import Context
 from holdfast.workers.previous import aarguments_of, arguments_of
 from holdfast.workers.printing import listen
-from holdfast.workers.raising import StopReason, ended_by, must_stop, outranks, stopped
-from holdfast.workers.spec import TaskSpec
 from holdfast.workers.subprocesses import Subprocesses
 from holdfast.workers.threads import Threads
 from holdfast.workers.user_loop import UserLoop, end_without_loop

@@ -14,9 +14,9 @@ from holdfast.core.job import RunId
 from holdfast.core.requests import Report
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.loop import Loop
+from holdfast.tasks.raising import StopReason, stopped
 from holdfast.workers.active_run import ActiveRun
 from holdfast.workers.exchange import ExchangeLoop
-from holdfast.workers.raising import StopReason, stopped
 
 LOOK_S = 1.0
 OTHERS_S = 600.0

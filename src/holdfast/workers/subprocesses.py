@@ -19,15 +19,16 @@ from holdfast.runtime.clock import Clock
 from holdfast.runtime.processes import GRACE_S, empty_groups
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.runs.progress import note_start
-from holdfast.workers.context import Context
+from holdfast.tasks.context import Context
+from holdfast.tasks.program import Program
+from holdfast.tasks.raising import StopReason, must_stop, outranks, raised, stopped
+from holdfast.tasks.spec import TaskSpec, program_of
 from holdfast.workers.conversation import Conversation
 from holdfast.workers.environment import home_of, identity
 from holdfast.workers.exits import broke, crashed, exit_code
-from holdfast.workers.launching import Gated, Program, why_not_started
+from holdfast.workers.launching import Gated, why_not_started
 from holdfast.workers.memory import MemoryKills
 from holdfast.workers.previous import complete
-from holdfast.workers.raising import StopReason, must_stop, outranks, raised, stopped
-from holdfast.workers.spec import TaskSpec, program_of
 from holdfast.workers.threads import Threads
 from holdfast.workers.watching import ProcessWatch, WakePipe
 

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from holdfast.workers.coroutine_thread import serve_coroutines
+from holdfast.tasks.coroutine_thread import serve_coroutines
 
 log = logging.getLogger("holdfast.worker")
 

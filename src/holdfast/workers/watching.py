@@ -11,7 +11,8 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from holdfast.runtime.processes import living, signal_group
-from holdfast.workers.launching import Gated, PipeEnd, Program
+from holdfast.tasks.program import Program
+from holdfast.workers.launching import Gated, PipeEnd
 
 CHUNK = 1 << 16
 MOST_AT_THE_END = 1 << 20

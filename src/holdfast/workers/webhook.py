@@ -16,10 +16,10 @@ from holdfast.core.webhook import TIMEOUT_MS, WEBHOOK, WEBHOOK_QUEUE, read_url
 from holdfast.runtime.clock import Clock
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.webhooks.webhooks import note_gone, request_of_run
-from holdfast.workers.context import Context
-from holdfast.workers.raising import Permanent, Transient
-from holdfast.workers.schema import PayloadSchema
-from holdfast.workers.spec import TaskSpec
+from holdfast.tasks.context import Context
+from holdfast.tasks.raising import Permanent, Transient
+from holdfast.tasks.schema import PayloadSchema
+from holdfast.tasks.spec import TaskSpec
 
 if TYPE_CHECKING:
     from holdfast.workers.posting import PostAnswer, Resolve

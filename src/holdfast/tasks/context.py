@@ -25,8 +25,8 @@ from holdfast.core.messages.jobs import Predecessor
 from holdfast.core.messages.watches import ChangedFiles
 from holdfast.core.requests import Claimed
 from holdfast.core.rules import check
-from holdfast.workers.files import FilesLeft, RunFiles
-from holdfast.workers.raising import Stopped, StopReason, storable, traceback_of
+from holdfast.tasks.files import FilesLeft, RunFiles
+from holdfast.tasks.raising import Stopped, StopReason, storable, traceback_of
 
 LONGEST_TEXT = 1_000
 

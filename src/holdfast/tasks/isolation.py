@@ -15,7 +15,7 @@ from msgspec import Struct
 from holdfast.core.errors import InvalidInput
 from holdfast.core.requests import Claimed
 from holdfast.runtime.processes import GRACE_S
-from holdfast.workers.launching import Program
+from holdfast.tasks.program import Program
 
 CHILD = "holdfast.workers.child"
 

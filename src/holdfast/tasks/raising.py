@@ -47,7 +47,7 @@ class Transient(TaskError):
 
     >>> raise Transient("the index is being rebuilt", code="ERR_INDEX_BUSY")
     Traceback (most recent call last):
-    holdfast.workers.raising.Transient: the index is being rebuilt
+    holdfast.tasks.raising.Transient: the index is being rebuilt
     """
 
     kind = FailureKind.TRANSIENT
@@ -63,7 +63,7 @@ class Permanent(TaskError):
 
     >>> raise Permanent("there is no such repository")
     Traceback (most recent call last):
-    holdfast.workers.raising.Permanent: there is no such repository
+    holdfast.tasks.raising.Permanent: there is no such repository
     """
 
     kind = FailureKind.PERMANENT
@@ -75,7 +75,7 @@ class Infra(TaskError):
 
     >>> raise Infra("the GPU fell off the bus")
     Traceback (most recent call last):
-    holdfast.workers.raising.Infra: the GPU fell off the bus
+    holdfast.tasks.raising.Infra: the GPU fell off the bus
     """
 
     kind = FailureKind.INFRA
@@ -87,7 +87,7 @@ class Snooze(Exception):
 
     >>> raise Snooze(30)
     Traceback (most recent call last):
-    holdfast.workers.raising.Snooze: 30 s
+    holdfast.tasks.raising.Snooze: 30 s
     """
 
     def __init__(self, delay: Duration) -> None:
@@ -100,7 +100,7 @@ class Skip(Exception):
 
     >>> raise Skip("the file is unchanged")
     Traceback (most recent call last):
-    holdfast.workers.raising.Skip: the file is unchanged
+    holdfast.tasks.raising.Skip: the file is unchanged
     """
 
     def __init__(self, reason: str = "nothing to do") -> None:

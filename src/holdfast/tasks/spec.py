@@ -12,9 +12,9 @@ from holdfast.core.computed_once import computed_once
 from holdfast.core.errors import InvalidInput
 from holdfast.core.requests import Claimed
 from holdfast.core.task import DeclaredTask
-from holdfast.workers.isolation import Isolation, TaskPlace, is_loading
-from holdfast.workers.launching import Program
-from holdfast.workers.schema import PayloadSchema, is_context
+from holdfast.tasks.isolation import Isolation, TaskPlace, is_loading
+from holdfast.tasks.program import Program
+from holdfast.tasks.schema import PayloadSchema, is_context
 
 MakeProgram: TypeAlias = Callable[[Mapping[str, Any], Claimed], Program]
 

@@ -15,7 +15,7 @@ from holdfast.core.limits import MAX_PAYLOAD, check_payload, shown
 from holdfast.core.subject import as_json
 from holdfast.decoding import new_decoder
 from holdfast.observe.redact import redacted
-from holdfast.workers.context import Context
+from holdfast.tasks.context import Context
 
 
 class PayloadSchema:

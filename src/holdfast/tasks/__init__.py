@@ -1,0 +1,1 @@
+"""How a function of a user is called: its arguments, its context, and what its end means."""
