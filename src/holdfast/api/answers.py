@@ -156,7 +156,7 @@ def problem_of(error: errors.HoldfastError) -> Answer:
     """The problem document of one of our errors."""
     status = status_of(type(error))
     wait = error.retry_after
-    if wait is None and not isinstance(error, errors.QueueFull):
+    if wait is None and error.is_worth_repeating and not isinstance(error, errors.QueueFull):
         wait = RETRY_AFTER_S.get(status)
     headers = () if wait is None else retry_after(wait)
     return problem(status, error.code, str(error), (*headers, *CHALLENGES.get(status, ())))

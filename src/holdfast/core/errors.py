@@ -19,6 +19,8 @@ class HoldfastError(Exception):
     code: ClassVar[str] = "ERR_HOLDFAST"
     # In how many seconds to ask again, if that is known. Then nothing was stored.
     retry_after: float | None = None
+    # Whether a caller should ask again by itself. Not if the call has waited for long already.
+    is_worth_repeating: bool = True
 
 
 class InvalidInput(HoldfastError, ValueError):

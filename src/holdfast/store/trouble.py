@@ -14,11 +14,13 @@ from collections.abc import Callable
 from enum import StrEnum
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from holdfast.core.errors import HoldfastError, StoreBusy, StoreCorrupt, StoreFull, StoreUnavailable
 from holdfast.core.job import Millis
 
 FIRST_TRY_S, LONGEST_TRY_S = 0.5, 5.0
+LOGGED_EVERY_S = 10.0  # of a trouble that is met again and again
 CALM_S = 60.0  # a trouble that comes back sooner is the same one
 
 log = logging.getLogger("holdfast.store")
@@ -34,6 +36,7 @@ class TroubleKind(StrEnum):
     CORRUPT = "corrupt"
     MEMORY = "memory"
     LOST = "lost"
+    LOCKED = "locked"
 
 
 # A lack of memory passes, so each write is tried. The lock of another program lasts if it was waited for in vain.
@@ -47,15 +50,25 @@ ADVICE = {
     TroubleKind.READ_ONLY: "Make it writable: writing goes on by itself then",
     TroubleKind.CORRUPT: "Restore it from a backup: holdfast db restore",
     TroubleKind.LOST: "Writing goes on by itself when it is back",
+    TroubleKind.LOCKED: "End it (SELECT pg_terminate_backend), or wait for it: writing goes on by itself then",
 }
 
 
+def cause(message: str) -> str:
+    """The first part of an error's message: what is wrong, without what its caller can do about the own write."""
+    return message.partition("; ")[0]
+
+
 class Trouble(Struct, frozen=True):
-    """What keeps an engine from writing, and since when. `says` tells it to people."""
+    """What keeps an engine from writing, and since when. `says` tells it to people.
+
+    `refuses`: writes are refused at once. Otherwise each is tried, and waits.
+    """
 
     kind: TroubleKind
     says: str
     since: Millis
+    refuses: bool = True
 
     @property
     def sentence(self) -> str:
@@ -72,6 +85,11 @@ class Trouble(Struct, frozen=True):
                 error: HoldfastError = StoreFull(said)
             case TroubleKind.BUSY:
                 error = StoreBusy(said)
+            case TroubleKind.LOCKED:
+                # Others have waited for as long as a write may. Callers are told at once who is in the way.
+                refused = StoreUnavailable(said)
+                refused.is_worth_repeating = False
+                return refused
             case _:
                 error = StoreUnavailable(said)
         error.retry_after = retry_after
@@ -100,11 +118,18 @@ class Troubles:
         self._try_at = 0.0
         self._pause = FIRST_TRY_S
         self._calm_since = 0.0
+        self._logged_at: float | None = None
 
     @property
     def current(self) -> Trouble | None:
         """What keeps the engine from writing now."""
         return self._current
+
+    @property
+    def kind(self) -> TroubleKind | None:
+        """The kind of the trouble there is now."""
+        trouble = self._current
+        return None if trouble is None else trouble.kind
 
     @property
     def try_in(self) -> float | None:
@@ -114,7 +139,9 @@ class Troubles:
     def refusal(self) -> HoldfastError | None:
         """The error for a write now, if there is a trouble."""
         trouble = self._current
-        return None if trouble is None else trouble.refusal(max(1.0, round(self._try_at - time.monotonic(), 1)))
+        if trouble is None or not trouble.refuses:
+            return None
+        return trouble.refusal(max(1.0, round(self._try_at - time.monotonic(), 1)))
 
     def count(self, kind: TroubleKind, says: str, now: Millis, *, lasts: bool) -> None:
         """Count a failed transaction. If the trouble `lasts`, people are told when it is over, otherwise now."""
@@ -124,18 +151,33 @@ class Troubles:
             log.error("%s", says, extra={"event": "store_failed", "kind": kind.value})
             self._alert(Alert(kind, says, now))
 
-    def begin(self, kind: TroubleKind, says: str, now: Millis) -> None:
-        """From now on the engine cannot write."""
+    def begin(self, kind: TroubleKind, says: str, now: Millis, *, refuses: bool = True) -> None:
+        """From now on the engine cannot write. Unless it `refuses`, writes are tried all the same.
+
+        Of a trouble that does not refuse, or that did not until now, the newest reason counts.
+        """
         with self._lock:
-            if self._current is not None:
+            before = self._current
+            if before is not None and before.refuses and refuses:
                 return
-            if time.monotonic() - self._calm_since > CALM_S:
-                self._pause = FIRST_TRY_S
-            # What the caller can do about its own write is left out for later callers.
-            trouble = self._current = Trouble(kind, says.partition("; ")[0], now)
-            self._try_at = time.monotonic() + self._pause
+            trouble = self._current = Trouble(kind, says, now, refuses)
+            if before is not None:
+                trouble = self._current = replace(trouble, since=before.since, refuses=before.refuses or refuses)
+            else:
+                if time.monotonic() - self._calm_since > CALM_S:
+                    self._pause = FIRST_TRY_S
+                self._try_at = time.monotonic() + self._pause
+            if not self._is_worth_a_line(is_new=before is None and refuses):
+                return
         extra = {"event": "store_trouble", "kind": kind.value}
         log.error("%s", trouble.sentence, extra=extra)
+
+    def _is_worth_a_line(self, *, is_new: bool) -> bool:
+        """Whether the log needs a line. A trouble that is met again and again gets one now and then."""
+        if not is_new and self._logged_at is not None and time.monotonic() - self._logged_at < LOGGED_EVERY_S:
+            return False
+        self._logged_at = time.monotonic()
+        return True
 
     def tried_in_vain(self) -> None:
         """Another try has failed."""

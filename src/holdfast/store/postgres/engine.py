@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import threading
 import time
-import zlib
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, suppress
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import psycopg
+from psycopg import errors as pg
 from psycopg import sql as compose
 
 from holdfast.core.computed_once import computed_once
@@ -29,10 +29,11 @@ from holdfast.store.postgres.faults import kind_of, may_pass, translate
 from holdfast.store.postgres.listener import ListenerThread, pack
 from holdfast.store.postgres.pool import Connector, PgConnection, PgPool, begin_read, begun, send
 from holdfast.store.postgres.recovering import Recovering
+from holdfast.store.postgres.write_lock import AdvisoryLock, AdvisoryLockHeld
 from holdfast.store.script_names import function_of, load_all
 from holdfast.store.statements import Dialect
 from holdfast.store.temporary import own_folder
-from holdfast.store.trouble import LASTING, MAY_LAST, TroubleKind
+from holdfast.store.trouble import LASTING, MAY_LAST, Trouble, TroubleKind, cause
 
 if TYPE_CHECKING:
     from holdfast.store.maintenance import DatabaseMaintenance
@@ -40,8 +41,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 TRIES = 5
-LOCK_SPACE = 0x486F6C64  # "Hold": apart from advisory locks of the user's own
-_BEGIN_WRITE = compose.SQL("BEGIN; SELECT pg_advisory_xact_lock({}, CAST({} AS INT))")
 _TELL_AND_COMMIT = compose.SQL("SELECT pg_notify({}, {}); COMMIT")
 
 
@@ -84,7 +83,7 @@ class PostgresEngine(AwaitableCalls):
         self._heed_clock = heed_clock
         self._listeners: list[Listener] = []
         self._channel = f"holdfast_{schema}"
-        self._begin = _BEGIN_WRITE.format(LOCK_SPACE, zlib.crc32(schema.encode()) - 2**31).as_bytes()
+        self._write_lock = AdvisoryLock(schema, self.title)
         load_all()
         self._start_fresh()
         forget_after_fork(self)
@@ -243,17 +242,22 @@ class PostgresEngine(AwaitableCalls):
 
     def _prepare(self) -> None:
         """Bring the schema up to date, while no other process does."""
+        refusal = self.troubles.refusal()
+        if refusal is not None and self.troubles.kind is TroubleKind.LOCKED:
+            # Another call has just waited for the lock in vain. Those behind it need not wait one after another.
+            self._recover()
+            raise refusal
         try:
             with self._connector.connect() as connection:
                 if self._heed_clock is not None:
                     # Before any caller asks for the time.
                     self._heed_clock(read_clock(connection))
-                self._migrate(connection)
+                self._retry_while_held(lambda: self._migrate(connection))
         except psycopg.Error as error:
             raise translate(error, self.title) from error
 
     def _migrate(self, connection: PgConnection) -> None:
-        self._begin_write(connection)
+        self._write_lock.begin(connection)
         migrate.postgres(connection.execute, self.schema, self._now(), self._migrate_to)
         connection.commit()
 
@@ -268,10 +272,6 @@ class PostgresEngine(AwaitableCalls):
     def connect(self) -> PgConnection:
         """A connection for the caller alone, outside of the pool. Each statement is a transaction."""
         return self._connector.connect()
-
-    def _begin_write(self, connection: PgConnection) -> None:
-        """Begin, and take the lock of writers, in one round trip. What a script reads stays true until it commits."""
-        send(connection, self._begin)
 
     def _commit(self, connection: PgConnection, changes: Changes) -> None:
         """Commit, and tell other processes in the same round trip."""
@@ -289,6 +289,33 @@ class PostgresEngine(AwaitableCalls):
         if refusal is not None:
             self._recover()
             raise refusal
+        return self._retry_while_held(lambda: self._try_to_write(script, args, kw))
+
+    def _retry_while_held(self, write: Callable[[], T]) -> T:
+        """Write. While others keep the lock of writers, tell of it and try again, for a bounded time."""
+        for left in reversed(range(TRIES)):
+            try:
+                result = write()
+            except AdvisoryLockHeld as held:
+                self._tell_of_holder(held, gives_up=not left)
+                if not left:
+                    raise Trouble(TroubleKind.LOCKED, held.says, self._now()).refusal(0.0) from held
+            else:
+                if self.troubles.current is not None:
+                    # One that refuses nobody ends in the same way as all others: by a try that goes well.
+                    self._recover()
+                return result
+        raise AssertionError
+
+    def _tell_of_holder(self, held: AdvisoryLockHeld, *, gives_up: bool) -> None:
+        """Tell people who holds the lock of writers. One that is at work is left in peace, until a write gives up."""
+        if gives_up:
+            self.troubles.count(TroubleKind.LOCKED, held.says, self._now(), lasts=True)
+        if gives_up or held.is_stuck:
+            self.troubles.begin(TroubleKind.LOCKED, held.says, self._now(), refuses=gives_up)
+            self._recover()
+
+    def _try_to_write(self, script: Callable[..., T], args: tuple[Any, ...], kw: dict[str, Any]) -> T:
         for left in reversed(range(TRIES)):
             try:
                 return self._transact(script, args, kw)
@@ -307,7 +334,7 @@ class PostgresEngine(AwaitableCalls):
         cannot_write = kind in MAY_LAST and kind is not TroubleKind.CORRUPT and not self._can_write()
         self.troubles.count(kind, says, self._now(), lasts=cannot_write or kind in LASTING)
         if cannot_write:
-            self.troubles.begin(kind, says, self._now())
+            self.troubles.begin(kind, cause(says), self._now())
             self._recover()
 
     def _recover(self) -> None:
@@ -319,7 +346,14 @@ class PostgresEngine(AwaitableCalls):
         """Whether a commit goes well on a fresh connection."""
         try:
             with self._connector.connect() as connection:
+                self._write_lock.begin(connection)
                 connection.execute("UPDATE schema_version SET name = name WHERE version = 1")
+                connection.commit()
+        except pg.UndefinedTable:
+            return True  # A migration could not begin. Now it can.
+        except AdvisoryLockHeld as held:
+            self._tell_of_holder(held, gives_up=False)
+            return False
         except psycopg.Error:
             return False
         return True
@@ -327,7 +361,7 @@ class PostgresEngine(AwaitableCalls):
     def _transact(self, script: Callable[..., T], args: tuple[Any, ...], kw: dict[str, Any]) -> T:
         committing = False
         try:
-            with self._connection(self._begin_write) as connection:
+            with self._connection(self._write_lock.begin) as connection:
                 began = time.monotonic()
                 tx = PostgresTx(connection, self._ids, self._here)
                 result = script(tx, *args, **kw)

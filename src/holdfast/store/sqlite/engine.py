@@ -26,7 +26,7 @@ from holdfast.store.sqlite.faults import DATABASE_ERRORS, lacks_room, translate
 from holdfast.store.sqlite.write_lock import WriteLock, locks_of
 from holdfast.store.sqlite.writer import QueuedWrite, Writer
 from holdfast.store.statements import Dialect
-from holdfast.store.trouble import TroubleKind
+from holdfast.store.trouble import TroubleKind, cause
 
 if TYPE_CHECKING:
     from holdfast.store.maintenance import DatabaseMaintenance
@@ -220,7 +220,7 @@ class SqliteEngine(AwaitableCalls):
                     if not lacks_room(error) or not self._is_readable():
                         raise
                     self._has_index_file = False
-                    self.troubles.begin(TroubleKind.FULL, str(translate(error, self.path)), self._now())
+                    self.troubles.begin(TroubleKind.FULL, cause(str(translate(error, self.path))), self._now())
                 writer = Writer(
                     self.path,
                     self._connect_writer,

@@ -24,7 +24,7 @@ from holdfast.store.sqlite.faults import DATABASE_ERRORS, kind_of, translate
 from holdfast.store.sqlite.write_connection import WritingConnection
 from holdfast.store.sqlite.write_lock import WriteLock
 from holdfast.store.tally import Tally, Watcher
-from holdfast.store.trouble import LASTING, MAY_LAST, TroubleKind, Troubles
+from holdfast.store.trouble import LASTING, MAY_LAST, TroubleKind, Troubles, cause
 
 SLICE_S = 0.005
 FOREIGN_POLL_S = 0.025
@@ -241,7 +241,7 @@ class Writer:
         cannot_write = kind in MAY_LAST and (kind is TroubleKind.CORRUPT or not self._writing.can_write(kind))
         self._troubles.count(kind, str(failure), self._now(), lasts=cannot_write or kind in LASTING)
         if cannot_write:
-            self._troubles.begin(kind, str(failure), self._now())
+            self._troubles.begin(kind, cause(str(failure)), self._now())
 
     def _try_if_due(self) -> None:
         trouble = self._troubles.current
