@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import logging
 import os
 import subprocess
 import sys
@@ -162,7 +164,7 @@ def test_the_files_go_with_their_jobs_and_others_stay(engine: Noticing, clock: M
     clock.advance(KEEP_MS / 1000 + 1)
     files = make_jobs(engine, clock, "new")
     look_after(engine, clock)
-    assert did(do(engine, clock, "files")) == '{"removed":1}'
+    assert did(do(engine, clock, "files")) == '{"removed":1,"left":0}'
     assert files.jobs() == ["new"]
 
 
@@ -175,6 +177,36 @@ def test_files_of_an_unknown_job_stay_for_as_long_as_those_of_a_known_one(engine
     clock.advance(KEEP_MS / 1000 + 1)
     do(engine, clock, "files")
     assert files.jobs() == []
+
+
+def test_a_bad_folder_ends_no_sweep_and_is_told(
+    either: Engine, clock: ManualClock, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    files = JobFiles(either.files)
+    for name in ("bad-1", "bad-2", "good"):
+        files.artifact(name, "stuck" if name != "good" else "a").touch()
+        touch(files, name, clock)
+    # No job has such a name, and no database could be asked for some of them.
+    strange = ["n" * 255, "%00", "%eda080", "%41", "%zz", "\udcff", "with space"]
+    for name in strange:
+        (files.folder / name).mkdir()
+        os.utime(files.folder / name, (1, 1))
+    unlink = os.unlink
+
+    def fail(path: str, *, dir_fd: int | None = None) -> None:
+        if path == "stuck":
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+        unlink(path, dir_fd=dir_fd)
+
+    clock.advance(KEEP_MS / 1000 + 1)
+    with monkeypatch.context() as patched, caplog.at_level(logging.WARNING, "holdfast.maintenance"):
+        patched.setattr(os, "unlink", fail)
+        assert did(do(either, clock, "files")) == '{"removed":1,"left":2}'
+    assert sorted(files.jobs()) == ["bad-1", "bad-2"]
+    assert sorted(os.listdir(files.folder)) == sorted(["bad-1", "bad-2", *strange])
+    [line] = [record for record in caplog.records if record.__dict__.get("event") == "files_left"]
+    assert line.getMessage() == f"files in {line.__dict__['folder']} cannot be removed (stuck: Permission denied)"
+    assert did(do(either, clock, "files")) == '{"removed":2,"left":0}'
 
 
 def test_a_job_that_still_waits_keeps_its_files(engine: Noticing, clock: ManualClock) -> None:

@@ -6,11 +6,12 @@ import os
 import socket
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from holdfast.core.errors import InvalidInput, NotFound, StoreUnavailable
 from holdfast.core.messages.runs import Artifact
-from holdfast.store.files import Excerpt, JobFiles, folder_name, job_of, segment_name
+from holdfast.store.files import Excerpt, JobFiles, encode_artifacts, folder_name, job_of, segment_name
 from tests.daemon.house import short_folder
 
 JOB, RUN = "0190b6a0-0000-7000-8000-000000000001", "0190b6a0-0000-7000-8000-000000000002"
@@ -75,6 +76,17 @@ def test_artifacts_are_listed_by_name_with_their_sizes(files: JobFiles) -> None:
     assert files.artifacts(JOB) == [Artifact("a.txt", 0), Artifact("plots/b.png", 5)]
     with files.open_artifact(JOB, "plots/b.png") as file:
         assert file.read() == b"12345"
+
+
+def test_a_list_that_is_too_long_to_be_stored_says_that_it_was_cut() -> None:
+    artifacts = [Artifact(f"{number:04}", 0) for number in range(100)]
+    assert msgspec.json.decode(encode_artifacts(artifacts, 1 << 20), type=list[Artifact]) == artifacts
+    data = encode_artifacts(artifacts, 1_000)
+    assert len(data) <= 1_000
+    *kept, last = msgspec.json.decode(data, type=list[Artifact])
+    assert kept == artifacts[: len(kept)]
+    assert last == Artifact(f"{len(kept):04}", 0, more=True)
+    assert encode_artifacts(artifacts, 2) == b"[]"
 
 
 BAD_NAMES = ["", ".", "..", "/etc/passwd", "../x", "a/../../x", "a//b", "a/", "a\0b", "a\nb", "x" * 251, "\ud800", 5]

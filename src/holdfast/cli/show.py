@@ -144,7 +144,9 @@ def _artifacts(runs: list[Run]) -> str | None:
     named = [run.artifacts for run in runs if run.artifacts]
     if not named:
         return None
-    return ", ".join(f"{item['name']} ({item['size']} bytes)" for item in msgspec.json.decode(named[-1]))
+    items = msgspec.json.decode(named[-1])
+    listed = ", ".join(f"{item['name']} ({item['size']} bytes)" for item in items)
+    return f"{listed}, and more" if any(item.get("more") for item in items) else listed
 
 
 def _condition(hf: Client, condition: Condition) -> list[str]:

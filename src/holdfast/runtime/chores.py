@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import logging
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import TypeAlias
 
 from holdfast.core.job import Millis
@@ -27,6 +29,8 @@ AT_ONCE = 50  # rows that take the writer a few milliseconds
 FILES_AT_ONCE = 200
 VACUUM_TRIES = 5
 LONGEST_NODE = 60
+
+log = logging.getLogger("holdfast.maintenance")
 
 Did: TypeAlias = dict[str, int]
 Breathe: TypeAlias = Callable[[], Awaitable[None]]
@@ -97,16 +101,21 @@ class Chores:
         """
         files, before = JobFiles(self._engine.files), self._clock.now() - self._keep_ms
         jobs = await asyncio.to_thread(files.jobs)
-        removed = 0
+        removed = left = 0
         for start in range(0, len(jobs), FILES_AT_ONCE):
             batch = jobs[start : start + FILES_AT_ONCE]
             known = set(await self._engine.read(known_jobs, batch))
             for job_id in batch:
-                if job_id not in known and files.changed_at(job_id) < before and not self._should_stop():
-                    await asyncio.to_thread(files.forget, job_id)
-                    removed += 1
+                if job_id in known or files.changed_at(job_id) >= before or self._should_stop():
+                    continue
+                try:
+                    removed += await asyncio.to_thread(files.forget, job_id, self._should_stop)
+                except OSError as error:
+                    left += 1
+                    if left == 1:
+                        _tell_what_stays(files.of_job(job_id), error)
             await breathe()
-        return {"removed": removed}
+        return {"removed": removed, "left": left}
 
     async def _loosen(self, breathe: Breathe) -> Did:
         moved = left = 0
@@ -148,6 +157,13 @@ class Chores:
                 sizes = {"before_bytes": done.before, "after_bytes": done.after}
                 return {"freed_bytes": done.before - done.after} | sizes
         raise TryLater("somebody wrote to the database each time")
+
+
+def _tell_what_stays(folder: Path, error: OSError) -> None:
+    """One line for a sweep: what else stays is counted in its result."""
+    extra = {"event": "files_left", "folder": str(folder)}
+    name = "" if error.filename is None else f"{error.filename}: "
+    log.warning("files in %s cannot be removed (%s%s)", folder, name, error.strerror or error, extra=extra)
 
 
 async def _all_of(step: Callable[[], Awaitable[int]], breathe: Breathe) -> int:

@@ -7,16 +7,17 @@ offset always means the same byte.
 from __future__ import annotations
 
 import errno
+import heapq
 import os
 import re
-import shutil
 import stat
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from msgspec import Struct
+import msgspec
+from msgspec import Struct, structs
 
 from holdfast.core.errors import InvalidInput, NotFound, StoreUnavailable
 from holdfast.core.job import JobId, Millis, RunId
@@ -24,14 +25,17 @@ from holdfast.core.limits import shown
 from holdfast.core.messages.runs import Artifact
 from holdfast.core.rules import check
 from holdfast.private_files import make_private_folder, open_file
+from holdfast.store.file_walk import FOLDER, FileWalk, open_folder, opened_folder
+from holdfast.store.removal import remove_folder
 
 LONGEST_NAME = 250
+LONGEST_ARTIFACT = 1_000
 MOST_LISTED = 1_000
+MOST_STEPS = 100_000
 LONGEST_TAIL = 1 << 20
 
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", re.ASCII)
 _SEGMENT = re.compile(r"(\d{20})\.log", re.ASCII)
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _MOST_LOOKS = 100
 # The errors when what is opened is not there, is a link, or is no file.
 _NOT_THERE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.EINVAL)
@@ -93,7 +97,7 @@ class JobFiles:
 
     def _read(self, log: Path, offset: int, limit: int) -> Excerpt:
         try:
-            folder = _open_folder(self.folder, log.relative_to(self.folder).parts)
+            folder = open_folder(self.folder, log.relative_to(self.folder).parts)
         except OSError as error:
             if error.errno in _NOT_THERE:
                 return Excerpt(0, b"", 0)
@@ -129,25 +133,25 @@ class JobFiles:
         return folder / last
 
     def artifacts(self, job_id: JobId) -> list[Artifact]:
-        """The artifacts of a job, sorted by name; the first thousand of them."""
-        found: list[Artifact] = []
+        """The artifacts of a job, sorted by name; the first thousand of them.
+
+        If there are more, or if folders are too many or too deep to be read, the last one says so.
+        """
         try:
-            with _opened(self.folder, [folder_name(job_id), "artifacts"]) as top:
-                for folder, _, files, handle in os.fwalk(".", dir_fd=top):
-                    names = [os.path.normpath(os.path.join(folder, file)) for file in files]
-                    found += [
-                        made for file, name in zip(files, names, strict=True) if (made := _made(file, name, handle))
-                    ]
+            with opened_folder(self.folder, [folder_name(job_id), "artifacts"]) as top:
+                walk = FileWalk(top, _may_be_named, LONGEST_ARTIFACT, MOST_STEPS)
+                found = heapq.nsmallest(MOST_LISTED + 1, walk)  # by name; only so many are kept
         except OSError:
-            # There is none, or it is being changed.
-            pass
-        return sorted(found, key=lambda artifact: artifact.name)[:MOST_LISTED]
+            # There is none.
+            return []
+        artifacts = [Artifact(name, size) for name, size in found]
+        return _cut(artifacts, MOST_LISTED) if walk.is_cut or len(found) > MOST_LISTED else artifacts
 
     def open_artifact(self, job_id: JobId, name: str) -> BinaryIO:
         """An artifact to read. Links are never followed."""
         *folders, last = check_artifact(name)
         try:
-            with _opened(self.folder, [folder_name(job_id), "artifacts", *folders]) as folder:
+            with opened_folder(self.folder, [folder_name(job_id), "artifacts", *folders]) as folder:
                 return os.fdopen(open_file(last, os.O_RDONLY, folder), "rb")
         except OSError:
             raise _no_artifact(job_id, name) from None
@@ -158,7 +162,7 @@ class JobFiles:
             names = os.listdir(self.folder)
         except OSError:
             return []
-        return [job_id for name in names if (job_id := job_of(name)) is not None]
+        return [job_id for name in names if (job_id := job_of(name)) is not None and _is_storable(job_id)]
 
     def changed_at(self, job_id: JobId) -> Millis:
         """When the folder of a job last got a new entry, which no ended job gets. 0: there is no folder."""
@@ -167,12 +171,20 @@ class JobFiles:
         except OSError:
             return 0
 
-    def forget(self, job_id: JobId) -> None:
-        """Remove everything of a job."""
-        path = self.of_job(job_id)
-        if path.is_symlink():
-            path.unlink(missing_ok=True)
-        shutil.rmtree(path, ignore_errors=True)
+    def forget(self, job_id: JobId, should_stop: Callable[[], bool] = lambda: False) -> bool:
+        """Remove everything of a job. Return whether all is gone: not if it should stop before.
+
+        OSError tells what could not be removed. What could be is gone all the same.
+        """
+        name = folder_name(job_id)
+        try:
+            parent = os.open(self.folder, FOLDER)
+        except FileNotFoundError:
+            return True
+        try:
+            return _forget(name, parent, should_stop)
+        finally:
+            os.close(parent)
 
 
 def folder_name(id_: str) -> str:
@@ -185,11 +197,10 @@ def folder_name(id_: str) -> str:
 
 def job_of(name: str) -> JobId | None:
     """The job that a folder of this name belongs to; None if it is not one of ours."""
-    if _PLAIN.fullmatch(name):
-        return name
-    with suppress(ValueError):
-        if name.startswith("%"):
-            return bytes.fromhex(name[1:]).decode("utf-8", "surrogatepass")
+    with suppress(ValueError, InvalidInput):
+        job_id = bytes.fromhex(name[1:]).decode("utf-8", "surrogatepass") if name.startswith("%") else name
+        if folder_name(job_id) == name:
+            return job_id
     return None
 
 
@@ -223,14 +234,46 @@ def check_artifact(name: str) -> list[str]:
     return parts
 
 
-def _made(file: str, name: str, folder: int) -> Artifact | None:
-    """The artifact of this name, if it is a file and the name is valid."""
+def encode_artifacts(artifacts: list[Artifact], most_bytes: int) -> bytes:
+    """A list of artifacts as JSON. One that is too long is cut, and says so."""
+    data = msgspec.json.encode(artifacts)
+    while len(data) > most_bytes:
+        artifacts = _cut(artifacts, len(artifacts) * 3 // 4)
+        data = msgspec.json.encode(artifacts)
+    return data
+
+
+def _cut(artifacts: list[Artifact], most: int) -> list[Artifact]:
+    """The first of these artifacts. The last one of them says that there are more."""
+    kept = artifacts[:most]
+    return [*kept[:-1], structs.replace(kept[-1], more=True)] if kept else []
+
+
+def _may_be_named(part: str) -> bool:
+    """Whether a path of such parts is a name of an artifact, if it is not too long."""
     try:
-        check_artifact(name)
-        status = os.stat(file, dir_fd=folder, follow_symlinks=False)
-    except (InvalidInput, OSError):
-        return None
-    return Artifact(name, status.st_size) if stat.S_ISREG(status.st_mode) else None
+        check_artifact(part)
+    except InvalidInput:
+        return False
+    return True
+
+
+def _is_storable(job_id: JobId) -> bool:
+    """Whether a database can hold this id. One that cannot be asked for it would end a sweep."""
+    try:
+        return b"\0" not in job_id.encode()
+    except UnicodeEncodeError:
+        return False
+
+
+def _forget(name: str, folder: int, should_stop: Callable[[], bool]) -> bool:
+    try:
+        if stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
+            return remove_folder(name, folder, should_stop)
+        os.unlink(name, dir_fd=folder)
+    except FileNotFoundError:
+        pass
+    return True
 
 
 def _no_artifact(job_id: JobId, name: str) -> NotFound:
@@ -271,24 +314,3 @@ def _piece(folder: int, segment: Segment, at: int, wanted: int) -> bytes:
         if error.errno in _NOT_THERE:
             return b""
         raise
-
-
-@contextmanager
-def _opened(top: Path, parts: Sequence[str]) -> Iterator[int]:
-    """A folder below `top`, reached without following a link."""
-    handle = _open_folder(top, parts)
-    try:
-        yield handle
-    finally:
-        os.close(handle)
-
-
-def _open_folder(top: Path, parts: Sequence[str]) -> int:
-    handle = os.open(top, _FOLDER)
-    for part in parts:
-        try:
-            inner = os.open(part, _FOLDER | os.O_NOFOLLOW, dir_fd=handle)
-        finally:
-            os.close(handle)
-        handle = inner
-    return handle

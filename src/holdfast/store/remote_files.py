@@ -8,15 +8,13 @@ import time
 from contextlib import suppress
 from datetime import UTC, datetime
 
-import msgspec
 from msgspec import Struct
 
 from holdfast.core.errors import Elsewhere, HoldfastError, NotFound
 from holdfast.core.job import Millis
-from holdfast.core.messages.runs import Artifact
 from holdfast.core.run import Run
 from holdfast.store.engine import Changes, Engine, new_uuid
-from holdfast.store.files import JobFiles
+from holdfast.store.files import JobFiles, encode_artifacts
 from holdfast.store.scripts.jobs.read_jobs import find_run
 from holdfast.store.scripts.runs.file_requests import (
     PIECE_BYTES,
@@ -145,13 +143,5 @@ def _answer(files: JobFiles, run: Run, request: FileRequestRow) -> FileAnswer:
                 file.seek(request.start)
                 return FileAnswer(request.start, size, file.read(most))
         case FileKind.ARTIFACTS:
-            data = _listed(files.artifacts(run.job_id))
+            data = encode_artifacts(files.artifacts(run.job_id), PIECE_BYTES)
             return FileAnswer(0, len(data), data)
-
-
-def _listed(artifacts: list[Artifact]) -> bytes:
-    data = msgspec.json.encode(artifacts)
-    while len(data) > PIECE_BYTES:
-        artifacts = artifacts[: len(artifacts) * 3 // 4]
-        data = msgspec.json.encode(artifacts)
-    return data

@@ -14,7 +14,7 @@ import msgspec
 from holdfast.core.job import JobId, Millis, RunId
 from holdfast.core.limits import MAX_PAYLOAD
 from holdfast.private_files import open_file
-from holdfast.store.files import JobFiles, segment_name, segments_of
+from holdfast.store.files import JobFiles, encode_artifacts, segment_name, segments_of
 
 SEGMENT_BYTES = 8 << 20
 MAX_LOG_BYTES = 64 << 20
@@ -196,12 +196,7 @@ class RunFiles:
                 with suppress(OSError):
                     self.artifact_folder.rmdir()
                 return None
-            encoded = msgspec.json.encode(made)
-            while len(encoded) > MAX_PAYLOAD:
-                # The list is too long to be stored. The files are there all the same.
-                made = made[: len(made) * 3 // 4]
-                encoded = msgspec.json.encode(made)
-            return encoded.decode()
+            return encode_artifacts(made, MAX_PAYLOAD).decode()
         except Exception:
             log.exception("the artifacts of job %s cannot be listed", self._job_id)
             return None

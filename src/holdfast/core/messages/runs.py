@@ -56,8 +56,9 @@ class ArtifactPart(Struct, frozen=True):
     size: int
 
 
-class Artifact(Struct, frozen=True):
-    """A file that a job made."""
+class Artifact(Struct, frozen=True, omit_defaults=True, repr_omit_defaults=True):
+    """A file that a job made. `more`: the list ends here, but there are more files, or folders that were not read."""
 
     name: str
     size: int
+    more: bool = False
