@@ -284,6 +284,15 @@ class TcpHttp(BoundedHttp):
         super().on_message_begin()
         self.scope[SHOW_TOKEN] = self._show_token  # type: ignore[literal-required]
 
+    def on_headers_complete(self) -> None:
+        super().on_headers_complete()
+        if not self._is_refused:
+            self._arrivals.asks(self._arrival)
+
+    def on_response_complete(self) -> None:
+        self._arrivals.was_answered(self._arrival, self.loop.time())
+        super().on_response_complete()
+
     def connection_lost(self, exc: Exception | None) -> None:
         self._arrivals.leave(self._arrival)
         super().connection_lost(exc)

@@ -10,29 +10,37 @@ from holdfast.api.refused_counter import RefusedCounter
 
 MOST_CONNECTIONS = 4_096
 MOST_ARRIVALS = 64
+# Those of which nothing is read yet are bare sockets, so there may be more of them: a crowd of callers that all connect
+# before the first of them sends its request.
+MOST_SILENT = 1_024
 # The database and the files of jobs need some of the descriptors that the system allows.
 OTHER_FILES = 200
 # So many connections are kept for the unix socket, whatever comes by TCP.
 KEPT_FOR_SOCKET = 256
-LEAST_CONNECTIONS = 32
+LEAST_CONNECTIONS = 40
 # A request up to this size counts as small. There is room for it even if large ones have used up theirs.
 SMALL_BODY = 64 << 10
 
 
 class ConnectionLimits(Struct, frozen=True):
-    """The limits of connections: in all, by TCP, and by TCP without a token yet, which come on top."""
+    """The limits of connections: in all, and by TCP. Those by TCP without a token yet come on top.
+
+    Of these, `arrivals` may be read at once. `silent` ones have sent nothing, or wait until they are read.
+    """
 
     most: int
     by_tcp: int
     arrivals: int
+    silent: int
 
     @classmethod
     def of(cls, files: int) -> ConnectionLimits:
         """The limits of a process that may have so many files open."""
         spare = max(files - OTHER_FILES, LEAST_CONNECTIONS)
         arrivals = min(MOST_ARRIVALS, spare // 4)
-        most = min(MOST_CONNECTIONS, spare - arrivals)
-        return cls(most, most - min(KEPT_FOR_SOCKET, most // 4), arrivals)
+        silent = min(MOST_SILENT, max(spare // 8, spare - arrivals - MOST_CONNECTIONS))
+        most = min(MOST_CONNECTIONS, spare - arrivals - silent)
+        return cls(most, most - min(KEPT_FOR_SOCKET, most // 4), arrivals, silent)
 
 
 class ConnectionBudget:
@@ -101,7 +109,7 @@ def make_room_for_files() -> ConnectionLimits:
     No more than needed, as processes that this one starts inherit it.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    needed = MOST_CONNECTIONS + MOST_ARRIVALS + OTHER_FILES
+    needed = MOST_CONNECTIONS + MOST_ARRIVALS + MOST_SILENT + OTHER_FILES
     if soft == resource.RLIM_INFINITY or soft >= needed:
         return ConnectionLimits.of(needed)
     wanted = needed if hard == resource.RLIM_INFINITY else min(hard, needed)

@@ -1,13 +1,18 @@
 """Accepts connections, a few at a time, so that a flood of them cannot use up the files of the daemon.
 
 On TCP a connection is counted from the moment it is accepted. Nothing is made for it (no TLS, no parser) before its
-first byte has come.
+first byte has come and there is room to read it.
+
+When no more can be accepted, the listener rests: it watches its socket no longer, so that the loop has nothing to do
+for those that wait in the queue of the kernel. It goes on when an arrival leaves, is answered, begins to be read, or
+has had its time.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import select
 import socket
 import ssl
 import struct
@@ -22,7 +27,6 @@ from holdfast.api.arrivals import Arrival, Arrivals
 HANDSHAKE_S = 5.0
 GOODBYE_S = 2.0
 AT_ONCE = 32
-LOOK_S = 0.01
 OUT_OF_FILES_S = 0.1
 TELL_EVERY_S = 60.0
 
@@ -63,17 +67,14 @@ class Listener:
     def sweep(self, now: float) -> None:
         """Close what has waited for too long."""
 
-    def _wait_s(self) -> float:
-        """How long to wait before the next one can be taken."""
-        return 0.0
+    def _has_room(self) -> bool:
+        """Whether the next one can be taken."""
+        return True
 
     def _accept(self) -> None:
         # Only so many in a row, so that open connections are served too.
         for _ in range(AT_ONCE):
-            wait = self._wait_s()
-            if wait > 0:
-                # An open connection may show its token, or end, before that.
-                self._rest(min(wait, LOOK_S))
+            if not self._has_room():
                 return
             try:
                 connection, _ = self._listening.accept()
@@ -82,7 +83,8 @@ class Listener:
             except OSError as error:
                 self._tell(error)
                 self._when_out_of_files()
-                self._rest(OUT_OF_FILES_S)
+                self._rest()
+                self._pause = self._loop.call_later(OUT_OF_FILES_S, self._go_on)
                 return
             connection.setblocking(False)
             self._take(connection)
@@ -90,10 +92,9 @@ class Listener:
     def _take(self, connection: socket.socket) -> None:
         self._begin(self._connect(connection))
 
-    def _rest(self, seconds: float) -> None:
-        """Leave the next ones in the queue of the kernel for a moment."""
+    def _rest(self) -> None:
+        """Leave the next ones in the queue of the kernel, until somebody calls `_go_on`."""
         self._loop.remove_reader(self._listening)
-        self._pause = self._loop.call_later(seconds, self._go_on)
 
     def _go_on(self) -> None:
         self._pause = None
@@ -131,23 +132,71 @@ class TcpListener(Listener):
         self._arrivals = arrivals
         self._tls = tls
         self._silence_s = HEAD_S if tls is None else HANDSHAKE_S
+        self._queue = select.poll()
+        self._queue.register(listening, select.POLLIN)
+        self._needs_room = False
+        self._is_called = False
+        self._next_end: asyncio.TimerHandle | None = None
+
+    def start(self, make_protocol: Callable[..., asyncio.Protocol]) -> None:
+        """Begin."""
+        super().start(make_protocol)
+        self._arrivals.when_changed = self._look_soon
 
     def close(self) -> None:
         """Take no more, and close those that have not shown a token."""
         super().close()
+        if self._next_end is not None:
+            self._next_end.cancel()
         self._arrivals.close()
 
     def sweep(self, now: float) -> None:
         """Close those that have not sent a byte in time."""
         self._arrivals.close_silent(now - self._silence_s)
 
-    def _wait_s(self) -> float:
-        return self._arrivals.wait_s(self._loop.time())
+    def _has_room(self) -> bool:
+        if self._arrivals.has_room:
+            return True
+        # Nobody is closed for a connection that is not there.
+        if not self._queue.poll(0):
+            return False
+        if self._arrivals.make_room(self._loop.time()):
+            return True
+        self._needs_room = True
+        self._rest()
+        self._await_end()
+        return False
+
+    def _look_soon(self) -> None:
+        """Look again once this turn of the loop is over, in which more may change."""
+        if not self._is_called and (self._needs_room or self._arrivals.has_waiting):
+            self._is_called = True
+            self._loop.call_soon(self._look)
+
+    def _look(self) -> None:
+        """Read those that wait, and accept others, as far as there is room."""
+        self._is_called = False
+        if self._is_closed:
+            return
+        for arrival in self._arrivals.next_to_read(self._loop.time()):
+            arrival.close = partial(_hang_up, arrival.connection)
+            self._begin(self._welcome(arrival))
+        if self._needs_room:
+            self._needs_room = False
+            self._go_on()
+        self._await_end()
+
+    def _await_end(self) -> None:
+        """Look again when the next one has had its time, if another needs its place."""
+        if self._next_end is not None:
+            self._next_end.cancel()
+        end = self._arrivals.next_end(is_accepting=not self._needs_room)
+        self._next_end = None if end is None else self._loop.call_at(end, self._look)
 
     def _take(self, connection: socket.socket) -> None:
-        arrival = Arrival(self._loop.time(), partial(self._drop, connection))
+        arrival = Arrival(connection, self._loop.time(), partial(self._drop, connection))
         self._arrivals.add(arrival)
-        self._loop.add_reader(connection, self._heard, connection, arrival)
+        self._loop.add_reader(connection, self._heard, arrival)
 
     def _drop(self, connection: socket.socket) -> None:
         self._loop.remove_reader(connection)
@@ -155,27 +204,26 @@ class TcpListener(Listener):
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         connection.close()
 
-    def _heard(self, connection: socket.socket, arrival: Arrival) -> None:
+    def _heard(self, arrival: Arrival) -> None:
         """Its first byte has come, or its end."""
         try:
-            is_there = bool(connection.recv(1, socket.MSG_PEEK))
+            is_there = bool(arrival.connection.recv(1, socket.MSG_PEEK))
         except (BlockingIOError, InterruptedError):
             return
         except OSError:
             is_there = False
         if not is_there:
             self._arrivals.leave(arrival)
-            self._drop(connection)
+            self._drop(arrival.connection)
             return
-        self._loop.remove_reader(connection)
-        self._arrivals.speaks(arrival, self._loop.time())
-        arrival.close = partial(_hang_up, connection)
-        self._begin(self._welcome(connection, arrival))
+        self._loop.remove_reader(arrival.connection)
+        self._arrivals.speaks(arrival)
+        self._look()
 
-    async def _welcome(self, connection: socket.socket, arrival: Arrival) -> None:
+    async def _welcome(self, arrival: Arrival) -> None:
         try:
             tls = None if self._tls is None else self._tls()
-            await self._connect(connection, tls, arrivals=self._arrivals, arrival=arrival)
+            await self._connect(arrival.connection, tls, arrivals=self._arrivals, arrival=arrival)
         finally:
             # The protocol tells of the end of a connection, but not if the handshake failed.
             if not arrival.is_connected:

@@ -128,7 +128,7 @@ class HttpServers:
         self.port: int | None = None
         self._tcp: ServedSocket | None = None
         limits = make_room_for_files()
-        self._arrivals = Arrivals(limits.arrivals)
+        self._arrivals = Arrivals(limits.arrivals, limits.silent)
         self.refused = RefusedCounter("bad_request", "requests that were refused at once")
         bodies = BodyBudget(LARGEST_AT_ONCE * settings.max_body)
         self._budgets = Budgets(ConnectionBudget(limits), bodies, self.refused)
