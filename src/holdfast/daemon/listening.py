@@ -179,6 +179,8 @@ class TcpListener(Listener):
         if self._is_closed:
             return
         for arrival in self._arrivals.next_to_read(self._loop.time()):
+            # One that was peeked at may still be watched.
+            self._loop.remove_reader(arrival.connection)
             arrival.close = partial(_hang_up, arrival.connection)
             self._begin(self._welcome(arrival))
         if self._needs_room:
