@@ -8,6 +8,7 @@ from contextlib import ExitStack
 
 import pytest
 
+from holdfast.api.admission import MOST_IN_A_ROW
 from holdfast.api.budgets import SMALL_BODY, BodyBudget
 from tests.api.caller import new_id, on_socket
 from tests.api.running import PATIENCE_S, RunningApi, running_api
@@ -71,11 +72,11 @@ def test_nothing_of_a_refused_request_is_kept(api: RunningApi) -> None:
 def test_requests_in_one_row_are_counted_until_the_last_answer(api: RunningApi) -> None:
     body = body_of(100)
     with uploading(api, body, 100) as door:
-        for _ in range(20):
+        for _ in range(MOST_IN_A_ROW):
             again = body_of(100)
             door.sendall(b"POST /v1/jobs HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n" + again)
         said = b""
-        while said.count(b"HTTP/1.1 201 ") < 21:
+        while said.count(b"HTTP/1.1 201 ") < 1 + MOST_IN_A_ROW:
             said += door.recv(65_536)
         until(lambda: under_way(api) == 0, "nothing is counted any more")
 
