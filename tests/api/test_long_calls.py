@@ -18,8 +18,10 @@ from holdfast.core.machine import JudgedMachine
 from holdfast.core.queue import QueueClass
 from holdfast.core.queue_changes import QueueChanges
 from holdfast.core.readings import Simulation
+from holdfast.store.engine import Tx
 from holdfast.store.scripts.machines.machines import note_machine, simulate
 from holdfast.store.scripts.queues.queues import set_queue
+from holdfast.store.topics import FLAGS, TOPICS, Topic
 from tests.api.acts import ask, asking, done, open_worker, until, work_once
 from tests.api.caller import Caller, new_job, on_socket
 from tests.api.running import PATIENCE_S, RunningApi, running_api
@@ -170,6 +172,27 @@ def test_a_stream_tells_what_changes(api: RunningApi, caller: Caller) -> None:
     assert next(told)["ready"] == ["mail"]
     caller.post("/v1/jobs/1/cancel")
     assert next(told)["ended"] == [job_id]
+    stream.close()
+    response.close()
+
+
+def test_a_stream_tells_a_topic_that_old_readers_do_not_know(
+    api: RunningApi, caller: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    weather = Topic("weather", by_stream=True)
+    monkeypatch.setitem(TOPICS, weather.name, weather)
+    stream = on_socket(api)
+    response = stream.open("/v1/changes")
+    told = events(response)
+    assert response.readline() == b": hello\n"
+
+    def tell(tx: Tx) -> None:
+        tx.changes.topics.add(weather)
+
+    api.engine.submit(tell).result()
+    line = next(told)
+    assert line["topics"] == ["weather"]
+    assert not any(line[flag] for flag in FLAGS)
     stream.close()
     response.close()
 

@@ -21,6 +21,7 @@ from holdfast.store import script_names as named
 from holdfast.store.engine import Changes, Engine, Tx
 from holdfast.store.postgres.engine import PostgresEngine
 from holdfast.store.sqlite.engine import SqliteEngine
+from holdfast.store.topics import FOREIGN, UNKNOWN
 
 NOW = 1_700_000_000_000
 CHILDREN = 4
@@ -74,7 +75,7 @@ def busy(engine: Engine, *, orderly: bool) -> None:
             written.append(name)
 
     def hear(changes: Changes) -> None:
-        if changes.unknown or changes.foreign:
+        if UNKNOWN in changes.topics or FOREIGN in changes.topics:
             heard.set()
 
     engine.listen(hear)

@@ -17,6 +17,7 @@ from holdfast.store.scripts.maintenance import doctor
 from holdfast.store.sqlite.database_file import copied, restored
 from holdfast.store.sqlite.engine import SqliteEngine
 from holdfast.store.statements import sql
+from holdfast.store.topics import UNKNOWN
 from holdfast.store.trouble import TroubleKind
 from tests.faults.crash_image import Image, write_image
 from tests.faults.faulty_vfs import Act, Fault, FaultyDisk, How, NewDisk
@@ -128,7 +129,7 @@ def test_who_fails_to_hear_of_a_trouble_keeps_nobody_from_writing(disk: FaultyDi
 def test_what_others_wrote_meanwhile_is_told_when_writing_works_again(disk: FaultyDisk) -> None:
     told = Event()
     engine = SqliteEngine(disk.path, now=lambda: NOW, vfs=disk.name)
-    engine.listen(lambda changes: told.set() if changes.unknown else None)
+    engine.listen(lambda changes: told.set() if UNKNOWN in changes.topics else None)
     fail_once(engine, disk, Fault(Act.WRITE, 1, How.FULL, FOR_EVER))
     assert engine.troubles.current is not None
     other = SqliteEngine(disk.path, now=lambda: NOW)

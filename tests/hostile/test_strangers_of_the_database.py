@@ -20,6 +20,7 @@ from holdfast.store.notifications import NotificationFailure
 from holdfast.store.postgres.engine import PostgresEngine
 from holdfast.store.postgres.write_lock import LOCK_SPACE, AdvisoryLock, AdvisoryLockHeld, key_of
 from holdfast.store.scripts.jobs.enqueue import enqueue
+from holdfast.store.topics import UNKNOWN
 from holdfast.store.trouble import TroubleKind
 from tests.chaos.journal import entries
 from tests.chaos.processes import until
@@ -54,7 +55,7 @@ def ears(engine: PostgresEngine) -> SimpleQueue[Changes]:
     """All that an engine hears of other processes from now on."""
     heard: SimpleQueue[Changes] = SimpleQueue()
     engine.listen(heard.put)
-    assert heard.get(timeout=PATIENCE_S).unknown  # it listens
+    assert UNKNOWN in heard.get(timeout=PATIENCE_S).topics  # it listens
     return heard
 
 
@@ -62,7 +63,7 @@ def ears(engine: PostgresEngine) -> SimpleQueue[Changes]:
 def test_no_notification_ends_the_listening(engine: PostgresEngine, foreign: Connection, payload: str) -> None:
     heard = ears(engine)
     foreign.execute(NOTIFY, (engine._channel, payload))
-    assert heard.get(timeout=PATIENCE_S).unknown
+    assert UNKNOWN in heard.get(timeout=PATIENCE_S).topics
     with closing(PostgresEngine(engine.url, schema=engine.schema, now=lambda: NOW)) as other:
         put_one(other, "a", queue="x")
     assert heard.get(timeout=PATIENCE_S).queues == {"x"}
@@ -80,14 +81,14 @@ def test_a_flood_of_rubbish_counts_as_unknown_at_most_once_a_second(
         put_one(other, "a", queue="x")
     unknown = 0
     while not (changes := heard.get(timeout=PATIENCE_S)).queues:
-        unknown += changes.unknown
+        unknown += UNKNOWN in changes.topics
     seconds = time.monotonic() - began
     assert engine.notifications.failures == {NotificationFailure.UNREADABLE: 3_000}
     assert 1 <= unknown <= 1 + seconds
     lines = [record.msg for record in caplog.records if getattr(record, "event", "") == "notifications_unreadable"]
     assert 1 <= len(lines) <= 1 + seconds / 10
     if unknown < 1 + int(seconds):
-        assert heard.get(timeout=PATIENCE_S).unknown  # The rest is told of when the second is over.
+        assert UNKNOWN in heard.get(timeout=PATIENCE_S).topics  # The rest is told of when the second is over.
 
 
 def test_a_listener_that_fails_in_any_way_begins_again_and_takes_it_that_anything_has_changed(
@@ -118,7 +119,7 @@ def test_a_listener_that_fails_in_any_way_begins_again_and_takes_it_that_anythin
     go_on.set()
     assert said is not None
     assert "no way to read this" in said
-    assert heard.get(timeout=PATIENCE_S).unknown
+    assert UNKNOWN in heard.get(timeout=PATIENCE_S).topics
     assert engine.notifications.lost is None
     assert engine.notifications.failures == {NotificationFailure.LOST: 1}
 

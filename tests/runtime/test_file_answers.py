@@ -30,6 +30,7 @@ from holdfast.store.scripts.runs.file_requests import (
     list_requests,
 )
 from holdfast.store.scripts.runs.output import list_artifacts, read_artifact, read_log, tail_log
+from holdfast.store.topics import FILES, UNKNOWN
 from tests.store.acts import NOW, claim_some, end, execute, put_one, write
 
 
@@ -75,7 +76,7 @@ def answering(engine: PostgresEngine) -> Iterator[None]:
         answers = FileAnswers(engine, SystemClock())
 
         def hear(changes: Changes) -> None:
-            if changes.files or changes.unknown:
+            if FILES in changes.topics or UNKNOWN in changes.topics:
                 loop.call_soon_threadsafe(answers.wake)
 
         leave = await asyncio.to_thread(engine.listen, hear)

@@ -23,6 +23,7 @@ from holdfast.store.scripts.maintenance.maintenance import (
     settle_chore,
 )
 from holdfast.store.statements import Dialect
+from holdfast.store.topics import FOREIGN, UNKNOWN
 from tests.model.observe import statement
 from tests.simulation.ledger import Ledger
 from tests.simulation.world import HOUR, MINUTE, SECOND, World
@@ -69,7 +70,7 @@ class Keeper:
         self.world.wake(NAME)
 
     def heeds(self, changes: Changes) -> bool:
-        return MAINTENANCE in changes.queues or changes.unknown or changes.foreign
+        return MAINTENANCE in changes.queues or UNKNOWN in changes.topics or FOREIGN in changes.topics
 
     def act(self) -> bool:
         """Take the next chore, if there is one."""

@@ -14,6 +14,7 @@ from holdfast.store.scripts.machines import sessions
 from holdfast.store.scripts.machines.recover import recover
 from holdfast.store.scripts.runs.exchange import exchange
 from holdfast.store.scripts.runs.finish import finish
+from holdfast.store.topics import FOREIGN, STOPS, UNKNOWN
 from holdfast.tasks.schema import PayloadSchema
 from holdfast.tasks.spec import TaskSpec
 from holdfast.workers.holdings import Holdings
@@ -64,7 +65,7 @@ class Worker:
         if self.session is None:
             return False
         named = self.holdings.names_a_queue_of(changes) or self.holdings.may_roam_for(changes)
-        return named or changes.unknown or changes.foreign or changes.stops
+        return named or UNKNOWN in changes.topics or FOREIGN in changes.topics or STOPS in changes.topics
 
     def act(self) -> bool:
         """One exchange. Now and then its answer gets lost on the way."""

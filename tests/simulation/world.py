@@ -19,6 +19,7 @@ from holdfast.runtime.loop import LONGEST_PAUSE_S
 from holdfast.store.engine import Changes, Engine, Tx
 from holdfast.store.scripts.maintenance.clockwork import EVENTS_AT_ONCE, next_moment, tick
 from holdfast.store.scripts.schedules.firing import fire_due, next_fire
+from holdfast.store.topics import DUE, UNKNOWN
 from tests.model.driver import PATIENCE_S, START
 from tests.model.driver import Place as Place
 
@@ -84,7 +85,7 @@ class World:
         """Write, and wake whom it concerns."""
         answer, changes = self.engine.submit(_told, script, args, kw).result(PATIENCE_S)
         self.counts[script.__name__] += 1
-        told = {name: value for name in ("ready", "due", "stops", "unknown") if (value := getattr(changes, name))}
+        told = sorted(changes.ready), sorted(topic.name for topic in changes.topics)
         self.diary.append(f"{self.elapsed / 1000:.3f} {script.__name__}{_short(args)} -> {_short(answer)}; told {told}")
         self.wake(*[name for name, sleeper in self.sleepers.items() if sleeper.heeds(changes)])
         result: T = answer
@@ -142,7 +143,7 @@ class Clockwork:
         self.sleeps_until: Millis | None = None
 
     def heeds(self, changes: Changes) -> bool:
-        return changes.due or changes.unknown
+        return DUE in changes.topics or UNKNOWN in changes.topics
 
     def next(self) -> Millis | None:
         """The next moment at which something is to be done."""

@@ -26,6 +26,7 @@ from holdfast.store.scripts.queues.queues import pause, resume, set_limit
 from holdfast.store.scripts.queues.reserve import release, reserve
 from holdfast.store.scripts.runs.finish import finish
 from holdfast.store.sqlite.engine import SqliteEngine
+from holdfast.store.topics import DUE, FOREIGN, STOPS, TOPICS, UNKNOWN, WATCHES, Topic
 from tests.store.acts import (
     DONE,
     FAILED,
@@ -66,7 +67,7 @@ def test_a_new_job_names_its_queue_and_its_task(engine: Engine) -> None:
 
 
 def test_a_job_for_later_says_that_the_next_moment_may_have_changed(engine: Engine) -> None:
-    assert told(engine, enqueue, [new_job("a", delay_ms=5)], NOW) == Changes(due=True)
+    assert told(engine, enqueue, [new_job("a", delay_ms=5)], NOW) == Changes(topics={DUE})
 
 
 def test_a_newer_generation_says_who_ended_and_that_somebody_should_stop(engine: Engine) -> None:
@@ -74,16 +75,16 @@ def test_a_newer_generation_says_who_ended_and_that_somebody_should_stop(engine:
     claim_one(engine)
     put_one(engine, "waiting", subject="s")
     newer = new_job("newer", subject="s", stop_older=True)
-    assert told(engine, enqueue, [newer], NOW) == Changes(ended={"waiting"}, stops=True, new={"default": {TASK}})
+    assert told(engine, enqueue, [newer], NOW) == Changes(ended={"waiting"}, new={"default": {TASK}}, topics={STOPS})
 
 
 @pytest.mark.parametrize(
     ("outcome", "changes"),
     [
         (DONE, Changes(ended={"a"})),
-        (FAILED, Changes(due=True)),
-        (Snoozed(5), Changes(due=True)),
-        (Yielded("room"), Changes(ready={"default"}, due=True)),
+        (FAILED, Changes(topics={DUE})),
+        (Snoozed(5), Changes(topics={DUE})),
+        (Yielded("room"), Changes(ready={"default"}, topics={DUE})),
     ],
     ids=lambda value: type(value).__name__,
 )
@@ -94,7 +95,7 @@ def test_a_finish_says_what_became_of_the_job(engine: Engine, outcome: Outcome, 
 
 def test_a_chained_retry_ends_one_job_and_schedules_another(engine: Engine) -> None:
     put_one(engine, "a", policy=RetryPolicy(retries=1, mode=RetryMode.CHAIN))
-    assert told(engine, finish, [report(claim_one(engine), FAILED)], NOW) == Changes(ended={"a"}, due=True)
+    assert told(engine, finish, [report(claim_one(engine), FAILED)], NOW) == Changes(ended={"a"}, topics={DUE})
 
 
 def test_the_end_of_a_job_names_those_it_sets_free_or_takes_along(engine: Engine) -> None:
@@ -116,7 +117,7 @@ def test_the_next_member_of_a_group_is_ready(engine: Engine) -> None:
 def test_a_cancel_says_who_ended_or_that_somebody_should_stop(engine: Engine) -> None:
     put(engine, new_job("a"), new_job("b"))
     claim_one(engine)
-    assert told(engine, cancel_job, "a", NOW) == Changes(stops=True)
+    assert told(engine, cancel_job, "a", NOW) == Changes(topics={STOPS})
     assert told(engine, cancel_job, "b", NOW) == Changes(ended={"b"})
 
 
@@ -136,17 +137,17 @@ def test_a_queue_that_may_start_more_is_named(engine: Engine) -> None:
 
 def test_a_reservation_sets_the_clock_and_its_end_frees_whatever_it_held(engine: Engine) -> None:
     request = NewReservation("r", "x", "me", SESSION, 10, 0)
-    assert told(engine, reserve, request, NOW) == Changes(due=True)
-    assert told(engine, release, "r", NOW) == Changes(unknown=True)
+    assert told(engine, reserve, request, NOW) == Changes(topics={DUE})
+    assert told(engine, release, "r", NOW) == Changes(topics={UNKNOWN})
     assert told(engine, release, "r", NOW) == Changes()
-    assert told(engine, reserve, NewReservation("r2", "x", "me", SESSION, 10, 0), NOW) == Changes(due=True)
-    assert told(engine, tick, NOW + 10) == Changes(unknown=True)
+    assert told(engine, reserve, NewReservation("r2", "x", "me", SESSION, 10, 0), NOW) == Changes(topics={DUE})
+    assert told(engine, tick, NOW + 10) == Changes(topics={UNKNOWN})
 
 
 def test_recovery_says_what_is_ready_again(engine: Engine) -> None:
     put(engine, new_job("a", queue="x"), new_job("b", queue="y"))
     claim_some(engine, queues=("x", "y"))
-    assert told(engine, recover, SESSION, False, NOW) == Changes(ready={"x", "y"}, due=True)
+    assert told(engine, recover, SESSION, False, NOW) == Changes(ready={"x", "y"}, topics={DUE})
 
 
 # How it is told.
@@ -232,7 +233,7 @@ def ears_elsewhere(engine: Engine) -> Iterator[queue.SimpleQueue[Changes]]:
     with ears(engine) as heard:
         if isinstance(engine, PostgresEngine):
             # A listener that begins is first told to read all itself.
-            assert heard.get(timeout=PATIENCE_S) == Changes(unknown=True)
+            assert heard.get(timeout=PATIENCE_S) == Changes(topics={UNKNOWN})
         yield heard
 
 
@@ -243,25 +244,45 @@ def test_another_process_hears_of_a_commit(engine: Engine, elsewhere: Engine) ->
     if isinstance(engine, PostgresEngine):
         assert said == Changes(new={"x": {TASK}})
     else:
-        assert said == Changes(unknown=True)
+        assert said == Changes(topics={UNKNOWN})
+
+
+def test_another_process_hears_what_else_it_is_about(
+    engine: Engine, elsewhere: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    weather = Topic("weather", by_notify=True)
+    monkeypatch.setitem(TOPICS, weather.name, weather)
+
+    def tell(tx: Tx) -> None:
+        enqueue(tx, [new_job("a", queue="x")], NOW)
+        tx.changes.topics |= {weather, WATCHES}
+
+    with ears_elsewhere(elsewhere) as heard:
+        write(engine, tell)
+        said = heard.get(timeout=PATIENCE_S)
+    if isinstance(engine, PostgresEngine):
+        assert said == Changes(new={"x": {TASK}}, topics={weather})
+    else:
+        assert said == Changes(topics={UNKNOWN})
 
 
 def test_a_notice_names_all_queues_for_programs_that_know_no_new_jobs() -> None:
     changes = Changes(ready={"b"}, new={"a": {TASK}, "b": {TASK}})
     notice = msgspec.json.decode(pack(changes, "me"))
     assert (notice["ready"], notice["new"]) == (["a", "b"], {"a": [TASK]})
-    assert unpack(pack(changes, "me")).changes() == Changes(ready={"b"}, new={"a": {TASK}}, foreign=True)
+    assert unpack(pack(changes, "me")).changes() == Changes(ready={"b"}, new={"a": {TASK}}, topics={FOREIGN})
 
 
 def test_a_notice_of_a_program_that_knows_no_new_jobs_wakes_all() -> None:
-    assert unpack('{"sender": "old", "ready": ["a"]}').changes() == Changes(ready={"a"}, foreign=True)
+    assert unpack('{"sender": "old", "ready": ["a"]}').changes() == Changes(ready={"a"}, topics={FOREIGN})
 
 
 def test_a_notice_that_is_too_long_says_look_for_yourself(engine: Engine, elsewhere: Engine) -> None:
     with ears_elsewhere(elsewhere) as heard:
         put(engine, *(new_job(f"job{number}", queue=f"queue{number:04d}") for number in range(1000)))
         said = heard.get(timeout=PATIENCE_S)
-    assert (said.unknown, said.ready) == (True, set())
+    assert UNKNOWN in said.topics
+    assert said.ready == set()
 
 
 def test_what_another_process_undid_is_not_heard(engine: Engine, elsewhere: Engine) -> None:

@@ -16,6 +16,7 @@ from holdfast.store.scripts.watches.watches import (
     settle_file_watches,
     watches_of_node,
 )
+from holdfast.store.topics import WATCHES
 from tests.store.acts import NOW, write
 from tests.store.watch_acts import add, jobs, new, planned
 
@@ -60,7 +61,7 @@ def test_removing_forgets_what_was_seen_and_keeps_the_jobs(engine: Engine) -> No
 
 def test_watches_tell_the_planner_of_this_process(engine: Engine) -> None:
     heard = []
-    leave = engine.listen(lambda changes: heard.append(changes.watches))
+    leave = engine.listen(lambda changes: heard.append(WATCHES in changes.topics))
     add(engine)
     leave()
     assert True in heard

@@ -8,20 +8,18 @@ from collections.abc import Callable, Collection, Container, Iterable
 from contextlib import suppress
 from itertools import islice
 
-import msgspec
-
 from holdfast.api.refusals import DaemonStopping, Gone
 from holdfast.core.job import JobId
 from holdfast.core.requests import ANY_QUEUE
 from holdfast.store.engine import Changes, Engine
+from holdfast.store.topics import DUE, STOPS, UNKNOWN
+from holdfast.wire.told_changes import ToldChanges
 
 MOST_IDS = 5_000
 # Of workers that offer the same, so many are woken at once. When one takes something, the next one is woken.
 ASKED_AT_ONCE = 2
 FEW_STREAMS = 16
 REST_PER_STREAM_S = 0.0001
-# Readers of the stream are told of new jobs by the queues that are ready for them.
-TOLD = tuple(name for name in Changes.__struct_fields__ if name != "new")
 
 
 class Waiter:
@@ -70,7 +68,7 @@ class ToldCommit:
     def encoded(self) -> bytes:
         """The commit as JSON."""
         if self._encoded is None:
-            self._encoded = msgspec.json.encode({name: getattr(self.changes, name) for name in TOLD})
+            self._encoded = ToldChanges.of(self.changes).encoded()
         return self._encoded
 
 
@@ -94,7 +92,7 @@ class Subscription(Waiter):
             both.merge(self._told.changes)
             both.merge(told.changes)
             if len(both.ended) + len(both.ready) > MOST_IDS:
-                both = Changes(due=True, stops=True, unknown=True)
+                both = Changes(topics=both.topics | {DUE, STOPS, UNKNOWN})
             self._told = ToldCommit(both)
         self.wake()
 
@@ -139,8 +137,10 @@ class Concerns:
     def somebody(self, changes: Changes) -> bool:
         """Whether somebody who waits now may have to be told."""
         if self._readers_of_all:
-            return changes.concerns_jobs or changes.watches
-        if changes.unknown or (self._workers and (changes.ready or changes.stops or changes.foreign)):
+            return changes.concerns_jobs or any(topic.by_stream for topic in changes.topics)
+        if UNKNOWN in changes.topics:
+            return True
+        if self._workers and (changes.ready or any(topic.for_workers for topic in changes.topics)):
             return True
         if any(task in self._served for tasks in changes.new.values() for task in tasks):
             return True
@@ -267,14 +267,14 @@ class Hub:
                 parts[tasks] = ToldCommit(heard.for_all() if tasks is None else heard.for_tasks(tasks))
             if parts[tasks].changes:
                 subscription.take(parts[tasks])
-        if heard.unknown:
+        if UNKNOWN in heard.topics:
             for waiter in self._all:
                 waiter.wake()
             return
         for job_id in heard.ended:
             for waiter in self._of_jobs.get(job_id, ()):
                 waiter.wake()
-        if heard.stops:
+        if STOPS in heard.topics:
             self._wake_workers()
         elif heard.ready or heard.new:
             for queue in heard.queues:

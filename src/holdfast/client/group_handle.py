@@ -19,6 +19,7 @@ from holdfast.core.units import Duration
 from holdfast.core.value_rules import DURATION
 from holdfast.store.engine import Changes
 from holdfast.store.script_names import cancel, group_jobs, groups
+from holdfast.store.topics import FOREIGN, UNKNOWN
 
 if TYPE_CHECKING:
     from holdfast.tasks.schema import PayloadSchema
@@ -206,7 +207,7 @@ def _sum(one: Cancelling, other: Cancelling) -> Cancelling:
 
 
 def _matters(changes: Changes) -> bool:
-    return bool(changes.ended) or changes.unknown or changes.foreign
+    return bool(changes.ended or changes.topics & {UNKNOWN, FOREIGN})
 
 
 def _seconds(timeout: Duration | None) -> float | None:

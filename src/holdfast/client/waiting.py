@@ -13,6 +13,7 @@ from holdfast.core.messages.why import Why
 from holdfast.core.stored_job import Job
 from holdfast.store.engine import Changes, Engine
 from holdfast.store.script_names import read_jobs, why
+from holdfast.store.topics import UNKNOWN
 
 LOOK_AGAIN_S = 2.0
 
@@ -103,7 +104,9 @@ class Waiters:
     def _heed(self, changes: Changes) -> None:
         with self._lock:
             concerned = [
-                tell for tell, ids in self._waiting.items() if changes.unknown or not changes.ended.isdisjoint(ids)
+                tell
+                for tell, ids in self._waiting.items()
+                if UNKNOWN in changes.topics or not changes.ended.isdisjoint(ids)
             ]
         for tell in concerned:
             tell()

@@ -23,6 +23,7 @@ from holdfast.store.scripts.jobs.cancel import cancel_job
 from holdfast.store.scripts.jobs.enqueue import enqueue_any
 from holdfast.store.scripts.jobs.read_jobs import find_job
 from holdfast.store.scripts.maintenance.retention import forget_ended
+from holdfast.store.topics import UNKNOWN
 
 EVERY_S = 60.0
 PATIENCE_S = 60.0
@@ -144,5 +145,5 @@ class Canary(Loop):
         if sent is not None and sent.ended is None and sent.job_id in changes.ended:
             sent.ended = self.clock.monotonic()
             self._home.call_soon_threadsafe(self.wake)
-        elif sent is not None and changes.unknown:
+        elif sent is not None and UNKNOWN in changes.topics:
             self._home.call_soon_threadsafe(self.wake)

@@ -30,6 +30,7 @@ from holdfast.store.scripts.maintenance.maintenance import (
     plan_chores,
     settle_chore,
 )
+from holdfast.store.topics import UNKNOWN
 
 LONGEST_S = 60.0
 BREATH_S = 0.02
@@ -95,7 +96,7 @@ class Maintenance(Loop):
         """Look soon whether there is something to do. Called from any thread."""
         if MAINTENANCE in changes.queues:
             self._home.call_soon_threadsafe(self.wake)
-        elif changes.unknown and not self._look_is_coming:
+        elif UNKNOWN in changes.topics and not self._look_is_coming:
             # Another process writes, perhaps all the time. Its chores can wait a moment.
             self._look_is_coming = True
             self._home.call_soon_threadsafe(self._home.call_later, LOOK_S, self._look)

@@ -14,6 +14,7 @@ from holdfast.runtime.loop import Loop
 from holdfast.runtime.watched import OnPlanned, PlannerOptions, Watched
 from holdfast.store.engine import Changes, Engine
 from holdfast.store.scripts.watches.watches import WatchRow, settle_file_watches, watches_of_node
+from holdfast.store.topics import WATCHES
 
 if TYPE_CHECKING:
     from holdfast.runtime.watcher import Watcher
@@ -113,5 +114,5 @@ class Planner(Loop):
 
     def _heed(self, changes: Changes) -> None:
         """Called from any thread."""
-        if changes.watches:
+        if WATCHES in changes.topics:
             self._home.call_soon_threadsafe(self.wake)

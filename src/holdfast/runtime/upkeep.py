@@ -25,6 +25,7 @@ from holdfast.runtime.session import lock_folder
 from holdfast.store.engine import Changes, Engine
 from holdfast.store.scripts.maintenance.clockwork import EVENTS_AT_ONCE, tick
 from holdfast.store.scripts.maintenance.retention import KEEP_MS
+from holdfast.store.topics import DUE, FILES, UNKNOWN
 
 
 class Upkeep:
@@ -136,11 +137,11 @@ class Upkeep:
 
     def _heed(self, changes: Changes) -> None:
         self._maintenance.heed(changes)
-        if changes.due or changes.unknown:
+        if DUE in changes.topics or UNKNOWN in changes.topics:
             self._home.call_soon_threadsafe(self._look_at_the_clock)
-        if changes.ready or changes.new or changes.unknown:
+        if changes.ready or changes.new or UNKNOWN in changes.topics:
             self._probe.nudge()
-        if self._file_answers is not None and (changes.files or changes.unknown):
+        if self._file_answers is not None and (FILES in changes.topics or UNKNOWN in changes.topics):
             self._home.call_soon_threadsafe(self._file_answers.wake)
 
     def _look_at_the_clock(self) -> None:

@@ -23,6 +23,7 @@ from holdfast.store.notifications import Notifications
 from holdfast.store.script_names import function_of
 from holdfast.store.statements import Dialect, Statement
 from holdfast.store.tally import Tally, Watcher
+from holdfast.store.topics import Topic
 from holdfast.store.trouble import Troubles
 
 if TYPE_CHECKING:
@@ -41,19 +42,12 @@ class Changes(Struct):
     """What a commit changed, for the listeners.
 
     `ready`: queues in which any job may start now. `new`: queues in which only new jobs may, with the tasks of these.
-    `foreign`: another process did more than to add jobs. `unknown`: another process changed something, and anything may
-    be different. `watches`: the watches for the planner of this process. `files`: a file of another machine was asked
-    for, or sent.
+    `topics`: what else it is about.
     """
 
     ready: set[str] = set()
     ended: set[str] = set()
-    due: bool = False
-    stops: bool = False
-    unknown: bool = False
-    foreign: bool = False
-    watches: bool = False
-    files: bool = False
+    topics: set[Topic] = set()
     new: dict[str, set[str]] = {}
 
     def add_new(self, queue: str, task: str) -> None:
@@ -66,15 +60,10 @@ class Changes(Struct):
         for queue, tasks in other.new.items():
             self.new.setdefault(queue, set()).update(tasks)
         self.ended |= other.ended
-        self.due |= other.due
-        self.stops |= other.stops
-        self.unknown |= other.unknown
-        self.foreign |= other.foreign
-        self.watches |= other.watches
-        self.files |= other.files
+        self.topics |= other.topics
 
     def __bool__(self) -> bool:
-        return self.concerns_jobs or self.watches or self.files
+        return bool(self.ready or self.new or self.ended or self.topics)
 
     @property
     def concerns_jobs(self) -> bool:
@@ -84,7 +73,7 @@ class Changes(Struct):
     @property
     def concerns_more_than_new_jobs(self) -> bool:
         """Whether it may matter to a caller that can run none of the new jobs."""
-        return bool(self.ready or self.ended or self.due or self.stops or self.unknown)
+        return bool(self.ready or self.ended) or any(topic.concerns_jobs for topic in self.topics)
 
     @property
     def queues(self) -> set[str]:
@@ -98,7 +87,7 @@ class Changes(Struct):
     def for_tasks(self, tasks: Set[str]) -> Changes:
         """As it is told to a worker of these tasks. What cannot make it start or stop a run is left out."""
         served = {queue for queue, new in self.new.items() if not tasks.isdisjoint(new)}
-        return Changes(self.ready | served, stops=self.stops, unknown=self.unknown, foreign=self.foreign)
+        return Changes(self.ready | served, topics={topic for topic in self.topics if topic.for_workers})
 
 
 Listener: TypeAlias = Callable[[Changes], None]

@@ -27,6 +27,7 @@ from holdfast.store.scripts.runs.file_requests import (
     is_answered,
     take_answer,
 )
+from holdfast.store.topics import FILES, UNKNOWN
 
 ANSWER_S = 10.0
 LOOK_S = 1.0
@@ -89,7 +90,7 @@ def _exchange(engine: Engine, request: FileRequest) -> FileAnswer | None:
     told = threading.Event()
 
     def hear(changes: Changes) -> None:
-        if changes.files or changes.unknown:
+        if FILES in changes.topics or UNKNOWN in changes.topics:
             told.set()
 
     leave = engine.listen(hear)

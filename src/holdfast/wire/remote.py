@@ -18,12 +18,14 @@ from holdfast.store.engine import AwaitableCalls, Changes, Listener, announce
 from holdfast.store.forks import forget_after_fork
 from holdfast.store.machine import boot_id, node_id
 from holdfast.store.statements import Dialect
+from holdfast.store.topics import UNKNOWN
 from holdfast.wire.calls import PROTOCOL, ApiCall, Hello, call_of
 from holdfast.wire.home import Address, Home
 from holdfast.wire.http import quoted
 from holdfast.wire.left_hello import left_at_home
 from holdfast.wire.peer import LONGEST_PAUSE_S, Peer
 from holdfast.wire.special_calls import CHANGES
+from holdfast.wire.told_changes import ToldChanges
 from holdfast.wire.transport import Transport
 
 if TYPE_CHECKING:
@@ -320,5 +322,5 @@ def changes_path(tasks: Collection[str]) -> str:
 def _heard(line: bytes) -> Changes | None:
     """The changes that a line of the stream tells. With its greeting, something may have been missed before."""
     if line.startswith(b"data: "):
-        return decode(line[6:], Changes)
-    return Changes(unknown=True) if line.startswith(GREETING) else None
+        return ToldChanges.read(line[6:])
+    return Changes(topics={UNKNOWN}) if line.startswith(GREETING) else None

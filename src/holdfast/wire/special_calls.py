@@ -16,10 +16,10 @@ from holdfast.core.messages.runs import Exchange, Progress
 from holdfast.core.requests import ClaimRequest, Report
 from holdfast.core.stored_job import Job
 from holdfast.observe.sla import Latency
-from holdfast.store.engine import Changes
 from holdfast.wire import preparation
 from holdfast.wire.call import WORKERS, ApiCall
 from holdfast.wire.status import DaemonStatus
+from holdfast.wire.told_changes import ToldChanges
 
 EVENTS = "text/event-stream"
 BYTES = "application/octet-stream"
@@ -77,7 +77,7 @@ class SpecialCalls(Protocol):
     ) -> Exchange:
         """An exchange that is answered once there is something to say. What it reports is written at its beginning."""
 
-    def changes(self, tasks: tuple[str, ...] = ()) -> Changes:
+    def changes(self, tasks: tuple[str, ...] = ()) -> ToldChanges:
         """What commits change, as server-sent events: each `data:` line is a JSON object.
 
         `ready` names queues that may have work, `ended` jobs that have ended. `unknown`: look for yourself. The first

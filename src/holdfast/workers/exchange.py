@@ -142,7 +142,7 @@ class ExchangeLoop(Loop):
     def heed(self, changes: Changes) -> None:
         """Wake up if a commit may concern this worker. Called from any thread."""
         named = self._claiming and self._holdings.names_a_queue_of(changes)
-        if changes.unknown or changes.foreign or changes.stops or named:
+        if named or any(topic.for_workers for topic in changes.topics):
             self._wake_soon()
         elif self._claiming and self._holdings.may_roam_for(changes):
             self._wake_after_a_breath()

@@ -12,6 +12,7 @@ import psycopg
 from holdfast.decoding import decode
 from holdfast.store.engine import Changes
 from holdfast.store.notifications import Notifications
+from holdfast.store.topics import FOREIGN, UNKNOWN, TopicFlags, flags
 
 MAX_NOTICE = 7_900
 POLL_S = 0.5
@@ -20,56 +21,49 @@ CALM_S = 10.0  # A connection that breaks sooner is no reason to begin again wit
 UNREADABLE_EVERY_S = 1.0
 
 
-class Notice(msgspec.Struct, frozen=True, omit_defaults=True):
+class Notice(TopicFlags, frozen=True, kw_only=True):
     """Changes as they are sent. By `sender`, a process leaves out its own.
 
     `ready` names all queues in which a job may start. For those in which only new jobs may, `new` has their tasks.
     """
 
     sender: str
-    ready: list[str] = []
-    ended: list[str] = []
-    due: bool = False
-    stops: bool = False
-    unknown: bool = False
-    files: bool = False
-    new: dict[str, list[str]] = {}
+    ready: tuple[str, ...] = ()
+    ended: tuple[str, ...] = ()
+    new: dict[str, list[str]] = msgspec.field(default_factory=dict)
 
     def changes(self) -> Changes:
         """What it tells."""
         changes = Changes(
             set(self.ready).difference(self.new),
             set(self.ended),
-            self.due,
-            self.stops,
-            self.unknown,
-            files=self.files,
-            new={queue: set(tasks) for queue, tasks in self.new.items()},
+            {topic for topic in self.known() if topic.by_notify},
+            {queue: set(tasks) for queue, tasks in self.new.items()},
         )
         # Neither a request for a file nor a new job is a reason to look at everything.
-        changes.foreign = changes.concerns_more_than_new_jobs
+        if changes.concerns_more_than_new_jobs:
+            changes.topics.add(FOREIGN)
         return changes
 
 
 def pack(changes: Changes, sender: str) -> str:
     """The payload of a NOTIFY. Changes that do not fit are sent as `unknown`."""
+    topics = {topic for topic in changes.topics if topic.by_notify}
     notice = Notice(
-        sender,
-        sorted(changes.queues),
-        sorted(changes.ended),
-        changes.due,
-        changes.stops,
-        changes.unknown,
-        changes.files,
-        {queue: sorted(tasks) for queue, tasks in changes.new.items() if queue not in changes.ready},
+        sender=sender,
+        ready=tuple(sorted(changes.queues)),
+        ended=tuple(sorted(changes.ended)),
+        new={queue: sorted(tasks) for queue, tasks in changes.new.items() if queue not in changes.ready},
+        **flags(topics),
     )
     text = msgspec.json.encode(notice)
     if len(text) > MAX_NOTICE:
-        text = msgspec.json.encode(Notice(sender, unknown=True, files=changes.files))
+        beside = {topic for topic in topics if not topic.concerns_jobs}
+        text = msgspec.json.encode(Notice(sender=sender, **flags({UNKNOWN, *beside})))
     return text.decode()
 
 
-UNREADABLE = Notice("", unknown=True)
+UNREADABLE = Notice(sender="", unknown=True)
 
 
 def unpack(payload: str) -> Notice:
@@ -132,7 +126,7 @@ class ListenerThread:
             connection.execute(f'LISTEN "{self._channel}"')
             self._listens_since = time.monotonic()
             self._notifications.resume()
-            self._heard(Changes(unknown=True))
+            self._heard(Changes(topics={UNKNOWN}))
             while not self._stopping.is_set():
                 for notification in connection.notifies(timeout=self._pause(), stop_after=1):
                     self._receive(notification)

@@ -24,6 +24,7 @@ from holdfast.store.sqlite.faults import DATABASE_ERRORS, kind_of, translate
 from holdfast.store.sqlite.write_connection import WritingConnection
 from holdfast.store.sqlite.write_lock import WriteLock
 from holdfast.store.tally import Tally, Watcher
+from holdfast.store.topics import UNKNOWN
 from holdfast.store.trouble import LASTING, MAY_LAST, TroubleKind, Troubles, cause
 
 SLICE_S = 0.005
@@ -254,7 +255,7 @@ class Writer:
 
     def _notice_foreign_commits(self) -> None:
         if self._writing.others_have_committed():
-            self._announce(Changes(unknown=True))
+            self._announce(Changes(topics={UNKNOWN}))
 
     def _translated(self, error: BaseException) -> BaseException:
         if not isinstance(error, DATABASE_ERRORS):

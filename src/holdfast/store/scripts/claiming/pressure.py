@@ -26,6 +26,7 @@ from holdfast.store.scripts.claiming.wake_ups import wake_held_back, wake_ready
 from holdfast.store.scripts.events.events import publish
 from holdfast.store.scripts.machines.nodes import name_of
 from holdfast.store.statements import sql
+from holdfast.store.topics import DUE, STOPS
 
 MOST_NAMED = 5
 
@@ -33,7 +34,7 @@ MOST_NAMED = 5
 def note_pull(tx: Tx, session_id: SessionId, pulls_at: Millis) -> None:
     """Store that a session takes no jobs before a moment. Then the clockwork wakes it."""
     tx.run(sql.note_pull, session_id=session_id, pulls_at=pulls_at)
-    tx.changes.due = True
+    tx.changes.topics.add(DUE)
 
 
 def allow_pulls(tx: Tx, now: Millis) -> None:
@@ -71,7 +72,7 @@ def press_machine(
         wake_held_back(tx)
     yielding = [effect_of(one).holds for one in rising(before, after) if effect_of(one).asks_to_yield]
     if yielding and tx.run(sql.ask_to_yield, node=node, holds=int(max(yielding)), now=now):
-        tx.changes.stops = True
+        tx.changes.topics.add(STOPS)
     name = name_of(tx, node)
     for reading, level in news:
         publish(tx, f"{ABOUT_PRESSURE}{reading}", {"node": name, "level": level, "holds": new.holds.name.lower()}, now)

@@ -8,6 +8,7 @@ from holdfast.core.job import Millis
 from holdfast.core.rate import Rate, Starts, free_starts, horizon, moment_of, opened_by
 from holdfast.store.engine import Tx
 from holdfast.store.statements import sql
+from holdfast.store.topics import DUE
 
 
 class StartRow(Struct, frozen=True):
@@ -55,7 +56,7 @@ def note_starts(tx: Tx, allowed: Allowance, count: int, now: Millis) -> None:
 def tell_opening(tx: Tx, queue: str, opens_at: Millis | None) -> None:
     """Store when the clockwork wakes the workers of the queue."""
     tx.run(sql.set_opening, queue=queue, opens_at=opens_at)
-    tx.changes.due = True
+    tx.changes.topics.add(DUE)
 
 
 def _opening(tx: Tx, queue: str, rate: Rate, starts: Starts) -> Millis | None:

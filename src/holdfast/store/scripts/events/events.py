@@ -30,6 +30,7 @@ from holdfast.core.timing import FAR_FUTURE
 from holdfast.core.value_rules import PATTERN
 from holdfast.store.engine import Tx
 from holdfast.store.statements import sql
+from holdfast.store.topics import DUE
 
 KEEP_EVENTS_MS: Millis = 86_400_000
 # These are few and matter to people. All others tell of rows that are stored anyway.
@@ -182,7 +183,8 @@ def _store(
         upto_number=tx.value(sql.newest_number),
         is_spreading=int(bool(waiters)),
     )
-    tx.changes.due |= bool(waiters)
+    if waiters:
+        tx.changes.topics.add(DUE)
     stored = tx.one(sql.event_by_id, EventRow, id=id)
     assert stored is not None
     return stored

@@ -12,6 +12,7 @@ from holdfast.store.scripts.groups.groups import look_up_group
 from holdfast.store.scripts.jobs.endings import end_waiting
 from holdfast.store.scripts.jobs.read_jobs import last_link
 from holdfast.store.statements import sql
+from holdfast.store.topics import STOPS
 
 
 def cancel_job(tx: Tx, job_id: JobId, now: Millis, reason: str = "cancelled on request") -> Cancelling:
@@ -44,7 +45,7 @@ def _cancel(tx: Tx, ids: Iterable[JobId], now: Millis, reason: str) -> Cancellin
             cancelled += 1
         elif tx.run(sql.request_stop, job_id=job_id, now=now):
             requested += 1
-            tx.changes.stops = True
+            tx.changes.topics.add(STOPS)
         else:
             ended += 1
     return Cancelling(cancelled, requested, ended)

@@ -22,6 +22,7 @@ from holdfast.store.scripts.events.group_events import tell_groups
 from holdfast.store.scripts.events.job_events import tell_ended
 from holdfast.store.scripts.jobs.log_lines import JobEnd, note_ended
 from holdfast.store.statements import sql
+from holdfast.store.topics import DUE
 
 GROUP_RULE = "group"
 
@@ -152,4 +153,4 @@ def count_down(tx: Tx, job_id: JobId, count: int, now: Millis) -> None:
     counted = tx.one(sql.count_down_conditions, Counted, job_id=job_id, count=count, now=now)
     if counted is not None and counted.state == StateName.QUEUED:
         tx.changes.ready.add(counted.queue)
-    tx.changes.due = True
+    tx.changes.topics.add(DUE)

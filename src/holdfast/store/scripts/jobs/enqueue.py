@@ -29,6 +29,7 @@ from holdfast.store.scripts.jobs.read_jobs import Link, find_row
 from holdfast.store.scripts.jobs.relations import NewCondition, Relations, find_place
 from holdfast.store.scripts.machines.nodes import find_node
 from holdfast.store.statements import sql
+from holdfast.store.topics import DUE
 
 
 def enqueue(
@@ -200,7 +201,7 @@ class Batch:
         if state is StateName.QUEUED:
             self._tx.changes.add_new(queue, job.task)
         if state is StateName.SCHEDULED or job.ttl_ms is not None or job.deadline is not None:
-            self._tx.changes.due = True
+            self._tx.changes.topics.add(DUE)
         self._tx.tally.count_enqueued(queue)
         say_enqueued(self._tx, job, state)
         if state in TERMINAL and placing.ends_as is None:

@@ -28,6 +28,7 @@ from holdfast.store.scripts.jobs.endings import GROUP_RULE, after_key, announce_
 from holdfast.store.scripts.jobs.log_lines import JobEnd
 from holdfast.store.scripts.jobs.read_jobs import Link, find_row, last_link
 from holdfast.store.statements import sql
+from holdfast.store.topics import STOPS
 
 
 class NewCondition(Struct, frozen=True):
@@ -144,7 +145,7 @@ def _push_aside(tx: Tx, job: NewJob, generation: int, now: Millis) -> None:
     if any(one.is_favoured for one in gone):
         wake_ready(tx)
     if job.stop_older and tx.run(sql.ask_older_to_stop, now=now, **subject):
-        tx.changes.stops = True
+        tx.changes.topics.add(STOPS)
 
 
 def _place_dependencies(tx: Tx, job: NewJob, placing: Relations, now: Millis) -> None:

@@ -8,6 +8,7 @@ from holdfast.core.clock_step import new_part, waits_by_old_clock
 from holdfast.core.job import Millis
 from holdfast.store.engine import Tx
 from holdfast.store.statements import sql
+from holdfast.store.topics import DUE
 
 BATCH = 500
 KEEP = 100
@@ -96,5 +97,6 @@ def move_waiting(tx: Tx, now: Millis, limit: int = BATCH) -> Moved | None:
         moved=len(concerned),
         ended_at=now if is_last else None,
     )
-    tx.changes.due |= bool(concerned)
+    if concerned:
+        tx.changes.topics.add(DUE)
     return Moved(step.step_ms, step.moved + len(concerned), is_last)

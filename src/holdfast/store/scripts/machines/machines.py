@@ -28,6 +28,7 @@ from holdfast.store.scripts.events.events import publish, waiters_for
 from holdfast.store.scripts.machines.nodes import name_of
 from holdfast.store.scripts.maintenance.maintenance import PLANNED, maintain
 from holdfast.store.statements import Dialect, sql
+from holdfast.store.topics import UNKNOWN
 
 IDLE, BUSY, CHARGING, DISCHARGING = EVENTS = tuple(
     ABOUT_MACHINE + what for what in ("idle", "busy", "charging", "discharging")
@@ -138,7 +139,7 @@ def simulate(tx: Tx, node: str, simulation: Simulation | None, now: Millis) -> M
     )
     _store(tx, node, before, judged, wanted, pressing, before.thresholds, now)
     # The probe looks again, for what is not simulated.
-    tx.changes.unknown = True
+    tx.changes.topics.add(UNKNOWN)
     stored = tx.one(sql.machine_of_node, MachineRow, node=node)
     assert stored is not None
     return stored.to_machine()

@@ -27,6 +27,7 @@ from holdfast.store.engine import Tx
 from holdfast.store.scripts.claiming.wake_ups import wake_held_back
 from holdfast.store.scripts.events.events import publish
 from holdfast.store.statements import sql
+from holdfast.store.topics import DUE
 
 LONGEST = 1_000
 
@@ -156,7 +157,7 @@ def _note(tx: Tx, ending: Ending, now: Millis) -> None:
         row = {field: getattr(after, field) for field in after.__struct_fields__}
         tx.run(sql.put_breaker, queue=queue, **row | {"is_half_open": int(after.is_half_open)})
     if has_opened(after):
-        tx.changes.due = True
+        tx.changes.topics.add(DUE)
         wake_held_back(tx)
         _tell(tx, queue, BreakerState.OPEN, after, now)
     elif has_opened(before):

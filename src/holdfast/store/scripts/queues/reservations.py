@@ -8,6 +8,7 @@ from holdfast.core.messages.reservations import Reservation, named, overlap
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.jobs.log_lines import say_expired
 from holdfast.store.statements import sql
+from holdfast.store.topics import DUE, UNKNOWN
 
 
 def find_reservation(tx: Tx, reservation_id: str) -> Reservation:
@@ -23,7 +24,7 @@ def grant(tx: Tx, reservation_id: str, now: Millis) -> Reservation:
     held = find_reservation(tx, reservation_id)
     if held.status == "ACTIVE" and held.granted_at is None and not tx.value(sql.running_in_scope, scope=held.scope):
         tx.run(sql.grant_reservation, id=held.id, now=now, expires_at=now + held.ttl_ms)
-        tx.changes.due = True
+        tx.changes.topics.add(DUE)
         return find_reservation(tx, reservation_id)
     return held
 
@@ -48,13 +49,13 @@ def _after_expiry(tx: Tx, ended: list[dict[str, str]], now: Millis) -> None:
 
 def let_in(tx: Tx, now: Millis) -> None:
     """After a reservation has ended: activate the waiting ones that overlap with none before them."""
-    tx.changes.unknown = True
+    tx.changes.topics.add(UNKNOWN)
     ahead = [held.scope for held in tx.all(sql.active_reservations, Reservation)]
     for waiting in tx.all(sql.waiting_reservations, Reservation):
         if not any(overlap(waiting.scope, scope) for scope in ahead):
             # Until it is granted, it may wait for runs as long as its `wait_ms` lasts.
             expires_at = max(waiting.expires_at, now) + waiting.ttl_ms
             tx.run(sql.activate_reservation, id=waiting.id, expires_at=expires_at)
-            tx.changes.due = True
+            tx.changes.topics.add(DUE)
             grant(tx, waiting.id, now)
         ahead.append(waiting.scope)

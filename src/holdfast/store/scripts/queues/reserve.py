@@ -15,6 +15,7 @@ from holdfast.store.scripts.queues.reservations import (
     let_in,
 )
 from holdfast.store.statements import sql
+from holdfast.store.topics import DUE
 
 
 def reserve(tx: Tx, request: NewReservation, now: Millis) -> Reservation:
@@ -41,7 +42,7 @@ def reserve(tx: Tx, request: NewReservation, now: Millis) -> Reservation:
         now=now,
         expires_at=now + request.wait_ms + (request.ttl_ms if first is None else 0),
     )
-    tx.changes.due = True
+    tx.changes.topics.add(DUE)
     wake_held_back(tx)
     return grant(tx, request.id, now)
 

@@ -13,6 +13,7 @@ from msgspec import Struct, structs
 from holdfast.core.job import RunId
 from holdfast.store.engine import Tx
 from holdfast.store.statements import sql
+from holdfast.store.topics import FILES
 
 PIECE_BYTES = 256 << 10
 
@@ -63,7 +64,7 @@ class FileAnswer(Struct, frozen=True):
 def ask_file(tx: Tx, request: FileRequest) -> None:
     """Store a request. The programs on that machine are told of it."""
     tx.run(sql.insert_file_request, **structs.asdict(request))
-    tx.changes.files = True
+    tx.changes.topics.add(FILES)
 
 
 def list_requests(tx: Tx) -> list[FileRequestRow]:
@@ -74,7 +75,7 @@ def list_requests(tx: Tx) -> list[FileRequestRow]:
 def answer_file(tx: Tx, request_id: str, answer: FileAnswer) -> None:
     """Store an answer, unless there is one, or the request is gone."""
     if tx.run(sql.answer_file_request, id=request_id, **structs.asdict(answer)):
-        tx.changes.files = True
+        tx.changes.topics.add(FILES)
 
 
 def is_answered(tx: Tx, request_id: str) -> bool:

@@ -20,6 +20,7 @@ from holdfast.store.scripts.jobs.dead_letter_rows import letter_row
 from holdfast.store.scripts.jobs.endings import after_key, announce_ended, group_key
 from holdfast.store.scripts.jobs.log_lines import JobEnd, note_ended, say_sent_back
 from holdfast.store.statements import Statement, sql
+from holdfast.store.topics import DUE
 
 
 class Decided(Struct, frozen=True):
@@ -142,19 +143,19 @@ def _plan(
         case Wait(until=until):
             rows[sql.send_job_back].append(row | {"until": until})
             say_sent_back(tx, job, until, then.reason)
-            tx.changes.due = True
+            tx.changes.topics.add(DUE)
         case Again():
             rows[sql.send_job_back].append(row | {"until": None})
             say_sent_back(tx, job, None, then.reason)
             tx.changes.ready.add(job.queue)
-            tx.changes.due = True
+            tx.changes.topics.add(DUE)
         case Continue(until=until, error_code=code):
             new_id = tx.new_id()
             rows[sql.end_job].append(row | {"error_code": code, "result": _summary(item)})
             rows[sql.continue_job].append(row | {"new_id": new_id, "until": until, "reason": f"{code}: {then.reason}"})
             for key in (after_key, group_key):
                 rows[sql.repoint_dependents].append({"old_key": key(job.job_id), "new_key": key(new_id)})
-            tx.changes.due = True
+            tx.changes.topics.add(DUE)
             tx.changes.ended.add(job.job_id)
             note_ended(tx, _ended(job, state, then.reason, code))
             tx.tally.count_enqueued(job.queue)

@@ -39,6 +39,7 @@ from holdfast.store.scripts.schedules.schedule_rows import ScheduleRow, schedule
 from holdfast.store.scripts.schedules.schedule_stops import disable_schedule
 from holdfast.store.scripts.schedules.templates import TemplateRow, job_from
 from holdfast.store.statements import sql
+from holdfast.store.topics import STOPS
 
 BATCH = 50
 MOST_JOBS = 500
@@ -231,7 +232,8 @@ def _in_place_of(tx: Tx, earlier: list[JobId], job: NewJob, now: Millis) -> NewJ
     """End earlier jobs that wait, and ask those that run to stop. The new job waits for their end."""
     running = [job_id for job_id in earlier if not end_waiting(tx, job_id, StateName.SUPERSEDED, NEWER_TICK, now)]
     for job_id in running:
-        tx.changes.stops |= bool(tx.run(sql.replace_running, job_id=job_id, now=now))
+        if tx.run(sql.replace_running, job_id=job_id, now=now):
+            tx.changes.topics.add(STOPS)
     return msgspec.structs.replace(job, after=tuple(Dependency(job_id, Needs.ENDED) for job_id in running))
 
 

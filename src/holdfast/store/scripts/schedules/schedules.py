@@ -27,6 +27,7 @@ from holdfast.store.scripts.jobs.known_tasks import check_request, is_known
 from holdfast.store.scripts.schedules.schedule_rows import ScheduleOverrides, ScheduleRow, schedule_row, usable_template
 from holdfast.store.scripts.schedules.templates import check_event, laid_over, template_row
 from holdfast.store.statements import sql
+from holdfast.store.topics import DUE
 
 PAUSED = "paused"
 
@@ -49,7 +50,7 @@ def put_schedule(tx: Tx, schedule: NewSchedule, now: Millis, repeated: bool = Fa
     tx.run(
         sql.insert_schedule, id=schedule.id, last_fire_time=now, next_trigger_at=cron.next_after(now), now=now, **values
     )
-    tx.changes.due = True
+    tx.changes.topics.add(DUE)
     return find_schedule(tx, schedule.id)
 
 
@@ -136,7 +137,7 @@ def resume_schedule(tx: Tx, ref: str, now: Millis) -> Schedule:
             next_trigger_at=row.cron().next_after(settled),
             now=now,
         )
-        tx.changes.due = True
+        tx.changes.topics.add(DUE)
     return find_schedule(tx, row.id)
 
 
@@ -178,7 +179,7 @@ def _replace(tx: Tx, row: ScheduleRow, wanted: NewSchedule, now: Millis) -> Sche
         settled = max(now, row.settled_until)
         next_fire = parse(wanted.cron, wanted.timezone).next_after(settled) if row.enabled else None
     tx.run(sql.edit_schedule, id=row.id, last_fire_time=settled, next_trigger_at=next_fire, now=now, **values)
-    tx.changes.due = True
+    tx.changes.topics.add(DUE)
     return find_schedule(tx, row.id)
 
 

@@ -17,6 +17,7 @@ from holdfast.store.scripts.jobs.known_tasks import check_request, is_known
 from holdfast.store.scripts.machines.nodes import name_of
 from holdfast.store.setting_columns import WATCH_COLUMNS
 from holdfast.store.statements import sql
+from holdfast.store.topics import WATCHES
 
 PLACE = frozenset({"kind", "path"})  # where a watch looks
 CHOICE = frozenset({"globs", "ignores", "gitignore"})  # and what for
@@ -78,7 +79,7 @@ def add_watch(tx: Tx, watch: NewWatch, now: Millis, replace: bool = False, must_
                 "(--replace, or replace=True), or choose another name"
             )
         _replace(tx, found, watch, now)
-    tx.changes.watches = True
+    tx.changes.topics.add(WATCHES)
     return find_watch(tx, watch.name)
 
 
@@ -134,7 +135,7 @@ def settle_file_watches(tx: Tx, watches: Sequence[NewWatch], node: str, now: Mil
             troubles.append(f"there is a watch {watch.name!r} that was added by hand; remove it, or rename yours")
         elif _changed(found, _values(watch, now)):
             _replace(tx, found, watch, now)
-    tx.changes.watches = True
+    tx.changes.topics.add(WATCHES)
     return troubles
 
 
@@ -163,13 +164,13 @@ def _delete(tx: Tx, row: WatchRow) -> None:
     tx.run(sql.forget_watch_files, watch_id=row.id)
     tx.run(sql.forget_watch_changes, watch_id=row.id)
     tx.run(sql.delete_watch, id=row.id)
-    tx.changes.watches = True
+    tx.changes.topics.add(WATCHES)
 
 
 def _enable(tx: Tx, ref: str, enabled: bool, now: Millis) -> Watch:
     row = _row(tx, ref)
     if tx.run(sql.enable_watch, id=row.id, enabled=int(enabled), now=now):
-        tx.changes.watches = True
+        tx.changes.topics.add(WATCHES)
     return find_watch(tx, row.id)
 
 
