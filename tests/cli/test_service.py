@@ -165,6 +165,8 @@ def test_a_worker_that_cannot_live_is_shown_and_makes_the_doctor_complain(empty:
     ("code", "reason"),
     [
         (None, "there is no such file"),
+        ("\nimport no_such_module", "broken.py, line 2)"),
+        ("import holdfast\nhf = holdfast.Holdfast()\n@hf.task(retries=3)\ndef f(): ...", "broken.py, line 3)"),
         ("raise RuntimeError('no')", "cannot be loaded: RuntimeError: no"),
         ("raise SystemExit(3)", "cannot be loaded: SystemExit: 3"),
         ("import holdfast\nhf = holdfast.Holdfast()\n@hf.cron('99 * * * *')\ndef tick(): ...", "99 * * * *"),
@@ -193,6 +195,12 @@ def test_up_ends_with_an_error_where_code_cannot_be_loaded_and_the_daemon_goes_o
     app.write_text("import holdfast\nhf = holdfast.Holdfast()\n@hf.task\ndef mended(): ...")
     until(lambda: "mended" in empty.ok("tasks").out, "the code is tried again")
     empty.ok("down")
+
+
+@pytest.mark.parametrize("name", ["./app", "app/", "package.", "a b:hf", ":hf"])
+def test_a_name_of_an_app_that_can_be_none_is_refused(empty: Shell, name: str) -> None:
+    said = empty("worker", "--app", name)
+    assert (said.code, f"app {name!r} is not valid: give package.module or path/to/file.py" in said.err) == (2, True)
 
 
 def test_why_a_worker_does_not_live_reaches_people(empty: Shell, tmp_path: Path) -> None:
@@ -269,7 +277,7 @@ def test_up_does_not_start_what_others_could_change(empty: Shell, tmp_path: Path
     assert f"chmod go-w {empty.home.settings}\n" in empty("up", *detach).err
     assert f"✗ exposed      {empty.home.settings} can be written by everybody" in empty("doctor").out
     empty.home.settings.chmod(0o644)
-    empty.home.folder.chmod(0o1777)
+    empty.home.folder.chmod(0o777)
     assert f"chmod go-w {empty.home.folder}\n" in empty("up", *detach).err
     assert not empty.home.database.exists()
 

@@ -58,11 +58,11 @@ def _exposure(found: Ownership, user: int, trusted: Collection[int], *, may_be_s
     # In a sticky folder, a user can only replace their own files.
     if found.is_link or (may_be_sticky and found.mode & STICKY):
         return None
-    # A sticky folder may be meant for many users.
-    other = "use a folder that only you can write to, or: " if found.mode & STICKY else ""
+    # A sticky folder is meant for many users, like /tmp.
+    elsewhere = "use a folder that only you can write to" if found.mode & STICKY else None
     if found.mode & BY_ALL:
-        return Exposure(found.path, "can be written by everybody", f"{other}chmod go-w {name}")
+        return Exposure(found.path, "can be written by everybody", elsewhere or f"chmod go-w {name}")
     if found.mode & BY_GROUP and found.shared_group is not None:
         how = f"can be written by group {found.shared_group}, which has other members"
-        return Exposure(found.path, how, f"{other}chmod g-w {name}")
+        return Exposure(found.path, how, elsewhere or f"chmod g-w {name}")
     return None

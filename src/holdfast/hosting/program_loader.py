@@ -18,6 +18,8 @@ from holdfast.core.errors import InvalidInput
 from holdfast.hosting.task_host import TaskHost
 from holdfast.runtime.exposed_paths import exposure_of
 
+PACKAGE = str(Path(__file__).parents[1])
+
 log = logging.getLogger("holdfast.worker")
 
 
@@ -27,12 +29,14 @@ def load(name: str) -> TaskHost[Any]:
     file = Path(where) if where.endswith(".py") else None
     if file is not None and not file.is_file():
         raise InvalidInput(f"app {where!r}: there is no such file")
+    if file is None and not all(part.isidentifier() for part in where.split(".")):
+        raise InvalidInput(f"app {name!r} is not valid: give package.module or path/to/file.py, and :NAME if not hf")
     left_out = _search_first(file)
     try:
         module = importlib.import_module(where) if file is None else _from_file(file)
     except (Exception, SystemExit) as error:
         hint = f"; {left_out}" if left_out is not None and isinstance(error, ModuleNotFoundError) else ""
-        if file is None and isinstance(error, ModuleNotFoundError):
+        if file is None and isinstance(error, ModuleNotFoundError) and f"{where}.".startswith(f"{error.name}."):
             raise InvalidInput(f"app {where!r}: {error}{hint}") from error
         log.exception("app %r cannot be loaded", name)
         said = f"{type(error).__name__}: {error}{_place(error)}{hint}"
@@ -44,8 +48,12 @@ def load(name: str) -> TaskHost[Any]:
 
 
 def _place(error: BaseException) -> str:
-    """The line of the user's code that raised the error."""
-    *_, last = traceback.extract_tb(error.__traceback__)
+    """The last line of the user's code on the way to the error, if its own text does not say it."""
+    if isinstance(error, SyntaxError):
+        return ""
+    frames = traceback.extract_tb(error.__traceback__)
+    users = [frame for frame in frames if not frame.filename.startswith(("<", PACKAGE))]
+    last = users[-1] if users else frames[-1]
     return f" ({last.filename}, line {last.lineno})"
 
 
