@@ -63,7 +63,7 @@ BREAKERS = statement(
 GROUPS = statement("SELECT id FROM job_groups")
 EVENTS = statement("SELECT id, name, attributes, emitted_at, is_spreading FROM events")
 CAME = statement("SELECT job_id, satisfied_by FROM job_conditions WHERE key = 'event' AND satisfied_by IS NOT NULL")
-PATTERNS = statement("SELECT pattern, attributes FROM event_patterns WHERE webhook_id = ''")
+PATTERNS = statement("SELECT pattern, attributes FROM event_patterns WHERE owner = ''")
 MACHINES = statement("SELECT node, is_idle, is_charging FROM machines")
 WEBHOOKS = statement("SELECT id, patterns, is_enabled FROM webhooks")
 DELIVERIES = statement("SELECT id, webhook_id, event_id, job_id FROM webhook_deliveries")

@@ -24,6 +24,7 @@ HEADER = """\
 TABLE = re.compile(r"^CREATE (?:UNLOGGED )?TABLE (\w+)", re.MULTILINE)
 COLUMN = re.compile(r"^ALTER TABLE (\w+) ADD COLUMN (.*);$", re.DOTALL | re.MULTILINE)
 COLUMN_GONE = re.compile(r"^ALTER TABLE (\w+) DROP COLUMN (\w+);$")
+COLUMN_RENAMED = re.compile(r"^ALTER TABLE (\w+) RENAME COLUMN (\w+) TO (\w+);$")
 INDEX = re.compile(r"CREATE (?:UNIQUE )?INDEX")
 DROPPED = re.compile(r"DROP INDEX (\w+);")
 TRIGGER_GONE = re.compile(r"DROP TRIGGER (\w+)(?: ON \w+)?;")
@@ -63,6 +64,13 @@ class Table(Struct):
             lines[first - 1] = lines[first - 1].removesuffix(",")
         self.text = "\n".join([*lines[:first], *lines[last + 1 :]])
 
+    def rename_column(self, old: str, new: str, comment: str) -> None:
+        """Give a column the name that a later migration gave it, with its comment above it."""
+        note = "".join(f"  {line}\n" for line in comment.splitlines())
+        text = re.sub(rf"^  {old} ", f"{note}  {new} ", self.text, flags=re.MULTILINE)
+        self.text = re.sub(rf"\b{old}\b", new, text)
+        self.belongings = [re.sub(rf"\b{old}\b", new, part) for part in self.belongings]
+
     def drop_index(self, name: str) -> None:
         """Leave out an index that a later migration removed or made anew."""
         self.belongings = [part for part in self.belongings if f"INDEX {name} " not in part]
@@ -99,6 +107,8 @@ def merged(dialect: Dialect) -> str:
             tables[added[1]].add_column(added[2], comment)
         elif removed := COLUMN_GONE.match(body):
             tables[removed[1]].drop_column(removed[2])
+        elif column := COLUMN_RENAMED.match(body):
+            tables[column[1]].rename_column(column[2], column[3], comment)
         elif dropped := DROPPED.match(body):
             for table in tables.values():
                 table.drop_index(dropped[1])

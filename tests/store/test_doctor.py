@@ -118,7 +118,7 @@ BREAKS: list[tuple[str, str, list[dict[str, Any]]]] = [
     ),
     (
         "waited_for_events_are_known",
-        "DELETE FROM event_patterns WHERE webhook_id = ''",
+        "DELETE FROM event_patterns WHERE owner = ''",
         [{"job_id": "listening", "value": 'git:*?{"branch":"main"}'}],
     ),
     (
@@ -258,7 +258,7 @@ BREAKS: list[tuple[str, str, list[dict[str, Any]]]] = [
     ),
     (
         "webhook_listens_unless_paused",
-        "DELETE FROM event_patterns WHERE webhook_id = 'w'",
+        "DELETE FROM event_patterns WHERE owner = 'w'",
         [{"id": "w", "is_enabled": 1, "patterns": 0}],
     ),
     (

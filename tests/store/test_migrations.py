@@ -16,14 +16,16 @@ from holdfast.core.errors import SchemaMismatch, StoreError
 from holdfast.store.engine import Engine
 from holdfast.store.migrate import migrations
 from holdfast.store.postgres.engine import PostgresEngine
+from holdfast.store.scripts.events.events import emit
 from holdfast.store.scripts.jobs.dead_letter_rows import name_old_letters
 from holdfast.store.scripts.jobs.dead_letters import list_dead_letters
 from holdfast.store.scripts.maintenance.doctor import examine
 from holdfast.store.scripts.queues.queues import list_queues
 from holdfast.store.scripts.schedules.templates import find_template
+from holdfast.store.scripts.webhooks.deliveries import list_deliveries
 from holdfast.store.sqlite.engine import SqliteEngine
 from holdfast.store.statements import Dialect
-from tests.store.acts import NOW, TABLES, claim_one, end, execute, put_one, select, state, write
+from tests.store.acts import NOW, TABLES, claim_one, end, execute, let_time_pass, put_one, select, state, write
 from tests.store.old_databases import EVERY, JOB, ROWS, applied, put_row
 
 EARLIER = [migration.version for migration in migrations(Dialect.SQLITE)][:-1]
@@ -194,6 +196,31 @@ def test_what_waited_before_events_existed_goes_on(database: Database) -> None:
     assert (state(new, "child"), examine(new)) == ("SCHEDULED", [])
     end(new, claim_one(new))
     assert (claim_one(new).job_id, examine(new)) == ("child", [])
+
+
+def test_who_waited_for_an_event_before_patterns_had_owners_is_told_of_it(database: Database) -> None:
+    old = database.open(25)
+    waiting = JOB.format(
+        "open_conditions, schedule_type, wait_for_event",
+        "'waits', 'default', 't', 100, 'SCHEDULED', 1, '{}', 1, 'CONDITION', 'build.*'",
+    )
+    for text in (
+        ROWS[0],
+        waiting,
+        "INSERT INTO job_conditions (job_id, key, value) VALUES ('waits', 'event', 'build.*')",
+        "INSERT INTO webhooks (id, name, url, secret, patterns, is_enabled, created_at, updated_at)"
+        """ VALUES ('w', 'ci', 'https://hooks.example/in', 'a-secret-of-ours', '["build.*"]', 1, 1, 1)""",
+        "INSERT INTO event_patterns (pattern, webhook_id) VALUES ('build.*', ''), ('build.*', 'w')",
+    ):
+        execute(old, text)
+    old.close()
+    new = database.open()
+    assert [row["owner"] for row in select(new, "SELECT owner FROM event_patterns ORDER BY owner")] == ["", "w"]
+    assert examine(new) == []
+    told = write(new, emit, "e", "build.done", {}, NOW)
+    assert (told.waiting, told.webhooks) == (1, 1)
+    let_time_pass(new, NOW)
+    assert (state(new, "waits"), len(new.query(list_deliveries, "ci").deliveries)) == ("QUEUED", 1)
 
 
 def test_what_failed_before_there_were_dead_letters_is_among_them(database: Database) -> None:

@@ -55,7 +55,8 @@ CATALOGUE = {
           data_type, collation_name, is_nullable, column_default, is_identity
         FROM information_schema.columns WHERE table_schema = {schema} AND table_name <> 'schema_version'""",
     "constraints": """
-        SELECT conrelid::regclass::text, conname, pg_get_constraintdef(oid)
+        -- Newer servers name what makes a column NOT NULL, by the first name of the column.
+        SELECT conrelid::regclass::text, CASE contype WHEN 'n' THEN '' ELSE conname END, pg_get_constraintdef(oid)
         FROM pg_constraint
         WHERE connamespace = {schema}::regnamespace AND conrelid::regclass::text NOT LIKE '%schema_version'""",
     "indexes": """

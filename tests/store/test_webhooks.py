@@ -222,7 +222,7 @@ def test_a_deleted_webhook_takes_its_deliveries_with_it(engine: Engine) -> None:
     write(engine, webhooks.delete_webhook, "ci", NOW)
     assert state(engine, delivery.job_id) == "CANCELLED"
     assert select(engine, "SELECT * FROM webhook_deliveries") == []
-    assert select(engine, "SELECT * FROM event_patterns WHERE webhook_id <> ''") == []
+    assert select(engine, "SELECT * FROM event_patterns WHERE owner <> ''") == []
     with pytest.raises(NotFound, match="there is no webhook 'ci'"):
         sent(engine)
 

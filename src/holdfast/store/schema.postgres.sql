@@ -482,8 +482,9 @@ CREATE INDEX idx_events_spreading ON events (emitted_at, id) WHERE is_spreading 
 CREATE TABLE event_patterns (
   pattern    TEXT COLLATE "C" NOT NULL,
   attributes TEXT COLLATE "C" NOT NULL DEFAULT '[]',
-  webhook_id TEXT COLLATE "C" NOT NULL DEFAULT '',
-  PRIMARY KEY (pattern, attributes, webhook_id)
+  -- Empty: jobs. Otherwise the id of a webhook.
+  owner      TEXT COLLATE "C" NOT NULL DEFAULT '',
+  PRIMARY KEY (pattern, attributes, owner)
 );
 
 CREATE TABLE machines (

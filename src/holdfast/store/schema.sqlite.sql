@@ -422,8 +422,9 @@ CREATE INDEX idx_events_spreading ON events (emitted_at, id) WHERE is_spreading 
 CREATE TABLE event_patterns (
   pattern    TEXT NOT NULL,
   attributes TEXT NOT NULL DEFAULT '[]',
-  webhook_id TEXT NOT NULL DEFAULT '',
-  PRIMARY KEY (pattern, attributes, webhook_id)
+  -- Empty: jobs. Otherwise the id of a webhook.
+  owner      TEXT NOT NULL DEFAULT '',
+  PRIMARY KEY (pattern, attributes, owner)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE machines (

@@ -1,2 +1,2 @@
-INSERT INTO event_patterns (pattern, attributes, webhook_id) VALUES (:pattern, :attributes, :webhook_id)
-ON CONFLICT (pattern, attributes, webhook_id) DO NOTHING
+INSERT INTO event_patterns (pattern, attributes, owner) VALUES (:pattern, :attributes, :owner)
+ON CONFLICT (pattern, attributes, owner) DO NOTHING

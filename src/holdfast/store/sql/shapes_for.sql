@@ -1,2 +1,2 @@
 -- What is waited for by any of these patterns.
-SELECT pattern, attributes, webhook_id FROM event_patterns WHERE pattern @in(:patterns)
+SELECT pattern, attributes, owner FROM event_patterns WHERE pattern @in(:patterns)

@@ -7,6 +7,7 @@ so that no transaction grows with their number.
 from __future__ import annotations
 
 from collections.abc import Collection
+from enum import Enum
 
 import msgspec
 from msgspec import Struct
@@ -62,21 +63,38 @@ class PatternRow(Struct, frozen=True):
 
     pattern: str
     attributes: str
-    webhook_id: str
+    owner: str
 
     def to_shape(self) -> Shape:
         """The shape of the events that are waited for."""
         return Shape(self.pattern, tuple(msgspec.json.decode(self.attributes, type=list[str])))
 
 
+class OwnerKind(Enum):
+    """What kind of thing waits by a pattern."""
+
+    JOBS = "jobs"
+    WEBHOOK = "webhook"
+
+    @classmethod
+    def of(cls, owner: str) -> OwnerKind:
+        """The kind of an owner as its pattern names it: empty for jobs, otherwise the id of a webhook."""
+        return cls.WEBHOOK if owner else cls.JOBS
+
+
 class EventWaiters(Struct, frozen=True):
-    """What waits for an event: the conditions of jobs by key, and webhooks."""
+    """What waits for an event: the conditions of jobs by key, and the other owners of patterns by their kind."""
 
     keys: list[str]
-    webhooks: list[str]
+    owners: dict[OwnerKind, list[str]]
 
     def __bool__(self) -> bool:
-        return bool(self.keys or self.webhooks)
+        return bool(self.keys or self.owners)
+
+    @property
+    def webhooks(self) -> list[str]:
+        """The ids of the webhooks, in order."""
+        return self.owners.get(OwnerKind.WEBHOOK, [])
 
 
 def emit(
@@ -115,14 +133,17 @@ def publish(tx: Tx, name: str, attributes: dict[str, str], now: Millis, trigger:
 def waiters_for(tx: Tx, name: str, attributes: dict[str, str]) -> EventWaiters:
     """What waits for such an event."""
     rows = tx.all(sql.shapes_for, PatternRow, patterns=msgspec.json.encode(patterns_for(name)).decode())
-    shapes = [row.to_shape() for row in rows if not row.webhook_id]
-    return EventWaiters(keys_for(shapes, attributes), sorted({row.webhook_id for row in rows if row.webhook_id}))
+    shapes = [row.to_shape() for row in rows if not row.owner]
+    owners: dict[OwnerKind, list[str]] = {}
+    for owner in sorted({row.owner for row in rows if row.owner}):
+        owners.setdefault(OwnerKind.of(owner), []).append(owner)
+    return EventWaiters(keys_for(shapes, attributes), owners)
 
 
-def register_pattern(tx: Tx, shape: Shape, webhook_id: str = "") -> None:
-    """Note that a job, or a webhook, waits for events of this shape."""
+def register_pattern(tx: Tx, shape: Shape, owner: str = "") -> None:
+    """Note that jobs, or another owner, wait for events of this shape."""
     attributes = msgspec.json.encode(shape.attributes).decode()
-    tx.run(sql.insert_pattern, pattern=shape.pattern, attributes=attributes, webhook_id=webhook_id)
+    tx.run(sql.insert_pattern, pattern=shape.pattern, attributes=attributes, owner=owner)
 
 
 def find_event(tx: Tx, event_id: str) -> EventView:

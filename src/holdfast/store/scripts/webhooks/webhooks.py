@@ -119,7 +119,7 @@ def delete_webhook(tx: Tx, ref: str, now: Millis) -> Webhook:
     """Remove a webhook with the list of its deliveries. Those on their way are cancelled."""
     row = find_row(tx, ref)
     # First, so that the events of the cancelled deliveries are not sent to it.
-    tx.run(sql.delete_patterns_of_webhook, webhook_id=row.id)
+    tx.run(sql.delete_patterns_of_owner, owner=row.id)
     # If there are very many, the others end by themselves, as their webhook is gone.
     for job in tx.rows(sql.live_deliveries, webhook_id=row.id, limit=MOST_CANCELLED):
         cancel_job(tx, job["id"], now, f"webhook {row.name} was deleted")
@@ -174,12 +174,12 @@ def _of_run(tx: Tx, run_id: RunId) -> tuple[Delivery, int, WebhookRow]:
 def _disable(tx: Tx, row: WebhookRow, reason: str, now: Millis) -> Webhook:
     tx.run(sql.set_webhook_enabled, id=row.id, is_enabled=0, reason=reason, now=now)
     # Events that nothing else waits for need not be stored meanwhile.
-    tx.run(sql.delete_patterns_of_webhook, webhook_id=row.id)
+    tx.run(sql.delete_patterns_of_owner, owner=row.id)
     return find_webhook(tx, row.id)
 
 
 def _listen(tx: Tx, webhook_id: str, patterns: tuple[str, ...]) -> None:
-    tx.run(sql.delete_patterns_of_webhook, webhook_id=webhook_id)
+    tx.run(sql.delete_patterns_of_owner, owner=webhook_id)
     for pattern in patterns:
         register_pattern(tx, shape_of(pattern, ()), webhook_id)
 

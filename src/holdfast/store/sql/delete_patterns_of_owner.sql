@@ -1,0 +1,1 @@
+DELETE FROM event_patterns WHERE owner = :owner

@@ -1,1 +1,0 @@
-DELETE FROM event_patterns WHERE webhook_id = :webhook_id
