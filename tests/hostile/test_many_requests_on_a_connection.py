@@ -13,8 +13,10 @@ from contextlib import suppress
 import psutil
 import pytest
 
+from holdfast.api import long_calls
 from holdfast.api.admission import MOST_HEAD_BYTES, MOST_IN_A_ROW
 from tests.api.running import PATIENCE_S, RunningApi, running_api
+from tests.chaos.processes import until
 from tests.daemon.house import House
 
 LIVEZ = b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n"  # 32 bytes, so that what is read at once ends with a whole one
@@ -43,6 +45,20 @@ def answers(api: RunningApi, sent: bytes) -> bytes:
 
 def statuses(received: bytes) -> list[int]:
     return [int(status) for status in re.findall(rb"HTTP/1\.1 (\d+)", received)]
+
+
+def test_a_stream_ends_with_its_caller_though_another_request_waits_behind_it(
+    api: RunningApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(long_calls, "BREATH_S", 0.01)  # How soon the end of a caller shows.
+    stream = b"GET /v1/changes HTTP/1.1\r\nHost: x\r\n\r\n"
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.settimeout(PATIENCE_S)
+        connection.connect(str(api.home.socket))
+        connection.sendall(stream + LIVEZ)
+        assert b"hello" in connection.recv(65_536) + connection.recv(65_536)
+        assert api.long_calls.open == 1
+    until(lambda: api.long_calls.open == 0, "its place is free")
 
 
 def test_some_requests_in_a_row_are_answered(api: RunningApi) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 import httptools
 import msgspec
 from uvicorn.protocols.http.flow_control import FlowControl
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 from holdfast.api.access import Access
 from holdfast.api.answers import PROBLEM, RETRY_SOON, TITLES, Answer, problem, problem_of
@@ -64,6 +64,7 @@ class BoundedHttp(HttpToolsProtocol):
         self._unread_bytes = 0  # of a head, or of a body since the last byte for its reader: trailers, sizes of chunks
         self._is_refused = False
         self._refusal: bytes | None = None  # of a request, until those before it have their answers
+        self._answering: RequestResponseCycle | None = None  # `cycle` is the newest request, which may wait behind it
         # Since when the rest of a request has been missing, and since when the peer has not read the rest of an answer.
         self._slow_since: float | None = None
         self._stalled_since: float | None = None
@@ -75,6 +76,9 @@ class BoundedHttp(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
+        if self._answering is not None and not self._answering.response_complete:
+            self._answering.disconnected = True
+            self._answering.message_event.set()
         self._is_lost = True
         self._forget_bodies()
         if self._is_counted:
@@ -142,6 +146,8 @@ class BoundedHttp(HttpToolsProtocol):
                 self._refuse(429, "ERR_TOO_MANY_IN_A_ROW", said)
             else:
                 super().on_headers_complete()
+                if not self.pipeline:
+                    self._answering = self.cycle
         self._in_head, self._in_body, self._unread_bytes = False, True, 0
 
     def on_body(self, body: bytes) -> None:
@@ -167,6 +173,7 @@ class BoundedHttp(HttpToolsProtocol):
             self._forget_bodies()
             if self._refusal is not None and not self.transport.is_closing():
                 self._hang_up(self._refusal)
+        self._answering = self.pipeline[-1][0] if self.pipeline else None
         super().on_response_complete()
         if not self.transport.is_closing():
             self.flow.resume_reading()  # The answer may have been to the last one that waited.
