@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, closing
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Event
@@ -17,7 +18,8 @@ import pytest
 from holdfast.core.errors import StoreUnavailable
 from holdfast.store.engine import Changes, Tx
 from holdfast.store.notifications import NotificationFailure
-from holdfast.store.postgres.engine import PostgresEngine
+from holdfast.store.postgres.engine import TRIES, PostgresEngine
+from holdfast.store.postgres.pool import PgConnection
 from holdfast.store.postgres.write_lock import LOCK_SPACE, AdvisoryLock, AdvisoryLockHeld, key_of
 from holdfast.store.scripts.jobs.enqueue import enqueue
 from holdfast.store.topics import UNKNOWN
@@ -166,10 +168,14 @@ def test_who_holds_the_lock_of_writers_is_named_and_writing_goes_on_when_they_le
     put_one(engine, "before")
     hurry(engine, 0.2)
     who = hold(foreign, engine.schema)
-    with pytest.raises(StoreUnavailable, match=f"^{who} on .* holds the lock .*; nothing was written. End it") as held:
+    with pytest.raises(
+        StoreUnavailable, match=f"^{who} on .* holds the lock .*; nothing was written. Wait for it"
+    ) as held:
         put_one(engine, "held")
     assert not held.value.is_worth_repeating
-    with pytest.raises(StoreUnavailable, match=f"^{who} on .* holds the lock .*; nothing was written. End it") as held:
+    with pytest.raises(
+        StoreUnavailable, match=f"^{who} on .* holds the lock .*; nothing was written. Wait for it"
+    ) as held:
         put_one(engine, "refused")
     assert not held.value.is_worth_repeating
     assert engine.troubles.current is not None
@@ -204,7 +210,7 @@ def test_a_database_whose_lock_is_held_is_opened_when_it_is_free(engine: Postgre
     hurry(engine, 0.2)
     who = hold(foreign, engine.schema)
     for _ in range(2):
-        with pytest.raises(StoreUnavailable, match=f"^{who} on .*; nothing was written. End it"):
+        with pytest.raises(StoreUnavailable, match=f"^{who} on .*; nothing was written. Wait for it"):
             engine.open()
     let_go(foreign)
     until_it_writes(engine)
@@ -268,6 +274,58 @@ def test_a_writer_of_our_own_that_is_at_work_is_not_stuck(
     finally:
         ended.set()
     working.result(PATIENCE_S)
+
+
+@contextmanager
+def long_statement(url: str, schema: str) -> Iterator[None]:
+    """One of our own user that has the lock, such as a migration of a large table."""
+    with psycopg.connect(url) as worker, psycopg.connect(url, autocommit=True) as other:
+        worker.execute("SELECT pg_advisory_xact_lock(%s, %s)", (LOCK_SPACE, key_of(schema)))
+        with ThreadPoolExecutor(1) as pool:
+            sleeping = pool.submit(worker.execute, "SELECT pg_sleep(3600)")
+            other.execute("SELECT pg_sleep(0.3)")  # It began longer ago than anybody waits here.
+            try:
+                yield
+            finally:
+                other.execute("SELECT pg_cancel_backend(%s)", (worker.info.backend_pid,))
+                assert isinstance(sleeping.exception(PATIENCE_S), psycopg.errors.QueryCanceled)
+                worker.rollback()
+
+
+def test_a_start_waits_for_a_long_statement_of_our_own(
+    engine: PostgresEngine, postgres_url: str, postgres_schema: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hurry(engine, 0.1)
+    tries: list[None] = []
+    begin = engine._write_lock.begin
+
+    def count(connection: PgConnection) -> None:
+        tries.append(None)
+        begin(connection)
+
+    monkeypatch.setattr(engine._write_lock, "begin", count)
+    with ThreadPoolExecutor(1) as pool:
+        with long_statement(postgres_url, postgres_schema):
+            assert not held_as_seen_by(postgres_url, postgres_schema, 0.1).is_stuck
+            opening = pool.submit(engine.open)
+            until(lambda: len(tries) > 2 * TRIES, "it is waited for, again and again")
+            assert engine.troubles.current is None
+        opening.result(PATIENCE_S)
+    put_one(engine, "after")
+
+
+def test_a_failure_while_others_have_the_lock_is_no_reason_to_refuse_writes(
+    engine: PostgresEngine, foreign: Connection
+) -> None:
+    put_one(engine, "before")
+    hurry(engine, 0.1)
+    hold(foreign, engine.schema)
+    engine._find_out(TroubleKind.LOST, "the connection was lost")
+    assert engine.troubles.refusal() is None
+    assert engine.troubles.kind is TroubleKind.LOCKED
+    let_go(foreign)
+    until_it_writes(engine)
+    put_one(engine, "after")
 
 
 def test_a_command_ends_with_the_name_of_who_holds_the_lock_and_all_goes_on_when_they_let_go(

@@ -50,7 +50,7 @@ ADVICE = {
     TroubleKind.READ_ONLY: "Make it writable: writing goes on by itself then",
     TroubleKind.CORRUPT: "Restore it from a backup: holdfast db restore",
     TroubleKind.LOST: "Writing goes on by itself when it is back",
-    TroubleKind.LOCKED: "End it (SELECT pg_terminate_backend), or wait for it: writing goes on by itself then",
+    TroubleKind.LOCKED: "Wait for it, or end it (SELECT pg_terminate_backend): writing goes on by itself then",
 }
 
 

@@ -252,7 +252,7 @@ class PostgresEngine(AwaitableCalls):
                 if self._heed_clock is not None:
                     # Before any caller asks for the time.
                     self._heed_clock(read_clock(connection))
-                self._retry_while_held(lambda: self._migrate(connection))
+                self._retry_while_held(lambda: self._migrate(connection), waits_for_work=True)
         except psycopg.Error as error:
             raise translate(error, self.title) from error
 
@@ -291,21 +291,25 @@ class PostgresEngine(AwaitableCalls):
             raise refusal
         return self._retry_while_held(lambda: self._try_to_write(script, args, kw))
 
-    def _retry_while_held(self, write: Callable[[], T]) -> T:
-        """Write. While others keep the lock of writers, tell of it and try again, for a bounded time."""
-        for left in reversed(range(TRIES)):
+    def _retry_while_held(self, write: Callable[[], T], *, waits_for_work: bool = False) -> T:
+        """Write. While others keep the lock of writers, tell of it and try again, for a bounded time.
+
+        With `waits_for_work`, the time in which they are at work, such as at a migration, does not count.
+        """
+        tries = 0
+        while True:
             try:
                 result = write()
             except AdvisoryLockHeld as held:
-                self._tell_of_holder(held, gives_up=not left)
-                if not left:
+                tries += held.is_stuck or not waits_for_work
+                self._tell_of_holder(held, gives_up=tries == TRIES)
+                if tries == TRIES:
                     raise Trouble(TroubleKind.LOCKED, held.says, self._now()).refusal(0.0) from held
             else:
                 if self.troubles.current is not None:
                     # One that refuses nobody ends in the same way as all others: by a try that goes well.
                     self._recover()
                 return result
-        raise AssertionError
 
     def _tell_of_holder(self, held: AdvisoryLockHeld, *, gives_up: bool) -> None:
         """Tell people who holds the lock of writers. One that is at work is left in peace, until a write gives up."""
@@ -331,7 +335,11 @@ class PostgresEngine(AwaitableCalls):
         if kind is None:
             return
         # Only a damaged server itself can tell what it still stores.
-        cannot_write = kind in MAY_LAST and kind is not TroubleKind.CORRUPT and not self._can_write()
+        cannot_write = (
+            kind in MAY_LAST
+            and kind is not TroubleKind.CORRUPT
+            and self._trouble_with_writing() not in (None, TroubleKind.LOCKED)
+        )
         self.troubles.count(kind, says, self._now(), lasts=cannot_write or kind in LASTING)
         if cannot_write:
             self.troubles.begin(kind, cause(says), self._now())
@@ -340,23 +348,23 @@ class PostgresEngine(AwaitableCalls):
     def _recover(self) -> None:
         with self._mending:
             if self._recovering is None or self._recovering.is_over:
-                self._recovering = Recovering(self.troubles, self._can_write, self._now)
+                self._recovering = Recovering(self.troubles, lambda: self._trouble_with_writing() is None, self._now)
 
-    def _can_write(self) -> bool:
-        """Whether a commit goes well on a fresh connection."""
+    def _trouble_with_writing(self) -> TroubleKind | None:
+        """What keeps a commit from going well on a fresh connection. None: it does go well."""
         try:
             with self._connector.connect() as connection:
                 self._write_lock.begin(connection)
                 connection.execute("UPDATE schema_version SET name = name WHERE version = 1")
                 connection.commit()
         except pg.UndefinedTable:
-            return True  # A migration could not begin. Now it can.
+            return None  # A migration could not begin. Now it can.
         except AdvisoryLockHeld as held:
             self._tell_of_holder(held, gives_up=False)
-            return False
-        except psycopg.Error:
-            return False
-        return True
+            return TroubleKind.LOCKED
+        except psycopg.Error as error:
+            return kind_of(error) or TroubleKind.LOST
+        return None
 
     def _transact(self, script: Callable[..., T], args: tuple[Any, ...], kw: dict[str, Any]) -> T:
         committing = False

@@ -29,7 +29,8 @@ _BEGIN = compose.SQL(
 # to others it is NULL, also the port, which is -1 for a connection by a unix socket.
 _HOLDERS = """
 SELECT lock.pid, activity.usename, host(activity.client_addr), activity.client_port,
-       clock_timestamp() - activity.query_start < make_interval(secs => %s)
+       (activity.state = 'active' AND activity.usename = current_user)
+         OR clock_timestamp() - activity.query_start < make_interval(secs => %s)
 FROM pg_locks AS lock LEFT JOIN pg_stat_activity AS activity ON activity.pid = lock.pid
 WHERE lock.locktype = 'advisory' AND lock.granted AND lock.objsubid = 2
   AND lock.classid = CAST(%s AS BIGINT)::oid AND lock.objid = CAST(%s AS BIGINT)::oid
@@ -39,7 +40,10 @@ ORDER BY lock.pid
 
 
 class Holder(NamedTuple):
-    """A connection that holds the lock. `is_at_work`: it has begun a statement in the time that we waited."""
+    """A connection that holds the lock.
+
+    `is_at_work`: it has begun a statement in the time that we waited, or runs a long one as our own user.
+    """
 
     pid: int | None
     user: str | None
