@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.core.errors import HoldfastError
+from holdfast.daemon import ownership
 from holdfast.daemon.ownership import exposures, refuse_exposed
 from holdfast.runtime.exposed_paths import OVERFLOW_UID
 from holdfast.wire.home import Home
@@ -176,6 +177,33 @@ def test_every_folder_of_the_package_counts(
     assert told(home, "shop.jobs.tasks:hf") == []
     (app.parent / open_folder).chmod(0o1777)
     assert told(home, "shop.jobs.tasks:hf") == [str(app.parent / open_folder)]
+
+
+def test_a_package_may_have_folders_as_deep_as_a_path_may_be(
+    home: Home, app: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = app.parent / "shop"
+    package.mkdir()
+    (package / "tasks.py").write_text("")
+    monkeypatch.chdir(package)
+    for _ in range(1_500):
+        Path("d").mkdir()
+        os.chdir("d")
+    os.chdir(app.parent)
+    assert told(home, "shop.tasks:hf") == []
+    package.chmod(0o777)
+    assert told(home, "shop.tasks:hf") == [str(package)]
+    subprocess.run(["rm", "-r", str(package)], check=True)  # deeper than shutil goes
+
+
+def test_a_package_with_too_many_folders_is_refused(home: Home, app: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(5):
+        (app.parent / "shop" / f"n{number}").mkdir(parents=True)
+    (app.parent / "shop" / "tasks.py").write_text("")
+    monkeypatch.chdir(app.parent)
+    monkeypatch.setattr(ownership, "MOST_FOLDERS", 5)
+    with pytest.raises(HoldfastError, match="package 'shop' has more than 5 folders"):
+        refuse_exposed(home, home.settings, ["shop.tasks:hf"])
 
 
 def test_a_module_in_a_present_folder_to_which_others_may_add_is_not_looked_for(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 import signal
+import threading
 from pathlib import Path
 
 import msgspec
@@ -130,6 +131,47 @@ def test_a_worker_that_ends_right_after_its_start_is_reported(house: House) -> N
         await supervisor.stop(PATIENCE_S)
 
     asyncio.run(watch())
+
+
+def test_a_place_goes_on_though_the_examination_of_its_code_fails_in_any_way(house: House) -> None:
+    house.home.create()
+    tries: list[WorkerPlace] = []
+
+    def examine(place: WorkerPlace) -> None:
+        tries.append(place)
+        raise RecursionError("too deep")
+
+    async def watch() -> None:
+        place = WorkerPlace("app-1", ("--app", "any"))
+        supervisor = Supervisor(house.home, [place], pause=0.01, examine=examine)
+        supervisor.start()
+        await asyncio.to_thread(until, lambda: supervisor.kept()[0].is_crash_looping, "it is seen")
+        [found] = supervisor.kept()
+        assert (found.pid, found.end) == (None, "was not started: RecursionError('too deep')")
+        await supervisor.stop(PATIENCE_S)
+        assert len(tries) >= CRASH_LOOP
+
+    asyncio.run(watch())
+
+
+def test_a_stop_does_not_wait_for_an_examination_that_hangs(house: House) -> None:
+    house.home.create()
+    begun, released = threading.Event(), threading.Event()
+
+    def examine(place: WorkerPlace) -> None:
+        begun.set()
+        released.wait()
+
+    async def watch() -> None:
+        supervisor = Supervisor(house.home, [WorkerPlace("app-1", ("--app", "any"))], examine=examine)
+        supervisor.start()
+        await asyncio.to_thread(begun.wait)
+        await supervisor.stop(PATIENCE_S)
+        assert supervisor.kept()[0].pid is None
+
+    asyncio.run(watch())
+    assert not released.is_set()
+    released.set()
 
 
 @pytest.mark.parametrize("words", [("--app", "any"), ("--app", "other")], ids=["same code", "other code"])

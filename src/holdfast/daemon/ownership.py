@@ -6,13 +6,16 @@ import importlib.util
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 
 from holdfast.core.errors import HoldfastError
 from holdfast.core.ownership import Exposure
-from holdfast.runtime.exposed_paths import exposure_of
+from holdfast.runtime.exposed_paths import Examiner
 from holdfast.wire.home import Home
+
+MOST_FOLDERS = 50_000
 
 
 def refuse_exposed(home: Home, settings: Path | None = None, apps: Sequence[str] = ()) -> None:
@@ -24,14 +27,15 @@ def refuse_exposed(home: Home, settings: Path | None = None, apps: Sequence[str]
 def exposures(home: Home, settings: Path | None = None, apps: Sequence[str] = ()) -> Iterator[Exposure]:
     """What another user could change, each once."""
     told: set[Exposure] = set()
-    for path in _paths(home, settings, apps):
-        found = _examine(path)
+    examiner = Examiner()
+    for path in _paths(home, settings, apps, examiner):
+        found = _examine(path, examiner)
         if found is not None and found not in told:
             told.add(found)
             yield found
 
 
-def _paths(home: Home, settings: Path | None, apps: Sequence[str]) -> Iterator[Path]:
+def _paths(home: Home, settings: Path | None, apps: Sequence[str], examiner: Examiner) -> Iterator[Path]:
     """The files and folders that decide what runs."""
     yield home.folder
     if settings is not None:
@@ -39,12 +43,12 @@ def _paths(home: Home, settings: Path | None, apps: Sequence[str]) -> Iterator[P
     if apps:
         yield from _folders_of_python()
     for app in apps:
-        yield from _code_of(app)
+        yield from _code_of(app, examiner)
 
 
-def _examine(path: Path) -> Exposure | None:
+def _examine(path: Path, examiner: Examiner) -> Exposure | None:
     try:
-        return exposure_of(path)
+        return examiner.exposure_of(path)
     except OSError as error:
         raise HoldfastError(f"{path} cannot be examined ({error.strerror})") from error
 
@@ -55,7 +59,7 @@ def _folders_of_python() -> Iterator[Path]:
         yield from map(Path, named.split(os.pathsep))
 
 
-def _code_of(app: str) -> Iterator[Path]:
+def _code_of(app: str, examiner: Examiner) -> Iterator[Path]:
     """The file that a worker loads an app from, and the folders of its package. Nothing if that is not known.
 
     Nothing is imported.
@@ -65,8 +69,8 @@ def _code_of(app: str) -> Iterator[Path]:
         yield Path(where)
         return
     package, *inner = where.split(".")
-    spec = PathFinder.find_spec(package, [*_present_folder(), *sys.path]) or _installed(package)
-    yield from _packages_in(_folders_of(spec))
+    spec = PathFinder.find_spec(package, [*_present_folder(examiner), *sys.path]) or _installed(package)
+    yield from _packages_in(package, _folders_of(spec))
     for name in inner:
         # Alone, not behind the name of its package: that would have to be imported.
         spec = PathFinder.find_spec(name, _folders_of(spec))
@@ -78,26 +82,42 @@ def _folders_of(package: ModuleSpec | None) -> list[str]:
     return [] if package is None else list(package.submodule_search_locations or ())
 
 
-def _packages_in(folders: Iterable[str]) -> Iterator[Path]:
+def _packages_in(package: str, folders: Iterable[str]) -> Iterator[Path]:
     """These folders, and all below them that can hold modules: whoever may write there can add or replace one."""
-    for top in folders:
-        for folder, inner, _ in os.walk(top):
-            yield Path(folder)
-            inner[:] = [name for name in inner if name.isidentifier()]
+    waiting, count = list(folders), 0
+    while waiting:
+        folder = waiting.pop()
+        yield Path(folder)
+        count += 1
+        if count > MOST_FOLDERS:
+            raise HoldfastError(
+                f"package {package!r} has more than {MOST_FOLDERS} folders below it, too many to examine; move what is "
+                "no code out of it"
+            )
+        # What cannot be listed, Python cannot list either.
+        with suppress(OSError), os.scandir(folder) as entries:
+            waiting += [entry.path for entry in entries if entry.name.isidentifier() and _is_folder(entry)]
 
 
-def _present_folder() -> list[str]:
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir(follow_symlinks=False)
+    except OSError:
+        return False
+
+
+def _present_folder(examiner: Examiner) -> list[str]:
     """The present folder, if a worker looks there too."""
     try:
         folder = os.getcwd()
     except OSError:
         return []  # It was removed.
-    return [] if _examine(Path(folder)) is not None else [folder]
+    return [] if _examine(Path(folder), examiner) is not None else [folder]
 
 
 def _installed(name: str) -> ModuleSpec | None:
     """The file of a module that a finder of its own knows, such as that of an editable install."""
     try:
         return importlib.util.find_spec(name)
-    except (ImportError, ValueError):
+    except Exception:  # A finder may be anybody's code.
         return None

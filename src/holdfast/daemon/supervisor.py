@@ -12,9 +12,12 @@ import math
 import os
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
+from typing import Any
 
 from holdfast.core.errors import HoldfastError
 from holdfast.store.locks import is_locked
@@ -213,16 +216,42 @@ class Supervisor:
                 return
             forget_words(self._home, post.place.name)
             try:
-                await asyncio.to_thread(self._examine, post.place)
+                await self._unless_stopping(partial(self._examine, post.place))
                 if self._stopping.is_set():
                     continue
                 code = await self._run_one(post)
-            except (HoldfastError, OSError) as error:
-                pause = post.not_started(str(error))
+            except Exception as error:
+                # Whatever it is: a place whose task ends would stay empty for good.
+                is_expected = isinstance(error, (HoldfastError, OSError))
+                pause = post.not_started(str(error) if is_expected else repr(error))
             else:
                 pause = 0.0 if self._stopping.is_set() else post.ended(code, last_words(self._home, post.place.name))
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._stopping.wait(), pause)
+
+    async def _unless_stopping(self, function: Callable[[], None]) -> None:
+        """Call a function in a thread, and wait for its end, or for the stop. A file system may hang for ever."""
+        loop = asyncio.get_running_loop()
+        ended: asyncio.Future[None] = loop.create_future()
+
+        def work() -> None:
+            error: Exception | None = None
+            try:
+                function()
+            except Exception as raised:
+                error = raised
+            with suppress(RuntimeError):  # The stop is over, and so is the event loop.
+                loop.call_soon_threadsafe(_settle, ended, error)
+
+        # Not a thread of the loop's pool: at its end Python waits for those.
+        threading.Thread(target=work, name="holdfast-examine", daemon=True).start()
+        stopping = asyncio.create_task(self._stopping.wait())
+        either: set[asyncio.Future[Any]] = {ended, stopping}
+        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        stopping.cancel()
+        if ended.done():
+            ended.result()
+        ended.cancel()
 
     async def _clear(self) -> None:
         """Ask workers of an earlier daemon to stop whose places are not wanted any more. They may come late."""
@@ -302,6 +331,13 @@ def _difference(there: Occupant, place: WorkerPlace) -> str | None:
     if there.version != VERSION:
         return f"is of version {there.version}"
     return None if there.words == place.words else "runs other code"
+
+
+def _settle(future: asyncio.Future[None], error: Exception | None) -> None:
+    if error is not None and not future.done():
+        future.set_exception(error)
+    elif not future.done():
+        future.set_result(None)
 
 
 def _send(pid: int, number: signal.Signals) -> None:

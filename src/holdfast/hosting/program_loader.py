@@ -16,7 +16,7 @@ from typing import Any
 
 from holdfast.core.errors import InvalidInput
 from holdfast.hosting.task_host import TaskHost
-from holdfast.runtime.exposed_paths import exposure_of
+from holdfast.runtime.exposed_paths import Examiner
 
 PACKAGE = str(Path(__file__).parents[1])
 
@@ -61,7 +61,7 @@ def _search_first(file: Path | None) -> str | None:
     """Look for modules first in the folder of a file, or in the present one. Return why not, if that is left out."""
     try:
         folder = Path.cwd() if file is None else file.parent.absolute()
-        exposure = exposure_of(folder)
+        exposure = Examiner().exposure_of(folder)
     except OSError as error:  # It was removed.
         return f"the present folder is not searched ({error.strerror})"
     if exposure is None:
