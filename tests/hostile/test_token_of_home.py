@@ -109,6 +109,8 @@ def test_an_address_that_differs_does_not_get_it(home: Home, url: str) -> None:
         ("http://127.0.0.1:1", "http://127.0.0.1:1", "127.0.0.1"),
         ("http://127.0.0.1:1", "http://localhost:1", "127.0.0.1"),
         ("http://[::1]:1", "http://localhost:1", "::1"),
+        ("http://[::1]:1", "http://[::1]:1", "::1"),
+        ("http://::1:1", "http://localhost:1", None),  # as no daemon should say it
         ("http://0.0.0.0:1", "http://localhost:1", "127.0.0.1"),
         ("https://0.0.0.0:1", "https://localhost:1", "localhost"),
         ("https://box.example:1", "https://box.example:1", "box.example"),
@@ -118,6 +120,33 @@ def test_an_address_that_differs_does_not_get_it(home: Home, url: str) -> None:
 )
 def test_the_host_is_the_one_that_the_daemon_listens_on(left: str | None, url: str, host: str | None) -> None:
     assert host_at_home(find_daemon(url), hello(left)) == host
+
+
+@pytest.mark.parametrize("host", ["::1", "[::1]"])
+def test_a_daemon_that_listens_on_an_address_of_version_6_says_it_so_that_it_can_be_read(
+    house: House, host: str
+) -> None:
+    if not socket.has_ipv6 or not has_loopback_of_version_6():
+        pytest.skip("this machine has no loopback of version 6")
+    house.settings(f'[api]\nhost = "{host}"\nport = 0\n')
+    daemon = house.up()
+    url = str(house.ask("GET", "/v1/daemon")[1]["tcp"])
+    assert url.startswith("http://[::1]:")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv(HOME, str(house.home.folder))
+        client = Holdfast(url)
+        assert client.jobs().jobs is not None
+        client.close()
+    house.down(daemon)
+
+
+def has_loopback_of_version_6() -> bool:
+    try:
+        with socket.socket(socket.AF_INET6) as free:
+            free.bind(("::1", 0))
+    except OSError:
+        return False
+    return True
 
 
 def test_a_token_can_be_given(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,6 +23,7 @@ from holdfast.core.errors import StoreUnavailable
 from holdfast.daemon.listening import Listener, TcpListener
 from holdfast.daemon.settings import ApiSettings
 from holdfast.wire.home import Home
+from holdfast.wire.http import bracketed
 
 if TYPE_CHECKING:
     from ssl import SSLContext
@@ -146,7 +147,11 @@ class HttpServers:
     def url(self) -> str | None:
         """The address by TCP; None: there is only the socket."""
         scheme = "http" if self._settings.tls_cert is None else "https"
-        return None if self.port is None else f"{scheme}://{self._settings.host}:{self.port}"
+        return None if self.port is None else f"{scheme}://{self._place}"
+
+    @property
+    def _place(self) -> str:
+        return f"{bracketed(self._settings.host)}:{self.port}"
 
     def _make_room(self) -> None:
         """No file is left for a connection to the unix socket, so silent ones by TCP are closed."""
@@ -160,7 +165,7 @@ class HttpServers:
             self._say_who_may_come()
 
     def _say_who_may_come(self) -> None:
-        where, extra = f"{self._settings.host}:{self.port}", {"event": "tcp_open", "port": self.port}
+        where, extra = self._place, {"event": "tcp_open", "port": self.port}
         if is_loopback(self._settings.host):
             log.info("listening on %s, for callers with a token", where, extra=extra)
             return
@@ -204,8 +209,7 @@ def _unix_socket(home: Home) -> socket.socket:
 
 def names(settings: ApiSettings) -> frozenset[str]:
     """The names by which callers may call this machine, besides those of loopback."""
-    host = settings.host.strip("[]")
-    return frozenset({*settings.hosts, f"[{host}]" if ":" in host else host})
+    return frozenset({*settings.hosts, bracketed(settings.host)})
 
 
 def _tcp_socket(host: str, port: int) -> socket.socket:

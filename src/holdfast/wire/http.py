@@ -93,3 +93,9 @@ def read_problem(status: int, content: bytes) -> Problem:
 def quoted(value: Any) -> str:
     """A value as it is written in a path or a query."""
     return quote(value if isinstance(value, str) else msgspec.json.encode(value).decode().strip('"'), safe="")
+
+
+def bracketed(host: str) -> str:
+    """A host as it stands in an address or in a `Host` header: one of version 6 in brackets."""
+    bare = host.strip("[]")
+    return f"[{bare}]" if ":" in bare else bare

@@ -35,11 +35,15 @@ def host_at_home(address: Address, hello: Hello) -> str | None:
     if hello.tcp is None:
         return None
     own = urlsplit(hello.tcp)
-    if address.is_tls != (own.scheme == "https") or address.port != own.port:
+    try:
+        port = own.port
+    except ValueError:
+        return None
+    if port is None or address.is_tls != (own.scheme == "https") or address.port != port:
         return None
     if address.is_tls and address.host == own.hostname:
         return address.host  # A certificate is for this name.
-    host = _reached_by(own.hostname or "", own.port)
+    host = _reached_by(own.hostname or "", port)
     if address.host == host or (address.host == "localhost" and is_loopback(host)):
         return address.host if address.is_tls else host
     return None

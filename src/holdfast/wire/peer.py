@@ -12,6 +12,7 @@ from holdfast.core.errors import HoldfastError, InvalidToken, NoDaemon, OutcomeU
 from holdfast.observe import trace
 from holdfast.store.locks import is_locked
 from holdfast.wire.home import Address, find_home
+from holdfast.wire.http import bracketed
 from holdfast.wire.problem import NO_ROOM, Problem
 
 PATIENCE_S = 10.0
@@ -30,7 +31,7 @@ class Peer:
         self.address = address
         self.has_met_it = False
         self.is_given_up = False
-        self._headers = {"Host": address.host, "Content-Type": "application/json"}
+        self._headers = {"Host": bracketed(address.host), "Content-Type": "application/json"}
         self._show(address.token)
         if any(os.environ.get(name) for name in INSIDE_VARIABLES):
             self.come_inside()
