@@ -12,12 +12,14 @@ import msgspec
 import pytest
 
 from holdfast import Retry
+from holdfast.core.errors import Conflict, NotFound
+from holdfast.daemon import supervisor as daemon_supervisor
 from holdfast.daemon.supervisor import CRASH_LOOP, Supervisor
 from holdfast.version import VERSION
 from holdfast.wire.places import Occupant, WorkerPlace, lock_of
 from tests.chaos.database import select
 from tests.chaos.journal import entries
-from tests.chaos.processes import PATIENCE_S, kill, until
+from tests.chaos.processes import PATIENCE_S, KnownProcess, kill, until
 from tests.daemon.house import APPS, House, Process
 
 
@@ -208,6 +210,61 @@ def test_a_worker_from_before_that_comes_late_into_a_place_which_is_not_wanted_m
 
     asyncio.run(clear())
     assert (house.side / "signals").read_text() == "SIGTERM\n"
+
+
+def test_a_worker_from_before_goes_on_in_a_place_that_is_added_and_stops_when_it_is_removed(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    house.home.create()
+    monkeypatch.setattr(daemon_supervisor, "CLEAR_S", 3600)  # No second look comes in between.
+
+    async def add_and_remove() -> None:
+        supervisor = Supervisor(house.home, [])
+        supervisor.start()
+        there = await asyncio.to_thread(in_place, house, "app-2", "--app", "any")
+        supervisor.add(WorkerPlace("app-2", ("--app", "any")))
+        await asyncio.sleep(0)
+        assert [place.pid for place in supervisor.kept()] == [there.pid]
+        with pytest.raises(Conflict):
+            supervisor.add(WorkerPlace("app-2", ("--app", "other")))
+        await supervisor.remove("app-2", PATIENCE_S)
+        assert not there.is_running
+        assert (supervisor.kept(), supervisor.restarts) == ([], 0)
+        await supervisor.stop(PATIENCE_S)
+
+    asyncio.run(add_and_remove())
+    assert (house.side / "signals").read_text() == "SIGTERM\n"
+
+
+def test_places_come_and_go_while_others_stay(house: House, tmp_path: Path) -> None:
+    house.home.create()
+    # Workers that are started do nothing, and do not listen to a SIGTERM.
+    (tmp_path / "sitecustomize.py").write_text(
+        "import signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\ntime.sleep(3600)\n"
+    )
+
+    async def come_and_go() -> None:
+        supervisor = Supervisor(house.home, [WorkerPlace("stays", ())], {"PYTHONPATH": str(tmp_path)})
+        supervisor.add(WorkerPlace("early", ()))
+        supervisor.start()
+        supervisor.add(WorkerPlace("late", ()))
+        await asyncio.to_thread(until, lambda: all(place.pid for place in supervisor.kept()), "all are started")
+        before = {place.name: KnownProcess.of(place.pid or 0) for place in supervisor.kept()}
+        assert list(before) == ["stays", "early", "late"]
+        await supervisor.remove("early", 0.0)
+        await supervisor.remove("late", 0.0)
+        assert [one.is_alive for one in before.values() if one is not None] == [True, False, False]
+        supervisor.add(WorkerPlace("late", ()))
+        await asyncio.to_thread(until, lambda: all(place.pid for place in supervisor.kept()), "it is started again")
+        now = {place.name: KnownProcess.of(place.pid or 0) for place in supervisor.kept()}
+        assert (now["stays"], now["late"] == before["late"], list(now)) == (before["stays"], False, ["stays", "late"])
+        with pytest.raises(NotFound, match="there is no place 'early'"):
+            await supervisor.remove("early", 0.0)
+        await supervisor.stop(0.0)
+        with pytest.raises(Conflict, match="is stopping"):
+            supervisor.add(WorkerPlace("new", ()))
+
+    asyncio.run(come_and_go())
 
 
 def in_place(house: House, name: str, *words: str) -> Process:

@@ -19,7 +19,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from holdfast.core.errors import HoldfastError
+from holdfast.core.errors import Conflict, HoldfastError, NotFound
 from holdfast.store.locks import is_locked
 from holdfast.version import VERSION
 from holdfast.wire.home import HOME, Home
@@ -54,6 +54,8 @@ class PlaceHistory:
         self.place = place
         self._pause = pause
         self.process: asyncio.subprocess.Process | None = None
+        self.is_leaving = asyncio.Event()
+        self.stop_signal: signal.Signals | None = None
         self._told: set[tuple[int, signal.Signals]] = set()
         self.started_at = 0.0
         self.restarts = 0
@@ -127,20 +129,44 @@ class Supervisor:
         `examine` is called in a thread before each start of a worker. HoldfastError says why it must not start.
         """
         self._home = home
-        self._posts = [PlaceHistory(place, pause) for place in places]
+        self._pause = pause
+        self._posts = {place.name: PlaceHistory(place, pause) for place in places}
         self._environment = {**os.environ, **(environment or {}), HOME: str(home.folder)}
         self._patience = patience
         self._examine = examine
         self._stopping = asyncio.Event()
-        self._stop_signal: signal.Signals | None = None
-        self._tasks: list[asyncio.Task[None]] = []
-        self._limit: asyncio.Timeout | None = None
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._clearing: asyncio.Task[None] | None = None
+        self._limits: set[asyncio.Timeout] = set()
         self._is_hurried = False
 
     def start(self) -> None:
         """Begin. Workers of an earlier daemon in places that are not wanted any more are asked to stop."""
-        self._tasks = [asyncio.create_task(self._keep(post)) for post in self._posts]
-        self._tasks.append(asyncio.create_task(self._clear()))
+        for post in self._posts.values():
+            self._begin(post)
+        self._clearing = asyncio.create_task(self._clear())
+
+    def add(self, place: WorkerPlace) -> None:
+        """Keep this place filled too. A worker of an earlier daemon that is there goes on."""
+        if place.name in self._posts:
+            raise Conflict(f"there is a place {place.name!r} already")
+        if self._stopping.is_set():
+            raise Conflict(f"the daemon is stopping, so no worker is started in place {place.name!r}")
+        post = self._posts[place.name] = PlaceHistory(place, self._pause)
+        if self._clearing is not None:
+            self._begin(post)
+
+    async def remove(self, name: str, patience: float) -> None:
+        """Ask the worker in a place to stop in order, end it after `patience` seconds, and forget the place."""
+        post = self._posts.get(name)
+        if post is None:
+            raise NotFound(f"there is no place {name!r}")
+        await self._leave([post], patience)
+        self._posts.pop(name, None)
+        self._tasks.pop(name, None)
+
+    def _begin(self, post: PlaceHistory) -> None:
+        self._tasks[post.place.name] = asyncio.create_task(self._keep(post))
 
     def kept(self) -> list[PlaceStatus]:
         """The status of every place."""
@@ -153,39 +179,52 @@ class Supervisor:
                 post.last_end,
                 post.last_words,
             )
-            for post in self._posts
+            for post in self._posts.values()
         ]
 
     @property
     def restarts(self) -> int:
         """How often a worker was started again."""
-        return sum(post.restarts for post in self._posts)
+        return sum(post.restarts for post in self._posts.values())
 
     def pids(self) -> set[int]:
         """The processes that are in the places now."""
-        return {pid for post in self._posts for pid in self._pids(post)}
+        return {pid for post in self._posts.values() for pid in self._pids(post)}
 
     async def stop(self, patience: float) -> None:
         """Ask every worker to stop in order, and end those that do not within `patience` seconds."""
         self._stopping.set()
-        self._tell_all(signal.SIGTERM)
+        await self._leave(list(self._posts.values()), patience)
+        if self._clearing is not None:
+            await self._clearing
+
+    async def _leave(self, posts: list[PlaceHistory], patience: float) -> None:
+        """Ask the workers in these places to stop, and end those that do not. Their tasks are over then."""
+        tasks = [task for post in posts if (task := self._tasks.get(post.place.name)) is not None]
+        for post in posts:
+            post.is_leaving.set()
+        self._tell_all(posts, signal.SIGTERM)
+        limit = asyncio.timeout(HURRIED_S if self._is_hurried else patience)
         try:
-            async with asyncio.timeout(HURRIED_S if self._is_hurried else patience) as self._limit:
-                await asyncio.gather(*map(asyncio.shield, self._tasks))
+            async with limit:
+                self._limits.add(limit)
+                await asyncio.gather(*map(asyncio.shield, tasks))
         except TimeoutError:
-            log.warning("%d workers do not stop; they are killed", sum(not task.done() for task in self._tasks))
-            self._tell_all(signal.SIGKILL)
-            await asyncio.gather(*self._tasks)
+            log.warning("%d workers do not stop; they are killed", sum(not task.done() for task in tasks))
+            self._tell_all(posts, signal.SIGKILL)
+            await asyncio.gather(*tasks)
         finally:
-            self._limit = None
+            self._limits.discard(limit)
 
     def hurry(self) -> None:
         """Do not wait for jobs any longer."""
         self._is_hurried = True
-        if self._limit is not None and not self._limit.expired() and self._stop_signal is signal.SIGTERM:
+        if asked := [post for post in self._posts.values() if post.stop_signal is signal.SIGTERM]:
             # Another signal than the first: two of the same kind may arrive as one.
-            self._tell_all(signal.SIGINT)
-            self._limit.reschedule(asyncio.get_running_loop().time() + HURRIED_S)
+            self._tell_all(asked, signal.SIGINT)
+            for limit in self._limits:
+                if not limit.expired():
+                    limit.reschedule(asyncio.get_running_loop().time() + HURRIED_S)
 
     def _pid(self, post: PlaceHistory) -> int | None:
         return next(self._pids(post), None)
@@ -198,26 +237,26 @@ class Supervisor:
         if there is not None and there.pid != post.own_pid:
             yield there.pid
 
-    def _tell_all(self, number: signal.Signals) -> None:
-        self._stop_signal = number
-        for post in self._posts:
+    def _tell_all(self, posts: list[PlaceHistory], number: signal.Signals) -> None:
+        for post in posts:
+            post.stop_signal = number
             self._tell(post)
 
     def _tell(self, post: PlaceHistory) -> None:
         """Send the signal of the stop, if there is one."""
-        if self._stop_signal is not None:
+        if post.stop_signal is not None:
             for pid in self._pids(post):
-                post.tell(pid, self._stop_signal)
+                post.tell(pid, post.stop_signal)
 
     async def _keep(self, post: PlaceHistory) -> None:
         while True:
             await self._outlast_predecessor(post)
-            if self._stopping.is_set():
+            if post.is_leaving.is_set():
                 return
             forget_words(self._home, post.place.name)
             try:
-                await self._unless_stopping(partial(self._examine, post.place))
-                if self._stopping.is_set():
+                await _unless(post.is_leaving, partial(self._examine, post.place))
+                if post.is_leaving.is_set():
                     continue
                 code = await self._run_one(post)
             except Exception as error:
@@ -225,41 +264,24 @@ class Supervisor:
                 is_expected = isinstance(error, (HoldfastError, OSError))
                 pause = post.not_started(str(error) if is_expected else repr(error))
             else:
-                pause = 0.0 if self._stopping.is_set() else post.ended(code, last_words(self._home, post.place.name))
+                pause = 0.0 if post.is_leaving.is_set() else post.ended(code, last_words(self._home, post.place.name))
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._stopping.wait(), pause)
-
-    async def _unless_stopping(self, function: Callable[[], None]) -> None:
-        """Call a function in a thread, and wait for its end, or for the stop. A file system may hang for ever."""
-        loop = asyncio.get_running_loop()
-        ended: asyncio.Future[None] = loop.create_future()
-
-        def work() -> None:
-            error: Exception | None = None
-            try:
-                function()
-            except Exception as raised:
-                error = raised
-            with suppress(RuntimeError):  # The stop is over, and so is the event loop.
-                loop.call_soon_threadsafe(_settle, ended, error)
-
-        # Not a thread of the loop's pool: at its end Python waits for those.
-        threading.Thread(target=work, name="holdfast-examine", daemon=True).start()
-        stopping = asyncio.create_task(self._stopping.wait())
-        either: set[asyncio.Future[Any]] = {ended, stopping}
-        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
-        stopping.cancel()
-        if ended.done():
-            ended.result()
-        ended.cancel()
+                await asyncio.wait_for(post.is_leaving.wait(), pause)
 
     async def _clear(self) -> None:
-        """Ask workers of an earlier daemon to stop whose places are not wanted any more. They may come late."""
-        kept, told = {post.place.name for post in self._posts}, set[Occupant]()
+        """Ask workers of an earlier daemon to stop whose places are not wanted any more. They may come late.
+
+        A place may be added a moment after the start, so one is asked only at the second look that finds it.
+        """
+        seen, told = set[Occupant](), set[Occupant]()
         while True:
-            for name in occupied(self._home) - kept:
+            for name in occupied(self._home) - self._posts.keys():
                 there = occupant(self._home, name)
-                if there is not None and there not in told:
+                if there is None or there in told:
+                    continue
+                if there not in seen and not self._stopping.is_set():
+                    seen.add(there)
+                else:
                     told.add(there)
                     log.info("worker %s (pid %d) is not wanted any more; it is asked to stop", name, there.pid)
                     _send(there.pid, signal.SIGTERM)
@@ -281,7 +303,7 @@ class Supervisor:
             self._tell(post)
             there = occupant(self._home, place.name)
             if there is None:
-                if self._stop_signal is signal.SIGKILL:
+                if post.stop_signal is signal.SIGKILL:
                     log.warning("there is a worker in place %s that has not written its pid; it is left", place.name)
                     return
             elif there != seen:
@@ -291,7 +313,7 @@ class Supervisor:
                 _send(there.pid, signal.SIGKILL)
                 kill_at += self._patience
             await asyncio.sleep(LOOK_S)
-        if seen is not None and not self._stopping.is_set():
+        if seen is not None and not post.is_leaving.is_set():
             log.warning("worker %s (pid %d) from before has ended; another one starts", place.name, seen.pid)
 
     def _keep_or_stop(self, post: PlaceHistory, there: Occupant) -> float:
@@ -331,6 +353,31 @@ def _difference(there: Occupant, place: WorkerPlace) -> str | None:
     if there.version != VERSION:
         return f"is of version {there.version}"
     return None if there.words == place.words else "runs other code"
+
+
+async def _unless(event: asyncio.Event, function: Callable[[], None]) -> None:
+    """Call a function in a thread, and wait for its end, or for the event. A file system may hang for ever."""
+    loop = asyncio.get_running_loop()
+    ended: asyncio.Future[None] = loop.create_future()
+
+    def work() -> None:
+        error: Exception | None = None
+        try:
+            function()
+        except Exception as raised:
+            error = raised
+        with suppress(RuntimeError):  # The stop is over, and so is the event loop.
+            loop.call_soon_threadsafe(_settle, ended, error)
+
+    # Not a thread of the loop's pool: at its end Python waits for those.
+    threading.Thread(target=work, name="holdfast-examine", daemon=True).start()
+    waiting = asyncio.create_task(event.wait())
+    either: set[asyncio.Future[Any]] = {ended, waiting}
+    await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+    waiting.cancel()
+    if ended.done():
+        ended.result()
+    ended.cancel()
 
 
 def _settle(future: asyncio.Future[None], error: Exception | None) -> None:
