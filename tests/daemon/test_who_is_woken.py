@@ -13,6 +13,7 @@ import pytest
 from holdfast import Context, Holdfast, JobHandle, Retry
 from holdfast.client import waiting
 from holdfast.runtime.clock import SystemClock
+from holdfast.runtime.parts import Parts, commits_of
 from holdfast.runtime.upkeep import Upkeep
 from holdfast.store.engine import Engine, new_uuid
 from holdfast.store.postgres.engine import PostgresEngine
@@ -57,16 +58,18 @@ def daemon_on(engine: Engine) -> Iterator[RunningApi]:
     """An API with the loops that promote jobs and fire schedules."""
     with running_api(engine) as api:
 
-        async def begin() -> Upkeep:
+        async def begin() -> Parts:
             upkeep = Upkeep(engine, SystemClock(), api.session_id)
-            await upkeep.start()
-            return upkeep
+            await upkeep.prepare()
+            parts = Parts(upkeep.parts)
+            await parts.start(commits_of(engine))
+            return parts
 
-        upkeep = api.do(begin())
+        parts = api.do(begin())
         try:
             yield api
         finally:
-            api.do(upkeep.stop())
+            api.do(parts.stop())
 
 
 def worker(api: RunningApi, task: str, monkeypatch: pytest.MonkeyPatch) -> Holdfast:

@@ -13,6 +13,7 @@ from holdfast.core.messages.watches import Watch
 from holdfast.core.new_watch import NewWatch
 from holdfast.core.requests import JobFilter
 from holdfast.runtime.clock import SystemClock
+from holdfast.runtime.parts import Parts, commits_of
 from holdfast.runtime.planner import Planner
 from holdfast.runtime.watched import PlannerOptions
 from holdfast.store.engine import Engine, new_uuid
@@ -44,11 +45,12 @@ class Garden:
     @asynccontextmanager
     async def planner(self, options: PlannerOptions = TOLD) -> AsyncIterator[Planner]:
         planner = Planner(self.engine, self.clock, options=options, on_planned=self.took.append)
-        planner.start()
+        parts = Parts([planner])
+        await parts.start(commits_of(self.engine))
         try:
             yield planner
         finally:
-            await planner.stop()
+            await parts.stop()
 
     def save(self, name: str, text: str) -> None:
         """Write a file at one stroke, so that nobody sees half of it."""

@@ -18,6 +18,7 @@ from holdfast.core.retry import Failure, FailureKind
 from holdfast.core.settle import Broke, Completed, Outcome
 from holdfast.runtime.canary import KEEP_MS, Canary
 from holdfast.runtime.clock import ManualClock
+from holdfast.runtime.parts import Parts, commits_of
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.claiming.claim import claim
 from holdfast.store.scripts.jobs.read_jobs import list_jobs
@@ -69,13 +70,12 @@ class Aviary:
     async def flying(self, every: float = 60.0) -> AsyncIterator[Canary]:
         """A canary that is sent at once, and again when the clock says so."""
         canary = Canary(self.engine, self.clock, self, every=every)
-        leave = self.clock.on_change(from_any_thread(canary.wake))
-        canary.start()
+        parts = Parts([canary])
+        await parts.start(commits_of(self.engine))
         try:
             yield canary
         finally:
-            await canary.stop()
-            leave()
+            await parts.stop()
 
     async def claimed(self) -> Claimed:
         """The canary, as soon as a worker can have it."""

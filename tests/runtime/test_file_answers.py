@@ -15,8 +15,8 @@ from holdfast.core.messages.runs import Artifact
 from holdfast.core.messages.sessions import NewSession
 from holdfast.runtime.clock import ManualClock, SystemClock
 from holdfast.runtime.file_answers import KEEP_S, FileAnswers
+from holdfast.runtime.parts import Parts, commits_of
 from holdfast.store import remote_files
-from holdfast.store.engine import Changes
 from holdfast.store.files import JobFiles, segment_name
 from holdfast.store.postgres.engine import PostgresEngine
 from holdfast.store.scripts.machines import sessions
@@ -30,7 +30,6 @@ from holdfast.store.scripts.runs.file_requests import (
     list_requests,
 )
 from holdfast.store.scripts.runs.output import list_artifacts, read_artifact, read_log, tail_log
-from holdfast.store.topics import FILES, UNKNOWN
 from tests.store.acts import NOW, claim_some, end, execute, put_one, write
 
 
@@ -73,18 +72,11 @@ def answering(engine: PostgresEngine) -> Iterator[None]:
 
     async def work() -> None:
         loop, stop = asyncio.get_running_loop(), asyncio.Event()
-        answers = FileAnswers(engine, SystemClock())
-
-        def hear(changes: Changes) -> None:
-            if FILES in changes.topics or UNKNOWN in changes.topics:
-                loop.call_soon_threadsafe(answers.wake)
-
-        leave = await asyncio.to_thread(engine.listen, hear)
-        answers.start()
+        answers = Parts([FileAnswers(engine, SystemClock())])
+        await answers.start(commits_of(engine))
         stops.append(lambda: loop.call_soon_threadsafe(stop.set))
         ready.set()
         await stop.wait()
-        leave()
         await answers.stop()
 
     thread = threading.Thread(target=lambda: asyncio.run(work()))

@@ -342,9 +342,9 @@ def test_a_program_that_works_looks_before_it_starts_anything(engine: SqliteEngi
 
     async def work() -> None:
         upkeep = Upkeep(engine, clock, SESSION, probing=Probing(sources=(), gauges=(memory,)))
-        await upkeep.start()
+        await upkeep.prepare()
         assert machine(engine).holds == 1
-        await upkeep.stop()
+        upkeep.leave()
 
     run(work)
 

@@ -35,6 +35,7 @@ from holdfast.runtime.clock import Clock, SystemClock
 from holdfast.runtime.crowding import CrowdWatch
 from holdfast.runtime.judge import BEATS
 from holdfast.runtime.node import boot_id, node_name
+from holdfast.runtime.parts import Parts, commits_of
 from holdfast.runtime.planner import Planner
 from holdfast.runtime.probe import is_pressure_off
 from holdfast.runtime.upkeep import Upkeep
@@ -105,23 +106,23 @@ class Daemon:
 
     async def _live(self) -> None:
         engine = self._engine
-        async with AsyncExitStack() as parts:
+        async with AsyncExitStack() as undo:
             await asyncio.to_thread(engine.open)
-            parts.push_async_callback(asyncio.to_thread, engine.close)
+            undo.push_async_callback(asyncio.to_thread, engine.close)
             self._started_at = self._clock.now()
             await self._learn_name()
             hub = Hub(engine)
             await hub.start()
-            parts.callback(hub.stop)
+            undo.callback(hub.stop)
             instruments = Instruments(engine, self._clock, self._settings, self.home.printed)
             hello = self._hello()
             app = self._app(hub, instruments, hello)
             access = Access(self.home.token.read_text(), engine, self._clock)
             servers = self._servers = HttpServers(app, self.home, self._settings.api, access)
-            parts.push_async_callback(servers.close)
+            undo.push_async_callback(servers.close)
             self._leave_hello(msgspec.structs.replace(hello, tcp=servers.url))
             await servers.open()
-            upkeep = await self._begin(parts, instruments.meter)
+            upkeep = await self._begin(undo, instruments.meter)
             if upkeep is None:
                 await instruments.stop()
             else:
@@ -129,8 +130,8 @@ class Daemon:
                 await self._serve(app, servers, hub, upkeep, instruments)
         log.info("stopped", extra={"event": "daemon_stopped"})
 
-    async def _begin(self, parts: AsyncExitStack, meter: Meter) -> Upkeep | None:
-        """Open a session, and start every loop. None if a signal came while it waited for room on the disk."""
+    async def _begin(self, undo: AsyncExitStack, meter: Meter) -> Upkeep | None:
+        """Open a session, and start every part. None if a signal came while it waited for room on the disk."""
         settings, engine = self._settings.daemon, self._engine
         session = DaemonSession(engine, self._clock, settings.lease / BEATS, tokens(self._settings.tokens))
         upkeep = Upkeep(
@@ -150,22 +151,19 @@ class Daemon:
             of_file=self._watches,
             on_planned=meter.planned,
         )
-        for step, undo in (
-            (self._settle_queues, None),
-            (session.start, session.stop),
-            (upkeep.start, upkeep.stop),
-            (planner.settle_file, None),
-        ):
+        if not await self._do_with_room(self._settle_queues) or not await self._do_with_room(session.start):
+            return None
+        undo.push_async_callback(session.stop)
+        undo.callback(upkeep.leave)
+        for step in (upkeep.prepare, planner.settle_file):
             if not await self._do_with_room(step):
                 return None
-            if undo is not None:
-                parts.push_async_callback(undo)
         await self._learn_name()
-        planner.start()
-        parts.push_async_callback(planner.stop)
         crowds = CrowdWatch(engine, self._clock, crowding(self._settings.pressure), planner.slow_down)
-        crowds.start()
-        parts.push_async_callback(crowds.stop)
+        # Every loop of the daemon stands here, but for those that measure it.
+        parts = Parts([*upkeep.parts, planner, crowds])
+        await parts.start(commits_of(engine))
+        undo.push_async_callback(parts.stop)
         return upkeep
 
     async def _learn_name(self) -> None:
@@ -237,7 +235,7 @@ class Daemon:
         sources.crash_loops = lambda: sum(place.is_crash_looping for place in supervisor.kept())
         sources.tokens_refused = lambda: servers.access.wrong.refused.counts
         sources.requests_refused = lambda: servers.refused.counts
-        instruments.start(sources)
+        await instruments.start(sources)
         log.info("listening on %s", self.home.socket, extra={"event": "daemon_ready"})
         await self._asked.wait()
         log.info("stopping", extra={"event": "daemon_stopping"})

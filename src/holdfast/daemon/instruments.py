@@ -17,7 +17,7 @@ from holdfast.observe.metrics import Metrics
 from holdfast.observe.sla import PROMISES, Promise, Sla
 from holdfast.runtime.canary import Canary
 from holdfast.runtime.clock import Clock
-from holdfast.runtime.loop import Loop
+from holdfast.runtime.parts import Part, Parts, commits_of
 from holdfast.store.engine import Engine
 
 if TYPE_CHECKING:
@@ -34,26 +34,26 @@ class Instruments:
         sla = Sla(promises(settings.sla))
         self.meter = Meter(engine, clock, metrics, sla)
         engine.watch(self.meter.committed)
-        self._loops: list[Loop] = [SlaWatch(clock, sla, metrics, self.meter)]
+        self._engine = engine
+        parts: list[Part] = [SlaWatch(clock, sla, metrics, self.meter)]
         if printed is not None:
-            self._loops.append(PrintedFile(clock, printed, settings.logs.max_bytes, settings.logs.files))
+            parts.append(PrintedFile(clock, printed, settings.logs.max_bytes, settings.logs.files))
         if settings.observe.canary_every:
-            self._loops.append(Canary(engine, clock, metrics, every=settings.observe.canary_every))
+            parts.append(Canary(engine, clock, metrics, every=settings.observe.canary_every))
         if self._otlp is not None:
             every = settings.observe.otlp_every
-            self._loops.append(MetricsSender(clock, self._otlp, metrics, self.meter, every))
+            parts.append(MetricsSender(clock, self._otlp, metrics, self.meter, every))
+        self._parts = Parts(parts)
 
-    def start(self, sources: Sources) -> None:
+    async def start(self, sources: Sources) -> None:
         """Begin, when the daemon takes calls."""
         sources.lines_dropped = lines_dropped
         self.meter.sources = sources
-        for loop in self._loops:
-            loop.start()
+        await self._parts.start(commits_of(self._engine))
 
     async def stop(self) -> None:
         """Send what is left, and stop measuring."""
-        for loop in self._loops:
-            await loop.stop()
+        await self._parts.stop()
         if self._otlp is not None:
             await asyncio.to_thread(self._otlp.close)
 

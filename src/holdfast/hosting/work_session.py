@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
-from functools import partial
 
 from holdfast.core.errors import HoldfastError
 from holdfast.core.job import Millis
@@ -16,12 +15,13 @@ from holdfast.hosting.engine_access import EngineAccess
 from holdfast.hosting.replacement import KeptBy, OrphanWatch
 from holdfast.runtime.heartbeat import BEAT_S, Heartbeat
 from holdfast.runtime.judge import BEATS
-from holdfast.runtime.loop import Loop
 from holdfast.runtime.node import node_name
+from holdfast.runtime.parts import Part, Parts, commits_of
 from holdfast.runtime.probe import Probing
 from holdfast.runtime.session import Session
 from holdfast.runtime.simulated import SimulatedMachine
 from holdfast.runtime.upkeep import Upkeep
+from holdfast.store.engine import Listener
 from holdfast.tasks.files import LogLimits
 from holdfast.tasks.raising import StopReason
 from holdfast.tasks.spec import TaskSpec
@@ -81,13 +81,15 @@ class WorkSession:
         probing = Probing(simulated=machine)
         self._upkeep = Upkeep(engine, clock, session_id, keep_ms, probing=probing) if daemon is None else None
         self._heartbeat = Heartbeat(engine, clock, session_id, on_lost, self._beat_s, self._session.secret)
-        self._watches: list[Loop] = []
+        parts: list[Part] = [self.exchange]
+        if self._upkeep is not None:
+            parts += self._upkeep.parts
         if kept is not None and daemon is not None:
-            self._watches.append(StuckWatch(clock, self.exchange, lambda: daemon.stuck, kept.replace))
+            parts.append(StuckWatch(clock, self.exchange, lambda: daemon.stuck, kept.replace))
             if kept.home is not None:
-                self._watches.append(OrphanWatch(clock, kept, kept.home, self.exchange))
+                parts.append(OrphanWatch(clock, kept, kept.home, self.exchange))
+        self._parts = Parts(parts)
         self._home = asyncio.get_running_loop()
-        self._leave: list[Callable[[], None]] = []
 
     def _beat_s(self) -> float:
         return BEAT_S if self._daemon is None else self._daemon.lease / BEATS
@@ -111,30 +113,25 @@ class WorkSession:
         self.exchange.runner.start()
 
     async def start(self) -> None:
-        """Open the session, settle what a dead predecessor left, and start every loop."""
+        """Open the session, settle what a dead predecessor left, and start every part."""
         try:
             await self.open()
             await self._declare()
             if self._upkeep is not None:
-                await self._upkeep.start()
-            self._leave = [
-                await self._listen(),
-                self._access.clock.on_change(partial(self._from_outside, self._wake_all)),
-            ]
+                await self._upkeep.prepare()
+            await self._parts.start(self._listen)
         except BaseException:
             await self.close()
             raise
-        for loop in (self.exchange, *self._watches):
-            loop.start()
 
     async def _declare(self, *, again: bool = True) -> None:
         """Store the schedules of the code."""
         await self._declarations.store(self._access, again=again)
 
-    async def _listen(self) -> Callable[[], None]:
+    async def _listen(self, listener: Listener) -> Callable[[], None]:
         if self._daemon is not None:
-            return self._daemon.open_line(self.exchange.heed, self._specs)
-        return await asyncio.to_thread(self._access.engine.listen, self.exchange.heed)
+            return self._daemon.open_line(listener, self._specs)
+        return await commits_of(self._access.engine)(listener)
 
     async def drain(self) -> int:
         """Work until nothing is ready any more. Return how many runs there were."""
@@ -186,13 +183,7 @@ class WorkSession:
         if not await self.exchange.wait_idle(short):
             self.exchange.runner.stop_all(StopReason.SHUTDOWN)
             await self.exchange.wait_idle(grace)
-        for leave in self._leave:
-            leave()
-        for watch in self._watches:
-            await watch.stop()
-        if self._upkeep is not None:
-            await self._upkeep.stop()
-        await self.exchange.stop()
+        await self._parts.stop()
         await self.close()
 
     async def close(self) -> None:
@@ -218,14 +209,6 @@ class WorkSession:
         self.exchange.stop_claiming()
         self.exchange.runner.stop_all(StopReason.CANCEL)
 
-    def _from_outside(self, function: Callable[[], None]) -> None:
-        self._home.call_soon_threadsafe(function)
-
-    def _wake_all(self) -> None:
-        loops: tuple[Loop, ...] = (self.exchange, self._heartbeat)
-        for loop in loops:
-            loop.wake()
-
     def hurry(self) -> None:
         """Do not wait for runs any longer. Called from any thread."""
-        self._from_outside(self.exchange.hurry)
+        self._home.call_soon_threadsafe(self.exchange.hurry)

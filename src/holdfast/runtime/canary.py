@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Callable
 from contextlib import suppress
@@ -70,14 +69,10 @@ class Canary(Loop):
         self._every = every
         self._patience = patience
         self._new_id = ids
-        self._home = asyncio.get_running_loop()
-        self._leave: Callable[[], None] | None = None
         self._sent: SentCanary | None = None
         self._next = clock.monotonic()
 
     async def tick(self) -> float | None:
-        if self._leave is None:
-            self._leave = await asyncio.to_thread(self._engine.listen, self._hear)
         if self._sent is not None and not await self._is_over(self._sent):
             return max(0.0, self._sent.began + self._patience - self.clock.monotonic())
         self._sent = None
@@ -89,9 +84,6 @@ class Canary(Loop):
 
     async def stop(self) -> None:
         await super().stop()
-        if self._leave is not None:
-            self._leave()
-            self._leave = None
         if self._sent is not None:
             # No observer is told of its end any more.
             with suppress(HoldfastError):
@@ -139,11 +131,10 @@ class Canary(Loop):
         extra = {"event": "canary_missed", "job_id": job.id, "reason": reason}
         log.warning("the canary did not come back within %g s: %s", self._patience, reason, extra=extra)
 
-    def _hear(self, changes: Changes) -> None:
-        """Called from any thread."""
+    def heed(self, changes: Changes) -> None:
         sent = self._sent
         if sent is not None and sent.ended is None and sent.job_id in changes.ended:
             sent.ended = self.clock.monotonic()
-            self._home.call_soon_threadsafe(self.wake)
+            self.wake_soon()
         elif sent is not None and UNKNOWN in changes.topics:
-            self._home.call_soon_threadsafe(self.wake)
+            self.wake_soon()

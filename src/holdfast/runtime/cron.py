@@ -8,8 +8,9 @@ from holdfast.core.errors import InvalidInput
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.clock_trust import HELD_S, ClockTrust
 from holdfast.runtime.loop import Loop
-from holdfast.store.engine import Engine
+from holdfast.store.engine import Changes, Engine
 from holdfast.store.scripts.schedules.firing import Fired, due_ids, fire_due, give_up, next_fire
+from holdfast.store.topics import DUE, UNKNOWN
 
 LONGEST_S = 60.0
 
@@ -34,6 +35,10 @@ class CronLoop(Loop):
             await self._fire()
         # The wall clock may be set while we sleep, so no sleep is long.
         return LONGEST_S if wait is None else min(wait, LONGEST_S)
+
+    def heed(self, changes: Changes) -> None:
+        if not changes.topics.isdisjoint((DUE, UNKNOWN)):
+            self.wake_soon()
 
     async def fire_due(self) -> int:
         """Settle every due tick now. Return how many jobs were made."""

@@ -6,9 +6,10 @@ import asyncio
 
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.loop import Loop
-from holdfast.store.engine import Engine
+from holdfast.store.engine import Changes, Engine
 from holdfast.store.remote_files import answer_for, has_files
 from holdfast.store.scripts.runs.file_requests import FileRequestRow, answer_file, forget_requests, list_requests
+from holdfast.store.topics import FILES, UNKNOWN
 
 KEEP_S = 60.0
 LEAVE_S = 1.0
@@ -39,6 +40,10 @@ class FileAnswers(Loop):
             return LEAVE_S
         waits = [KEEP_S - (now - since) for request_id, since in self._seen.items() if request_id not in old]
         return min(waits, default=None)
+
+    def heed(self, changes: Changes) -> None:
+        if not changes.topics.isdisjoint((FILES, UNKNOWN)):
+            self.wake_soon()
 
     async def _try(self, row: FileRequestRow, now: float) -> bool:
         """Answer a request, or leave it for a moment to another process on this machine that may have the file."""

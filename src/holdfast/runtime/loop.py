@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from contextlib import suppress
 
 from holdfast.core.errors import HoldfastError
 from holdfast.runtime.clock import Clock
+from holdfast.store.engine import Changes
 
 log = logging.getLogger("holdfast.runtime")
 
@@ -23,6 +25,8 @@ class Loop(ABC):
         self.clock = clock
         self._woken = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
+        self._runs_in: asyncio.AbstractEventLoop | None = None
+        self._forget_clock: Callable[[], None] = lambda: None
         self._stopping = False
         self._failures = 0
 
@@ -42,10 +46,14 @@ class Loop(ABC):
 
     def start(self) -> None:
         """Begin to tick, in the running event loop."""
+        self._runs_in = asyncio.get_running_loop()
+        self._forget_clock = self.clock.on_change(self.wake_soon)
         self._task = asyncio.create_task(self._run(), name=f"holdfast-{self.name}")
 
     async def stop(self) -> None:
         """Let the current tick end, and begin no other."""
+        self._forget_clock()
+        self._forget_clock = lambda: None
         self._stopping = True
         self._woken.set()
         if self._task is not None:
@@ -54,6 +62,15 @@ class Loop(ABC):
     def wake(self) -> None:
         """Tick now. Call it from the event loop's own thread."""
         self._woken.set()
+
+    def wake_soon(self) -> None:
+        """Tick soon, if it was started. Called from any thread."""
+        if self._runs_in is not None:
+            with suppress(RuntimeError):  # The event loop has come to its end.
+                self._runs_in.call_soon_threadsafe(self.wake)
+
+    def heed(self, changes: Changes) -> None:  # noqa: B027  # most loops have their own moments
+        """Hear what a commit has changed. Called from any thread."""
 
     async def _run(self) -> None:
         while not self._stopping:

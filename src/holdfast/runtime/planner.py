@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from holdfast.core.new_watch import NewWatch
@@ -41,15 +41,11 @@ class Planner(Loop):
         self._of_file = of_file
         self._on_planned = on_planned
         self._node = node or engine.node
-        self._home = asyncio.get_running_loop()
-        self._leave: Callable[[], None] | None = None
         self._watched: dict[str, Watched] = {}
         self._watcher: Watcher | None = None
         self._crowded: frozenset[str] = frozenset()
 
     async def tick(self) -> float | None:
-        if self._leave is None:
-            self._leave = await asyncio.to_thread(self._engine.listen, self._heed)
         rows = {row.id: row for row in await self._engine.read(watches_of_node, self._node) if row.enabled}
         for old in list(self._watched.values()):
             row = rows.get(old.row.id)
@@ -70,9 +66,6 @@ class Planner(Loop):
 
     async def stop(self) -> None:
         await super().stop()
-        if self._leave is not None:
-            self._leave()
-            self._leave = None
         await asyncio.gather(*(watched.stop() for watched in self._watched.values()))
         self._watched.clear()
         await self._close_watcher()
@@ -112,7 +105,6 @@ class Planner(Loop):
         for watched in self._watched.values():
             watched.hear(paths)
 
-    def _heed(self, changes: Changes) -> None:
-        """Called from any thread."""
+    def heed(self, changes: Changes) -> None:
         if WATCHES in changes.topics:
-            self._home.call_soon_threadsafe(self.wake)
+            self.wake_soon()

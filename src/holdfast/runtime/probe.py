@@ -8,7 +8,7 @@ import logging
 import os
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
@@ -32,9 +32,10 @@ from holdfast.runtime.load import CpuLoad
 from holdfast.runtime.loop import Loop
 from holdfast.runtime.power import PsutilPower, SysfsPower
 from holdfast.runtime.simulated import SimulatedMachine
-from holdfast.store.engine import Engine
+from holdfast.store.engine import Changes, Engine
 from holdfast.store.locks import LifeLock
 from holdfast.store.scripts.machines.machines import note_machine, probed
+from holdfast.store.topics import UNKNOWN
 
 EVERY_S = 10.0
 # How often to look if no job waits, and for how long to go on after the last one.
@@ -94,6 +95,7 @@ class Probe(Loop):
         self._is_on_watch = probing.is_eager
         self._home = asyncio.get_running_loop()
         self._thread = threading.current_thread()
+        self._forget_simulated: Callable[[], None] = lambda: None
         self._place: LifeLock | None = None
         self._memory = MachineMemory()
         self._pending = PendingLevels()
@@ -139,7 +141,13 @@ class Probe(Loop):
         """Look for pressure from now on. A program that only runs what is ready, and ends, need not."""
         self._is_on_watch = True
 
+    def start(self) -> None:
+        super().start()
+        if self._probing.simulated is not None:
+            self._forget_simulated = self._probing.simulated.on_change(self.look_now)
+
     async def stop(self) -> None:
+        self._forget_simulated()
         await super().stop()
         for done in self._to_tell:
             done.set_result(None)
@@ -162,6 +170,10 @@ class Probe(Loop):
             self._is_nudged = True
             with suppress(RuntimeError):  # The event loop has come to its end.
                 self._home.call_soon_threadsafe(self._heed_nudge)
+
+    def heed(self, changes: Changes) -> None:
+        if changes.ready or changes.new or UNKNOWN in changes.topics:
+            self.nudge()
 
     def look_now(self) -> None:
         """Look at a changed simulation, and return when that is done. Called from any thread."""

@@ -6,9 +6,10 @@ from holdfast.runtime.clock import Clock
 from holdfast.runtime.clock_steps import ClockSteps
 from holdfast.runtime.clock_trust import HELD_S, ClockTrust
 from holdfast.runtime.loop import Loop
-from holdfast.store.engine import Engine
+from holdfast.store.engine import Changes, Engine
 from holdfast.store.scripts.events.spread import is_spreading, spread
 from holdfast.store.scripts.maintenance.clockwork import EVENTS_AT_ONCE, next_moment, tick
+from holdfast.store.topics import DUE, UNKNOWN
 
 LONGEST_S = 60.0
 
@@ -39,6 +40,10 @@ class Promoter(Loop):
             if not await self._steps.settle():
                 await self._engine.write(tick, now, events=EVENTS_AT_ONCE)
         return None
+
+    def heed(self, changes: Changes) -> None:
+        if not changes.topics.isdisjoint((DUE, UNKNOWN)):
+            self.wake_soon()
 
     async def _only_spread(self) -> float:
         """Tell events, which need no clock."""

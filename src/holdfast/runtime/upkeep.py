@@ -1,9 +1,7 @@
-"""The loops that keep a database going: due jobs are promoted, dead sessions settled, and chores done."""
+"""The parts that keep a database going: due jobs are promoted, dead sessions settled, and chores done."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
 from pathlib import Path
 
 from holdfast.core.job import Millis, SessionId
@@ -15,21 +13,20 @@ from holdfast.runtime.clock_watch import ClockWatch
 from holdfast.runtime.cron import CronLoop
 from holdfast.runtime.file_answers import FileAnswers
 from holdfast.runtime.judge import LEASE_S, Judge
-from holdfast.runtime.loop import Loop
 from holdfast.runtime.maintenance import Maintenance
 from holdfast.runtime.node import boot_id
+from holdfast.runtime.parts import Part
 from holdfast.runtime.probe import Probe, Probing
 from holdfast.runtime.promoter import Promoter
 from holdfast.runtime.recovery import Recovery
 from holdfast.runtime.session import lock_folder
-from holdfast.store.engine import Changes, Engine
+from holdfast.store.engine import Engine
 from holdfast.store.scripts.maintenance.clockwork import EVENTS_AT_ONCE, tick
 from holdfast.store.scripts.maintenance.retention import KEEP_MS
-from holdfast.store.topics import DUE, FILES, UNKNOWN
 
 
 class Upkeep:
-    """The loops that any number of processes may run on one database at the same time. Lives on one event loop.
+    """The parts that any number of processes may run on one database at the same time. Lives on one event loop.
 
     `own_locks` is the folder of the locks of a daemon's workers. A worker of these that hangs is ended.
     """
@@ -47,7 +44,6 @@ class Upkeep:
     ) -> None:
         self._engine = engine
         self._clock = clock
-        self._home = asyncio.get_running_loop()
         self._steps = ClockSteps(engine, clock)
         self._trust = ClockTrust(clock)
         self._promoter = Promoter(engine, clock, self._steps, self._trust)
@@ -58,10 +54,8 @@ class Upkeep:
         judge = Judge(boot_id(), lambda: engine.node, locks=locks, lease=lease)
         self._maintenance = Maintenance(engine, clock, own, keep_ms, self._trust)
         self._recovery = Recovery(engine, clock, judge, own, own_locks)
-        probing = probing or Probing()
-        self._probe = Probe(engine, clock, probing)
-        self._simulated = probing.simulated
-        self._loops: list[Loop] = [
+        self._probe = Probe(engine, clock, probing or Probing())
+        self.parts: list[Part] = [
             self._promoter,
             self._cron,
             self._recovery,
@@ -69,13 +63,9 @@ class Upkeep:
             self._probe,
             ClockWatch(clock, self._steps, self._heed_the_clock),
             Alarm(engine, clock),
-        ]
-        self._file_answers: FileAnswers | None = None
-        if engine.is_shared:
             # On one file system every process finds every file.
-            self._file_answers = FileAnswers(engine, clock)
-            self._loops.append(self._file_answers)
-        self._leave: list[Callable[[], None]] = []
+            *([FileAnswers(engine, clock)] if engine.is_shared else []),
+        ]
 
     def rename(self, own: SessionId) -> None:
         """The process has another session now."""
@@ -112,49 +102,15 @@ class Upkeep:
                 break
         return moved
 
-    async def start(self) -> None:
-        """Settle what a dead predecessor left, then start every loop."""
+    async def prepare(self) -> None:
+        """Before the parts start: settle what a dead predecessor left, and look at the machine."""
         await self.settle_the_dead()
         await self._steps.settle()
         # Before any job starts: the battery may be nearly empty.
         self._probe.watch()
         await self.look_around()
-        self._leave = [
-            await asyncio.to_thread(self._engine.listen, self._heed),
-            self._clock.on_change(self._wake_from_outside),
-        ]
-        if self._simulated is not None:
-            self._leave.append(self._simulated.on_change(self._probe.look_now))
-        for loop in self._loops:
-            loop.start()
-
-    async def stop(self) -> None:
-        """Stop every loop after its current tick."""
-        for leave in self._leave:
-            leave()
-        for loop in self._loops:
-            await loop.stop()
-
-    def _heed(self, changes: Changes) -> None:
-        self._maintenance.heed(changes)
-        if DUE in changes.topics or UNKNOWN in changes.topics:
-            self._home.call_soon_threadsafe(self._look_at_the_clock)
-        if changes.ready or changes.new or UNKNOWN in changes.topics:
-            self._probe.nudge()
-        if self._file_answers is not None and (FILES in changes.topics or UNKNOWN in changes.topics):
-            self._home.call_soon_threadsafe(self._file_answers.wake)
-
-    def _look_at_the_clock(self) -> None:
-        self._promoter.wake()
-        self._cron.wake()
 
     def _heed_the_clock(self) -> None:
-        self._look_at_the_clock()
+        self._promoter.wake()
+        self._cron.wake()
         self._probe.look_anew()
-
-    def _wake_from_outside(self) -> None:
-        self._home.call_soon_threadsafe(self._wake_all)
-
-    def _wake_all(self) -> None:
-        for loop in self._loops:
-            loop.wake()
