@@ -229,6 +229,19 @@ def is_closed(connection: socket.socket) -> bool:
         return True
 
 
+def has_ended(connection: socket.socket) -> bool:
+    """Whether the other side has closed it by now. What it said before is thrown away."""
+    connection.setblocking(False)
+    try:
+        while connection.recv(65_536):
+            pass
+    except BlockingIOError:
+        return False
+    except OSError:
+        pass
+    return True
+
+
 def test_the_newest_is_answered_and_the_oldest_silent_one_is_closed(api: RunningApi) -> None:
     with guest(api) as first, guest(api) as second:
         caller = on_tcp(api)
@@ -246,8 +259,8 @@ def test_one_that_speaks_without_a_token_makes_room_too(api: RunningApi, said: b
     with ExitStack() as stack:
         crowd = [stack.enter_context(guest(api, said)) for _ in range(20)]
         assert on_tcp(api).get("/v1/stats").status == 200
-        for one in crowd[:-2]:
-            wait_until(lambda one=one: is_closed(one))  # type: ignore[misc]
+        # Which two are left, depends on whose bytes came last.
+        wait_until(lambda: sum(map(has_ended, crowd)) >= 18)
 
 
 def test_those_with_a_token_are_counted_and_the_socket_has_room_of_its_own(api: RunningApi) -> None:
