@@ -267,6 +267,53 @@ def test_places_come_and_go_while_others_stay(house: House, tmp_path: Path) -> N
     asyncio.run(come_and_go())
 
 
+def test_a_place_that_is_removed_twice_is_removed_once_and_goes_though_nobody_waits(
+    house: House, tmp_path: Path
+) -> None:
+    house.home.create()
+    (tmp_path / "sitecustomize.py").write_text("import time\ntime.sleep(3600)\n")
+
+    async def remove_twice() -> None:
+        supervisor = Supervisor(house.home, [WorkerPlace("a", ())], {"PYTHONPATH": str(tmp_path)})
+        supervisor.start()
+        await asyncio.to_thread(until, lambda: supervisor.kept()[0].pid, "it is started")
+        gone = asyncio.create_task(supervisor.remove("a", PATIENCE_S))
+        await asyncio.sleep(0)
+        gone.cancel()
+        second = asyncio.create_task(supervisor.remove("a", PATIENCE_S))
+        await supervisor.remove("a", PATIENCE_S)
+        supervisor.add(WorkerPlace("a", ()))
+        await second
+        assert [place.name for place in supervisor.kept()] == ["a"]
+        await supervisor.stop(PATIENCE_S)
+        assert supervisor.pids() == set()
+
+    asyncio.run(remove_twice())
+
+
+def test_a_place_goes_on_though_it_could_not_be_seen_who_is_there(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    house.home.create()
+    failures: list[str] = []
+
+    def fail(*_: object) -> bool:
+        failures.append("no")
+        raise OSError(24, "Too many open files")
+
+    async def watch() -> None:
+        with monkeypatch.context() as patched:
+            patched.setattr(daemon_supervisor, "is_locked", fail)
+            patched.setattr(daemon_supervisor, "occupied", fail)
+            supervisor = Supervisor(house.home, [WorkerPlace("a", ("--app", "nowhere"))], pause=0.01)
+            supervisor.start()
+            await asyncio.to_thread(until, lambda: len(failures) > CRASH_LOOP, "it was tried")
+        await asyncio.to_thread(until, lambda: supervisor.kept()[0].last_end == "ended with code 2", "one is started")
+        await supervisor.stop(PATIENCE_S)
+
+    asyncio.run(watch())
+
+
 def in_place(house: House, name: str, *words: str) -> Process:
     """A process that is in a place, once it is there."""
     made = house.python(f"{APPS}/in_place.py", name, *words)

@@ -56,6 +56,8 @@ class PlaceHistory:
         self.process: asyncio.subprocess.Process | None = None
         self.is_leaving = asyncio.Event()
         self.stop_signal: signal.Signals | None = None
+        self.keeping: asyncio.Task[None] | None = None
+        self.removing: asyncio.Task[None] | None = None
         self._told: set[tuple[int, signal.Signals]] = set()
         self.started_at = 0.0
         self.restarts = 0
@@ -135,7 +137,6 @@ class Supervisor:
         self._patience = patience
         self._examine = examine
         self._stopping = asyncio.Event()
-        self._tasks: dict[str, asyncio.Task[None]] = {}
         self._clearing: asyncio.Task[None] | None = None
         self._limits: set[asyncio.Timeout] = set()
         self._is_hurried = False
@@ -161,12 +162,16 @@ class Supervisor:
         post = self._posts.get(name)
         if post is None:
             raise NotFound(f"there is no place {name!r}")
+        # Whoever asked may go away, or ask twice.
+        post.removing = post.removing or asyncio.create_task(self._remove(post, patience))
+        await asyncio.shield(post.removing)
+
+    async def _remove(self, post: PlaceHistory, patience: float) -> None:
         await self._leave([post], patience)
-        self._posts.pop(name, None)
-        self._tasks.pop(name, None)
+        del self._posts[post.place.name]
 
     def _begin(self, post: PlaceHistory) -> None:
-        self._tasks[post.place.name] = asyncio.create_task(self._keep(post))
+        post.keeping = asyncio.create_task(self._keep(post))
 
     def kept(self) -> list[PlaceStatus]:
         """The status of every place."""
@@ -200,10 +205,10 @@ class Supervisor:
 
     async def _leave(self, posts: list[PlaceHistory], patience: float) -> None:
         """Ask the workers in these places to stop, and end those that do not. Their tasks are over then."""
-        tasks = [task for post in posts if (task := self._tasks.get(post.place.name)) is not None]
+        tasks = [post.keeping for post in posts if post.keeping is not None]
         for post in posts:
             post.is_leaving.set()
-        self._tell_all(posts, signal.SIGTERM)
+        self._tell_all([post for post in posts if post.stop_signal is None], signal.SIGTERM)
         limit = asyncio.timeout(HURRIED_S if self._is_hurried else patience)
         try:
             async with limit:
@@ -250,17 +255,20 @@ class Supervisor:
 
     async def _keep(self, post: PlaceHistory) -> None:
         while True:
-            await self._outlast_predecessor(post)
-            if post.is_leaving.is_set():
-                return
-            forget_words(self._home, post.place.name)
             try:
+                await self._outlast_predecessor(post)
+                if post.is_leaving.is_set():
+                    return
+                forget_words(self._home, post.place.name)
                 await _unless(post.is_leaving, partial(self._examine, post.place))
                 if post.is_leaving.is_set():
                     continue
                 code = await self._run_one(post)
             except Exception as error:
                 # Whatever it is: a place whose task ends would stay empty for good.
+                if post.is_leaving.is_set():
+                    log.warning("place %s is left as it is: %r", post.place.name, error)
+                    return
                 is_expected = isinstance(error, (HoldfastError, OSError))
                 pause = post.not_started(str(error) if is_expected else repr(error))
             else:
@@ -275,20 +283,26 @@ class Supervisor:
         """
         seen, told = set[Occupant](), set[Occupant]()
         while True:
-            for name in occupied(self._home) - self._posts.keys():
-                there = occupant(self._home, name)
-                if there is None or there in told:
-                    continue
-                if there not in seen and not self._stopping.is_set():
-                    seen.add(there)
-                else:
-                    told.add(there)
-                    log.info("worker %s (pid %d) is not wanted any more; it is asked to stop", name, there.pid)
-                    _send(there.pid, signal.SIGTERM)
+            try:
+                self._look_for_unwanted(seen, told)
+            except OSError as error:
+                log.warning("it cannot be seen which workers are there: %s", error)
             if self._stopping.is_set():
                 return
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._stopping.wait(), CLEAR_S)
+
+    def _look_for_unwanted(self, seen: set[Occupant], told: set[Occupant]) -> None:
+        for name in occupied(self._home) - self._posts.keys():
+            there = occupant(self._home, name)
+            if there is None or there in told:
+                continue
+            if there not in seen and not self._stopping.is_set():
+                seen.add(there)
+            else:
+                told.add(there)
+                log.info("worker %s (pid %d) is not wanted any more; it is asked to stop", name, there.pid)
+                _send(there.pid, signal.SIGTERM)
 
     async def _outlast_predecessor(self, post: PlaceHistory) -> None:
         """Wait while a worker of an earlier daemon lives in the place. One with other code, or of another version, is
@@ -364,8 +378,8 @@ async def _unless(event: asyncio.Event, function: Callable[[], None]) -> None:
         error: Exception | None = None
         try:
             function()
-        except Exception as raised:
-            error = raised
+        except BaseException as raised:  # A finder of modules is anybody's code.
+            error = raised if isinstance(raised, Exception) else HoldfastError(repr(raised))
         with suppress(RuntimeError):  # The stop is over, and so is the event loop.
             loop.call_soon_threadsafe(_settle, ended, error)
 
