@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+import pytest
+
 from holdfast.runtime.parts import Parts
 from holdfast.store.engine import Changes, Listener
 from holdfast.store.topics import DUE
@@ -23,6 +25,8 @@ class Noted:
 
     async def stop(self) -> None:
         self._notes.append(f"{self._name} stops")
+        if self._breaks:
+            raise RuntimeError("no")
 
     def heed(self, changes: Changes) -> None:
         self._notes.append(f"{self._name} hears {changes.topics}")
@@ -40,10 +44,11 @@ def test_they_start_in_order_hear_of_every_commit_and_stop_in_the_reverse_order(
         return lambda: notes.append("leaves")
 
     async def live() -> None:
-        parts = Parts([Noted("first", notes, breaks=True), Noted("second", notes)])
+        parts = Parts([Noted("first", notes), Noted("second", notes, breaks=True)])
         await parts.start(listen)
         listeners[0](Changes(topics={DUE}))
-        await parts.stop()
+        with pytest.raises(RuntimeError):
+            await parts.stop()
 
     asyncio.run(live())
     assert notes == [

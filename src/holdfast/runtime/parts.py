@@ -6,10 +6,13 @@ Each process has one list of them. To add a loop is to add it there.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Protocol, TypeAlias
 
 from holdfast.store.engine import Changes, Engine, Listener, announce
+
+log = logging.getLogger("holdfast.runtime")
 
 Listen: TypeAlias = Callable[[Listener], Awaitable[Callable[[], None]]]
 
@@ -50,10 +53,17 @@ class Parts:
             part.start()
 
     async def stop(self) -> None:
-        """Stop each. From here on they hear of nothing."""
+        """Stop each, whatever happens to others. From here on they hear of nothing. The first error is raised."""
         self._leave()
+        errors: list[Exception] = []
         for part in reversed(self._parts):
-            await part.stop()
+            try:
+                await part.stop()
+            except Exception as error:
+                log.exception("%s could not be stopped", type(part).__name__)
+                errors.append(error)
+        if errors:
+            raise errors[0]
 
     def _heed(self, changes: Changes) -> None:
         announce(changes, [part.heed for part in self._parts])

@@ -148,6 +148,7 @@ class Probe(Loop):
 
     async def stop(self) -> None:
         self._forget_simulated()
+        self._forget_simulated = lambda: None
         await super().stop()
         for done in self._to_tell:
             done.set_result(None)
