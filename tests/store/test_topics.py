@@ -76,6 +76,13 @@ def test_an_old_program_reads_what_it_always_read(weather: Topic) -> None:
     assert msgspec.json.decode(QUIET_LINE).items() <= quiet.items()
 
 
+def test_that_it_was_another_process_is_no_news_by_itself() -> None:
+    elsewhere = Changes(ended={"j"}, topics={FOREIGN})
+    assert elsewhere
+    assert not elsewhere.for_tasks({"t"})
+    assert Changes(new={"q": {"t"}}, topics={FOREIGN}).for_tasks({"t"}) == Changes({"q"}, topics={FOREIGN})
+
+
 def test_a_topic_that_is_not_known_is_passed_over(weather: Topic, monkeypatch: pytest.MonkeyPatch) -> None:
     changes = Changes(ended={"j"}, topics={DUE, weather})
     notice, line = pack(changes, "p"), ToldChanges.of(changes).encoded()

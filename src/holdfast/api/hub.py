@@ -136,8 +136,8 @@ class Concerns:
 
     def somebody(self, changes: Changes) -> bool:
         """Whether somebody who waits now may have to be told."""
-        if self._readers_of_all:
-            return changes.concerns_jobs or any(topic.by_stream for topic in changes.topics)
+        if self._readers_of_all and (changes.concerns_jobs or any(topic.by_stream for topic in changes.topics)):
+            return True
         if UNKNOWN in changes.topics:
             return True
         if self._workers and (changes.ready or any(topic.for_workers for topic in changes.topics)):

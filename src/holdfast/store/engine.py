@@ -23,7 +23,7 @@ from holdfast.store.notifications import Notifications
 from holdfast.store.script_names import function_of
 from holdfast.store.statements import Dialect, Statement
 from holdfast.store.tally import Tally, Watcher
-from holdfast.store.topics import Topic
+from holdfast.store.topics import FOREIGN, Topic
 from holdfast.store.trouble import Troubles
 
 if TYPE_CHECKING:
@@ -63,7 +63,8 @@ class Changes(Struct):
         self.topics |= other.topics
 
     def __bool__(self) -> bool:
-        return bool(self.ready or self.new or self.ended or self.topics)
+        # That it was another process is no news by itself.
+        return bool(self.ready or self.new or self.ended or self.topics - {FOREIGN})
 
     @property
     def concerns_jobs(self) -> bool:
