@@ -314,6 +314,24 @@ def test_a_start_waits_for_a_long_statement_of_our_own(
     put_one(engine, "after")
 
 
+def test_a_start_waits_for_no_stranger_who_keeps_busy(engine: PostgresEngine, foreign: Connection) -> None:
+    hurry(engine, 0.3)
+    who, is_over = hold(foreign, engine.schema), Event()
+
+    def keep_busy() -> None:
+        while not is_over.wait(0.05):
+            foreign.execute("SELECT 1")
+
+    with ThreadPoolExecutor(1) as pool:
+        busy = pool.submit(keep_busy)
+        try:
+            with pytest.raises(StoreUnavailable, match=f"^{who}"):
+                engine.open()
+        finally:
+            is_over.set()
+        busy.result(PATIENCE_S)
+
+
 def test_a_failure_while_others_have_the_lock_is_no_reason_to_refuse_writes(
     engine: PostgresEngine, foreign: Connection
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import threading
 import time
 from collections.abc import Callable
@@ -42,6 +43,8 @@ T = TypeVar("T")
 
 TRIES = 5
 _TELL_AND_COMMIT = compose.SQL("SELECT pg_notify({}, {}); COMMIT")
+
+log = logging.getLogger("holdfast.store")
 
 
 class PostgresEngine(AwaitableCalls):
@@ -294,14 +297,17 @@ class PostgresEngine(AwaitableCalls):
     def _retry_while_held(self, write: Callable[[], T], *, waits_for_work: bool = False) -> T:
         """Write. While others keep the lock of writers, tell of it and try again, for a bounded time.
 
-        With `waits_for_work`, the time in which they are at work, such as at a migration, does not count.
+        With `waits_for_work`, the time in which our own user is at work, such as at a migration, does not count.
         """
-        tries = 0
+        tries, is_told = 0, False
         while True:
             try:
                 result = write()
             except AdvisoryLockHeld as held:
-                tries += held.is_stuck or not waits_for_work
+                tries += not (waits_for_work and held.is_our_work)
+                if tries == 0 and not is_told:
+                    is_told = True
+                    log.warning("%s; it is at work, and is waited for", held.says, extra={"event": "store_waits"})
                 self._tell_of_holder(held, gives_up=tries == TRIES)
                 if tries == TRIES:
                     raise Trouble(TroubleKind.LOCKED, held.says, self._now()).refusal(0.0) from held

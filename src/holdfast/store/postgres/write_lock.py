@@ -29,8 +29,8 @@ _BEGIN = compose.SQL(
 # to others it is NULL, also the port, which is -1 for a connection by a unix socket.
 _HOLDERS = """
 SELECT lock.pid, activity.usename, host(activity.client_addr), activity.client_port,
-       (activity.state = 'active' AND activity.usename = current_user)
-         OR clock_timestamp() - activity.query_start < make_interval(secs => %s)
+       clock_timestamp() - activity.query_start < make_interval(secs => %s),
+       activity.state = 'active' AND activity.usename = current_user
 FROM pg_locks AS lock LEFT JOIN pg_stat_activity AS activity ON activity.pid = lock.pid
 WHERE lock.locktype = 'advisory' AND lock.granted AND lock.objsubid = 2
   AND lock.classid = CAST(%s AS BIGINT)::oid AND lock.objid = CAST(%s AS BIGINT)::oid
@@ -42,14 +42,15 @@ ORDER BY lock.pid
 class Holder(NamedTuple):
     """A connection that holds the lock.
 
-    `is_at_work`: it has begun a statement in the time that we waited, or runs a long one as our own user.
+    `has_begun`: a statement, in the time that we waited. `is_our_work`: it runs one, as our own user.
     """
 
     pid: int | None
     user: str | None
     address: str | None
     port: int | None
-    is_at_work: bool | None
+    has_begun: bool | None
+    is_our_work: bool | None
 
     def __str__(self) -> str:
         if self.pid is None:
@@ -65,7 +66,10 @@ class Holder(NamedTuple):
 
 
 class AdvisoryLockHeld(Exception):
-    """The lock was not granted in time. `says` names the holders. `is_stuck`: one does nothing, for all we see."""
+    """The lock was not granted in time. `says` names the holders.
+
+    `is_stuck`: one does nothing, for all we see. `is_our_work`: all are at work as our own user.
+    """
 
     def __init__(self, where: str, holders: list[Holder]) -> None:
         named = [str(holder) for holder in holders[:MOST_NAMED]]
@@ -73,7 +77,8 @@ class AdvisoryLockHeld(Exception):
             named.append(f"{len(holders) - MOST_NAMED} more")
         who = f"{named[0]} holds" if len(named) == 1 else f"{' and '.join(named) or 'others'} hold"
         self.says = f"{who} the lock that every write to {where} takes"
-        self.is_stuck = any(not holder.is_at_work for holder in holders)
+        self.is_stuck = not all(holder.has_begun or holder.is_our_work for holder in holders)
+        self.is_our_work = all(holder.is_our_work for holder in holders)
         super().__init__(self.says)
 
 
