@@ -14,7 +14,8 @@ import pytest
 from holdfast import Retry
 from holdfast.core.errors import Conflict, NotFound
 from holdfast.daemon import supervisor as daemon_supervisor
-from holdfast.daemon.supervisor import CRASH_LOOP, Supervisor
+from holdfast.daemon.place_history import CRASH_LOOP
+from holdfast.daemon.supervisor import Supervisor
 from holdfast.version import VERSION
 from holdfast.wire.places import Occupant, WorkerPlace, lock_of
 from tests.chaos.database import select
