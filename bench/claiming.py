@@ -24,13 +24,13 @@ from holdfast.store.engine import Engine, Tx, new_uuid
 from holdfast.store.postgres.engine import PostgresEngine
 from holdfast.store.scripts.claiming.claim import claim
 from holdfast.store.scripts.jobs.enqueue import enqueue
-from holdfast.store.scripts.machines.machines import note_machine
 from holdfast.store.scripts.machines.nodes import note_node
-from holdfast.store.scripts.machines.sessions import open_session
 from holdfast.store.scripts.machines.tokens import note_tokens
+from holdfast.store.scripts.maintenance.probed_machines import note_machine
 from holdfast.store.scripts.queues.queues import set_queue
 from holdfast.store.scripts.queues.reserve import reserve
 from holdfast.store.scripts.runs.finish import finish
+from holdfast.store.scripts.sessions.sessions import open_session
 from holdfast.store.sqlite.engine import SqliteEngine
 from holdfast.store.statements import pyformat
 

@@ -11,7 +11,7 @@ from holdfast.core.requests import NewJob
 from holdfast.runtime.clock import SystemClock
 from holdfast.store.engine import Tx, new_uuid
 from holdfast.store.scripts.jobs.enqueue import enqueue
-from holdfast.store.scripts.machines.sessions import open_session
+from holdfast.store.scripts.sessions.sessions import open_session
 from holdfast.store.sqlite.connection import connect
 from holdfast.store.sqlite.engine import SqliteEngine
 from holdfast.store.statements import sql

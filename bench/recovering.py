@@ -10,8 +10,8 @@ from holdfast.store.engine import Engine, new_uuid
 from holdfast.store.postgres.engine import PostgresEngine
 from holdfast.store.scripts.claiming.claim import claim
 from holdfast.store.scripts.jobs.enqueue import enqueue
-from holdfast.store.scripts.machines.recover import recover
-from holdfast.store.scripts.machines.sessions import open_session
+from holdfast.store.scripts.sessions.recover import recover
+from holdfast.store.scripts.sessions.sessions import open_session
 from holdfast.store.sqlite.engine import SqliteEngine
 
 RUNS = 10_000

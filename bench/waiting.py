@@ -17,9 +17,9 @@ from holdfast.store.postgres.engine import PostgresEngine
 from holdfast.store.scripts.claiming.claim import claim
 from holdfast.store.scripts.events.events import emit
 from holdfast.store.scripts.jobs.enqueue import enqueue
-from holdfast.store.scripts.machines.sessions import open_session
 from holdfast.store.scripts.maintenance.clockwork import next_moment, tick
 from holdfast.store.scripts.runs.finish import finish
+from holdfast.store.scripts.sessions.sessions import open_session
 from holdfast.store.sqlite.engine import SqliteEngine
 
 WAITING = 100_000

@@ -19,7 +19,7 @@ from holdfast.core.queue import QueueClass
 from holdfast.core.queue_changes import QueueChanges
 from holdfast.core.readings import Simulation
 from holdfast.store.engine import Tx
-from holdfast.store.scripts.machines.machines import note_machine, simulate
+from holdfast.store.scripts.maintenance.probed_machines import note_machine, simulate
 from holdfast.store.scripts.queues.queues import set_queue
 from holdfast.store.topics import FLAGS, TOPICS, Topic
 from tests.api.acts import ask, asking, done, open_worker, until, work_once

@@ -18,9 +18,9 @@ from msgspec import structs
 
 from holdfast.core.requests import Claimed
 from holdfast.store.engine import Engine, Tx
-from holdfast.store.scripts.machines.recover import recover
-from holdfast.store.scripts.machines.sessions import running_sessions
 from holdfast.store.scripts.maintenance.doctor import examine
+from holdfast.store.scripts.sessions.recover import recover
+from holdfast.store.scripts.sessions.sessions import running_sessions
 from holdfast.store.sqlite.engine import SqliteEngine
 from holdfast.store.statements import Dialect
 from tests.chaos.checker import Evidence, stored_problems

@@ -15,8 +15,8 @@ from holdfast.core.messages.sessions import NewSession
 from holdfast.runtime.judge import LEASE_S, LONGEST_LOOK_S
 from holdfast.runtime.recovery import Recovery
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.machines.recover import recover
-from holdfast.store.scripts.machines.sessions import beat, open_session
+from holdfast.store.scripts.sessions.recover import recover
+from holdfast.store.scripts.sessions.sessions import beat, open_session
 from holdfast.testing import ManualClock
 from tests.chaos.conftest import Start
 from tests.chaos.database import Database, dump, recovery, select, sessions, states

@@ -10,7 +10,7 @@ from holdfast import Holdfast, StateName, StoreFull
 from holdfast.core.machine import JudgedMachine
 from holdfast.core.measures import Level
 from holdfast.core.pressure import Pressure
-from holdfast.store.scripts.machines.machines import note_machine
+from holdfast.store.scripts.maintenance.probed_machines import note_machine
 from holdfast.testing import ManualClock
 from tests.client.acts import WAIT, both_engines, wait_until
 from tests.client.test_queue_settings import Waiting, somebody_waits

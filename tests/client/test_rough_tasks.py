@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from holdfast import Context, Holdfast, Retry, StateName, StoreUnavailable
-from holdfast.store.scripts.machines.sessions import running_sessions
+from holdfast.store.scripts.sessions.sessions import running_sessions
 from holdfast.workers.threads import Threads
 from tests.client.acts import both_engines, wait_until
 

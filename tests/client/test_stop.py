@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from holdfast import Context, Holdfast, InvalidInput, JobFailed, Retry, RunStatus, StateName
-from holdfast.store.scripts.machines.sessions import running_sessions
+from holdfast.store.scripts.sessions.sessions import running_sessions
 from tests.client.acts import WAIT, Gate, both_engines, wait_until
 
 

@@ -27,12 +27,12 @@ from holdfast.observe.sla import Measure, Promise, PromiseVerdict, Sla
 from holdfast.runtime.clock import ManualClock
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.jobs.enqueue import enqueue
-from holdfast.store.scripts.machines.recover import recover
-from holdfast.store.scripts.machines.sessions import close_session, open_session
 from holdfast.store.scripts.maintenance.clockwork import tick
 from holdfast.store.scripts.queues.queues import resume, set_queue
 from holdfast.store.scripts.queues.tenants import set_weight
 from holdfast.store.scripts.runs.exchange import exchange
+from holdfast.store.scripts.sessions.recover import recover
+from holdfast.store.scripts.sessions.sessions import close_session, open_session
 from holdfast.store.sqlite.engine import SqliteEngine
 from holdfast.wire.calls import call_of
 from tests.store.acts import settle

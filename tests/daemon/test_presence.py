@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.store.scripts.machines.recover import recover
+from holdfast.store.scripts.sessions.recover import recover
 from tests.chaos.processes import PATIENCE_S, until
 from tests.daemon.house import House
 

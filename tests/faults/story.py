@@ -17,11 +17,11 @@ from holdfast.store.engine import Engine, Tx
 from holdfast.store.scripts.claiming.claim import claim
 from holdfast.store.scripts.jobs.cancel import cancel_job
 from holdfast.store.scripts.jobs.enqueue import enqueue
-from holdfast.store.scripts.jobs.read_jobs import find_row
 from holdfast.store.scripts.jobs.retry import retry_job
-from holdfast.store.scripts.machines.recover import recover
-from holdfast.store.scripts.machines.sessions import open_session
+from holdfast.store.scripts.reading.read_jobs import find_row
 from holdfast.store.scripts.runs.finish import finish
+from holdfast.store.scripts.sessions.recover import recover
+from holdfast.store.scripts.sessions.sessions import open_session
 from holdfast.store.sqlite.engine import SqliteEngine
 from holdfast.store.statements import Statement
 

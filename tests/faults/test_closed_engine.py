@@ -12,8 +12,8 @@ import pytest
 from holdfast.core.requests import NewJob
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.jobs.enqueue import enqueue
-from holdfast.store.scripts.jobs.read_jobs import counts
 from holdfast.store.scripts.maintenance import doctor
+from holdfast.store.scripts.reading.read_jobs import counts
 from holdfast.store.sqlite.engine import SqliteEngine
 from tests.faults.story import NOW, every_row
 

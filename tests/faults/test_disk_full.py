@@ -15,9 +15,9 @@ from holdfast.core.errors import StoreFull
 from holdfast.core.requests import NewJob
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.jobs.enqueue import enqueue
-from holdfast.store.scripts.jobs.read_jobs import find_job
 from holdfast.store.scripts.maintenance import doctor
 from holdfast.store.scripts.queues.queues import list_queues
+from holdfast.store.scripts.reading.read_jobs import find_job
 from holdfast.store.sqlite.engine import SqliteEngine
 from tests.faults.crash_image import Image, write_image
 from tests.faults.faulty_vfs import Act, Fault, How, NewDisk

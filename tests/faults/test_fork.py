@@ -10,8 +10,8 @@ import pytest
 
 from holdfast.store.engine import Engine
 from holdfast.store.postgres.engine import PostgresEngine
-from holdfast.store.scripts.jobs.read_jobs import counts
 from holdfast.store.scripts.maintenance import doctor
+from holdfast.store.scripts.reading.read_jobs import counts
 from holdfast.store.sqlite.engine import SqliteEngine
 from tests.faults.fork_family import CHILDREN, NOW, WRITES
 

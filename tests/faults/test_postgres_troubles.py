@@ -16,7 +16,7 @@ import pytest
 from holdfast.core.errors import OutcomeUnknown, StoreFull, StoreUnavailable
 from holdfast.store.postgres import pool
 from holdfast.store.postgres.engine import PostgresEngine
-from holdfast.store.scripts.jobs.read_jobs import find_job
+from holdfast.store.scripts.reading.read_jobs import find_job
 from holdfast.store.statements import Statement
 from holdfast.store.trouble import TroubleKind
 from tests.faults.story import NOW, until_it_writes

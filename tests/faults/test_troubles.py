@@ -12,8 +12,8 @@ import pytest
 
 from holdfast.core.errors import HoldfastError, StoreCorrupt, StoreFull, StoreUnavailable
 from holdfast.store import trouble
-from holdfast.store.scripts.jobs.read_jobs import find_job
 from holdfast.store.scripts.maintenance import doctor
+from holdfast.store.scripts.reading.read_jobs import find_job
 from holdfast.store.sqlite.database_file import copied, restored
 from holdfast.store.sqlite.engine import SqliteEngine
 from holdfast.store.statements import sql

@@ -10,7 +10,7 @@ from holdfast.core.messages.events import Emitted
 from holdfast.core.messages.webhooks import NewWebhook
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.events import events
-from holdfast.store.scripts.machines import machines
+from holdfast.store.scripts.maintenance import probed_machines
 from holdfast.store.scripts.webhooks import webhooks
 from tests.model import news, wishes
 from tests.model.driver import Driver
@@ -47,7 +47,7 @@ class Happenings(Driver):
     @rule(node=st.sampled_from(wishes.NODES), idle=st.booleans(), charging=st.booleans())
     def look_at_machine(self, node: str, idle: bool, charging: bool) -> None:
         judged = JudgedMachine(is_idle=idle, idle="so", is_charging=charging, charging="so", source="test")
-        answer = self.call(machines.note_machine, node, judged, None, self.now)
+        answer = self.call(probed_machines.note_machine, node, judged, None, self.now)
         assert answer == self.expect(news.note_machine, node, idle, charging, self.now)
 
     @rule(patterns=st.lists(st.sampled_from(wishes.PATTERNS), min_size=1, max_size=2, unique=True), n=nth)

@@ -13,9 +13,9 @@ from holdfast.core.job import StateName as S
 from holdfast.core.retry import RetryPolicy
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.groups.groups import view_group
-from holdfast.store.scripts.jobs.read_jobs import counts
 from holdfast.store.scripts.maintenance.clockwork import next_moment
 from holdfast.store.scripts.maintenance.doctor import broken_invariants
+from holdfast.store.scripts.reading.read_jobs import counts
 from holdfast.store.statements import Statement, pyformat, statements
 from tests.model import commands, news
 from tests.model.model import Model

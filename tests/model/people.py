@@ -13,8 +13,7 @@ from holdfast.core.queue_changes import QueueChanges, QueueSetting
 from holdfast.core.requests import JobFilter
 from holdfast.core.retry import RetryPolicy
 from holdfast.store.engine import Tx
-from holdfast.store.scripts.groups import group_jobs
-from holdfast.store.scripts.jobs import cancel, reorder, retry
+from holdfast.store.scripts.jobs import cancel, group_jobs, reorder, retry
 from holdfast.store.scripts.jobs.bulk import bulk as bulk_script
 from holdfast.store.scripts.queues import queues, reservations, reserve, tenants
 from tests.model import again, commands, fairness, lanes, queue_limits, wishes

@@ -16,11 +16,11 @@ from holdfast.store.scripts.claiming.why import why
 from holdfast.store.scripts.groups import groups
 from holdfast.store.scripts.jobs.cancel import cancel_job
 from holdfast.store.scripts.jobs.enqueue import enqueue
-from holdfast.store.scripts.machines import sessions
-from holdfast.store.scripts.machines.recover import recover
 from holdfast.store.scripts.maintenance import clockwork, retention
 from holdfast.store.scripts.runs.exchange import exchange
 from holdfast.store.scripts.runs.finish import finish
+from holdfast.store.scripts.sessions import sessions
+from holdfast.store.scripts.sessions.recover import recover
 from tests.model import commands, reasons, settling, wishes
 from tests.model.driver import Driver
 from tests.model.model import Model

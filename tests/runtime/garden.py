@@ -17,7 +17,7 @@ from holdfast.runtime.parts import Parts, commits_of
 from holdfast.runtime.planner import Planner
 from holdfast.runtime.watched import PlannerOptions
 from holdfast.store.engine import Engine, new_uuid
-from holdfast.store.scripts.jobs.read_jobs import list_jobs
+from holdfast.store.scripts.reading.read_jobs import list_jobs
 from holdfast.store.scripts.watches.watches import add_watch, find_watch
 from holdfast.store.sqlite.engine import SqliteEngine
 from tests.migrated import copy_migrated

@@ -21,10 +21,10 @@ from holdfast.runtime.clock import ManualClock
 from holdfast.runtime.parts import Parts, commits_of
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.claiming.claim import claim
-from holdfast.store.scripts.jobs.read_jobs import list_jobs
-from holdfast.store.scripts.machines.sessions import open_session
 from holdfast.store.scripts.queues.queues import pause
+from holdfast.store.scripts.reading.read_jobs import list_jobs
 from holdfast.store.scripts.runs.finish import finish
+from holdfast.store.scripts.sessions.sessions import open_session
 from holdfast.store.sqlite.engine import SqliteEngine
 from tests.migrated import copy_migrated
 

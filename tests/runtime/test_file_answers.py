@@ -19,7 +19,6 @@ from holdfast.runtime.parts import Parts, commits_of
 from holdfast.store import remote_files
 from holdfast.store.files import JobFiles, segment_name
 from holdfast.store.postgres.engine import PostgresEngine
-from holdfast.store.scripts.machines import sessions
 from holdfast.store.scripts.runs import output
 from holdfast.store.scripts.runs.file_requests import (
     PIECE_BYTES,
@@ -30,6 +29,7 @@ from holdfast.store.scripts.runs.file_requests import (
     list_requests,
 )
 from holdfast.store.scripts.runs.output import list_artifacts, read_artifact, read_log, tail_log
+from holdfast.store.scripts.sessions import sessions
 from tests.store.acts import NOW, claim_some, end, execute, put_one, write
 
 

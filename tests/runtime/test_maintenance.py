@@ -31,11 +31,11 @@ from holdfast.store.files import JobFiles
 from holdfast.store.postgres.engine import PostgresEngine
 from holdfast.store.scripts.jobs.cancel import cancel_job
 from holdfast.store.scripts.jobs.dead_letters import list_dead_letters
-from holdfast.store.scripts.jobs.read_jobs import find_job
 from holdfast.store.scripts.maintenance.maintenance import list_chores, maintain
 from holdfast.store.scripts.maintenance.retention import forget_old
 from holdfast.store.scripts.queues.queues import pause
 from holdfast.store.scripts.queues.reserve import reserve
+from holdfast.store.scripts.reading.read_jobs import find_job
 from holdfast.store.sqlite.engine import SqliteEngine
 from holdfast.store.statements import Dialect
 from tests.chaos.processes import ROOT, until

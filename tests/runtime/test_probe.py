@@ -20,8 +20,9 @@ from holdfast.runtime.probe import LINGER_S, SELDOM_S, Probe, Probing, ReadingSo
 from holdfast.runtime.simulated import SimulatedMachine
 from holdfast.runtime.upkeep import Upkeep
 from holdfast.store.postgres.engine import PostgresEngine
-from holdfast.store.scripts.machines import sessions
-from holdfast.store.scripts.machines.machines import list_machines, note_machine, simulate
+from holdfast.store.scripts.machines.machines import list_machines
+from holdfast.store.scripts.maintenance.probed_machines import note_machine, simulate
+from holdfast.store.scripts.sessions import sessions
 from holdfast.store.sqlite.engine import SqliteEngine
 from tests.migrated import copy_migrated
 from tests.store.acts import SESSION, claim_some, execute, open_session, put_one, write

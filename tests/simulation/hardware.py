@@ -21,7 +21,8 @@ from holdfast.core.readings import (
     SeenReadings,
     WalSeen,
 )
-from holdfast.store.scripts.machines.machines import list_machines, note_machine
+from holdfast.store.scripts.machines.machines import list_machines
+from holdfast.store.scripts.maintenance.probed_machines import note_machine
 from tests.simulation.world import MINUTE, SECOND, World
 
 MIB = 1 << 20

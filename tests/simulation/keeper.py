@@ -11,8 +11,6 @@ from holdfast.core.settle import Completed, Outcome, StoppedByCancel, Yielded
 from holdfast.runtime.chores import Chores
 from holdfast.runtime.clock import ManualClock
 from holdfast.store.engine import Changes
-from holdfast.store.scripts.machines import sessions
-from holdfast.store.scripts.machines.recover import recover
 from holdfast.store.scripts.maintenance.maintenance import (
     BY_HAND,
     asked_of_chore,
@@ -22,6 +20,8 @@ from holdfast.store.scripts.maintenance.maintenance import (
     plan_chores,
     settle_chore,
 )
+from holdfast.store.scripts.sessions import sessions
+from holdfast.store.scripts.sessions.recover import recover
 from holdfast.store.statements import Dialect
 from holdfast.store.topics import FOREIGN, UNKNOWN
 from tests.model.observe import statement

@@ -10,10 +10,10 @@ from holdfast.core.messages.sessions import NewSession, Offer
 from holdfast.core.requests import Claimed, QueueSlots, Report
 from holdfast.core.settle import Outcome, Outdated, Overdue, StoppedByCancel, Yielded
 from holdfast.store.engine import Changes
-from holdfast.store.scripts.machines import sessions
-from holdfast.store.scripts.machines.recover import recover
 from holdfast.store.scripts.runs.exchange import exchange
 from holdfast.store.scripts.runs.finish import finish
+from holdfast.store.scripts.sessions import sessions
+from holdfast.store.scripts.sessions.recover import recover
 from holdfast.store.topics import FOREIGN, STOPS, UNKNOWN
 from holdfast.tasks.schema import PayloadSchema
 from holdfast.tasks.spec import TaskSpec

@@ -18,11 +18,11 @@ from holdfast.store.rows import JobRow
 from holdfast.store.scripts.claiming.claim import claim
 from holdfast.store.scripts.groups.groups import create_group
 from holdfast.store.scripts.jobs.enqueue import enqueue_any
-from holdfast.store.scripts.jobs.read_jobs import find_job, find_last, find_row, runs_of
-from holdfast.store.scripts.machines import sessions
-from holdfast.store.scripts.machines.recover import Recovered, recover
 from holdfast.store.scripts.maintenance.clockwork import Ticked, tick
+from holdfast.store.scripts.reading.read_jobs import find_job, find_last, find_row, runs_of
 from holdfast.store.scripts.runs.finish import finish
+from holdfast.store.scripts.sessions import sessions
+from holdfast.store.scripts.sessions.recover import Recovered, recover
 from holdfast.store.statements import Statement, pyformat, strip_comments
 
 T = TypeVar("T")

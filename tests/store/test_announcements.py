@@ -20,11 +20,11 @@ from holdfast.store.postgres.listener import pack, unpack
 from holdfast.store.scripts.jobs.cancel import cancel_job
 from holdfast.store.scripts.jobs.enqueue import enqueue
 from holdfast.store.scripts.jobs.reorder import move_to_top
-from holdfast.store.scripts.machines.recover import recover
 from holdfast.store.scripts.maintenance.clockwork import tick
 from holdfast.store.scripts.queues.queues import pause, resume, set_limit
 from holdfast.store.scripts.queues.reserve import release, reserve
 from holdfast.store.scripts.runs.finish import finish
+from holdfast.store.scripts.sessions.recover import recover
 from holdfast.store.sqlite.engine import SqliteEngine
 from holdfast.store.topics import DUE, FOREIGN, STOPS, TOPICS, UNKNOWN, WATCHES, Topic
 from tests.store.acts import (

@@ -20,12 +20,12 @@ from holdfast.core.tokens import Tokens
 from holdfast.store.engine import Changes, Engine, Tx
 from holdfast.store.scripts.claiming.why import why
 from holdfast.store.scripts.jobs.cancel import cancel_job
-from holdfast.store.scripts.machines.sessions import note_stop_request
 from holdfast.store.scripts.machines.tokens import note_tokens
 from holdfast.store.scripts.maintenance.clockwork import next_moment
 from holdfast.store.scripts.queues.queues import find_queue, list_queues, pause, resume, set_queue
 from holdfast.store.scripts.runs.exchange import give_back
 from holdfast.store.scripts.runs.finish import finish
+from holdfast.store.scripts.sessions.sessions import note_stop_request
 from holdfast.store.scripts.webhooks.webhooks import put_webhook
 from holdfast.store.statements import Statement
 from tests.store.acts import (
@@ -128,7 +128,7 @@ def test_a_worker_that_dies_with_many_runs_is_one_incident_for_each_queue(engine
 
 
 def _lose_in_steps(tx: Any, session: str) -> None:
-    from holdfast.store.scripts.machines.recover import recover
+    from holdfast.store.scripts.sessions.recover import recover
 
     while recover(tx, session, False, NOW, limit=3).more:
         pass

@@ -11,9 +11,9 @@ from holdfast.core.run import RunStatus
 from holdfast.core.settle import POISON_CODE, Yielded
 from holdfast.store.engine import Engine, Tx
 from holdfast.store.scripts.claiming.choose import SUSPECT_PATIENCE_MS
-from holdfast.store.scripts.machines import sessions
-from holdfast.store.scripts.machines.recover import recover
 from holdfast.store.scripts.queues import queues
+from holdfast.store.scripts.sessions import sessions
+from holdfast.store.scripts.sessions.recover import recover
 from tests.store.acts import (
     NOW,
     QUEUE,

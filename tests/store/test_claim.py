@@ -9,7 +9,7 @@ from holdfast.core.requests import Claimed, ClaimRequest, QueueSlots
 from holdfast.core.settle import Yielded
 from holdfast.store.engine import Engine, Tx
 from holdfast.store.scripts.claiming.claim import MOST_BYTES, claim
-from holdfast.store.scripts.jobs.read_jobs import find_run
+from holdfast.store.scripts.reading.read_jobs import find_run
 from holdfast.store.scripts.runs.progress import save_checkpoint
 from tests.store.acts import (
     NOW,

@@ -9,8 +9,8 @@ from holdfast.core.retry import RetryMode, RetryPolicy
 from holdfast.core.settle import Outcome, Skipped, Snoozed, StoppedByCancel, Yielded
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.jobs.cancel import cancel_job
-from holdfast.store.scripts.jobs.read_jobs import counts
 from holdfast.store.scripts.maintenance.retention import forget_old
+from holdfast.store.scripts.reading.read_jobs import counts
 from tests.store.acts import (
     DONE,
     FAILED,

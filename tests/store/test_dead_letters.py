@@ -11,7 +11,6 @@ from holdfast.core.messages.dead_letters import ClosedAs, Closing, DeadLetters, 
 from holdfast.core.retry import Failure, FailureKind, RetryMode, RetryPolicy
 from holdfast.core.settle import Broke
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.groups.group_jobs import retry_group
 from holdfast.store.scripts.jobs.dead_letter_rows import letter_of, name_old_letters
 from holdfast.store.scripts.jobs.dead_letters import (
     discard_dead_letters,
@@ -19,6 +18,7 @@ from holdfast.store.scripts.jobs.dead_letters import (
     list_dead_letters,
     retry_dead_letters,
 )
+from holdfast.store.scripts.jobs.group_jobs import retry_group
 from holdfast.store.scripts.jobs.retry import retry_job
 from holdfast.store.scripts.maintenance.retention import forget_old
 from tests.store.acts import (

@@ -11,7 +11,7 @@ from holdfast.core.order import GAP
 from holdfast.core.retry import RetryMode, RetryPolicy
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.jobs.enqueue import enqueue
-from holdfast.store.scripts.jobs.read_jobs import find_job
+from holdfast.store.scripts.reading.read_jobs import find_job
 from tests.store.acts import (
     NOW,
     claim_some,

@@ -14,9 +14,9 @@ from holdfast.core.messages.events import Emitted
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.claiming.why import why
 from holdfast.store.scripts.events.events import emit, find_event, forget_events, list_events, publish
-from holdfast.store.scripts.events.spread import BATCH
 from holdfast.store.scripts.jobs.cancel import cancel_job
 from holdfast.store.scripts.maintenance.clockwork import tick
+from holdfast.store.scripts.maintenance.spread import BATCH
 from tests.store.acts import (
     DONE,
     FAILED_FOR_GOOD,

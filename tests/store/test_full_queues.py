@@ -23,10 +23,10 @@ from holdfast.core.retry import RetryMode, RetryPolicy
 from holdfast.core.task import TemplateOptions
 from holdfast.store.engine import Engine
 from holdfast.store.rows import policy_of
-from holdfast.store.scripts.groups.group_jobs import enqueue_group
-from holdfast.store.scripts.jobs.read_jobs import counts
+from holdfast.store.scripts.jobs.group_jobs import enqueue_group
 from holdfast.store.scripts.jobs.retry import retry_job
 from holdfast.store.scripts.queues.queues import find_queue, set_queue
+from holdfast.store.scripts.reading.read_jobs import counts
 from holdfast.store.scripts.schedules.firing import fire_due
 from holdfast.store.scripts.schedules.schedules import find_schedule, put_schedule
 from holdfast.store.scripts.schedules.templates import put_template

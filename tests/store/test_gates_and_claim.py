@@ -24,16 +24,16 @@ from holdfast.core.requests import ANY_QUEUE, COMMAND, Claimed, ClaimRequest, Ne
 from holdfast.core.tokens import Tokens
 from holdfast.store.engine import Engine, Tx
 from holdfast.store.scripts.claiming.claim import claim
-from holdfast.store.scripts.claiming.pressure import press_machine
 from holdfast.store.scripts.claiming.why import why
 from holdfast.store.scripts.jobs.enqueue import enqueue
-from holdfast.store.scripts.machines import sessions
-from holdfast.store.scripts.machines.machines import note_machine
 from holdfast.store.scripts.machines.nodes import note_node
+from holdfast.store.scripts.machines.pressure import press_machine
+from holdfast.store.scripts.maintenance.probed_machines import note_machine
 from holdfast.store.scripts.queues.queues import pause, set_queue
 from holdfast.store.scripts.queues.reserve import reserve
 from holdfast.store.scripts.queues.tenants import set_weight
 from holdfast.store.scripts.runs.finish import finish
+from holdfast.store.scripts.sessions import sessions
 from tests.store.acts import NOW, TABLES, TASK, new_job, report, statement, write
 
 QUEUES = ("a", "b")

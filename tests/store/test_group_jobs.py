@@ -11,10 +11,10 @@ from holdfast.core.job import StateName
 from holdfast.core.requests import Enqueued
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.events.events import emit, list_events, register_pattern
-from holdfast.store.scripts.groups import group_jobs
-from holdfast.store.scripts.groups.group_jobs import enqueue_group, retry_group
 from holdfast.store.scripts.groups.groups import head_of_group, members_of_group, view_group
+from holdfast.store.scripts.jobs import group_jobs
 from holdfast.store.scripts.jobs.cancel import cancel_group, cancel_job
+from holdfast.store.scripts.jobs.group_jobs import enqueue_group, retry_group
 from holdfast.store.scripts.jobs.predecessors import predecessors
 from holdfast.store.scripts.maintenance.retention import forget_old
 from tests.store.acts import (

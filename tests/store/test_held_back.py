@@ -19,13 +19,13 @@ from holdfast.store.engine import Engine
 from holdfast.store.scripts.claiming.claim import claim
 from holdfast.store.scripts.jobs.cancel import cancel_job
 from holdfast.store.scripts.jobs.enqueue import enqueue
-from holdfast.store.scripts.machines import sessions
-from holdfast.store.scripts.machines.machines import note_machine
-from holdfast.store.scripts.machines.recover import recover
 from holdfast.store.scripts.maintenance.clockwork import tick
+from holdfast.store.scripts.maintenance.probed_machines import note_machine
 from holdfast.store.scripts.queues.breakers import Ending, note_endings
 from holdfast.store.scripts.queues.queues import pause, set_limit
 from holdfast.store.scripts.queues.reserve import reserve
+from holdfast.store.scripts.sessions import sessions
+from holdfast.store.scripts.sessions.recover import recover
 from tests.store.acts import (
     NOW,
     TASK,

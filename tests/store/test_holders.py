@@ -16,10 +16,10 @@ from holdfast.core.requests import Claimed, ClaimRequest, QueueSlots, Report, Se
 from holdfast.core.retry import Failure, FailureKind
 from holdfast.core.settle import Broke, Completed, Outcome
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.machines.sessions import beat, close_session, open_session, running_sessions
 from holdfast.store.scripts.runs.exchange import exchange
 from holdfast.store.scripts.runs.finish import finish
 from holdfast.store.scripts.runs.progress import note_start, save_checkpoint
+from holdfast.store.scripts.sessions.sessions import beat, close_session, open_session, running_sessions
 from tests.store.acts import NOW, job, put_one, row, select
 
 SECRET, OTHER = "s" * 43, "o" * 43

@@ -19,7 +19,7 @@ from holdfast.core.settle import Broke, Outcome
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.groups.groups import create_group
 from holdfast.store.scripts.jobs.bulk import bulk
-from holdfast.store.scripts.jobs.read_jobs import jobs_like, list_jobs, read_cursor
+from holdfast.store.scripts.reading.read_jobs import jobs_like, list_jobs, read_cursor
 from holdfast.store.statements import read_part, sql
 from tests.store import schedule_acts
 from tests.store.acts import DONE, NOW, claim_one, end, group, new_job, put, put_one, row, write

@@ -11,7 +11,8 @@ from holdfast.core.messages.machines import Machine
 from holdfast.core.readings import Simulation
 from holdfast.store.engine import Engine, Tx
 from holdfast.store.scripts.events.events import list_events, register_pattern
-from holdfast.store.scripts.machines.machines import forget_machines, list_machines, note_machine, probed, simulate
+from holdfast.store.scripts.machines.machines import forget_machines, list_machines, probed
+from holdfast.store.scripts.maintenance.probed_machines import note_machine, simulate
 from tests.store.acts import NOW, claim_some, open_session, put_one, write
 
 BUSY = JudgedMachine(is_idle=False, idle="in use", is_charging=False, charging="discharging", source="test")

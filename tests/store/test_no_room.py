@@ -15,9 +15,9 @@ from holdfast.core.measures import Level
 from holdfast.core.pressure import REFUSAL_MS, Pressure
 from holdfast.core.requests import SYSTEM_QUEUE
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.groups.group_jobs import enqueue_group
+from holdfast.store.scripts.jobs.group_jobs import enqueue_group
 from holdfast.store.scripts.jobs.retry import retry_job
-from holdfast.store.scripts.machines.machines import note_machine
+from holdfast.store.scripts.maintenance.probed_machines import note_machine
 from holdfast.store.scripts.schedules.templates import enqueue_from_template
 from holdfast.store.statements import Dialect
 from tests.store.acts import FAILED_FOR_GOOD, NOW, claim_one, dump, end, new_job, put, put_one, write

@@ -15,10 +15,11 @@ from holdfast.core.messages.sessions import NewSession
 from holdfast.core.tokens import Tokens
 from holdfast.store.engine import Engine
 from holdfast.store.machine import ID_FILE, node_id
-from holdfast.store.scripts.machines import sessions
-from holdfast.store.scripts.machines.machines import list_machines, note_machine
+from holdfast.store.scripts.machines.machines import list_machines
 from holdfast.store.scripts.machines.nodes import find_node, list_nodes, name_of
 from holdfast.store.scripts.machines.tokens import list_tokens, set_tokens
+from holdfast.store.scripts.maintenance.probed_machines import note_machine
+from holdfast.store.scripts.sessions import sessions
 from holdfast.store.scripts.watches.watches import list_watches, settle_file_watches
 from tests.store.acts import NOW, write
 from tests.store.watch_acts import new as new_watch

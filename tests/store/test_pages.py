@@ -15,8 +15,8 @@ from holdfast.store.engine import Engine
 from holdfast.store.scripts.groups.groups import members_of_group
 from holdfast.store.scripts.jobs.bulk import bulk
 from holdfast.store.scripts.jobs.dead_letters import find_dead_letters, list_dead_letters
-from holdfast.store.scripts.jobs.pages import PAGE_BYTES, WHOLE_BYTES
-from holdfast.store.scripts.jobs.read_jobs import find_job, find_run, jobs_like, list_jobs, runs_of
+from holdfast.store.scripts.reading.pages import PAGE_BYTES, WHOLE_BYTES
+from holdfast.store.scripts.reading.read_jobs import find_job, find_run, jobs_like, list_jobs, runs_of
 from holdfast.store.scripts.runs.progress import save_checkpoint
 from tests.store.acts import FAILED, NOW, claim_one, end, group, put_one, write
 

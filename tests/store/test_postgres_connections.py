@@ -14,9 +14,9 @@ import pytest
 from holdfast.core.errors import OutcomeUnknown, StoreUnavailable
 from holdfast.store.engine import Changes, Tx
 from holdfast.store.postgres.engine import PostgresEngine
-from holdfast.store.scripts.jobs.read_jobs import counts
-from holdfast.store.scripts.machines.sessions import beat
+from holdfast.store.scripts.reading.read_jobs import counts
 from holdfast.store.scripts.runs.finish import finish
+from holdfast.store.scripts.sessions.sessions import beat
 from holdfast.store.topics import UNKNOWN
 from tests.store.acts import NOW, claim_some, new_job, open_session, put, put_one, report, statement, write
 

@@ -19,8 +19,9 @@ from holdfast.core.settle import Yielded
 from holdfast.store.engine import Engine, Tx
 from holdfast.store.scripts.claiming.why import why
 from holdfast.store.scripts.events.events import list_events, register_pattern
-from holdfast.store.scripts.machines.machines import list_machines, note_machine, simulate
+from holdfast.store.scripts.machines.machines import list_machines
 from holdfast.store.scripts.maintenance.clockwork import next_moment, tick
+from holdfast.store.scripts.maintenance.probed_machines import note_machine, simulate
 from holdfast.store.scripts.queues.queues import set_queue
 from holdfast.store.statements import Dialect, sql
 from tests.store.acts import (

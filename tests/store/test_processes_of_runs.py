@@ -10,9 +10,9 @@ from holdfast.core.retry import RetryMode, RetryPolicy
 from holdfast.core.settle import Outcome
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.jobs.retry import retry_job
-from holdfast.store.scripts.machines.recover import LeftProcess, processes_of, recover
 from holdfast.store.scripts.runs.finish import finish
 from holdfast.store.scripts.runs.progress import note_start
+from holdfast.store.scripts.sessions.recover import LeftProcess, processes_of, recover
 from tests.store.acts import (
     DONE,
     FAILED,

@@ -18,8 +18,8 @@ from holdfast.core.requests import NewJob
 from holdfast.core.task import Overrides, ScheduleOptions
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.events.events import emit, list_events, publish
-from holdfast.store.scripts.groups.group_jobs import enqueue_group
 from holdfast.store.scripts.jobs.enqueue import enqueue, enqueue_any
+from holdfast.store.scripts.jobs.group_jobs import enqueue_group
 from holdfast.store.scripts.jobs.retry import retry_job
 from holdfast.store.scripts.maintenance.reserved import list_reserved
 from holdfast.store.scripts.queues.queues import pause, resume, set_limit

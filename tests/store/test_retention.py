@@ -7,8 +7,8 @@ from holdfast.core.job import StateName
 from holdfast.core.retry import RetryMode, RetryPolicy
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.groups.groups import view_group
-from holdfast.store.scripts.jobs.read_jobs import last_link
 from holdfast.store.scripts.maintenance.retention import forget_ended, forget_old
+from holdfast.store.scripts.reading.read_jobs import last_link
 from tests.store.acts import (
     FAILED,
     NOW,

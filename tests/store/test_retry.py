@@ -10,7 +10,7 @@ from holdfast.core.retry import Failure, FailureKind, RetryMode, RetryPolicy
 from holdfast.core.settle import Broke, Snoozed, Yielded
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.jobs.cancel import cancel_job
-from holdfast.store.scripts.jobs.read_jobs import find_last
+from holdfast.store.scripts.reading.read_jobs import find_last
 from holdfast.store.scripts.runs.settling import jitter_of
 from tests.store.acts import (
     DONE,

@@ -13,15 +13,15 @@ from holdfast.core.requests import JobFilter
 from holdfast.core.retry import RetryMode, RetryPolicy
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.events.events import list_events, register_pattern
-from holdfast.store.scripts.groups.group_jobs import retry_group
 from holdfast.store.scripts.groups.groups import view_group
 from holdfast.store.scripts.jobs.bulk import bulk
 from holdfast.store.scripts.jobs.cancel import cancel_job
 from holdfast.store.scripts.jobs.dead_letters import list_dead_letters, retry_dead_letters
+from holdfast.store.scripts.jobs.group_jobs import retry_group
 from holdfast.store.scripts.jobs.predecessors import predecessors
-from holdfast.store.scripts.jobs.read_jobs import find_last
 from holdfast.store.scripts.jobs.retry import retry_job
 from holdfast.store.scripts.maintenance.retention import forget_old
+from holdfast.store.scripts.reading.read_jobs import find_last
 from tests.store.acts import (
     DONE,
     FAILED,

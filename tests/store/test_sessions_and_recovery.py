@@ -14,10 +14,10 @@ from holdfast.core.retry import RetryMode, RetryPolicy
 from holdfast.core.run import RunStatus
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.jobs.cancel import cancel_job
-from holdfast.store.scripts.machines import sessions
 from holdfast.store.scripts.queues.reservations import find_reservation
 from holdfast.store.scripts.queues.reserve import reserve
 from holdfast.store.scripts.runs.exchange import give_back
+from holdfast.store.scripts.sessions import sessions
 from tests.store.acts import (
     DONE,
     NOW,

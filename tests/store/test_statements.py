@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import tomllib
 from collections import Counter
 from functools import cache
 from pathlib import Path
@@ -56,6 +57,18 @@ def test_a_statement_has_one_file_or_one_for_each_dialect(folder: Path) -> None:
     both = {f"{dialect}.sql" for dialect in Dialect}
     assert [name for name, endings in kinds.items() if endings not in ({"sql"}, both)] == []
     assert [name for name, count in Counter(path.name for path in paths).items() if count > 1] == []
+
+
+def test_a_statement_lies_in_the_folder_of_the_lowest_scripts_that_use_it() -> None:
+    settings = tomllib.loads((PACKAGE.parents[1] / "pyproject.toml").read_text())
+    contracts = settings["tool"]["importlinter"]["contracts"]
+    [order] = [one["layers"] for one in contracts if one.get("containers") == ["holdfast.store.scripts"]]
+    lowest: dict[str, str] = {}
+    for folder in order:
+        code = [path.read_text() for path in (PACKAGE / "store" / "scripts" / folder).glob("*.py")]
+        lowest |= dict.fromkeys((name for text in code for name in USE.findall(text)), folder)
+    found = {file.name.partition(".")[0]: Path(str(file)).parent.name for file in files_in(FOLDER)}
+    assert found == {name: lowest[name] for name in found}
 
 
 def test_a_statement_is_found_in_any_folder_by_its_name(tmp_path: Path) -> None:

@@ -13,12 +13,12 @@ from holdfast.core.messages.stats import QueueStats
 from holdfast.core.tokens import Tokens
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.groups.groups import list_groups
-from holdfast.store.scripts.jobs.read_jobs import find_run
-from holdfast.store.scripts.machines.sessions import close_session
-from holdfast.store.scripts.machines.workers import list_workers
 from holdfast.store.scripts.maintenance.stats import stats
 from holdfast.store.scripts.queues.queues import pause, set_limit
 from holdfast.store.scripts.queues.reserve import list_reservations, release, reserve
+from holdfast.store.scripts.reading.read_jobs import find_run
+from holdfast.store.scripts.sessions.sessions import close_session
+from holdfast.store.scripts.sessions.workers import list_workers
 from tests.store.acts import NOW, claim_one, end, group, open_session, put_and_end, put_one, runs, write
 
 OFFER = Offer("w2", "box", ("t", "u"), ("default", "mail"), 7)

@@ -12,7 +12,7 @@ from holdfast.core.job import TERMINAL, StateName
 from holdfast.core.retry import RetryMode, RetryPolicy
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.jobs.cancel import cancel_job
-from holdfast.store.scripts.jobs.read_jobs import counts
+from holdfast.store.scripts.reading.read_jobs import counts
 from holdfast.store.tally import Tally
 from tests.store.acts import (
     FAILED,

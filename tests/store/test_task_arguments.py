@@ -15,13 +15,13 @@ from holdfast.core.new_watch import NewWatch
 from holdfast.core.requests import NewJob
 from holdfast.core.watch import SeenFile
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.groups.group_jobs import enqueue_group
 from holdfast.store.scripts.jobs.enqueue import enqueue
-from holdfast.store.scripts.machines.sessions import close_session
+from holdfast.store.scripts.jobs.group_jobs import enqueue_group
 from holdfast.store.scripts.schedules.declaring import schedule_task
 from holdfast.store.scripts.schedules.firing import fire_due, run_schedule_now
 from holdfast.store.scripts.schedules.schedules import find_schedule, put_schedule
 from holdfast.store.scripts.schedules.templates import edit_template, enqueue_from_template, find_template, put_template
+from holdfast.store.scripts.sessions.sessions import close_session
 from holdfast.store.scripts.watches.plans import plan
 from holdfast.store.scripts.watches.watches import add_watch, find_watch
 from tests.store.acts import NOW, dump, new_job, put, put_one, select, write

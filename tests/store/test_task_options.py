@@ -20,11 +20,11 @@ from holdfast.store.engine import Engine
 from holdfast.store.rows import JobRow
 from holdfast.store.scripts.jobs.enqueue import enqueue
 from holdfast.store.scripts.jobs.retry import retry_job
-from holdfast.store.scripts.machines.sessions import close_session
 from holdfast.store.scripts.queues.queues import set_queue
 from holdfast.store.scripts.schedules.firing import fire_due
 from holdfast.store.scripts.schedules.schedules import put_schedule
 from holdfast.store.scripts.schedules.templates import enqueue_from_template, put_template
+from holdfast.store.scripts.sessions.sessions import close_session
 from holdfast.store.scripts.watches.plans import plan
 from holdfast.store.scripts.watches.watches import add_watch, find_watch
 from tests.store.acts import NOW, new_job, put, put_and_end, put_one, row, select, write

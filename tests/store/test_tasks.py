@@ -14,9 +14,9 @@ from holdfast.core.messages.tasks import KnownTask, UndeclaredTask
 from holdfast.core.task import MAX_SCHEMA, DeclaredTask
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.jobs.cancel import cancel_job
-from holdfast.store.scripts.jobs.declared_tasks import find_task, forget_tasks, list_tasks, list_undeclared
-from holdfast.store.scripts.machines import sessions
 from holdfast.store.scripts.maintenance.retention import enqueue_measured
+from holdfast.store.scripts.sessions import sessions
+from holdfast.store.scripts.tasks.declared_tasks import find_task, forget_tasks, list_tasks, list_undeclared
 from tests.store.acts import NOW, claim_one, dump, job, lose, open_session, put_one, write
 from tests.store.task_acts import begin, declared
 
@@ -184,7 +184,7 @@ def test_tasks_that_jobs_wait_for_and_nobody_declares_are_listed(
     found = engine.query(list_undeclared)
     [first, last] = (job(engine, name).number for name in ("j0", "j4"))
     assert found == [UndeclaredTask("indx", 2, first, "index"), UndeclaredTask("zebra", 1, last, None)]
-    monkeypatch.setattr("holdfast.store.scripts.jobs.declared_tasks.MOST_UNDECLARED", 1)
+    monkeypatch.setattr("holdfast.store.scripts.tasks.declared_tasks.MOST_UNDECLARED", 1)
     assert engine.query(list_undeclared) == found[:1]
     write(engine, cancel_job, "j4", NOW)
     begin(engine, "c", declared("indx"))

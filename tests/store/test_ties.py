@@ -21,13 +21,13 @@ from holdfast.store.engine import Engine, new_uuid
 from holdfast.store.scripts.claiming.claim import claim
 from holdfast.store.scripts.claiming.why import why
 from holdfast.store.scripts.jobs.enqueue import enqueue
-from holdfast.store.scripts.jobs.read_jobs import find_job, find_last
 from holdfast.store.scripts.jobs.reorder import move_ties, tie_job
 from holdfast.store.scripts.jobs.retry import retry_job
-from holdfast.store.scripts.machines import sessions
-from holdfast.store.scripts.machines.machines import note_machine
 from holdfast.store.scripts.machines.nodes import note_node
-from holdfast.store.scripts.maintenance.stats import ready_since
+from holdfast.store.scripts.maintenance.probed_machines import note_machine
+from holdfast.store.scripts.queues.crowding import ready_since
+from holdfast.store.scripts.reading.read_jobs import find_job, find_last
+from holdfast.store.scripts.sessions import sessions
 from holdfast.store.sqlite.connection import SqliteTx, connect
 from holdfast.store.sqlite.engine import SqliteEngine
 from tests.store.acts import (

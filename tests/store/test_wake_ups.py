@@ -8,10 +8,10 @@ from typing import Any
 from holdfast.core.requests import Claimed, ClaimRequest, QueueSlots
 from holdfast.store.engine import Engine, Tx
 from holdfast.store.scripts.claiming.claim import claim
-from holdfast.store.scripts.machines.recover import recover
 from holdfast.store.scripts.queues.queues import set_limit
 from holdfast.store.scripts.runs.exchange import exchange
 from holdfast.store.scripts.runs.finish import finish
+from holdfast.store.scripts.sessions.recover import recover
 from tests.store.acts import NOW, claim_one, let_time_pass, lose, new_job, open_session, put, put_one, report, write
 
 LATE = NOW + 10 * 60_000

@@ -21,9 +21,9 @@ from holdfast.store.engine import Engine
 from holdfast.store.scripts.claiming.choose import SUSPECT_PATIENCE_MS
 from holdfast.store.scripts.claiming.why import why
 from holdfast.store.scripts.jobs.cancel import cancel_job
-from holdfast.store.scripts.machines import sessions
 from holdfast.store.scripts.queues import queues
 from holdfast.store.scripts.queues.reserve import release, reserve
+from holdfast.store.scripts.sessions import sessions
 from tests.store.acts import (
     NOW,
     QUEUE,

@@ -11,9 +11,9 @@ from holdfast.core.messages.sessions import NewSession, Offer
 from holdfast.core.requests import Claimed, ClaimRequest, NewJob
 from holdfast.core.tokens import Tokens
 from holdfast.store.engine import Changes, Engine
-from holdfast.store.scripts.machines import sessions
 from holdfast.store.scripts.machines.tokens import list_tokens
 from holdfast.store.scripts.runs.exchange import exchange
+from holdfast.store.scripts.sessions import sessions
 from tests.store import acts
 from tests.store.acts import (
     NOW,

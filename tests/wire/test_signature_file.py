@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.store import script_names
 from holdfast.store.script_names import Script, full_name, function_of
-from holdfast.store.scripts.jobs.read_jobs import find_job
+from holdfast.store.scripts.reading.read_jobs import find_job
 from holdfast.wire.calls import CALLS, ApiCall, call_of
 from tests.wire.signature_file import FILE, text
 

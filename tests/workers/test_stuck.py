@@ -12,7 +12,7 @@ import pytest
 
 from holdfast.core.requests import COMMAND
 from holdfast.runtime.clock import ManualClock
-from holdfast.store.scripts.machines.recover import processes_of
+from holdfast.store.scripts.sessions.recover import processes_of
 from holdfast.store.sqlite.engine import SqliteEngine
 from holdfast.tasks.schema import PayloadSchema
 from holdfast.tasks.spec import TaskSpec

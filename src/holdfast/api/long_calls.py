@@ -21,7 +21,7 @@ from holdfast.core.job import TERMINAL, RunId
 from holdfast.core.stored_job import Job
 from holdfast.runtime.clock import Clock
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.jobs.read_jobs import find_last
+from holdfast.store.scripts.reading.read_jobs import find_last
 from holdfast.store.scripts.runs.exchange import exchange
 from holdfast.wire.call import ApiCall
 from holdfast.wire.special_calls import CHANGES, EVENTS, EXCHANGE_WAIT, WAIT

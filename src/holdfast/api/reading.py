@@ -21,7 +21,7 @@ from holdfast.core.text_rules import NamedTexts
 from holdfast.core.value_rules import FLAG
 from holdfast.decoding import convert
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.jobs.read_jobs import find_job
+from holdfast.store.scripts.reading.read_jobs import find_job
 from holdfast.wire.call import ApiCall
 from holdfast.wire.expected_values import are_texts_at, fields_at, words_at
 from holdfast.wire.preparation import check_trigger

@@ -17,7 +17,7 @@ from holdfast.core.messages.stats import Stats
 from holdfast.core.readings import SimulatedReadings, Simulation
 from holdfast.core.rules import check
 from holdfast.core.units import Duration
-from holdfast.store.script_names import groups, machines, reserve, stats, workers
+from holdfast.store.script_names import groups, machines, probed_machines, reserve, stats, workers
 
 if TYPE_CHECKING:
     from holdfast.client.reserving import Reserving
@@ -60,7 +60,7 @@ class Overview:
         `heat` is in °C, `throttling` whether it slows down because of that, and `wal` the size of the write-ahead log
         in bytes.
         """
-        return self._access.write(machines.simulate, self._which(node), Simulation(**looks), self._access.now())
+        return self._access.write(probed_machines.simulate, self._which(node), Simulation(**looks), self._access.now())
 
     async def asimulate(self, node: str | None = None, **looks: Unpack[SimulatedReadings]) -> Machine:
         """The awaitable twin of `simulate`."""
@@ -68,7 +68,9 @@ class Overview:
 
         # A daemon may have to be asked for it.
         where = await asyncio.to_thread(self._which, node)
-        return await self._access.awrite(machines.simulate, where, Simulation(**looks), await self._access.anow())
+        return await self._access.awrite(
+            probed_machines.simulate, where, Simulation(**looks), await self._access.anow()
+        )
 
     def _which(self, node: str | None) -> str:
         return self._access.engine.node if node is None else check("node", node)

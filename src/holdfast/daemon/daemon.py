@@ -42,8 +42,8 @@ from holdfast.runtime.upkeep import Upkeep
 from holdfast.store.engine import Engine
 from holdfast.store.locks import LifeLock
 from holdfast.store.scripts.machines.nodes import list_nodes
-from holdfast.store.scripts.machines.sessions import note_stop_request, running_sessions
 from holdfast.store.scripts.queues.queues import set_queue
+from holdfast.store.scripts.sessions.sessions import note_stop_request, running_sessions
 from holdfast.version import VERSION
 from holdfast.wire.calls import PROTOCOL, Hello
 from holdfast.wire.home import LOOKS_S, Home

@@ -24,13 +24,13 @@ from holdfast.observe.metrics import Depth, Metrics, Pressed, Readings, Share, T
 from holdfast.observe.sla import Latency, Sla
 from holdfast.runtime.clock import Clock
 from holdfast.store.engine import Engine, Tx
-from holdfast.store.scripts.jobs.read_jobs import counts
 from holdfast.store.scripts.machines.machines import list_machines
-from holdfast.store.scripts.machines.sessions import attendance
 from holdfast.store.scripts.machines.tokens import list_tokens
 from holdfast.store.scripts.queues.breakers import open_breakers
 from holdfast.store.scripts.queues.crowding import list_crowded
 from holdfast.store.scripts.queues.tenants import list_tenants
+from holdfast.store.scripts.reading.read_jobs import counts
+from holdfast.store.scripts.sessions.sessions import attendance
 from holdfast.store.statements import sql
 from holdfast.store.tally import Tally
 from holdfast.wire.call import ApiCall, name_of

@@ -20,8 +20,8 @@ from holdfast.store.engine import Changes, Engine, new_uuid
 from holdfast.store.scripts.claiming.why import why
 from holdfast.store.scripts.jobs.cancel import cancel_job
 from holdfast.store.scripts.jobs.enqueue import enqueue_any
-from holdfast.store.scripts.jobs.read_jobs import find_job
 from holdfast.store.scripts.maintenance.retention import forget_ended
+from holdfast.store.scripts.reading.read_jobs import find_job
 from holdfast.store.topics import UNKNOWN
 
 EVERY_S = 60.0

@@ -19,11 +19,11 @@ from holdfast.store.files import JobFiles
 from holdfast.store.maintenance import Disturbed
 from holdfast.store.scripts.events.events import KEEP_EVENTS_MS, forget_events
 from holdfast.store.scripts.jobs.dead_letter_rows import name_old_letters
-from holdfast.store.scripts.jobs.declared_tasks import forget_tasks
 from holdfast.store.scripts.machines.machines import forget_machines
 from holdfast.store.scripts.maintenance.maintenance import LONGEST_LINE, loosen, release_pages, space, tight_lines
 from holdfast.store.scripts.maintenance.retention import forget_old, known_jobs
 from holdfast.store.scripts.queues.tenants import forget_tenants
+from holdfast.store.scripts.tasks.declared_tasks import forget_tasks
 
 AT_ONCE = 50  # rows that take the writer a few milliseconds
 FILES_AT_ONCE = 200

@@ -8,7 +8,7 @@ from holdfast.core.job import SessionId
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.loop import LONGEST_PAUSE_S, Loop
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.machines.sessions import beat
+from holdfast.store.scripts.sessions.sessions import beat
 
 BEAT_S = 10.0
 

@@ -34,7 +34,8 @@ from holdfast.runtime.power import PsutilPower, SysfsPower
 from holdfast.runtime.simulated import SimulatedMachine
 from holdfast.store.engine import Changes, Engine
 from holdfast.store.locks import LifeLock
-from holdfast.store.scripts.machines.machines import note_machine, probed
+from holdfast.store.scripts.machines.machines import probed
+from holdfast.store.scripts.maintenance.probed_machines import note_machine
 from holdfast.store.topics import UNKNOWN
 
 EVERY_S = 10.0

@@ -7,8 +7,8 @@ from holdfast.runtime.clock_steps import ClockSteps
 from holdfast.runtime.clock_trust import HELD_S, ClockTrust
 from holdfast.runtime.loop import Loop
 from holdfast.store.engine import Changes, Engine
-from holdfast.store.scripts.events.spread import is_spreading, spread
 from holdfast.store.scripts.maintenance.clockwork import EVENTS_AT_ONCE, next_moment, tick
+from holdfast.store.scripts.maintenance.spread import is_spreading, spread
 from holdfast.store.topics import DUE, UNKNOWN
 
 LONGEST_S = 60.0

@@ -17,8 +17,8 @@ from holdfast.runtime.processes import GRACE_S, KILL_S, ProcessGroup, empty_grou
 from holdfast.runtime.session import GUEST, lock_folder
 from holdfast.store.engine import Engine
 from holdfast.store.locks import clear, is_locked
-from holdfast.store.scripts.machines.recover import processes_of, recover
-from holdfast.store.scripts.machines.sessions import running_sessions
+from holdfast.store.scripts.sessions.recover import processes_of, recover
+from holdfast.store.scripts.sessions.sessions import running_sessions
 
 LOOK_S = 1.0
 

@@ -13,7 +13,7 @@ from holdfast.runtime.clock import Clock
 from holdfast.runtime.node import boot_id, node_name, own_tokens, process_id
 from holdfast.store.engine import Engine
 from holdfast.store.locks import LifeLock
-from holdfast.store.scripts.machines import sessions
+from holdfast.store.scripts.sessions import sessions
 
 # The contents of the lock file of a session whose process the daemon must not end.
 GUEST = "guest"

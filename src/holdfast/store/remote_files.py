@@ -15,7 +15,7 @@ from holdfast.core.job import Millis
 from holdfast.core.run import Run
 from holdfast.store.engine import Changes, Engine, new_uuid
 from holdfast.store.files import JobFiles, encode_artifacts
-from holdfast.store.scripts.jobs.read_jobs import find_run
+from holdfast.store.scripts.reading.read_jobs import find_run
 from holdfast.store.scripts.runs.file_requests import (
     PIECE_BYTES,
     FileAnswer,

@@ -27,25 +27,27 @@ if TYPE_CHECKING:
     from holdfast.store.scripts.access import users
     from holdfast.store.scripts.claiming import why
     from holdfast.store.scripts.events import events
-    from holdfast.store.scripts.groups import group_jobs, groups
+    from holdfast.store.scripts.groups import groups
     from holdfast.store.scripts.jobs import (
         bulk,
         cancel,
         conditions,
         dead_letter_rows,
         dead_letters,
-        declared_tasks,
         enqueue,
+        group_jobs,
         predecessors,
-        read_jobs,
         reorder,
         retry,
     )
-    from holdfast.store.scripts.machines import machines, nodes, sessions, tokens, workers
-    from holdfast.store.scripts.maintenance import doctor, maintenance, reserved, retention, stats
+    from holdfast.store.scripts.machines import machines, nodes, tokens
+    from holdfast.store.scripts.maintenance import doctor, maintenance, probed_machines, reserved, retention, stats
     from holdfast.store.scripts.queues import queues, reservations, reserve, tenants
+    from holdfast.store.scripts.reading import read_jobs
     from holdfast.store.scripts.runs import exchange, finish, output, progress
     from holdfast.store.scripts.schedules import declaring, firing, schedules, templates
+    from holdfast.store.scripts.sessions import sessions, workers
+    from holdfast.store.scripts.tasks import declared_tasks
     from holdfast.store.scripts.watches import changed_files, watches
     from holdfast.store.scripts.webhooks import deliveries, webhooks
 else:

@@ -25,9 +25,9 @@ from holdfast.store.engine import Changes, Engine, new_uuid
 from holdfast.store.files import JobFiles
 from holdfast.store.scripts.events.events import emit
 from holdfast.store.scripts.jobs.predecessors import predecessors
-from holdfast.store.scripts.machines.sessions import close_session
 from holdfast.store.scripts.runs.exchange import exchange
 from holdfast.store.scripts.runs.progress import save_checkpoint
+from holdfast.store.scripts.sessions.sessions import close_session
 from holdfast.store.scripts.watches.changed_files import changed_files
 from holdfast.tasks.context import Context
 from holdfast.tasks.files import USUAL, LogLimits, RunFiles

@@ -13,11 +13,11 @@ from holdfast.core.order import GAP
 from holdfast.core.requests import Claimed, JobFilter, Report
 from holdfast.core.subject import DEFAULT_TENANT
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.groups.group_jobs import enqueue_group, retry_group
 from holdfast.store.scripts.groups.groups import create_group
 from holdfast.store.scripts.jobs.bulk import bulk
 from holdfast.store.scripts.jobs.cancel import cancel_group, cancel_job, cancel_tag
 from holdfast.store.scripts.jobs.dead_letters import list_dead_letters, retry_dead_letters
+from holdfast.store.scripts.jobs.group_jobs import enqueue_group, retry_group
 from holdfast.store.scripts.jobs.reorder import move_after, move_before, move_ties, tie_job
 from holdfast.store.scripts.jobs.retry import retry_job
 from holdfast.store.scripts.maintenance.maintenance import CloseJobs, loosen

@@ -10,13 +10,14 @@ from holdfast.core.tokens import Tokens
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.events.events import emit, forget_events
 from holdfast.store.scripts.jobs.dead_letter_rows import name_old_letters
-from holdfast.store.scripts.jobs.declared_tasks import forget_tasks
-from holdfast.store.scripts.machines.machines import forget_machines, note_machine
-from holdfast.store.scripts.machines.sessions import close_session, open_session
+from holdfast.store.scripts.machines.machines import forget_machines
 from holdfast.store.scripts.maintenance.maintenance import claim_chore, maintain, plan_chores, settle_chore
+from holdfast.store.scripts.maintenance.probed_machines import note_machine
 from holdfast.store.scripts.maintenance.retention import enqueue_measured, forget_ended, forget_measured, forget_old
 from holdfast.store.scripts.queues.tenants import forget_tenants
 from holdfast.store.scripts.runs.finish import finish
+from holdfast.store.scripts.sessions.sessions import close_session, open_session
+from holdfast.store.scripts.tasks.declared_tasks import forget_tasks
 from tests.chaos.database import statement
 from tests.chaos.scenarios.by_hand import failed_world
 from tests.chaos.scenarios.machines import BUSY, version

@@ -19,8 +19,7 @@ from holdfast.core.tokens import Tokens
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.access.users import add_user, note_use_of_token, revoke_user, rotate_token
 from holdfast.store.scripts.machines.clock_steps import SeenStep, move_waiting, note_step
-from holdfast.store.scripts.machines.machines import note_machine, simulate
-from holdfast.store.scripts.machines.sessions import close_session, open_session
+from holdfast.store.scripts.maintenance.probed_machines import note_machine, simulate
 from holdfast.store.scripts.queues.reserve import release, reserve
 from holdfast.store.scripts.runs.file_requests import (
     FileAnswer,
@@ -32,6 +31,7 @@ from holdfast.store.scripts.runs.file_requests import (
     take_answer,
 )
 from holdfast.store.scripts.runs.finish import finish
+from holdfast.store.scripts.sessions.sessions import close_session, open_session
 from holdfast.store.scripts.webhooks.webhooks import put_webhook
 from tests.chaos.scenarios.shared import AGAIN, BROKE, DAY, DOOMED, NOW, Scenario, begin, job, put, take
 from tests.store.acts import write

@@ -19,9 +19,9 @@ from holdfast.store.engine import Engine
 from holdfast.store.scripts.claiming.claim import claim
 from holdfast.store.scripts.events.events import emit
 from holdfast.store.scripts.jobs.enqueue import enqueue
-from holdfast.store.scripts.machines.sessions import close_session, open_session
 from holdfast.store.scripts.maintenance.clockwork import tick
 from holdfast.store.scripts.runs.finish import finish
+from holdfast.store.scripts.sessions.sessions import close_session, open_session
 
 NOW = 1_700_000_000_000
 DAY = 86_400_000

@@ -20,7 +20,6 @@ from holdfast.store.scripts.events.events import emit
 from holdfast.store.scripts.groups.groups import create_group
 from holdfast.store.scripts.jobs.cancel import cancel_job
 from holdfast.store.scripts.jobs.enqueue import enqueue
-from holdfast.store.scripts.machines.recover import recover
 from holdfast.store.scripts.maintenance.clockwork import tick
 from holdfast.store.scripts.queues.queues import set_queue
 from holdfast.store.scripts.queues.reserve import reserve
@@ -30,6 +29,7 @@ from holdfast.store.scripts.runs.progress import note_start
 from holdfast.store.scripts.schedules.firing import fire_due
 from holdfast.store.scripts.schedules.schedules import put_schedule
 from holdfast.store.scripts.schedules.templates import put_template
+from holdfast.store.scripts.sessions.recover import recover
 from holdfast.store.scripts.webhooks.webhooks import put_webhook
 from tests.chaos.scenarios.shared import (
     AGAIN,

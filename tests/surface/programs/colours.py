@@ -16,7 +16,7 @@ from holdfast.core.messages.sessions import NewSession
 from holdfast.core.requests import ClaimRequest, QueueSlots
 from holdfast.core.watch_settings import options_of_jobs
 from holdfast.store.scripts.claiming.claim import claim
-from holdfast.store.scripts.machines.sessions import open_session
+from holdfast.store.scripts.sessions.sessions import open_session
 from holdfast.testing import ManualClock
 from holdfast.wire.calls import CALLS
 

@@ -23,8 +23,8 @@ from holdfast.store.scripts.claiming.free_slots import (
     relieve_machine,
     wild_tasks,
 )
+from holdfast.store.scripts.claiming.suspects import Suspect, waiting_suspects
 from holdfast.store.scripts.claiming.token_choice import KeptTokens, PassedJob, WantedSlots, choose_with_tokens
-from holdfast.store.scripts.runs.suspects import Suspect, waiting_suspects
 from holdfast.store.statements import sql
 
 SUSPECT_PATIENCE_MS = 30_000

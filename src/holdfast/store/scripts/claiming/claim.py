@@ -18,12 +18,12 @@ from holdfast.store.option_columns import TOLD, OptionReader
 from holdfast.store.scripts.access.session_holders import hash_of
 from holdfast.store.scripts.claiming.choose import ClaimChoice, choose
 from holdfast.store.scripts.claiming.fair_line import Candidate, charge, let_rest
-from holdfast.store.scripts.claiming.pressure import note_pull
 from holdfast.store.scripts.claiming.rate_starts import note_starts, tell_opening
 from holdfast.store.scripts.claiming.token_choice import note_passed
-from holdfast.store.scripts.claiming.wake_ups import wake_held_back, wake_ready
-from holdfast.store.scripts.jobs.log_lines import say_claimed
+from holdfast.store.scripts.machines.pressure import note_pull
 from holdfast.store.scripts.queues.breakers import note_probe
+from holdfast.store.scripts.telling.log_lines import say_claimed
+from holdfast.store.scripts.telling.wake_ups import wake_held_back, wake_ready
 from holdfast.store.statements import sql
 
 MOST_BYTES = 16 << 20

@@ -19,8 +19,8 @@ from holdfast.core.queue_gates import (
 from holdfast.core.requests import ANY_QUEUE, COMMAND, ClaimRequest, is_system_queue
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.claiming.fair_line import TenantShare
-from holdfast.store.scripts.claiming.pressure import class_of
 from holdfast.store.scripts.claiming.rate_starts import Allowance, allowance
+from holdfast.store.scripts.machines.pressure import class_of
 from holdfast.store.statements import sql
 
 

@@ -10,7 +10,7 @@ from holdfast.core.job import JobId, Millis
 from holdfast.core.stored_job import Job
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.claiming.choose import choose
-from holdfast.store.scripts.claiming.offers import WorkerSlots
+from holdfast.store.scripts.tasks.offers import WorkerSlots
 from holdfast.store.statements import sql
 
 TENANTS_LOOKED_AT = 20

@@ -19,8 +19,8 @@ from holdfast.core.tokens import NO_TOKENS, Tokens
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.claiming.capacity import SessionMachine
 from holdfast.store.scripts.claiming.fair_line import Candidate, Pick, QueueRequest, json_list
-from holdfast.store.scripts.claiming.offers import living_workers
 from holdfast.store.scripts.claiming.token_line import Head, TokenLine
+from holdfast.store.scripts.tasks.offers import living_workers
 from holdfast.store.statements import sql
 
 MOST_OVERDUE = 64

@@ -23,14 +23,14 @@ from holdfast.store.engine import Tx
 from holdfast.store.scripts.claiming.capacity import machine_of_session
 from holdfast.store.scripts.claiming.free_slots import may_start, queue_facts
 from holdfast.store.scripts.claiming.next_turns import find_place
-from holdfast.store.scripts.claiming.offers import OfferRow, claimers_of
-from holdfast.store.scripts.claiming.pressure import class_of
 from holdfast.store.scripts.claiming.rate_starts import Allowance, allowance
 from holdfast.store.scripts.claiming.token_choice import kept_tokens
-from holdfast.store.scripts.jobs.read_jobs import find_last
 from holdfast.store.scripts.machines.machines import list_machines
+from holdfast.store.scripts.machines.pressure import class_of
 from holdfast.store.scripts.queues.breakers import find_breaker
 from holdfast.store.scripts.queues.reservations import find_reservation
+from holdfast.store.scripts.reading.read_jobs import find_last
+from holdfast.store.scripts.tasks.offers import OfferRow, claimers_of
 from holdfast.store.statements import sql
 
 

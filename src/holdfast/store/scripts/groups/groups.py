@@ -11,8 +11,8 @@ from holdfast.core.group import GroupMode, OnFailure, group_progress, group_stat
 from holdfast.core.job import JobId, Millis, StateName
 from holdfast.core.messages.groups import Group, GroupHead, GroupPage, GroupView, MemberPage
 from holdfast.store.engine import Tx
-from holdfast.store.scripts.jobs.pages import read_page
-from holdfast.store.scripts.jobs.read_jobs import make_cursor, read_cursor
+from holdfast.store.scripts.reading.pages import read_page
+from holdfast.store.scripts.reading.read_jobs import make_cursor, read_cursor
 from holdfast.store.statements import sql
 
 LAST = "\U0010ffff"  # behind every id

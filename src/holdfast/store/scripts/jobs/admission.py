@@ -22,8 +22,8 @@ from holdfast.core.subject import DEFAULT_TENANT
 from holdfast.decoding import decode
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.jobs.endings import announce_ended, end_unstarted
-from holdfast.store.scripts.jobs.read_jobs import find_row
 from holdfast.store.scripts.queues.queues import find_queue
+from holdfast.store.scripts.reading.read_jobs import find_row
 from holdfast.store.statements import sql
 
 LOOKED_BACK = 1_000

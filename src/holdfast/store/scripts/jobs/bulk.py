@@ -11,10 +11,10 @@ from holdfast.core.order import Ranked, in_turn, rank
 from holdfast.core.requests import JobFilter
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.jobs.cancel import cancel_job
-from holdfast.store.scripts.jobs.pages import as_list
-from holdfast.store.scripts.jobs.read_jobs import is_last_link, newest_numbers
 from holdfast.store.scripts.jobs.reorder import set_priority
 from holdfast.store.scripts.jobs.retry import retry_job
+from holdfast.store.scripts.reading.pages import as_list
+from holdfast.store.scripts.reading.read_jobs import is_last_link, newest_numbers
 from holdfast.store.statements import sql
 
 _CONCERNS: dict[BulkAction, frozenset[StateName]] = {

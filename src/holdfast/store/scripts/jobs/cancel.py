@@ -10,7 +10,7 @@ from holdfast.core.messages.jobs import Cancelling
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.groups.groups import look_up_group
 from holdfast.store.scripts.jobs.endings import end_waiting
-from holdfast.store.scripts.jobs.read_jobs import last_link
+from holdfast.store.scripts.reading.read_jobs import last_link
 from holdfast.store.statements import sql
 from holdfast.store.topics import STOPS
 

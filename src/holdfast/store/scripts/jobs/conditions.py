@@ -10,7 +10,7 @@ from holdfast.core.job import WAITING, JobId, Millis, StateName
 from holdfast.core.messages.conditions import Condition, ConditionKind
 from holdfast.store.engine import Tx
 from holdfast.store.rows import JobRow
-from holdfast.store.scripts.jobs.read_jobs import find_row
+from holdfast.store.scripts.reading.read_jobs import find_row
 from holdfast.store.statements import sql
 
 

@@ -13,7 +13,7 @@ from holdfast.core.retry import Failure, FailureKind
 from holdfast.core.settle import End
 from holdfast.decoding import convert
 from holdfast.store.engine import Tx
-from holdfast.store.scripts.jobs.read_jobs import last_link
+from holdfast.store.scripts.reading.read_jobs import last_link
 from holdfast.store.statements import sql
 
 NAMED_AT_ONCE = 200

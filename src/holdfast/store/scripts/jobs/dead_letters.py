@@ -26,9 +26,9 @@ from holdfast.core.settle import POISON_CODE
 from holdfast.store.engine import Tx
 from holdfast.store.rows import JobRow
 from holdfast.store.scripts.jobs.dead_letter_rows import close_letter
-from holdfast.store.scripts.jobs.pages import as_list, read_page
-from holdfast.store.scripts.jobs.read_jobs import find_row, make_cursor, read_cursor
 from holdfast.store.scripts.jobs.retry import retry_job
+from holdfast.store.scripts.reading.pages import as_list, read_page
+from holdfast.store.scripts.reading.read_jobs import find_row, make_cursor, read_cursor
 from holdfast.store.statements import sql
 
 LONGEST_MESSAGE = 1_000

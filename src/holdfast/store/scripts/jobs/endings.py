@@ -17,10 +17,10 @@ from holdfast.core.group import (
 )
 from holdfast.core.job import JobId, Millis, StateName
 from holdfast.store.engine import Tx
-from holdfast.store.scripts.claiming.wake_ups import wake_ready
-from holdfast.store.scripts.events.group_events import tell_groups
 from holdfast.store.scripts.events.job_events import tell_ended
-from holdfast.store.scripts.jobs.log_lines import JobEnd, note_ended
+from holdfast.store.scripts.groups.group_events import tell_groups
+from holdfast.store.scripts.telling.log_lines import JobEnd, note_ended
+from holdfast.store.scripts.telling.wake_ups import wake_ready
 from holdfast.store.statements import sql
 from holdfast.store.topics import DUE
 

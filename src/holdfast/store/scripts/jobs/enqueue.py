@@ -17,17 +17,17 @@ from holdfast.core.timing import first_state
 from holdfast.store.engine import Tx
 from holdfast.store.option_columns import to_columns
 from holdfast.store.rows import JobRow
-from holdfast.store.scripts.events.group_events import tell_groups
 from holdfast.store.scripts.events.job_events import tell_ended
+from holdfast.store.scripts.groups.group_events import tell_groups
 from holdfast.store.scripts.groups.groups import find_group, look_up_group
 from holdfast.store.scripts.jobs.admission import Admission
 from holdfast.store.scripts.jobs.endings import GROUP_RULE, announce_ended, group_key
-from holdfast.store.scripts.jobs.known_tasks import Tasks, is_known
-from holdfast.store.scripts.jobs.log_lines import JobEnd, note_ended, say_enqueued
 from holdfast.store.scripts.jobs.queue_ends import QueueEnds
-from holdfast.store.scripts.jobs.read_jobs import Link, find_row
 from holdfast.store.scripts.jobs.relations import NewCondition, Relations, find_place
 from holdfast.store.scripts.machines.nodes import find_node
+from holdfast.store.scripts.reading.read_jobs import Link, find_row
+from holdfast.store.scripts.tasks.known_tasks import Tasks, is_known
+from holdfast.store.scripts.telling.log_lines import JobEnd, note_ended, say_enqueued
 from holdfast.store.statements import sql
 from holdfast.store.topics import DUE
 

@@ -7,7 +7,7 @@ from msgspec import Struct
 from holdfast.core.job import JobId, StateName
 from holdfast.core.messages.jobs import Predecessor
 from holdfast.store.engine import Tx
-from holdfast.store.scripts.jobs.read_jobs import find_row, last_link
+from holdfast.store.scripts.reading.read_jobs import find_row, last_link
 from holdfast.store.statements import sql
 
 

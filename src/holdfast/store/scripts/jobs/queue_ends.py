@@ -22,7 +22,7 @@ from holdfast.core.retry import RetryPolicy
 from holdfast.store.engine import Tx
 from holdfast.store.option_columns import usual_columns
 from holdfast.store.scripts.jobs.admission import Admission
-from holdfast.store.scripts.jobs.known_tasks import Tasks
+from holdfast.store.scripts.tasks.known_tasks import Tasks
 from holdfast.store.setting_columns import OPTION_COLUMNS_OF_QUEUE
 from holdfast.store.statements import Dialect, sql
 

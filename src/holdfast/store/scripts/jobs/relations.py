@@ -21,12 +21,12 @@ from holdfast.core.requests import Enqueued, NewJob
 from holdfast.core.subject import Newest, Same, Stale, arrive
 from holdfast.store.engine import Tx
 from holdfast.store.rows import JobRow
-from holdfast.store.scripts.claiming.wake_ups import wake_ready
 from holdfast.store.scripts.events.events import register_pattern
 from holdfast.store.scripts.groups.groups import find_group, last_in_sequence, reopen_group
 from holdfast.store.scripts.jobs.endings import GROUP_RULE, after_key, announce_ended, group_key
-from holdfast.store.scripts.jobs.log_lines import JobEnd
-from holdfast.store.scripts.jobs.read_jobs import Link, find_row, last_link
+from holdfast.store.scripts.reading.read_jobs import Link, find_row, last_link
+from holdfast.store.scripts.telling.log_lines import JobEnd
+from holdfast.store.scripts.telling.wake_ups import wake_ready
 from holdfast.store.statements import sql
 from holdfast.store.topics import STOPS
 

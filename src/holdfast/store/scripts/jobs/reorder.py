@@ -12,8 +12,8 @@ from holdfast.core.order import between, next_position, renumber
 from holdfast.core.requests import COMMAND
 from holdfast.store.engine import Tx
 from holdfast.store.rows import JobRow
-from holdfast.store.scripts.jobs.read_jobs import find_row
 from holdfast.store.scripts.machines.nodes import find_node
+from holdfast.store.scripts.reading.read_jobs import find_row
 from holdfast.store.statements import sql
 
 

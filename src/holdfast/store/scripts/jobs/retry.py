@@ -22,8 +22,8 @@ from holdfast.store.rows import JobRow
 from holdfast.store.scripts.jobs.dead_letter_rows import close_letter
 from holdfast.store.scripts.jobs.enqueue import find_stored, take_again
 from holdfast.store.scripts.jobs.predecessors import predecessors
-from holdfast.store.scripts.jobs.read_jobs import find_last, find_row, last_link
 from holdfast.store.scripts.machines.nodes import tied_to
+from holdfast.store.scripts.reading.read_jobs import find_last, find_row, last_link
 from holdfast.store.statements import sql
 
 

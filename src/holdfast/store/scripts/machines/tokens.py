@@ -11,7 +11,7 @@ from holdfast.core.messages.machines import NodeTokens, TokenSetting
 from holdfast.core.rules import check
 from holdfast.core.tokens import Tokens
 from holdfast.store.engine import Tx
-from holdfast.store.scripts.claiming.wake_ups import wake_held_back, wake_token_queues
+from holdfast.store.scripts.telling.wake_ups import wake_held_back, wake_token_queues
 from holdfast.store.statements import sql
 
 

@@ -9,9 +9,9 @@ from msgspec import Struct
 
 from holdfast.core.job import Millis, StateName
 from holdfast.store.engine import Tx
-from holdfast.store.scripts.claiming.pressure import allow_pulls
-from holdfast.store.scripts.events.spread import spread
 from holdfast.store.scripts.jobs.endings import end_waiting
+from holdfast.store.scripts.machines.pressure import allow_pulls
+from holdfast.store.scripts.maintenance.spread import spread
 from holdfast.store.scripts.queues.breakers import half_open
 from holdfast.store.scripts.queues.reservations import expire_due
 from holdfast.store.statements import sql

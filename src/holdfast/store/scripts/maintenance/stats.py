@@ -7,18 +7,16 @@ from msgspec import structs
 from holdfast.core.job import Millis, StateName
 from holdfast.core.messages.queues import Queue
 from holdfast.core.messages.stats import QueueStats, Stats
-from holdfast.core.order import CHARGING, IDLE, PLAIN
-from holdfast.core.subject import DEFAULT_TENANT
 from holdfast.store.engine import Tx
-from holdfast.store.scripts.jobs.read_jobs import counts
-from holdfast.store.scripts.machines.sessions import running_sessions
-from holdfast.store.scripts.machines.workers import list_workers
+from holdfast.store.scripts.queues.crowding import ready_since
 from holdfast.store.scripts.queues.queues import list_queues
+from holdfast.store.scripts.reading.read_jobs import counts
+from holdfast.store.scripts.sessions.sessions import running_sessions
+from holdfast.store.scripts.sessions.workers import list_workers
 from holdfast.store.statements import sql
 
 WINDOW_MS = 10_000
 MOST_COUNTED = 1_000_000
-MOST_TENANTS = 64
 MOST_QUEUES = 1_000
 
 
@@ -50,24 +48,3 @@ def stats(tx: Tx, now: Millis) -> Stats:
         slots=sum(worker.slots for worker in workers),
         running=in_all.get(StateName.RUNNING, 0),
     )
-
-
-def ready_since(tx: Tx, queue: str) -> Millis | None:
-    """Since when the next job of a queue has been ready, as far as its first tenants tell.
-
-    Jobs that wait for an idle or charging machine are left out, and those that are tied to a machine without a session.
-    Jobs that wait for tokens count.
-    """
-    names = {DEFAULT_TENANT, *(row["tenant"] for row in tx.rows(sql.first_tenants, queue=queue, limit=MOST_TENANTS))}
-    lanes = {PLAIN} | {
-        row["lane"]
-        for node in (0, *(found["number"] for found in tx.rows(sql.living_nodes)))
-        for row in tx.rows(sql.lanes_of_queue, queue=queue, node=node)
-        if not row["lane"] & (IDLE | CHARGING)
-    }
-    found = (
-        tx.value(sql.ready_since, queue=queue, lane=lane, tenant=name)
-        for name in sorted(names)
-        for lane in sorted(lanes)
-    )
-    return min((moment for moment in found if moment is not None), default=None)

@@ -24,8 +24,8 @@ from holdfast.core.requests import Report, is_system_queue
 from holdfast.core.retry import Failure
 from holdfast.core.settle import Broke
 from holdfast.store.engine import Tx
-from holdfast.store.scripts.claiming.wake_ups import wake_held_back
 from holdfast.store.scripts.events.events import publish
+from holdfast.store.scripts.telling.wake_ups import wake_held_back
 from holdfast.store.statements import sql
 from holdfast.store.topics import DUE
 

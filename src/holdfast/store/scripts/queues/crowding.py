@@ -8,14 +8,16 @@ from holdfast.core.crowding import WINDOW_MS, Crowding, CrowdingRules, QueueSeen
 from holdfast.core.event import ABOUT_PRESSURE
 from holdfast.core.job import Millis
 from holdfast.core.messages.queues import Crowded
+from holdfast.core.order import CHARGING, IDLE, PLAIN
 from holdfast.core.requests import is_system_queue
+from holdfast.core.subject import DEFAULT_TENANT
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.events.events import publish
-from holdfast.store.scripts.maintenance.stats import ready_since
 from holdfast.store.scripts.queues.queues import find_queue
 from holdfast.store.statements import sql
 
 MOST_ENDED = 2_000
+MOST_TENANTS = 64
 
 
 class EndedRow(Struct, frozen=True):
@@ -73,3 +75,24 @@ def note_crowded(tx: Tx, rules: CrowdingRules, now: Millis) -> None:
 def _tell(tx: Tx, queue: str, reading: Crowding, level: str, says: str, now: Millis) -> None:
     publish(tx, f"{ABOUT_PRESSURE}{reading}", {"queue": queue, "level": level}, now)
     tx.tally.warn("pressure", f"queue {queue}: {says}", queue=queue, reading=reading, pressure=level)
+
+
+def ready_since(tx: Tx, queue: str) -> Millis | None:
+    """Since when the next job of a queue has been ready, as far as its first tenants tell.
+
+    Jobs that wait for an idle or charging machine are left out, and those that are tied to a machine without a session.
+    Jobs that wait for tokens count.
+    """
+    names = {DEFAULT_TENANT, *(row["tenant"] for row in tx.rows(sql.first_tenants, queue=queue, limit=MOST_TENANTS))}
+    lanes = {PLAIN} | {
+        row["lane"]
+        for node in (0, *(found["number"] for found in tx.rows(sql.living_nodes)))
+        for row in tx.rows(sql.lanes_of_queue, queue=queue, node=node)
+        if not row["lane"] & (IDLE | CHARGING)
+    }
+    found = (
+        tx.value(sql.ready_since, queue=queue, lane=lane, tenant=name)
+        for name in sorted(names)
+        for lane in sorted(lanes)
+    )
+    return min((moment for moment in found if moment is not None), default=None)

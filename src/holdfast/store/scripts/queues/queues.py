@@ -16,8 +16,8 @@ from holdfast.core.queue_settings import CLEARABLE, cleared_by
 from holdfast.core.timing import FAR_FUTURE
 from holdfast.core.value_rules import STARTS, WINDOW
 from holdfast.store.engine import Tx
-from holdfast.store.scripts.claiming.wake_ups import wake_held_back
 from holdfast.store.scripts.queues.breakers import close_breaker, find_breaker, open_breakers
+from holdfast.store.scripts.telling.wake_ups import wake_held_back
 from holdfast.store.setting_columns import QUEUE_COLUMNS
 from holdfast.store.statements import sql
 

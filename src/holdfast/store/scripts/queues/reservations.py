@@ -6,7 +6,7 @@ from holdfast.core.errors import NotFound
 from holdfast.core.job import Millis, SessionId
 from holdfast.core.messages.reservations import Reservation, named, overlap
 from holdfast.store.engine import Tx
-from holdfast.store.scripts.jobs.log_lines import say_expired
+from holdfast.store.scripts.telling.log_lines import say_expired
 from holdfast.store.statements import sql
 from holdfast.store.topics import DUE, UNKNOWN
 

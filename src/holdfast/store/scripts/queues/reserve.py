@@ -7,13 +7,13 @@ from holdfast.core.job import Millis
 from holdfast.core.messages.reservations import NewReservation, Reservation, overlap, whose
 from holdfast.core.messages.sessions import SessionRow
 from holdfast.store.engine import Tx
-from holdfast.store.scripts.claiming.wake_ups import wake_held_back
 from holdfast.store.scripts.queues.reservations import (
     expire_due,
     find_reservation,
     grant,
     let_in,
 )
+from holdfast.store.scripts.telling.wake_ups import wake_held_back
 from holdfast.store.statements import sql
 from holdfast.store.topics import DUE
 

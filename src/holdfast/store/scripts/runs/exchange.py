@@ -17,10 +17,10 @@ from holdfast.store.engine import Tx, urgent
 from holdfast.store.rows import OwnedRow
 from holdfast.store.scripts.access.session_holders import check_holder, hash_of
 from holdfast.store.scripts.claiming.claim import claim_held
-from holdfast.store.scripts.claiming.wake_ups import wake_after_runs
 from holdfast.store.scripts.runs.finish import ended_by, settle_reports
 from holdfast.store.scripts.runs.progress import note_progress
 from holdfast.store.scripts.runs.settling import Decided, decide, write_settlements
+from holdfast.store.scripts.telling.wake_ups import wake_after_runs
 from holdfast.store.statements import sql
 
 

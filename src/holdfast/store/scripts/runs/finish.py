@@ -13,12 +13,12 @@ from holdfast.core.settle import Completed, Outcome, Settlement
 from holdfast.store.engine import Tx
 from holdfast.store.rows import HeldRow, OwnedRow
 from holdfast.store.scripts.access.session_holders import hash_of, not_held
-from holdfast.store.scripts.claiming.wake_ups import wake_after_runs, wake_ready
 from holdfast.store.scripts.events.job_events import tell_runs
 from holdfast.store.scripts.jobs.endings import announce_ended
-from holdfast.store.scripts.jobs.log_lines import JobEnd
 from holdfast.store.scripts.queues.breakers import note_reports
 from holdfast.store.scripts.runs.settling import Decided, decide, write_settlements
+from holdfast.store.scripts.telling.log_lines import JobEnd
+from holdfast.store.scripts.telling.wake_ups import wake_after_runs, wake_ready
 from holdfast.store.statements import sql
 
 

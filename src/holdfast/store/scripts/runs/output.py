@@ -16,7 +16,7 @@ from holdfast.decoding import decode
 from holdfast.store.engine import Engine, Tx
 from holdfast.store.files import Excerpt, JobFiles, check_artifact
 from holdfast.store.remote_files import LARGEST_ARTIFACT, RemotePiece, RunPlace, fetch
-from holdfast.store.scripts.jobs.read_jobs import find_last, find_run, runs_of
+from holdfast.store.scripts.reading.read_jobs import find_last, find_run, runs_of
 from holdfast.store.scripts.runs.file_requests import PIECE_BYTES, FileKind
 from holdfast.store.statements import sql
 

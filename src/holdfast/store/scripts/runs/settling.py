@@ -18,7 +18,7 @@ from holdfast.store.rows import OwnedRow, policy_of, tries_of
 from holdfast.store.scripts.events.job_events import tell_parked, tell_runs
 from holdfast.store.scripts.jobs.dead_letter_rows import letter_row
 from holdfast.store.scripts.jobs.endings import after_key, announce_ended, group_key
-from holdfast.store.scripts.jobs.log_lines import JobEnd, note_ended, say_sent_back
+from holdfast.store.scripts.telling.log_lines import JobEnd, note_ended, say_sent_back
 from holdfast.store.statements import Statement, sql
 from holdfast.store.topics import DUE
 

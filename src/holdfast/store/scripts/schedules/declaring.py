@@ -13,7 +13,6 @@ from holdfast.core.job import Millis
 from holdfast.core.messages.schedules import Declared, DeclaredSchedule, NewSchedule, Origin, Schedule
 from holdfast.core.messages.templates import NewTemplate
 from holdfast.store.engine import Tx
-from holdfast.store.scripts.jobs.known_tasks import check_request
 from holdfast.store.scripts.schedules.schedule_rows import ScheduleRow
 from holdfast.store.scripts.schedules.schedule_stops import disable_schedule
 from holdfast.store.scripts.schedules.schedules import (
@@ -24,6 +23,7 @@ from holdfast.store.scripts.schedules.schedules import (
     resume_schedule,
 )
 from holdfast.store.scripts.schedules.templates import TemplateRow, store_template
+from holdfast.store.scripts.tasks.known_tasks import check_request
 from holdfast.store.statements import sql
 
 NO_LONGER = "the code no longer asks for it"

@@ -34,10 +34,10 @@ from holdfast.store.scripts.events.events import publish
 from holdfast.store.scripts.jobs.admission import how_many_fit
 from holdfast.store.scripts.jobs.endings import end_waiting
 from holdfast.store.scripts.jobs.enqueue import enqueue_any
-from holdfast.store.scripts.jobs.known_tasks import Tasks
 from holdfast.store.scripts.schedules.schedule_rows import ScheduleRow, schedule_row, usable_template
 from holdfast.store.scripts.schedules.schedule_stops import disable_schedule
 from holdfast.store.scripts.schedules.templates import TemplateRow, job_from
+from holdfast.store.scripts.tasks.known_tasks import Tasks
 from holdfast.store.statements import sql
 from holdfast.store.topics import STOPS
 

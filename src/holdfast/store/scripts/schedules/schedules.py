@@ -23,9 +23,9 @@ from holdfast.core.rules import check
 from holdfast.core.schedule import Misfire, Overlap
 from holdfast.core.task import ScheduleOptions
 from holdfast.store.engine import Tx
-from holdfast.store.scripts.jobs.known_tasks import check_request, is_known
 from holdfast.store.scripts.schedules.schedule_rows import ScheduleOverrides, ScheduleRow, schedule_row, usable_template
 from holdfast.store.scripts.schedules.templates import check_event, laid_over, template_row
+from holdfast.store.scripts.tasks.known_tasks import check_request, is_known
 from holdfast.store.statements import sql
 from holdfast.store.topics import DUE
 

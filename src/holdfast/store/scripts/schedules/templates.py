@@ -18,8 +18,8 @@ from holdfast.decoding import decode
 from holdfast.store.engine import Tx
 from holdfast.store.rows import JobRow
 from holdfast.store.scripts.jobs.enqueue import enqueue
-from holdfast.store.scripts.jobs.known_tasks import check_request, is_known
 from holdfast.store.scripts.schedules.schedule_stops import disable_schedules_of
+from holdfast.store.scripts.tasks.known_tasks import check_request, is_known
 from holdfast.store.statements import sql
 
 

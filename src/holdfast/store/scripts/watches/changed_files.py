@@ -15,7 +15,7 @@ from holdfast.core.watch import Change, FileChange, below
 from holdfast.decoding import decode
 from holdfast.store.engine import Tx
 from holdfast.store.rows import JobRow
-from holdfast.store.scripts.jobs.read_jobs import find_row
+from holdfast.store.scripts.reading.read_jobs import find_row
 from holdfast.store.scripts.watches.watches import WatchRow
 from holdfast.store.statements import sql
 

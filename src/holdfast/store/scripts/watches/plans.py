@@ -21,9 +21,9 @@ from holdfast.store.engine import Tx
 from holdfast.store.scripts.events.events import publish
 from holdfast.store.scripts.jobs.admission import how_many_fit
 from holdfast.store.scripts.jobs.enqueue import enqueue_any
-from holdfast.store.scripts.jobs.known_tasks import Tasks
 from holdfast.store.scripts.queues.queues import find_queue
 from holdfast.store.scripts.queues.tenants import notice_work
+from holdfast.store.scripts.tasks.known_tasks import Tasks
 from holdfast.store.scripts.watches.changed_files import gather, hand_over, keep_changes, waiting_for
 from holdfast.store.scripts.watches.watches import WatchRow
 from holdfast.store.statements import sql

@@ -13,8 +13,8 @@ from holdfast.core.messages.watches import Watch
 from holdfast.core.new_watch import NewWatch, check_watch
 from holdfast.core.planning import sample_arguments
 from holdfast.store.engine import Tx
-from holdfast.store.scripts.jobs.known_tasks import check_request, is_known
 from holdfast.store.scripts.machines.nodes import name_of
+from holdfast.store.scripts.tasks.known_tasks import check_request, is_known
 from holdfast.store.setting_columns import WATCH_COLUMNS
 from holdfast.store.statements import sql
 from holdfast.store.topics import WATCHES

@@ -16,7 +16,7 @@ from holdfast.core.trigger import again, by_webhook
 from holdfast.core.webhook import SCHEDULE, TEST_EVENT, WEBHOOK, WEBHOOK_QUEUE, Delivery, key_of, receiver_of
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.jobs.enqueue import take_in
-from holdfast.store.scripts.jobs.read_jobs import find_row as find_job_row
+from holdfast.store.scripts.reading.read_jobs import find_row as find_job_row
 from holdfast.store.scripts.webhooks.webhook_rows import WebhookRow, find_row
 from holdfast.store.statements import sql
 

@@ -21,9 +21,9 @@ from holdfast.store.scripts.groups.groups import Member, create_group, last_in_s
 from holdfast.store.scripts.jobs.dead_letter_rows import close_letter
 from holdfast.store.scripts.jobs.endings import GROUP_RULE, after_key, group_key
 from holdfast.store.scripts.jobs.enqueue import Batch, enqueue
-from holdfast.store.scripts.jobs.read_jobs import find_row, last_link
 from holdfast.store.scripts.jobs.relations import NewCondition, Relations
 from holdfast.store.scripts.jobs.retry import made_anew
+from holdfast.store.scripts.reading.read_jobs import find_row, last_link
 from holdfast.store.statements import sql
 
 PAGE = 1_000

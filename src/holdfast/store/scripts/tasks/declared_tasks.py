@@ -14,8 +14,8 @@ from holdfast.core.reserved import BEHIND_SYSTEM_TASKS, SYSTEM_TASKS
 from holdfast.core.task import DeclaredTask, TaskOptions, check_declared
 from holdfast.decoding import decode
 from holdfast.store.engine import Tx
-from holdfast.store.scripts.claiming.offers import living_workers
-from holdfast.store.scripts.jobs.known_tasks import MOST_NAMES, known_names, nearest_name, unknown_task
+from holdfast.store.scripts.tasks.known_tasks import MOST_NAMES, known_names, nearest_name, unknown_task
+from holdfast.store.scripts.tasks.offers import living_workers
 from holdfast.store.statements import sql
 
 MOST_UNDECLARED = 10

@@ -23,10 +23,10 @@ from holdfast.core.settle import (
 )
 from holdfast.store.engine import Tx
 from holdfast.store.rows import OwnedRow, policy_of
-from holdfast.store.scripts.claiming.wake_ups import wake_after_runs
-from holdfast.store.scripts.machines.left_behind import free
 from holdfast.store.scripts.queues.breakers import Ending, note_endings
 from holdfast.store.scripts.runs.settling import Decided, decide, write_settlements
+from holdfast.store.scripts.sessions.left_behind import free
+from holdfast.store.scripts.telling.wake_ups import wake_after_runs
 from holdfast.store.statements import sql
 
 BATCH = 500

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from holdfast.core.job import Millis, SessionId
 from holdfast.store.engine import Tx
-from holdfast.store.scripts.claiming.wake_ups import wake_held_back
-from holdfast.store.scripts.jobs.declared_tasks import withdraw_tasks
 from holdfast.store.scripts.queues.reservations import expire_of_session
+from holdfast.store.scripts.tasks.declared_tasks import withdraw_tasks
+from holdfast.store.scripts.telling.wake_ups import wake_held_back
 from holdfast.store.statements import sql
 
 

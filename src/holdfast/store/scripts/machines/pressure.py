@@ -22,9 +22,9 @@ from holdfast.core.pressure import (
 )
 from holdfast.core.queue import QueueClass
 from holdfast.store.engine import Tx
-from holdfast.store.scripts.claiming.wake_ups import wake_held_back, wake_ready
 from holdfast.store.scripts.events.events import publish
 from holdfast.store.scripts.machines.nodes import name_of
+from holdfast.store.scripts.telling.wake_ups import wake_held_back, wake_ready
 from holdfast.store.statements import sql
 from holdfast.store.topics import DUE, STOPS
 

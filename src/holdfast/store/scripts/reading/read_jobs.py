@@ -22,8 +22,8 @@ from holdfast.core.trigger import by_event, by_retry
 from holdfast.store.engine import Tx
 from holdfast.store.option_columns import stored_value
 from holdfast.store.rows import JobRow, ListedRunRow, RunRow
-from holdfast.store.scripts.jobs.pages import HEAD_READ, WHOLE_BYTES, read_page
 from holdfast.store.scripts.machines.nodes import to_jobs
+from holdfast.store.scripts.reading.pages import HEAD_READ, WHOLE_BYTES, read_page
 from holdfast.store.statements import Statement, sql
 
 

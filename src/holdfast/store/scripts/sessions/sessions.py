@@ -9,11 +9,11 @@ from holdfast.core.job import Millis, SessionId
 from holdfast.core.messages.sessions import NewSession, Offer, SessionRow
 from holdfast.store.engine import Tx, urgent
 from holdfast.store.scripts.access.session_holders import check_holder, hash_of
-from holdfast.store.scripts.claiming.wake_ups import wake_held_back
-from holdfast.store.scripts.jobs.declared_tasks import declare_tasks
-from holdfast.store.scripts.machines.left_behind import free
 from holdfast.store.scripts.machines.nodes import note_node
 from holdfast.store.scripts.machines.tokens import note_tokens
+from holdfast.store.scripts.sessions.left_behind import free
+from holdfast.store.scripts.tasks.declared_tasks import declare_tasks
+from holdfast.store.scripts.telling.wake_ups import wake_held_back
 from holdfast.store.statements import sql
 
 
