@@ -30,7 +30,7 @@ def test_an_answer_is_read_as_what_the_script_returns(call: ApiCall) -> None:
 def test_a_script_has_its_call_whether_it_is_imported_or_named() -> None:
     named = script_names.read_jobs.find_job
     assert isinstance(named, Script)
-    assert full_name(named) == full_name(find_job) == "jobs.read_jobs.find_job"
+    assert full_name(named) == full_name(find_job) == "reading.read_jobs.find_job"
     assert call_of(named) is call_of(find_job) is not None
     assert function_of(named) is function_of(find_job) is find_job
 

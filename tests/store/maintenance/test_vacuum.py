@@ -33,7 +33,7 @@ KEPT = 1_000
 VACUUMS = """
 import sys
 from holdfast.store.sqlite.maintenance import FileMaintenance
-from tests.store.test_vacuum import has_turn
+from tests.store.maintenance.test_vacuum import has_turn
 
 def stay():
     if has_turn(sys.argv[1]):

@@ -40,7 +40,7 @@ from tests.store.acts import (
     put_one,
     write,
 )
-from tests.store.test_wake_ups import asking, woken
+from tests.store.telling.test_wake_ups import asking, woken
 
 LATE = NOW + 10 * 60_000
 LATER = LATE + 31_000
