@@ -14,8 +14,8 @@ import pytest
 from holdfast import Holdfast, InvalidInput, InvalidPayload, JobHandle, Retry, RunStatus, StateName
 from holdfast.core.command import ARGUMENTS
 from holdfast.runtime.clock import ManualClock
-from holdfast.workers import memory
-from holdfast.workers.command import SPEC
+from holdfast.workers.builtin.command import SPEC
+from holdfast.workers.process import memory
 from tests.chaos.processes import KnownProcess, kill
 from tests.client.acts import WAIT, wait_until
 from tests.store.acts import execute

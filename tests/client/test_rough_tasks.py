@@ -15,7 +15,7 @@ import pytest
 
 from holdfast import Context, Holdfast, Retry, StateName, StoreUnavailable
 from holdfast.store.scripts.sessions.sessions import running_sessions
-from holdfast.workers.threads import Threads
+from holdfast.workers.process.threads import Threads
 from tests.client.acts import both_engines, wait_until
 
 MakeHoldfast = Callable[..., Holdfast]

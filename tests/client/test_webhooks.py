@@ -13,7 +13,7 @@ from holdfast.core.addresses import AddressPolicy
 from holdfast.core.messages.webhooks import DeliveryView
 from holdfast.core.webhook import WEBHOOK
 from holdfast.runtime.clock import ManualClock
-from holdfast.workers.webhook import Deliverer
+from holdfast.workers.builtin.webhook import Deliverer
 from tests.client.acts import WAIT
 from tests.workers.receiver import LOOPBACK, Receiver, answering, hanging, receiving, saying
 

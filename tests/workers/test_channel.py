@@ -12,7 +12,7 @@ import pytest
 
 from holdfast.core.settle import Completed
 from holdfast.tasks.raising import StopReason
-from holdfast.workers.channel import (
+from holdfast.workers.process.channel import (
     CheckpointKept,
     Happened,
     LineSaid,

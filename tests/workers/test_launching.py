@@ -14,8 +14,8 @@ import pytest
 from holdfast.core.retry import FailureKind
 from holdfast.runtime.processes import RUN_VARIABLE, look_at
 from holdfast.tasks.program import Program
-from holdfast.workers.launching import Gated, encoded, why_not_started
-from holdfast.workers.watching import ProcessWatch, WakePipe
+from holdfast.workers.process.launching import Gated, encoded, why_not_started
+from holdfast.workers.process.watching import ProcessWatch, WakePipe
 from tests.chaos.processes import KnownProcess
 from tests.client.acts import wait_until
 
@@ -75,7 +75,7 @@ def test_half_a_program_starts_nothing(gated: Callable[[], Gated], tmp_path: Pat
 
 WAITING_PARENT = """
 import sys, time
-from holdfast.workers.launching import Gated
+from holdfast.workers.process.launching import Gated
 print(Gated("the run").group.pid, flush=True)
 time.sleep(3600)
 """

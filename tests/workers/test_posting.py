@@ -9,7 +9,16 @@ import pytest
 
 from holdfast.core.addresses import AddressPolicy
 from holdfast.core.webhook import read_url
-from holdfast.workers.posting import MOST_READ, Post, PostAnswer, PostFailed, PostPatience, Resolve, look_up, send
+from holdfast.workers.builtin.posting import (
+    MOST_READ,
+    Post,
+    PostAnswer,
+    PostFailed,
+    PostPatience,
+    Resolve,
+    look_up,
+    send,
+)
 from tests.certificates import make_certificate
 from tests.workers.receiver import (
     LOOPBACK,

@@ -16,7 +16,7 @@ from holdfast.store.scripts.sessions.recover import processes_of
 from holdfast.store.sqlite.engine import SqliteEngine
 from holdfast.tasks.schema import PayloadSchema
 from holdfast.tasks.spec import TaskSpec
-from holdfast.workers.command import SPEC
+from holdfast.workers.builtin.command import SPEC
 from holdfast.workers.exchange import ExchangeLoop
 from holdfast.workers.stuck import OTHERS_GRACE_S, OTHERS_S, StuckWatch
 from tests.chaos.processes import KnownProcess, until

@@ -19,8 +19,8 @@ from holdfast.store.files import JobFiles
 from holdfast.store.sqlite.engine import SqliteEngine
 from holdfast.tasks.context import Context
 from holdfast.tasks.files import RunFiles
-from holdfast.workers.command import SPEC
-from holdfast.workers.subprocesses import Subprocesses
+from holdfast.workers.builtin.command import SPEC
+from holdfast.workers.process.subprocesses import Subprocesses
 from tests.migrated import copy_migrated
 from tests.store.acts import NOW, SESSION, claim_one, lose, open_session, put_one
 

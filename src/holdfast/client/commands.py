@@ -17,7 +17,7 @@ from holdfast.core.options import JobOptions
 from holdfast.core.requests import OF_COMMANDS
 from holdfast.core.rules import check, millis
 from holdfast.core.units import Duration
-from holdfast.workers.command import SPEC
+from holdfast.workers.builtin.command import SPEC
 
 
 class Commands:

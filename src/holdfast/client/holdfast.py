@@ -43,7 +43,7 @@ from holdfast.store.engine import Engine, Ids, new_uuid
 from holdfast.tasks.context import Context
 from holdfast.tasks.schema import PayloadSchema
 from holdfast.tasks.spec import TaskSpec, wants_context
-from holdfast.workers import command
+from holdfast.workers.builtin import command
 
 P = ParamSpec("P")
 R = TypeVar("R")

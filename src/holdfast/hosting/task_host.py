@@ -20,8 +20,8 @@ from holdfast.runtime.simulated import SimulatedMachine
 from holdfast.store.forks import forget_after_fork
 from holdfast.tasks.isolation import refuse_while_loading
 from holdfast.tasks.spec import TaskSpec
-from holdfast.workers import command
-from holdfast.workers.webhook import Deliverer
+from holdfast.workers.builtin import command
+from holdfast.workers.builtin.webhook import Deliverer
 
 DEFAULT_SLOTS = 10
 WEEK_MS: Millis = 7 * 86_400_000

@@ -31,8 +31,8 @@ from holdfast.wire.home import find_daemon, find_home
 from holdfast.wire.peer import INSIDE_VARIABLES
 from holdfast.wire.places import WorkerPlace, app_words, take
 from holdfast.wire.remote import RemoteEngine
+from holdfast.workers.builtin.webhook import DELIVERIES
 from holdfast.workers.printing import show_nothing
-from holdfast.workers.webhook import DELIVERIES
 
 log = logging.getLogger("holdfast.worker")
 

@@ -17,7 +17,7 @@ from holdfast.core.requests import Claimed
 from holdfast.runtime.processes import GRACE_S
 from holdfast.tasks.program import Program
 
-CHILD = "holdfast.workers.child"
+CHILD = "holdfast.workers.process.child"
 
 
 class ModulePlace(Struct, frozen=True):

@@ -35,8 +35,8 @@ from holdfast.tasks.raising import StopReason
 from holdfast.tasks.spec import TaskSpec
 from holdfast.workers.holdings import Holdings
 from holdfast.workers.outbox import how_many_fit, refused
+from holdfast.workers.process.subprocesses import Subprocesses
 from holdfast.workers.runner import Runner
-from holdfast.workers.subprocesses import Subprocesses
 from holdfast.workers.tracing import record_runs
 
 LOOK_AGAIN_S = 10.0

@@ -23,10 +23,10 @@ from holdfast.tasks.context import Context
 from holdfast.tasks.raising import StopReason, ended_by, must_stop, outranks, stopped
 from holdfast.tasks.spec import TaskSpec
 from holdfast.workers.active_run import ActiveRun
-from holdfast.workers.previous import aarguments_of, arguments_of
 from holdfast.workers.printing import listen
-from holdfast.workers.subprocesses import Subprocesses
-from holdfast.workers.threads import Threads
+from holdfast.workers.process.previous import aarguments_of, arguments_of
+from holdfast.workers.process.subprocesses import Subprocesses
+from holdfast.workers.process.threads import Threads
 from holdfast.workers.user_loop import UserLoop, end_without_loop
 
 LOOK_AGAIN_S = 5.0

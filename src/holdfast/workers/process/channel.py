@@ -22,8 +22,8 @@ from holdfast.core.settle import Outcome
 from holdfast.decoding import new_decoder
 from holdfast.tasks.isolation import TaskPlace
 from holdfast.tasks.raising import StopReason
-from holdfast.workers.launching import PipeEnd
-from holdfast.workers.watching import WakePipe
+from holdfast.workers.process.launching import PipeEnd
+from holdfast.workers.process.watching import WakePipe
 
 
 class Start(Struct, frozen=True, tag=True):

@@ -22,7 +22,7 @@ from holdfast.tasks.schema import PayloadSchema
 from holdfast.tasks.spec import TaskSpec
 
 if TYPE_CHECKING:
-    from holdfast.workers.posting import PostAnswer, Resolve
+    from holdfast.workers.builtin.posting import PostAnswer, Resolve
 
 DELIVERIES = 64  # at once, in one process; each receiver has a share of them
 GONE_FOR_GOOD = 410
@@ -80,7 +80,7 @@ class Deliverer:
     ) -> dict[str, int]:
         """Send it. The result is the status of the answer."""
         # Imported late: most workers deliver nothing.
-        from holdfast.workers.posting import Post, PostFailed, PostPatience, look_up, send
+        from holdfast.workers.builtin.posting import Post, PostFailed, PostPatience, look_up, send
 
         try:
             request = self._engine.query(request_of_run, ctx.run_id, self._clock.now())

@@ -23,14 +23,14 @@ from holdfast.tasks.context import Context
 from holdfast.tasks.program import Program
 from holdfast.tasks.raising import StopReason, must_stop, outranks, raised, stopped
 from holdfast.tasks.spec import TaskSpec, program_of
-from holdfast.workers.conversation import Conversation
-from holdfast.workers.environment import home_of, identity
-from holdfast.workers.exits import broke, crashed, exit_code
-from holdfast.workers.launching import Gated, why_not_started
-from holdfast.workers.memory import MemoryKills
-from holdfast.workers.previous import complete
-from holdfast.workers.threads import Threads
-from holdfast.workers.watching import ProcessWatch, WakePipe
+from holdfast.workers.process.conversation import Conversation
+from holdfast.workers.process.environment import home_of, identity
+from holdfast.workers.process.exits import broke, crashed, exit_code
+from holdfast.workers.process.launching import Gated, why_not_started
+from holdfast.workers.process.memory import MemoryKills
+from holdfast.workers.process.previous import complete
+from holdfast.workers.process.threads import Threads
+from holdfast.workers.process.watching import ProcessWatch, WakePipe
 
 LOOK_AGAIN_S = 5.0
 CLOSE_S = 10.0

@@ -12,7 +12,7 @@ from contextlib import suppress
 
 from holdfast.runtime.processes import living, signal_group
 from holdfast.tasks.program import Program
-from holdfast.workers.launching import Gated, PipeEnd
+from holdfast.workers.process.launching import Gated, PipeEnd
 
 CHUNK = 1 << 16
 MOST_AT_THE_END = 1 << 20

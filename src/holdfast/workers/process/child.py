@@ -1,4 +1,4 @@
-"""The process of a Python task: `python -m holdfast.workers.child CHANNEL`.
+"""The process of a Python task: `python -m holdfast.workers.process.child CHANNEL`.
 
 It loads the module of the task, runs the function once, and sends how that ended through the channel. Standard output
 and error are the log of the run.
@@ -36,7 +36,7 @@ from holdfast.tasks.isolation import ModulePlace, TaskPlace, loading
 from holdfast.tasks.raising import StopReason, ended_by, must_stop, outranks, traceback_of
 from holdfast.tasks.spec import TaskSpec, recall
 from holdfast.wire.problem import error_of
-from holdfast.workers.channel import (
+from holdfast.workers.process.channel import (
     CheckpointKept,
     Found,
     FromChild,

@@ -17,7 +17,7 @@ from holdfast.core.requests import Claimed
 from holdfast.tasks.context import Context
 from holdfast.tasks.isolation import TaskPlace
 from holdfast.tasks.raising import StopReason
-from holdfast.workers.channel import (
+from holdfast.workers.process.channel import (
     CheckpointKept,
     Found,
     FromChild,
@@ -35,8 +35,8 @@ from holdfast.workers.channel import (
     Stored,
     TaskEnded,
 )
-from holdfast.workers.launching import pipe
-from holdfast.workers.watching import ProcessWatch, WakePipe
+from holdfast.workers.process.launching import pipe
+from holdfast.workers.process.watching import ProcessWatch, WakePipe
 
 
 class Conversation:

@@ -7,7 +7,7 @@ import signal
 from holdfast.core.retry import Failure, FailureKind
 from holdfast.core.settle import Broke
 from holdfast.tasks.program import Program
-from holdfast.workers.launching import UNKNOWN
+from holdfast.workers.process.launching import UNKNOWN
 
 PERMANENT = frozenset({64, 65, 78})  # used wrongly, bad data, bad configuration
 LONGEST_LINE = 200

@@ -22,7 +22,7 @@ from holdfast.core.job import RunId
 from holdfast.core.retry import Failure, FailureKind
 from holdfast.runtime.processes import RUN_VARIABLE, ProcessGroup, look_at
 from holdfast.tasks.program import Program
-from holdfast.workers.launch import LENGTH
+from holdfast.workers.process.launch import LENGTH
 
 # Without these, a Python that was built against libraries in odd places does not start.
 LIBRARY_PATHS = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")

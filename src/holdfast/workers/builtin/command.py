@@ -11,7 +11,7 @@ from holdfast.runtime.processes import GRACE_S
 from holdfast.tasks.program import Program
 from holdfast.tasks.schema import PayloadSchema
 from holdfast.tasks.spec import TaskSpec
-from holdfast.workers.environment import kept_variables
+from holdfast.workers.process.environment import kept_variables
 
 
 def command(

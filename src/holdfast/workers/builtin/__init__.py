@@ -1,0 +1,1 @@
+"""What Holdfast runs itself: commands, and the deliveries of webhooks."""
