@@ -7,7 +7,7 @@ import time
 
 from bench.table import Place, Table, per_second, percentiles, stopwatch
 from holdfast import Holdfast
-from holdfast.client.task import Task
+from holdfast.client.resources.task import Task
 
 SINGLE = 2_000
 MANY = 20_000

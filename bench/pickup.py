@@ -9,7 +9,7 @@ from typing import Any
 
 from bench.table import Place, Table, p, percentiles
 from holdfast import Holdfast
-from holdfast.client.task import Task
+from holdfast.client.resources.task import Task
 
 TIMES = 200
 

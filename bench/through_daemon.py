@@ -17,7 +17,7 @@ import psutil
 
 from bench.table import Place, Table, p, per_second, percentiles, stopwatch
 from holdfast import Holdfast, StateName
-from holdfast.client.task import Task
+from holdfast.client.resources.task import Task
 from holdfast.wire.home import HOME, Home
 
 JOBS = 20_000

@@ -23,9 +23,9 @@ from reference_texts import CODES, SETTINGS, TABLES
 import holdfast
 from holdfast import testing
 from holdfast.cli.typed import word_name
-from holdfast.client.filters import JobFilters
-from holdfast.client.group_handle import GroupHandle
-from holdfast.client.watches import WatchTest
+from holdfast.client.resources.filters import JobFilters
+from holdfast.client.resources.group_handle import GroupHandle
+from holdfast.client.resources.watches import WatchTest
 from holdfast.core import job as jobs
 from holdfast.core.errors import HoldfastError
 from holdfast.core.gates import Closed, Open

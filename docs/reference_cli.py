@@ -11,7 +11,7 @@ from holdfast.cli.app import SECTIONS, load
 from holdfast.cli.bench import Figures
 from holdfast.cli.doctor import Finding
 from holdfast.cli.top_frame import MachineFrame, TopView
-from holdfast.client.watches import WatchTest
+from holdfast.client.resources.watches import WatchTest
 from holdfast.core.messages.access import NewToken, User
 from holdfast.core.messages.conditions import Condition
 from holdfast.core.messages.dead_letters import DeadLetterPage

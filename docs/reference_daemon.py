@@ -10,10 +10,10 @@ from reference_format import table
 from holdfast.cli.typed import word_name
 from holdfast.core import watch_settings
 from holdfast.core.queue_settings import SETTINGS
-from holdfast.daemon.queue_tables import KEYS as QUEUE_KEYS
-from holdfast.daemon.sample import written
-from holdfast.daemon.settings import Settings, described
-from holdfast.daemon.watch_tables import KEYS, MEANING
+from holdfast.daemon.settings.queue_tables import KEYS as QUEUE_KEYS
+from holdfast.daemon.settings.sample import written
+from holdfast.daemon.settings.settings import Settings, described
+from holdfast.daemon.settings.watch_tables import KEYS, MEANING
 from holdfast.observe.metrics import PREFIX, Metrics
 from holdfast.observe.sla import PROMISES
 

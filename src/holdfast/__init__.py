@@ -3,13 +3,13 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from holdfast.client.calls import Call
-    from holdfast.client.group_handle import GroupHandle
-    from holdfast.client.handle import JobHandle
     from holdfast.client.holdfast import Holdfast
     from holdfast.client.receiving import verify_webhook
-    from holdfast.client.schedule_handle import ScheduleHandle
-    from holdfast.client.task import Task
+    from holdfast.client.resources.calls import Call
+    from holdfast.client.resources.group_handle import GroupHandle
+    from holdfast.client.resources.handle import JobHandle
+    from holdfast.client.resources.schedule_handle import ScheduleHandle
+    from holdfast.client.resources.task import Task
     from holdfast.core.errors import (
         Busy,
         Conflict,
@@ -99,14 +99,14 @@ __all__ = [
 
 # Each is imported when it is first used: a program that needs one of them need not wait for all.
 _MODULES = {
-    "holdfast.client.calls": ("Call",),
-    "holdfast.client.group_handle": ("GroupHandle",),
-    "holdfast.client.handle": ("JobHandle",),
+    "holdfast.client.resources.calls": ("Call",),
+    "holdfast.client.resources.group_handle": ("GroupHandle",),
+    "holdfast.client.resources.handle": ("JobHandle",),
     "holdfast.client.holdfast": ("Holdfast",),
     "holdfast.client.receiving": ("verify_webhook",),
     "holdfast.core.retry_option": ("Retry",),
-    "holdfast.client.schedule_handle": ("ScheduleHandle",),
-    "holdfast.client.task": ("Task",),
+    "holdfast.client.resources.schedule_handle": ("ScheduleHandle",),
+    "holdfast.client.resources.task": ("Task",),
     "holdfast.core.errors": (
         "Busy",
         "Conflict",

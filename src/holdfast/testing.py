@@ -35,7 +35,7 @@ from typing import Any
 import msgspec
 
 from holdfast.client.holdfast import Holdfast
-from holdfast.client.task import Enqueuing
+from holdfast.client.resources.task import Enqueuing
 from holdfast.core.errors import InvalidInput
 from holdfast.core.event import Event, check_attributes
 from holdfast.core.limits import shown

@@ -19,7 +19,7 @@ from holdfast.api.long_calls import LongCalls
 from holdfast.api.refused_counter import RefusedCounter
 from holdfast.api.wrong_tokens import WrongTokens
 from holdfast.daemon.server import HttpServers
-from holdfast.daemon.settings import ApiSettings
+from holdfast.daemon.settings.settings import ApiSettings
 from holdfast.runtime.clock import SystemClock
 from holdfast.runtime.session import Session
 from holdfast.store.engine import Engine, new_uuid

@@ -19,7 +19,7 @@ from holdfast import Holdfast
 from holdfast.core.errors import InvalidInput
 from holdfast.core.limits import shown
 from holdfast.core.units import DURATION_FORMS
-from holdfast.daemon.settings_file import load
+from holdfast.daemon.settings.settings_file import load
 from tests.api.caller import new_job
 from tests.cli.bad_values import CASES, LATER, TOO_MANY, Case, job, queue, schedule, watch, webhook
 from tests.cli.shell import Shell

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from holdfast import Holdfast, InvalidInput, NotFound, Permanent
-from holdfast.client import dead_letters
+from holdfast.client.resources import dead_letters
 from holdfast.core.messages.dead_letters import ClosedAs
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import get_type_hints
 
-from holdfast.client.filters import READ, JobFilters
+from holdfast.client.resources.filters import READ, JobFilters
 from holdfast.core.options import FILTERS, JobOptions
 
 

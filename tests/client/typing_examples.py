@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import assert_type
 
 from holdfast import Context, Holdfast, Job, JobHandle, Run, StateName
-from holdfast.client.group_handle import GroupHandle
+from holdfast.client.resources.group_handle import GroupHandle
 from holdfast.core.messages.jobs import Page
 
 hf = Holdfast("work.db")

@@ -13,7 +13,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from holdfast.daemon.settings_file import STORE
+from holdfast.daemon.settings.settings_file import STORE
 from holdfast.runtime.node import boot_id, node_name
 from holdfast.store.locks import LifeLock
 from holdfast.store.sqlite.engine import SqliteEngine

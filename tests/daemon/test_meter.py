@@ -20,7 +20,7 @@ from holdfast.core.settle import Broke, Completed, Outcome
 from holdfast.core.tokens import Tokens
 from holdfast.daemon.instruments import promises
 from holdfast.daemon.meter import Meter
-from holdfast.daemon.settings import SlaSettings
+from holdfast.daemon.settings.settings import SlaSettings
 from holdfast.daemon.watching import SlaWatch
 from holdfast.observe.metrics import Metrics
 from holdfast.observe.sla import Measure, Promise, PromiseVerdict, Sla

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from holdfast import InvalidInput, QueueFull, StateName
-from holdfast.daemon.settings_file import load, load_queues
+from holdfast.daemon.settings.settings_file import load, load_queues
 from tests.daemon.house import House, inhabited
 
 SETTINGS = """

@@ -9,9 +9,9 @@ import msgspec
 import pytest
 
 from holdfast import InvalidInput
-from holdfast.daemon.sample import sample
-from holdfast.daemon.settings import ApiSettings, DaemonSettings, Settings, described
-from holdfast.daemon.settings_file import load
+from holdfast.daemon.settings.sample import sample
+from holdfast.daemon.settings.settings import ApiSettings, DaemonSettings, Settings, described
+from holdfast.daemon.settings.settings_file import load
 from tests.certificates import make_certificate
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.daemon.settings_file import STORE, load
+from holdfast.daemon.settings.settings_file import STORE, load
 from tests.cli.shell import Shell
 from tests.daemon.house import House
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.core.errors import InvalidInput
-from holdfast.daemon.settings_file import load, load_watches
+from holdfast.daemon.settings.settings_file import load, load_watches
 
 
 @pytest.fixture

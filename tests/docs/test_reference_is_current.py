@@ -16,7 +16,7 @@ import holdfast
 import holdfast.testing
 from holdfast import Holdfast
 from holdfast.cli.app import WHERE
-from holdfast.daemon.settings import Settings, described
+from holdfast.daemon.settings.settings import Settings, described
 from holdfast.store.scripts.machines.machines import EVENTS
 
 ROOT = Path(__file__).parents[2]

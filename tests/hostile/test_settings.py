@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.core.errors import HoldfastError
-from holdfast.daemon.settings_file import load, load_queues, load_watches
+from holdfast.daemon.settings.settings_file import load, load_queues, load_watches
 from tests.hostile.corpus import SETTINGS
 
 

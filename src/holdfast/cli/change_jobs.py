@@ -192,7 +192,7 @@ def _check_place(where: str | None, other: str | None, *, is_enough: bool) -> No
 
 
 def _move_all(hf: Client, node: str, target: str | None, *, yes: bool) -> Output:
-    from holdfast.client.nodes import MOST_COUNTED
+    from holdfast.client.resources.nodes import MOST_COUNTED
 
     count = hf.count_tied(node)
     confirm("Move", count, more=count >= MOST_COUNTED, yes=yes)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from holdfast.client.commands import Commands
 from holdfast.client.remote import Client
+from holdfast.client.resources.commands import Commands
 
 
 class CommandClient(Client, Commands):

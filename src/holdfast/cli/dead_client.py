@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from holdfast.client.dead_letters import DeadLetterCalls
 from holdfast.client.remote import Client
+from holdfast.client.resources.dead_letters import DeadLetterCalls
 
 
 class DeadLetterClient(Client, DeadLetterCalls):

@@ -24,7 +24,7 @@ from holdfast.core.errors import HoldfastError
 
 if TYPE_CHECKING:
     from holdfast.client.remote import Client
-    from holdfast.client.reserving import Held
+    from holdfast.client.resources.reserving import Held
 
 LOOK_S = 1.0
 MARGIN_S = 1.0

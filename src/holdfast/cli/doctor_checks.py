@@ -67,8 +67,8 @@ def examine(home: Home) -> list[Finding]:
 
 def _limits(home: Home) -> Thresholds:
     """The thresholds at which the daemon of this home refuses new jobs. The defaults if its settings cannot be read."""
-    from holdfast.daemon.settings_file import find_file, load
-    from holdfast.daemon.settings_meaning import thresholds
+    from holdfast.daemon.settings.settings_file import find_file, load
+    from holdfast.daemon.settings.settings_meaning import thresholds
 
     try:
         return thresholds(load(find_file(home)).pressure)
@@ -108,7 +108,7 @@ def _private(name: str, path: Path, mode: int) -> Finding:
 def _others(home: Home) -> Iterator[Finding]:
     """What other users could change, so that `holdfast up` would refuse to start, and what they may read."""
     from holdfast.daemon.ownership import exposures
-    from holdfast.daemon.settings_file import find_file, load
+    from holdfast.daemon.settings.settings_file import find_file, load
 
     file = find_file(home)
     try:

@@ -18,8 +18,8 @@ from holdfast.core.job import TERMINAL, StateName
 from holdfast.core.limits import shown
 
 if TYPE_CHECKING:
-    from holdfast.client.group_handle import GroupHandle
     from holdfast.client.remote import Client
+    from holdfast.client.resources.group_handle import GroupHandle
     from holdfast.core.messages.groups import GroupView
 
 LOOK_S = 1.0

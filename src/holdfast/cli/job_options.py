@@ -98,7 +98,7 @@ def _word(field: str) -> str:
 
 
 def _check_event(hf: Any, options: Mapping[str, Any], template: str) -> None:
-    from holdfast.client.templates import check_event_of, lacks_event
+    from holdfast.client.resources.templates import check_event_of, lacks_event
 
     if lacks_event(options):
         check_event_of(hf.template(template), options, _word)

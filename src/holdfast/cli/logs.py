@@ -18,7 +18,7 @@ from holdfast.cli.words import Option
 from holdfast.core.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from holdfast.client.handle import JobHandle
+    from holdfast.client.resources.handle import JobHandle
     from holdfast.core.messages.runs import LogPart
     from holdfast.core.run import Run
 

@@ -17,7 +17,7 @@ from holdfast.core.option import SaidIn
 from holdfast.core.stored_job import Job
 
 if TYPE_CHECKING:
-    from holdfast.client.handle import JobHandle
+    from holdfast.client.resources.handle import JobHandle
 
 
 def run(

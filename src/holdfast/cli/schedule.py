@@ -110,7 +110,7 @@ def add(
 
 def _ticks(misfire: str | None, overlap: str | None) -> dict[str, Any]:
     """What happens to ticks that nobody was there for, and to those while an earlier job runs."""
-    from holdfast.client.schedule_handle import one_of
+    from holdfast.client.resources.schedule_handle import one_of
     from holdfast.core.schedule import Misfire, Overlap
 
     return {

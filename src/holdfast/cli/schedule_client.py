@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from holdfast.client.remote import Client
-from holdfast.client.schedules import Schedules
+from holdfast.client.resources.schedules import Schedules
 
 
 class ScheduleClient(Client, Schedules):

@@ -12,7 +12,7 @@ from holdfast.cli.times import ago, length, when
 from holdfast.core.cron import parse, zone_of
 
 if TYPE_CHECKING:
-    from holdfast.client.schedule_handle import ScheduleHandle
+    from holdfast.client.resources.schedule_handle import ScheduleHandle
     from holdfast.core.messages.schedules import Schedule
     from holdfast.core.stored_job import Job
 

@@ -78,7 +78,7 @@ def up(
       holdfast up --print-config > ~/.local/share/holdfast/holdfast.toml
     """
     from holdfast.daemon.ownership import refuse_exposed
-    from holdfast.daemon.settings_file import find_file, load
+    from holdfast.daemon.settings.settings_file import find_file, load
 
     place = find_home()
     if store is not None:
@@ -95,7 +95,7 @@ def up(
     file = find_file(place, config)
     settings = load(file, options)
     if print_config:
-        from holdfast.daemon.sample import sample
+        from holdfast.daemon.settings.sample import sample
 
         return Output(settings, lambda: put_lines(sample(settings)))
     refuse_exposed(place, file, settings.daemon.apps)
@@ -149,7 +149,7 @@ def _start_in_background(place: Home, words: list[str], store: str | None, *, js
     if place.is_lived_in:
         pid = place.daemon_pid() or "unknown"
         raise Conflict(f"a daemon with pid {pid} lives in {place.folder} already; stop it with: holdfast down")
-    from holdfast.daemon.settings_file import STORE
+    from holdfast.daemon.settings.settings_file import STORE
 
     environment = {**os.environ, HOME: str(place.folder)} | ({} if store is None else {STORE: store})
     said = place.printed

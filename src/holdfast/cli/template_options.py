@@ -13,7 +13,7 @@ from holdfast.core.option import SaidIn
 from holdfast.core.requests import COMMAND
 
 if TYPE_CHECKING:
-    from holdfast.client.handle import JobHandle
+    from holdfast.client.resources.handle import JobHandle
 
 NameWord = Annotated[str, Argument("NAME", help="What to call it.")]
 TaskWord = Annotated[str | None, Option("--task", metavar="TASK", help="The task that its jobs run.", complete=tasks)]
@@ -47,7 +47,7 @@ def what_to_run(task: str | None, payload: str | None, command: list[str] | None
         return task, read_payload(payload)
     if task is not None or payload is not None:
         raise InvalidInput("give either a task with its payload or a command, not both")
-    from holdfast.client.commands import command_arguments
+    from holdfast.client.resources.commands import command_arguments
 
     return COMMAND, command_arguments(tuple(command), ".", None, None, None)
 

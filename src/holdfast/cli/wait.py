@@ -18,8 +18,8 @@ from holdfast.core.job import Done
 from holdfast.core.stored_job import Job
 
 if TYPE_CHECKING:
-    from holdfast.client.handle import JobHandle
     from holdfast.client.remote import Client
+    from holdfast.client.resources.handle import JobHandle
     from holdfast.client.waiting import Countdown
 
 # How long a job waits before something is printed, and how often to look after that. The SDK, which only warns of a

@@ -19,7 +19,7 @@ from holdfast.cli.words import Argument, Option
 from holdfast.core.watch_settings import SETTINGS
 
 if TYPE_CHECKING:
-    from holdfast.client.watches import WatchTest
+    from holdfast.client.resources.watches import WatchTest
     from holdfast.core.messages.watches import Watch
 
 WatchArgument = Annotated[str, Argument("WATCH", help="A watch's name or id.", complete=named_watches)]

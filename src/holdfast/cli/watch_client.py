@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from holdfast.client.remote import Client
-from holdfast.client.watches import Watches
+from holdfast.client.resources.watches import Watches
 
 
 class WatchClient(Client, Watches):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from holdfast.client.remote import Client
-from holdfast.client.webhooks import Webhooks
+from holdfast.client.resources.webhooks import Webhooks
 
 
 class WebhookClient(Client, Webhooks):

@@ -15,8 +15,8 @@ from holdfast.core.job import Queued, Running, Scheduled
 from holdfast.core.stored_job import Job
 
 if TYPE_CHECKING:
-    from holdfast.client.handle import JobHandle
     from holdfast.client.remote import Client
+    from holdfast.client.resources.handle import JobHandle
     from holdfast.core.messages.why import Why
     from holdfast.core.run import Run
 

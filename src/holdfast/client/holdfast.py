@@ -11,19 +11,19 @@ from typing import Any, Concatenate, ParamSpec, TypeVar, Unpack, overload
 
 from msgspec import structs
 
-from holdfast.client.commands import Commands
-from holdfast.client.crons import Crons
-from holdfast.client.dead_letters import DeadLetterCalls
 from holdfast.client.declaring import declare
 from holdfast.client.isolated import Isolated, placed
 from holdfast.client.operations import Operations
 from holdfast.client.options import given
 from holdfast.client.patience import PATIENCE_S
-from holdfast.client.schedules import Schedules
+from holdfast.client.resources.commands import Commands
+from holdfast.client.resources.crons import Crons
+from holdfast.client.resources.dead_letters import DeadLetterCalls
+from holdfast.client.resources.schedules import Schedules
+from holdfast.client.resources.task import Task, TaskDecorator
+from holdfast.client.resources.watches import Watches
+from holdfast.client.resources.webhooks import Webhooks, make_policy
 from holdfast.client.store_access import StoreAccess
-from holdfast.client.task import Task, TaskDecorator
-from holdfast.client.watches import Watches
-from holdfast.client.webhooks import Webhooks, make_policy
 from holdfast.core.errors import InvalidInput
 from holdfast.core.limits import shown
 from holdfast.core.option import SaidIn

@@ -10,19 +10,19 @@ from functools import partial
 from typing import Any, Unpack
 
 from holdfast.client.access import AccessCalls
-from holdfast.client.calls import Call
-from holdfast.client.events import Events
-from holdfast.client.filters import JobFilters, make_filter
-from holdfast.client.groups import Groups
-from holdfast.client.handle import JobHandle
-from holdfast.client.known_tasks import TaskCalls
-from holdfast.client.maintenance import Maintaining
-from holdfast.client.nodes import NodeCalls
 from holdfast.client.options import Prepared, given, laid_over
-from holdfast.client.overview import Overview
-from holdfast.client.queues import Queues
-from holdfast.client.tenants import Tenants
-from holdfast.client.tokens import TokenCalls
+from holdfast.client.resources.calls import Call
+from holdfast.client.resources.events import Events
+from holdfast.client.resources.filters import JobFilters, make_filter
+from holdfast.client.resources.groups import Groups
+from holdfast.client.resources.handle import JobHandle
+from holdfast.client.resources.known_tasks import TaskCalls
+from holdfast.client.resources.maintenance import Maintaining
+from holdfast.client.resources.nodes import NodeCalls
+from holdfast.client.resources.overview import Overview
+from holdfast.client.resources.queues import Queues
+from holdfast.client.resources.tenants import Tenants
+from holdfast.client.resources.tokens import TokenCalls
 from holdfast.core.command import check_command
 from holdfast.core.job import StateName
 from holdfast.core.limits import MOST_PER_ACTION

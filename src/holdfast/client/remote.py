@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from holdfast.client.handle import JobHandle
 from holdfast.client.operations import Operations
 from holdfast.client.patience import Patience
+from holdfast.client.resources.handle import JobHandle
 from holdfast.client.store_access import StoreAccess
 from holdfast.core.job import JobId
 from holdfast.core.messages.maintenance import ReservedUse

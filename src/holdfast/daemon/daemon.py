@@ -26,9 +26,9 @@ from holdfast.daemon.instruments import Instruments
 from holdfast.daemon.meter import Meter, Sources
 from holdfast.daemon.ownership import refuse_exposed
 from holdfast.daemon.server import HttpServers
-from holdfast.daemon.settings import Settings
-from holdfast.daemon.settings_file import CONFIG
-from holdfast.daemon.settings_meaning import crowding, places, planning, probing, tokens
+from holdfast.daemon.settings.settings import Settings
+from holdfast.daemon.settings.settings_file import CONFIG
+from holdfast.daemon.settings.settings_meaning import crowding, places, planning, probing, tokens
 from holdfast.daemon.supervisor import Supervisor
 from holdfast.private_files import for_owner_alone
 from holdfast.runtime.clock import Clock, SystemClock

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from holdfast.core.errors import Conflict, HoldfastError, InvalidInput, NoDaemon, StoreUnavailable
 from holdfast.core.messages.maintenance import Violation
-from holdfast.daemon.settings_file import find_file, load
+from holdfast.daemon.settings.settings_file import find_file, load
 from holdfast.decoding import decode
 from holdfast.hosting.database import clock_for, make_engine
 from holdfast.runtime.clock import SystemClock

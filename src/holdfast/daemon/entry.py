@@ -13,8 +13,8 @@ from holdfast.core.errors import HoldfastError, InvalidInput
 from holdfast.core.limits import shown
 from holdfast.daemon.daemon import Daemon
 from holdfast.daemon.instruments import start_otlp
-from holdfast.daemon.settings import LogSettings, Settings
-from holdfast.daemon.settings_file import CONFIG, find_file, load, load_queues, load_watches
+from holdfast.daemon.settings.settings import LogSettings, Settings
+from holdfast.daemon.settings.settings_file import CONFIG, find_file, load, load_queues, load_watches
 from holdfast.hosting.database import clock_for, make_engine
 from holdfast.hosting.worker import WorkerSettings, serve
 from holdfast.observe.logs import set_up

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from holdfast.core.errors import InvalidInput
 from holdfast.core.rules import without_user
 from holdfast.daemon.meter import Meter, Sources
-from holdfast.daemon.settings import Settings, SlaSettings
+from holdfast.daemon.settings.settings import Settings, SlaSettings
 from holdfast.daemon.watching import MetricsSender, PrintedFile, SlaWatch
 from holdfast.observe.logs import ROOT, LogFile
 from holdfast.observe.metrics import Metrics

@@ -21,7 +21,7 @@ from holdfast.api.refused_counter import RefusedCounter
 from holdfast.core.addresses import is_loopback
 from holdfast.core.errors import StoreUnavailable
 from holdfast.daemon.listening import Listener, TcpListener
-from holdfast.daemon.settings import ApiSettings
+from holdfast.daemon.settings.settings import ApiSettings
 from holdfast.wire.home import Home
 from holdfast.wire.http import bracketed
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from holdfast import Holdfast, InvalidInput
 from holdfast.api.description import describe
-from holdfast.daemon.sample import sample
+from holdfast.daemon.settings.sample import sample
 from holdfast.store.scripts.watches.watches import watches_of_node
 from holdfast.wire.calls import CALLS
 

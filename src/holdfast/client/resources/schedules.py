@@ -7,8 +7,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Unpack
 
 from holdfast.client.options import given
-from holdfast.client.schedule_handle import ScheduleHandle, one_of, to_jitter, upcoming
-from holdfast.client.templates import (
+from holdfast.client.resources.schedule_handle import ScheduleHandle, one_of, to_jitter, upcoming
+from holdfast.client.resources.templates import (
     Payload,
     TaskRef,
     Templates,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from holdfast.client.handle import JobHandle
+from holdfast.client.resources.handle import JobHandle
 from holdfast.client.store_access import StoreAccess
 from holdfast.core.job import Millis
 from holdfast.core.maintenance import EVERY_CHORE

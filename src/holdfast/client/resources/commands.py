@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Unpack
 
-from holdfast.client.calls import Call
-from holdfast.client.handle import JobHandle
 from holdfast.client.options import given
+from holdfast.client.resources.calls import Call
+from holdfast.client.resources.handle import JobHandle
+from holdfast.client.resources.task import Enqueuing
 from holdfast.client.store_access import StoreAccess
-from holdfast.client.task import Enqueuing
 from holdfast.core.command import check_command
 from holdfast.core.options import JobOptions
 from holdfast.core.requests import OF_COMMANDS

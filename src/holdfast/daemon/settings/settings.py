@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from holdfast.core.watch import DEBOUNCE_MS, MAX_WAIT_MS, RECONCILE_S
 from holdfast.core.webhook import TIMEOUT_MS
-from holdfast.daemon.kinds import (
+from holdfast.daemon.settings.kinds import (
     FLAG,
     HOSTS,
     SLOTS,
@@ -22,7 +22,7 @@ from holdfast.daemon.kinds import (
     size,
     whole,
 )
-from holdfast.daemon.machine_settings import MachineSettings, PressureSettings, TokenSettings
+from holdfast.daemon.settings.machine_settings import MachineSettings, PressureSettings, TokenSettings
 
 LONGEST_KEPT_S = 100 * 365 * 86_400.0
 _MOMENTS = duration(0, 3_600)

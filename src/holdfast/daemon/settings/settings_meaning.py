@@ -7,8 +7,8 @@ from holdfast.core.machine import Rules
 from holdfast.core.measures import Thresholds
 from holdfast.core.messages.machines import TokenSetting
 from holdfast.core.tokens import Tokens
-from holdfast.daemon.machine_settings import MachineSettings, PressureSettings, TokenSettings
-from holdfast.daemon.settings import PlannerSettings
+from holdfast.daemon.settings.machine_settings import MachineSettings, PressureSettings, TokenSettings
+from holdfast.daemon.settings.settings import PlannerSettings
 from holdfast.runtime.node import own_tokens
 from holdfast.runtime.probe import Probing
 from holdfast.runtime.watched import PlannerOptions

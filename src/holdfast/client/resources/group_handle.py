@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from holdfast.client.handle import JobHandle
+from holdfast.client.resources.handle import JobHandle
 from holdfast.client.store_access import StoreAccess
 from holdfast.client.waiting import LOOK_AGAIN_S, Countdown, refuse_to_block
 from holdfast.core.errors import JobError, StillRunning

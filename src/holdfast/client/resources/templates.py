@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, Unpack, cast
 
 import msgspec
 
-from holdfast.client.handle import JobHandle
 from holdfast.client.options import check_together, checked, given, laid_over
+from holdfast.client.resources.handle import JobHandle
 from holdfast.client.store_access import StoreAccess
 from holdfast.core.errors import InvalidInput, InvalidPayload
 from holdfast.core.job import Millis
@@ -27,7 +27,7 @@ from holdfast.runtime.caller import what_triggers
 from holdfast.store.script_names import read_jobs, templates
 
 if TYPE_CHECKING:
-    from holdfast.client.task import Enqueuing
+    from holdfast.client.resources.task import Enqueuing
     from holdfast.tasks.schema import PayloadSchema
 
 Payload: TypeAlias = Mapping[str, Any]

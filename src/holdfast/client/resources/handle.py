@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
 
 import msgspec
 
-from holdfast.client.outputs import Outputs
+from holdfast.client.resources.outputs import Outputs
 from holdfast.client.store_access import StoreAccess
 from holdfast.core.errors import InvalidInput, JobCancelled, JobFailed, NotFound, StillRunning
 from holdfast.core.job import Done, Failed, Millis, StateName

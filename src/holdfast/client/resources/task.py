@@ -7,9 +7,9 @@ from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, Unpa
 
 import msgspec
 
-from holdfast.client.calls import Call, check_gaps
-from holdfast.client.handle import JobHandle
 from holdfast.client.options import Prepared, check_fields, given, laid_over
+from holdfast.client.resources.calls import Call, check_gaps
+from holdfast.client.resources.handle import JobHandle
 from holdfast.client.store_access import StoreAccess
 from holdfast.core.errors import InvalidInput
 from holdfast.core.limits import shown

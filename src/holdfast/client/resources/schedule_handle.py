@@ -8,9 +8,9 @@ from typing import Any, TypeVar, Unpack
 
 import msgspec
 
-from holdfast.client.handle import JobHandle
 from holdfast.client.options import given
-from holdfast.client.templates import (
+from holdfast.client.resources.handle import JobHandle
+from holdfast.client.resources.templates import (
     Payload,
     Templates,
     ahandle_of,

@@ -7,10 +7,10 @@ import sys
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar, cast, overload
 
-from holdfast.client.schedules import complete_payload, timing
+from holdfast.client.resources.schedules import complete_payload, timing
+from holdfast.client.resources.task import Task
+from holdfast.client.resources.templates import Payload, new_template
 from holdfast.client.store_access import StoreAccess
-from holdfast.client.task import Task
-from holdfast.client.templates import Payload, new_template
 from holdfast.core.cron import UTC
 from holdfast.core.errors import InvalidInput
 from holdfast.core.limits import shown

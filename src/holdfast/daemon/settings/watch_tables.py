@@ -12,8 +12,8 @@ from holdfast.core.limits import shown
 from holdfast.core.new_watch import NewWatch, make_watch
 from holdfast.core.watch import WatchKind
 from holdfast.core.watch_settings import SETTINGS
-from holdfast.daemon.kinds import PLACE, Says
-from holdfast.daemon.setting_tables import keys_of, read_table
+from holdfast.daemon.settings.kinds import PLACE, Says
+from holdfast.daemon.settings.setting_tables import keys_of, read_table
 from holdfast.store.engine import new_uuid
 
 KEYS: Mapping[str, Says] = {

@@ -15,7 +15,7 @@ from holdfast.core.retry_option import MODE, Retry
 from holdfast.core.rules import RULES
 from holdfast.core.setting import Setting
 from holdfast.core.tokens import Tokens
-from holdfast.daemon.kinds import FLAG, Says, SettingKind, by_rule, one_of, within
+from holdfast.daemon.settings.kinds import FLAG, Says, SettingKind, by_rule, one_of, within
 
 _RETRY: Mapping[str, SettingKind] = {
     "retries": by_rule("retries"),

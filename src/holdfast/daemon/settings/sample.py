@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 
 from holdfast.core.units import written_duration, written_size
-from holdfast.daemon import queue_tables, watch_tables
-from holdfast.daemon.kinds import Says
-from holdfast.daemon.settings import Settings, described
+from holdfast.daemon.settings import queue_tables, watch_tables
+from holdfast.daemon.settings.kinds import Says
+from holdfast.daemon.settings.settings import Settings, described
 
 WIDTH = 100
 

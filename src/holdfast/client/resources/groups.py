@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from holdfast.client.calls import Call, GroupPlan, Step, plan_chain, plan_group
-from holdfast.client.group_handle import GroupHandle
+from holdfast.client.resources.calls import Call, GroupPlan, Step, plan_chain, plan_group
+from holdfast.client.resources.group_handle import GroupHandle
 from holdfast.client.store_access import StoreAccess
 from holdfast.core.group import GroupMode, OnFailure
 from holdfast.core.job import Millis

@@ -11,7 +11,7 @@ from holdfast.core.limits import shown
 from holdfast.core.queue_changes import QueueChanges, make_changes
 from holdfast.core.queue_settings import SETTINGS
 from holdfast.core.rules import check
-from holdfast.daemon.setting_tables import keys_of, read_table
+from holdfast.daemon.settings.setting_tables import keys_of, read_table
 
 KEYS = keys_of(SETTINGS)
 _NAMES = {setting.key.name: setting.name for setting in SETTINGS.values()}

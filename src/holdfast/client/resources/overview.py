@@ -20,7 +20,7 @@ from holdfast.core.units import Duration
 from holdfast.store.script_names import groups, machines, probed_machines, reserve, stats, workers
 
 if TYPE_CHECKING:
-    from holdfast.client.reserving import Reserving
+    from holdfast.client.resources.reserving import Reserving
 
 
 class Overview:
@@ -104,7 +104,7 @@ class Overview:
         The block begins when nothing runs there any more. `wait` is how long that may take, by default any time; then
         it raises Busy, and at once with 0. It ends with the block, with this program, or after `ttl`.
         """
-        from holdfast.client.reserving import Reserving
+        from holdfast.client.resources.reserving import Reserving
 
         return Reserving(self._access, scope, wait, ttl, reserved_by)
 

@@ -17,9 +17,9 @@ from holdfast.core.errors import InvalidInput
 from holdfast.core.limits import shown
 from holdfast.core.new_watch import NewWatch
 from holdfast.core.queue_changes import QueueChanges
-from holdfast.daemon.queue_tables import queues_of
-from holdfast.daemon.settings import Settings, described
-from holdfast.daemon.watch_tables import watches_of
+from holdfast.daemon.settings.queue_tables import queues_of
+from holdfast.daemon.settings.settings import Settings, described
+from holdfast.daemon.settings.watch_tables import watches_of
 from holdfast.wire.home import Home
 
 CONFIG = "HOLDFAST_CONFIG"

@@ -9,7 +9,7 @@ from msgspec import Struct
 from holdfast.core.number_rules import Size
 from holdfast.core.readings import WAL
 from holdfast.core.tokens import USUAL_GPU, USUAL_IO, USUAL_TIMEOUT_MS
-from holdfast.daemon.kinds import Says, by_rule, duration, limit_share, limit_size, share, whole
+from holdfast.daemon.settings.kinds import Says, by_rule, duration, limit_share, limit_size, share, whole
 
 LONGEST_WAIT_S = 365 * 86_400.0
 _MOMENTS = duration(0, 3_600)

@@ -1,0 +1,1 @@
+"""What can be set for a daemon, and how it is read from a file."""
