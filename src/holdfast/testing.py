@@ -41,7 +41,7 @@ from holdfast.core.event import Event, check_attributes
 from holdfast.core.limits import shown
 from holdfast.core.stored_job import Job
 from holdfast.runtime.clock import ManualClock
-from holdfast.runtime.simulated import SimulatedMachine
+from holdfast.runtime.machine.simulated import SimulatedMachine
 
 __all__ = [
     "ManualClock",

@@ -21,7 +21,7 @@ from holdfast.api.wrong_tokens import WrongTokens
 from holdfast.daemon.server import HttpServers
 from holdfast.daemon.settings.settings import ApiSettings
 from holdfast.runtime.clock import SystemClock
-from holdfast.runtime.session import Session
+from holdfast.runtime.sessions.session import Session
 from holdfast.store.engine import Engine, new_uuid
 from holdfast.store.sqlite.engine import SqliteEngine
 from holdfast.version import VERSION

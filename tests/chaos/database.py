@@ -8,10 +8,10 @@ from typing import Any
 from msgspec import Struct
 
 from holdfast.runtime.clock import Clock, SystemClock
-from holdfast.runtime.judge import Judge
 from holdfast.runtime.node import boot_id
-from holdfast.runtime.recovery import Recovery
-from holdfast.runtime.session import lock_folder
+from holdfast.runtime.sessions.judge import Judge
+from holdfast.runtime.sessions.recovery import Recovery
+from holdfast.runtime.sessions.session import lock_folder
 from holdfast.store.engine import Engine, Ids, new_uuid
 from holdfast.store.postgres.engine import PostgresEngine
 from holdfast.store.sqlite.engine import SqliteEngine

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple, Self, TypeVar
 
-from holdfast.runtime.processes import look_at
+from holdfast.runtime.sessions.processes import look_at
 
 T = TypeVar("T")
 

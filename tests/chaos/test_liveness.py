@@ -12,8 +12,8 @@ import pytest
 
 from holdfast import Context, Holdfast, StateName
 from holdfast.core.messages.sessions import NewSession
-from holdfast.runtime.judge import LEASE_S, LONGEST_LOOK_S
-from holdfast.runtime.recovery import Recovery
+from holdfast.runtime.sessions.judge import LEASE_S, LONGEST_LOOK_S
+from holdfast.runtime.sessions.recovery import Recovery
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.sessions.recover import recover
 from holdfast.store.scripts.sessions.sessions import beat, open_session

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from holdfast import Busy, Conflict, Holdfast, InvalidInput, JobFailed, StateName
-from holdfast.runtime.processes import RUN_VARIABLE
+from holdfast.runtime.sessions.processes import RUN_VARIABLE
 from holdfast.testing import ManualClock
 from tests.client.acts import WAIT, Gate, both_engines
 from tests.client.conftest import Database

@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from holdfast import Holdfast
-from holdfast.runtime.database_clock import DatabaseClock
+from holdfast.runtime.clocks.database_clock import DatabaseClock
 
 HOUR = 3_600_000
 PROGRAM = """

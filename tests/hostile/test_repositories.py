@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.runtime.repository import LONGEST_LINE, Repository, RepositoryMemory
-from holdfast.runtime.tree import FolderGone
+from holdfast.runtime.planner.repository import LONGEST_LINE, Repository, RepositoryMemory
+from holdfast.runtime.planner.tree import FolderGone
 
 SECRET = "a line of a file that is none of its business"
 COMMIT = "1234567890" * 4

@@ -14,8 +14,8 @@ from holdfast.core.new_watch import NewWatch
 from holdfast.core.requests import JobFilter
 from holdfast.runtime.clock import SystemClock
 from holdfast.runtime.parts import Parts, commits_of
-from holdfast.runtime.planner import Planner
-from holdfast.runtime.watched import PlannerOptions
+from holdfast.runtime.planner.planner import Planner
+from holdfast.runtime.planner.watched import PlannerOptions
 from holdfast.store.engine import Engine, new_uuid
 from holdfast.store.scripts.reading.read_jobs import list_jobs
 from holdfast.store.scripts.watches.watches import add_watch, find_watch

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.runtime.alarm import Alarm
 from holdfast.runtime.clock import SystemClock
+from holdfast.runtime.machine.alarm import Alarm
 from holdfast.store.sqlite.engine import SqliteEngine
 from tests.migrated import copy_migrated
 

@@ -11,8 +11,8 @@ import pytest
 
 from holdfast.core.job import StateName
 from holdfast.runtime.clock import ManualClock, SystemClock
-from holdfast.runtime.clock_steps import ClockSteps
-from holdfast.runtime.clock_trust import ClockTrust
+from holdfast.runtime.clocks.clock_steps import ClockSteps
+from holdfast.runtime.clocks.clock_trust import ClockTrust
 from holdfast.runtime.promoter import Promoter
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.machines.clock_steps import SeenStep, clock_state, note_step

@@ -14,8 +14,8 @@ from holdfast import Holdfast
 from holdfast.core.messages.schedules import NewSchedule
 from holdfast.core.messages.templates import NewTemplate
 from holdfast.runtime.clock import ManualClock, SystemClock
-from holdfast.runtime.clock_steps import ClockSteps
-from holdfast.runtime.clock_watch import ClockWatch
+from holdfast.runtime.clocks.clock_steps import ClockSteps
+from holdfast.runtime.clocks.clock_watch import ClockWatch
 from holdfast.store.scripts.schedules.schedules import put_schedule
 from holdfast.store.scripts.schedules.templates import put_template
 from holdfast.store.sqlite.engine import SqliteEngine

@@ -18,7 +18,7 @@ from holdfast.core.messages.templates import NewTemplate
 from holdfast.core.schedule import Overlap
 from holdfast.core.task import TemplateOptions
 from holdfast.runtime.clock import ManualClock
-from holdfast.runtime.clock_trust import ClockTrust
+from holdfast.runtime.clocks.clock_trust import ClockTrust
 from holdfast.runtime.cron import LONGEST_S, CronLoop
 from holdfast.store.postgres.engine import PostgresEngine
 from holdfast.store.scripts.schedules.schedules import edit_schedule, list_schedules, put_schedule

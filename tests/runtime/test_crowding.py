@@ -8,7 +8,7 @@ from pathlib import Path
 
 from holdfast.core.crowding import FEWEST, CrowdingRules
 from holdfast.runtime.clock import ManualClock
-from holdfast.runtime.crowding import CrowdWatch
+from holdfast.runtime.machine.crowding import CrowdWatch
 from holdfast.store.sqlite.engine import SqliteEngine
 from tests.migrated import copy_migrated
 from tests.store.acts import put_one

@@ -15,10 +15,10 @@ from holdfast.core.job import StateName
 from holdfast.core.messages.schedules import NewSchedule
 from holdfast.core.messages.templates import NewTemplate
 from holdfast.runtime.clock import SystemClock
-from holdfast.runtime.clock_steps import ClockSteps
-from holdfast.runtime.clock_trust import HELD_S, ClockTrust
+from holdfast.runtime.clocks.clock_steps import ClockSteps
+from holdfast.runtime.clocks.clock_trust import HELD_S, ClockTrust
+from holdfast.runtime.clocks.database_clock import DatabaseClock
 from holdfast.runtime.cron import CronLoop
-from holdfast.runtime.database_clock import DatabaseClock
 from holdfast.runtime.maintenance import Maintenance
 from holdfast.runtime.promoter import Promoter
 from holdfast.store.boot_clock import boot_time

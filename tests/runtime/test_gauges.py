@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from holdfast.core.readings import CpuSeen, DiskSeen, HeatSeen, WalSeen
-from holdfast.runtime.gauges import CpuBusy, DisksLeft, Heat, MemoryLeft, NvidiaSmi, WalSize
-from holdfast.runtime.load import CpuTimes, cpu_times
+from holdfast.runtime.machine.gauges import CpuBusy, DisksLeft, Heat, MemoryLeft, NvidiaSmi, WalSize
+from holdfast.runtime.machine.load import CpuTimes, cpu_times
 
 
 def test_the_share_of_the_processors_is_of_ten_seconds() -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
-from holdfast.runtime.ignoring import Ignoring
+from holdfast.runtime.planner.ignoring import Ignoring
 
 pytestmark = pytest.mark.processes
 

@@ -11,8 +11,8 @@ import msgspec
 import pytest
 
 from holdfast.core.messages.sessions import SessionRow
-from holdfast.runtime.hung import kill_holder
-from holdfast.runtime.judge import BEATS, LEASE_S, RECONNECT_S, Judge, LifeVerdict
+from holdfast.runtime.sessions.hung import kill_holder
+from holdfast.runtime.sessions.judge import BEATS, LEASE_S, RECONNECT_S, Judge, LifeVerdict
 from holdfast.store.locks import LifeLock
 
 HOLD = """

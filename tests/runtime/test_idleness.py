@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from holdfast.core.readings import InputSeen, LoadSeen
-from holdfast.runtime.idleness import HidIdleTime, Logind, XPrintIdle
-from holdfast.runtime.load import CpuLoad, CpuTimes, cpu_times
-from holdfast.runtime.system_programs import output_of
+from holdfast.runtime.machine.idleness import HidIdleTime, Logind, XPrintIdle
+from holdfast.runtime.machine.load import CpuLoad, CpuTimes, cpu_times
+from holdfast.runtime.machine.system_programs import output_of
 from tests.chaos.processes import until
 
 pytestmark = pytest.mark.processes

@@ -24,7 +24,7 @@ from holdfast.core.stored_job import Job
 from holdfast.runtime import chores
 from holdfast.runtime.chores import AT_ONCE, Chores, TryLater
 from holdfast.runtime.clock import ManualClock
-from holdfast.runtime.clock_trust import ClockTrust
+from holdfast.runtime.clocks.clock_trust import ClockTrust
 from holdfast.runtime.maintenance import LATER_MS, Maintenance
 from holdfast.store.engine import Engine
 from holdfast.store.files import JobFiles

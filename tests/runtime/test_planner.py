@@ -17,7 +17,7 @@ import pytest
 from holdfast.core.glob import Pattern
 from holdfast.core.ignore_rules import MOST_LINES, IgnoreRules
 from holdfast.runtime.clock import SystemClock
-from holdfast.runtime.watched import PlannerOptions
+from holdfast.runtime.planner.watched import PlannerOptions
 from holdfast.store.postgres.engine import PostgresEngine
 from tests.runtime.garden import LOOKING, PATIENCE_S, TOLD, Garden, said
 

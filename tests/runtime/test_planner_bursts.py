@@ -6,7 +6,7 @@ import asyncio
 
 from holdfast.core.queue_changes import QueueChanges
 from holdfast.core.watch import DEBOUNCE_MS, Burst
-from holdfast.runtime.watched import PlannerOptions
+from holdfast.runtime.planner.watched import PlannerOptions
 from holdfast.store.scripts.queues.queues import set_queue
 from tests.runtime.garden import FAR, Garden, said
 

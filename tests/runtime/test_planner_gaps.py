@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from holdfast.core.watch import SeenFile
-from holdfast.runtime import watcher
-from holdfast.runtime.planner import Planner
-from holdfast.runtime.watched import PlannerOptions
+from holdfast.runtime.planner import watcher
+from holdfast.runtime.planner.planner import Planner
+from holdfast.runtime.planner.watched import PlannerOptions
 from holdfast.store.scripts.watches.plans import take_in
 from holdfast.store.scripts.watches.watches import pause_watch, remove_watch, resume_watch
 from tests.runtime.garden import Garden, said

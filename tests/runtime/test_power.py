@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.core.readings import Battery, BatteryStatus, PowerSeen
-from holdfast.runtime.power import PsutilPower, SysfsPower
+from holdfast.runtime.machine.power import PsutilPower, SysfsPower
 
 
 def look(root: Path, **supplies: dict[str, str]) -> PowerSeen | None:

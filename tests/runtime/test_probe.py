@@ -16,8 +16,8 @@ from holdfast.core.messages.sessions import NewSession
 from holdfast.core.pressure import REFUSAL_MS
 from holdfast.core.readings import DiskSeen, InputSeen, LoadSeen, MemorySeen, Simulation
 from holdfast.runtime.clock import ManualClock
-from holdfast.runtime.probe import LINGER_S, SELDOM_S, Probe, Probing, ReadingSource, place_of, system_gauges
-from holdfast.runtime.simulated import SimulatedMachine
+from holdfast.runtime.machine.probe import LINGER_S, SELDOM_S, Probe, Probing, ReadingSource, place_of, system_gauges
+from holdfast.runtime.machine.simulated import SimulatedMachine
 from holdfast.runtime.upkeep import Upkeep
 from holdfast.store.postgres.engine import PostgresEngine
 from holdfast.store.scripts.machines.machines import list_machines

@@ -11,7 +11,7 @@ from typing import IO
 
 import pytest
 
-from holdfast.runtime.processes import RUN_VARIABLE, ProcessGroup, empty_group, empty_groups, living, look_at
+from holdfast.runtime.sessions.processes import RUN_VARIABLE, ProcessGroup, empty_group, empty_groups, living, look_at
 from tests.chaos.processes import PATIENCE_S, KnownProcess, kill
 
 pytestmark = pytest.mark.processes

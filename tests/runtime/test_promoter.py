@@ -6,8 +6,8 @@ import asyncio
 from pathlib import Path
 
 from holdfast.runtime.clock import SystemClock
-from holdfast.runtime.clock_steps import ClockSteps
-from holdfast.runtime.clock_trust import ClockTrust
+from holdfast.runtime.clocks.clock_steps import ClockSteps
+from holdfast.runtime.clocks.clock_trust import ClockTrust
 from holdfast.runtime.promoter import Promoter
 from holdfast.store.engine import Changes, Tx, new_uuid
 from holdfast.store.scripts.events.events import emit

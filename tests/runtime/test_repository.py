@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.runtime.repository import Repository, RepositoryMemory
-from holdfast.runtime.tree import FolderGone
+from holdfast.runtime.planner.repository import Repository, RepositoryMemory
+from holdfast.runtime.planner.tree import FolderGone
 
 pytestmark = pytest.mark.processes
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from holdfast.core.ignore_rules import LONGEST_LINE, MOST_BYTES, MOST_LINES, MOST_RULES
-from holdfast.runtime.tree import FolderGone, Scan, Tree, fingerprint
+from holdfast.runtime.planner.tree import FolderGone, Scan, Tree, fingerprint
 
 
 @pytest.fixture

@@ -12,9 +12,9 @@ import pytest
 from holdfast.core.new_watch import NewWatch
 from holdfast.core.watch import MAX_WAIT_MS
 from holdfast.runtime.clock import ManualClock, SystemClock
-from holdfast.runtime.planner import Planner
-from holdfast.runtime.watched import PlannerOptions, Watched
-from holdfast.runtime.watcher import STEP_MS
+from holdfast.runtime.planner.planner import Planner
+from holdfast.runtime.planner.watched import PlannerOptions, Watched
+from holdfast.runtime.planner.watcher import STEP_MS
 from holdfast.store.engine import new_uuid
 from holdfast.store.scripts.watches.watches import add_watch, find_watch, watches_of_node
 from holdfast.store.sqlite.engine import SqliteEngine

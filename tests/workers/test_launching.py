@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.core.retry import FailureKind
-from holdfast.runtime.processes import RUN_VARIABLE, look_at
+from holdfast.runtime.sessions.processes import RUN_VARIABLE, look_at
 from holdfast.tasks.program import Program
 from holdfast.workers.process.launching import Gated, encoded, why_not_started
 from holdfast.workers.process.watching import ProcessWatch, WakePipe

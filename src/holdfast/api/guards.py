@@ -8,7 +8,7 @@ from typing import Any
 from holdfast.core.addresses import AddressPolicy
 from holdfast.core.new_watch import check_watch
 from holdfast.core.webhook import check_target
-from holdfast.runtime.watch_places import check_place
+from holdfast.runtime.planner.watch_places import check_place
 from holdfast.wire.call import Guard
 
 

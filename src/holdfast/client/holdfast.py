@@ -38,7 +38,7 @@ from holdfast.hosting.database import clock_for, make_engine
 from holdfast.hosting.declarations import Declarations
 from holdfast.hosting.task_host import DEFAULT_SLOTS, TaskHost
 from holdfast.runtime.clock import Clock
-from holdfast.runtime.simulated import SimulatedMachine
+from holdfast.runtime.machine.simulated import SimulatedMachine
 from holdfast.store.engine import Engine, Ids, new_uuid
 from holdfast.tasks.context import Context
 from holdfast.tasks.schema import PayloadSchema

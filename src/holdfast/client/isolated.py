@@ -11,7 +11,7 @@ from holdfast.core.errors import InvalidInput
 from holdfast.core.rules import check, millis
 from holdfast.core.units import Duration
 from holdfast.core.value_rules import FLAG
-from holdfast.runtime.processes import GRACE_S
+from holdfast.runtime.sessions.processes import GRACE_S
 from holdfast.tasks.isolation import Isolation, place_of
 from holdfast.tasks.spec import TaskSpec, check_place, remember
 

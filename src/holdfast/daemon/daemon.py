@@ -32,12 +32,12 @@ from holdfast.daemon.settings.settings_meaning import crowding, places, planning
 from holdfast.daemon.supervisor import Supervisor
 from holdfast.private_files import for_owner_alone
 from holdfast.runtime.clock import Clock, SystemClock
-from holdfast.runtime.crowding import CrowdWatch
-from holdfast.runtime.judge import BEATS
+from holdfast.runtime.machine.crowding import CrowdWatch
+from holdfast.runtime.machine.probe import is_pressure_off
 from holdfast.runtime.node import boot_id, node_name
 from holdfast.runtime.parts import Parts, commits_of
-from holdfast.runtime.planner import Planner
-from holdfast.runtime.probe import is_pressure_off
+from holdfast.runtime.planner.planner import Planner
+from holdfast.runtime.sessions.judge import BEATS
 from holdfast.runtime.upkeep import Upkeep
 from holdfast.store.engine import Engine
 from holdfast.store.locks import LifeLock

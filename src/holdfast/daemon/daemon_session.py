@@ -10,8 +10,8 @@ from holdfast.core.errors import HoldfastError
 from holdfast.core.job import SessionId
 from holdfast.core.messages.machines import TokenSetting
 from holdfast.runtime.clock import Clock
-from holdfast.runtime.heartbeat import Heartbeat
-from holdfast.runtime.session import Session
+from holdfast.runtime.sessions.heartbeat import Heartbeat
+from holdfast.runtime.sessions.session import Session
 from holdfast.store.engine import Engine, new_uuid
 
 TRY_AGAIN_S = 1.0

@@ -18,7 +18,7 @@ from holdfast.daemon.settings.settings_file import CONFIG, find_file, load, load
 from holdfast.hosting.database import clock_for, make_engine
 from holdfast.hosting.worker import WorkerSettings, serve
 from holdfast.observe.logs import set_up
-from holdfast.runtime.probe import is_pressure_off
+from holdfast.runtime.machine.probe import is_pressure_off
 from holdfast.store.engine import new_uuid
 from holdfast.tasks.files import LogLimits
 from holdfast.wire.home import Home

@@ -9,7 +9,7 @@ from holdfast.core.errors import InvalidInput, StoreUnavailable
 from holdfast.core.limits import shown
 from holdfast.core.rules import check
 from holdfast.runtime.clock import Clock, SystemClock
-from holdfast.runtime.database_clock import DatabaseClock
+from holdfast.runtime.clocks.database_clock import DatabaseClock
 from holdfast.store.engine import Engine, Ids
 from holdfast.wire.home import find_daemon, find_home
 from holdfast.wire.remote import RemoteEngine

@@ -7,7 +7,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 from holdfast.core.job import Millis
 from holdfast.runtime.clock import Clock
-from holdfast.runtime.database_clock import DatabaseClock
+from holdfast.runtime.clocks.database_clock import DatabaseClock
 from holdfast.store.engine import Engine, Ids, Tx
 
 T = TypeVar("T")

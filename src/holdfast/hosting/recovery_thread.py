@@ -8,10 +8,10 @@ import threading
 from holdfast.core.errors import HoldfastError
 from holdfast.core.job import SessionId
 from holdfast.hosting.engine_access import EngineAccess
-from holdfast.runtime.judge import Judge
 from holdfast.runtime.node import boot_id
-from holdfast.runtime.recovery import Recovery
-from holdfast.runtime.session import lock_folder
+from holdfast.runtime.sessions.judge import Judge
+from holdfast.runtime.sessions.recovery import Recovery
+from holdfast.runtime.sessions.session import lock_folder
 
 LOOK_S = 1.0
 

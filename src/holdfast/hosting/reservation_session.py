@@ -12,9 +12,9 @@ from holdfast.core.errors import HoldfastError
 from holdfast.core.job import Millis
 from holdfast.core.messages.sessions import NewSession
 from holdfast.hosting.engine_access import EngineAccess
-from holdfast.runtime.heartbeat import BEAT_S
 from holdfast.runtime.node import boot_id, node_name, process_id
-from holdfast.runtime.session import lock_folder
+from holdfast.runtime.sessions.heartbeat import BEAT_S
+from holdfast.runtime.sessions.session import lock_folder
 from holdfast.store.locks import LifeLock
 from holdfast.store.script_names import sessions
 

@@ -16,7 +16,7 @@ from holdfast.hosting.declarations import Declarations
 from holdfast.hosting.host_settings import HostSettings
 from holdfast.hosting.running import A, RunsJobs
 from holdfast.hosting.work_session import WorkSession
-from holdfast.runtime.simulated import SimulatedMachine
+from holdfast.runtime.machine.simulated import SimulatedMachine
 from holdfast.store.forks import forget_after_fork
 from holdfast.tasks.isolation import refuse_while_loading
 from holdfast.tasks.spec import TaskSpec

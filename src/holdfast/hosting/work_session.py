@@ -13,13 +13,13 @@ from holdfast.core.requests import QueueSlots
 from holdfast.hosting.declarations import Declarations
 from holdfast.hosting.engine_access import EngineAccess
 from holdfast.hosting.replacement import KeptBy, OrphanWatch
-from holdfast.runtime.heartbeat import BEAT_S, Heartbeat
-from holdfast.runtime.judge import BEATS
+from holdfast.runtime.machine.probe import Probing
+from holdfast.runtime.machine.simulated import SimulatedMachine
 from holdfast.runtime.node import node_name
 from holdfast.runtime.parts import Part, Parts, commits_of
-from holdfast.runtime.probe import Probing
-from holdfast.runtime.session import Session
-from holdfast.runtime.simulated import SimulatedMachine
+from holdfast.runtime.sessions.heartbeat import BEAT_S, Heartbeat
+from holdfast.runtime.sessions.judge import BEATS
+from holdfast.runtime.sessions.session import Session
 from holdfast.runtime.upkeep import Upkeep
 from holdfast.store.engine import Listener
 from holdfast.tasks.files import LogLimits

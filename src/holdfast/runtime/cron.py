@@ -6,7 +6,7 @@ import logging
 
 from holdfast.core.errors import InvalidInput
 from holdfast.runtime.clock import Clock
-from holdfast.runtime.clock_trust import HELD_S, ClockTrust
+from holdfast.runtime.clocks.clock_trust import HELD_S, ClockTrust
 from holdfast.runtime.loop import Loop
 from holdfast.store.engine import Changes, Engine
 from holdfast.store.scripts.schedules.firing import Fired, due_ids, fire_due, give_up, next_fire

@@ -18,7 +18,7 @@ from holdfast.core.retry import Failure, FailureKind
 from holdfast.core.settle import Broke, Completed, Outcome, Snoozed, StoppedByCancel, Yielded
 from holdfast.runtime.chores import Chores, TryLater, place_of
 from holdfast.runtime.clock import Clock
-from holdfast.runtime.clock_trust import HELD_S, ClockTrust
+from holdfast.runtime.clocks.clock_trust import HELD_S, ClockTrust
 from holdfast.runtime.loop import Loop
 from holdfast.store.engine import Changes, Engine
 from holdfast.store.scripts.maintenance.maintenance import (

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from holdfast.runtime.clock import Clock
-from holdfast.runtime.clock_steps import ClockSteps
-from holdfast.runtime.clock_trust import HELD_S, ClockTrust
+from holdfast.runtime.clocks.clock_steps import ClockSteps
+from holdfast.runtime.clocks.clock_trust import HELD_S, ClockTrust
 from holdfast.runtime.loop import Loop
 from holdfast.store.engine import Changes, Engine
 from holdfast.store.scripts.maintenance.clockwork import EVENTS_AT_ONCE, next_moment, tick

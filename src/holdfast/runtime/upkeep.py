@@ -5,21 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 
 from holdfast.core.job import Millis, SessionId
-from holdfast.runtime.alarm import Alarm
 from holdfast.runtime.clock import Clock
-from holdfast.runtime.clock_steps import ClockSteps
-from holdfast.runtime.clock_trust import ClockTrust
-from holdfast.runtime.clock_watch import ClockWatch
+from holdfast.runtime.clocks.clock_steps import ClockSteps
+from holdfast.runtime.clocks.clock_trust import ClockTrust
+from holdfast.runtime.clocks.clock_watch import ClockWatch
 from holdfast.runtime.cron import CronLoop
 from holdfast.runtime.file_answers import FileAnswers
-from holdfast.runtime.judge import LEASE_S, Judge
+from holdfast.runtime.machine.alarm import Alarm
+from holdfast.runtime.machine.probe import Probe, Probing
 from holdfast.runtime.maintenance import Maintenance
 from holdfast.runtime.node import boot_id
 from holdfast.runtime.parts import Part
-from holdfast.runtime.probe import Probe, Probing
 from holdfast.runtime.promoter import Promoter
-from holdfast.runtime.recovery import Recovery
-from holdfast.runtime.session import lock_folder
+from holdfast.runtime.sessions.judge import LEASE_S, Judge
+from holdfast.runtime.sessions.recovery import Recovery
+from holdfast.runtime.sessions.session import lock_folder
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.maintenance.clockwork import EVENTS_AT_ONCE, tick
 from holdfast.store.scripts.maintenance.retention import KEEP_MS

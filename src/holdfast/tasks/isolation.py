@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from holdfast.core.errors import InvalidInput
 from holdfast.core.requests import Claimed
-from holdfast.runtime.processes import GRACE_S
+from holdfast.runtime.sessions.processes import GRACE_S
 from holdfast.tasks.program import Program
 
 CHILD = "holdfast.workers.process.child"

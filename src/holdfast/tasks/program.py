@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from holdfast.runtime.processes import GRACE_S
+from holdfast.runtime.sessions.processes import GRACE_S
 
 
 class Program(Struct, frozen=True, kw_only=True):

@@ -20,7 +20,7 @@ from holdfast.hosting.recovery_thread import RecoveryThread
 from holdfast.hosting.reservation_session import ReservationSession
 from holdfast.runtime.current import current_run
 from holdfast.runtime.node import node_name
-from holdfast.runtime.processes import RUN_VARIABLE
+from holdfast.runtime.sessions.processes import RUN_VARIABLE
 from holdfast.store.script_names import read_jobs, reserve
 
 LOOK_AGAIN_S = 1.0

@@ -21,8 +21,8 @@ from holdfast.core.task import with_options
 from holdfast.core.value_rules import FLAG
 from holdfast.core.watch import Change, FileChange, WatchKind, speakable
 from holdfast.core.watch_settings import WatchOptions
-from holdfast.runtime.tree import Tree
-from holdfast.runtime.watch_places import absent, check_place
+from holdfast.runtime.planner.tree import Tree
+from holdfast.runtime.planner.watch_places import absent, check_place
 from holdfast.store.script_names import declared_tasks, watches
 
 Declared: TypeAlias = Callable[[str], TaskVersion | None]

@@ -9,9 +9,9 @@ from holdfast.core.messages.machines import TokenSetting
 from holdfast.core.tokens import Tokens
 from holdfast.daemon.settings.machine_settings import MachineSettings, PressureSettings, TokenSettings
 from holdfast.daemon.settings.settings import PlannerSettings
+from holdfast.runtime.machine.probe import Probing
 from holdfast.runtime.node import own_tokens
-from holdfast.runtime.probe import Probing
-from holdfast.runtime.watched import PlannerOptions
+from holdfast.runtime.planner.watched import PlannerOptions
 from holdfast.wire.places import WorkerPlace, app_words
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from holdfast.core.command import check_start
 from holdfast.core.requests import COMMAND, Claimed
-from holdfast.runtime.processes import GRACE_S
+from holdfast.runtime.sessions.processes import GRACE_S
 from holdfast.tasks.program import Program
 from holdfast.tasks.schema import PayloadSchema
 from holdfast.tasks.spec import TaskSpec

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from holdfast.core.requests import Claimed
 from holdfast.observe import trace
-from holdfast.runtime.processes import RUN_VARIABLE
+from holdfast.runtime.sessions.processes import RUN_VARIABLE
 from holdfast.store.engine import Engine
 from holdfast.wire.home import HOME
 

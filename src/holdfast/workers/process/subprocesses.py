@@ -16,7 +16,7 @@ from holdfast.core.retry import Failure, FailureKind
 from holdfast.core.settle import Broke, Completed, Outcome, Skipped, Snoozed, Yielded
 from holdfast.core.timing import run_budget
 from holdfast.runtime.clock import Clock
-from holdfast.runtime.processes import GRACE_S, empty_groups
+from holdfast.runtime.sessions.processes import GRACE_S, empty_groups
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.runs.progress import note_start
 from holdfast.tasks.context import Context

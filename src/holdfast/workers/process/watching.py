@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 
-from holdfast.runtime.processes import living, signal_group
+from holdfast.runtime.sessions.processes import living, signal_group
 from holdfast.tasks.program import Program
 from holdfast.workers.process.launching import Gated, PipeEnd
 

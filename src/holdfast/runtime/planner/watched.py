@@ -14,8 +14,8 @@ from holdfast.core.job import Millis
 from holdfast.core.watch import DEBOUNCE_MS, MAX_WAIT_MS, RECONCILE_S, Burst
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.loop import Loop
-from holdfast.runtime.tree import FolderGone
-from holdfast.runtime.watcher import Watcher
+from holdfast.runtime.planner.tree import FolderGone
+from holdfast.runtime.planner.watcher import Watcher
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.watches.plans import note_problem, note_waits
 from holdfast.store.scripts.watches.watches import WatchRow

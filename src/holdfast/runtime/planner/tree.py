@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from holdfast.core.computed_once import computed_once
 from holdfast.core.glob import matcher
 from holdfast.core.watch import speakable
-from holdfast.runtime.ignoring import Ignoring
+from holdfast.runtime.planner.ignoring import Ignoring
 
 
 class FolderGone(Exception):

@@ -8,8 +8,8 @@ from holdfast.core.errors import InvalidInput
 from holdfast.core.limits import shown
 from holdfast.core.new_watch import NewWatch
 from holdfast.core.watch import WatchKind
-from holdfast.runtime.repository import NoRepository, Repository
-from holdfast.runtime.tree import FolderGone
+from holdfast.runtime.planner.repository import NoRepository, Repository
+from holdfast.runtime.planner.tree import FolderGone
 
 
 def check_place(watch: NewWatch) -> None:

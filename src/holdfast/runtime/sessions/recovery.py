@@ -9,12 +9,12 @@ from pathlib import Path
 from holdfast.core.job import RunId, SessionId
 from holdfast.core.messages.sessions import SessionRow
 from holdfast.runtime.clock import Clock
-from holdfast.runtime.hung import kill_holder
-from holdfast.runtime.judge import Judge, LifeVerdict
 from holdfast.runtime.loop import Loop
 from holdfast.runtime.node import boot_id, node_name
-from holdfast.runtime.processes import GRACE_S, KILL_S, ProcessGroup, empty_groups
-from holdfast.runtime.session import GUEST, lock_folder
+from holdfast.runtime.sessions.hung import kill_holder
+from holdfast.runtime.sessions.judge import Judge, LifeVerdict
+from holdfast.runtime.sessions.processes import GRACE_S, KILL_S, ProcessGroup, empty_groups
+from holdfast.runtime.sessions.session import GUEST, lock_folder
 from holdfast.store.engine import Engine
 from holdfast.store.locks import clear, is_locked
 from holdfast.store.scripts.sessions.recover import processes_of, recover

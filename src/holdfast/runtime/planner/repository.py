@@ -19,8 +19,8 @@ from holdfast.core.git import (
     parse_entry,
 )
 from holdfast.decoding import decode
-from holdfast.runtime.regular_files import read_regular
-from holdfast.runtime.tree import FolderGone
+from holdfast.runtime.planner.regular_files import read_regular
+from holdfast.runtime.planner.tree import FolderGone
 
 TAIL = 120
 LONGEST_JOURNAL = 64 << 20

@@ -11,13 +11,13 @@ from holdfast.core.new_watch import NewWatch
 from holdfast.core.watch import WatchKind
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.loop import Loop
-from holdfast.runtime.watched import OnPlanned, PlannerOptions, Watched
+from holdfast.runtime.planner.watched import OnPlanned, PlannerOptions, Watched
 from holdfast.store.engine import Changes, Engine
 from holdfast.store.scripts.watches.watches import WatchRow, settle_file_watches, watches_of_node
 from holdfast.store.topics import WATCHES
 
 if TYPE_CHECKING:
-    from holdfast.runtime.watcher import Watcher
+    from holdfast.runtime.planner.watcher import Watcher
 
 log = logging.getLogger("holdfast.planner")
 
@@ -83,9 +83,9 @@ class Planner(Loop):
 
     def _begin(self, row: WatchRow) -> Watched:
         # Imported late: a daemon without watches stays small.
-        from holdfast.runtime.watched_folder import WatchedFolder
-        from holdfast.runtime.watched_repository import WatchedRepository
-        from holdfast.runtime.watcher import Watcher
+        from holdfast.runtime.planner.watched_folder import WatchedFolder
+        from holdfast.runtime.planner.watched_repository import WatchedRepository
+        from holdfast.runtime.planner.watcher import Watcher
 
         if self._options.watcher and self._watcher is None:
             self._watcher = Watcher(self._hear, self.look_at_everything)

@@ -10,10 +10,10 @@ from collections.abc import Iterable
 from holdfast.core.ignore_rules import LONGEST_LINE, MOST_BYTES, MOST_LINES, MOST_RULES
 from holdfast.core.watch import Budget, Change, FileChange, SeenFile, Settling, differences, speakable
 from holdfast.runtime.clock import Clock
-from holdfast.runtime.ignoring import GITIGNORE
-from holdfast.runtime.tree import Scan, Tree, fingerprint
-from holdfast.runtime.watched import ROOM_S, PlannerOptions, Watched, WatchStopped
-from holdfast.runtime.watcher import Watcher
+from holdfast.runtime.planner.ignoring import GITIGNORE
+from holdfast.runtime.planner.tree import Scan, Tree, fingerprint
+from holdfast.runtime.planner.watched import ROOM_S, PlannerOptions, Watched, WatchStopped
+from holdfast.runtime.planner.watcher import Watcher
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.watches.plans import (
     Known,

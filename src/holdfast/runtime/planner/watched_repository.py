@@ -6,8 +6,8 @@ import asyncio
 import os
 
 from holdfast.core.git import GitEvent, GitMove
-from holdfast.runtime.repository import Repository, RepositoryMemory
-from holdfast.runtime.watched import ROOM_S, Watched
+from holdfast.runtime.planner.repository import Repository, RepositoryMemory
+from holdfast.runtime.planner.watched import ROOM_S, Watched
 from holdfast.store.scripts.watches.plans import note_scanned, plan_moves, where_it_stood
 
 ROUNDS = 5

@@ -13,8 +13,8 @@ from typing import ClassVar
 from msgspec import Struct
 
 from holdfast.core.readings import CpuSeen, DiskSeen, GpuSeen, HeatSeen, MemorySeen, WalSeen
-from holdfast.runtime.load import CpuTimes, cpu_times
-from holdfast.runtime.system_programs import output_of
+from holdfast.runtime.machine.load import CpuTimes, cpu_times
+from holdfast.runtime.machine.system_programs import output_of
 
 # The share of the processors is measured over so many seconds.
 WINDOW_S = 10.0

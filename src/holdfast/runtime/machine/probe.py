@@ -26,12 +26,12 @@ from holdfast.core.messages.machines import Machine
 from holdfast.core.pressure import REFUSAL_MS, PendingLevels, Pressure, changed, press
 from holdfast.core.readings import SeenReadings, Simulation, is_simulated
 from holdfast.runtime.clock import Clock
-from holdfast.runtime.gauges import CpuBusy, DisksLeft, Heat, MemoryLeft, NvidiaSmi, WalSize
-from holdfast.runtime.idleness import HidIdleTime, Logind, XPrintIdle
-from holdfast.runtime.load import CpuLoad
 from holdfast.runtime.loop import Loop
-from holdfast.runtime.power import PsutilPower, SysfsPower
-from holdfast.runtime.simulated import SimulatedMachine
+from holdfast.runtime.machine.gauges import CpuBusy, DisksLeft, Heat, MemoryLeft, NvidiaSmi, WalSize
+from holdfast.runtime.machine.idleness import HidIdleTime, Logind, XPrintIdle
+from holdfast.runtime.machine.load import CpuLoad
+from holdfast.runtime.machine.power import PsutilPower, SysfsPower
+from holdfast.runtime.machine.simulated import SimulatedMachine
 from holdfast.store.engine import Changes, Engine
 from holdfast.store.locks import LifeLock
 from holdfast.store.scripts.machines.machines import probed

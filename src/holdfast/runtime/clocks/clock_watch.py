@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from holdfast.runtime.clock import Clock
-from holdfast.runtime.clock_steps import ClockSteps
+from holdfast.runtime.clocks.clock_steps import ClockSteps
 from holdfast.runtime.loop import Loop
 
 EVERY_S = 2.0

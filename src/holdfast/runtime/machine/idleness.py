@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from holdfast.core.job import Millis
 from holdfast.core.readings import InputSeen
-from holdfast.runtime.system_programs import output_of
+from holdfast.runtime.machine.system_programs import output_of
 
 PROPERTIES = ("Type", "Class", "State", "Desktop", "IdleHint", "IdleSinceHintMonotonic")
 GRAPHICAL = ("x11", "wayland", "mir")

@@ -1,0 +1,1 @@
+"""Clocks, and what a step of one means."""

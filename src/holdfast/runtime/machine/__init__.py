@@ -1,0 +1,1 @@
+"""What a machine is doing: probes, gauges, and who is told."""

@@ -1,0 +1,1 @@
+"""Watches of folders and repositories, from a change on the disk to a plan."""

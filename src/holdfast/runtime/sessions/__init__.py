@@ -1,0 +1,1 @@
+"""Sessions of processes: their life, their end, and who judges it."""
