@@ -22,7 +22,7 @@ from reference_texts import CODES, SETTINGS, TABLES
 
 import holdfast
 from holdfast import testing
-from holdfast.cli.typed import word_name
+from holdfast.cli.frame.typed import word_name
 from holdfast.client.resources.filters import JobFilters
 from holdfast.client.resources.group_handle import GroupHandle
 from holdfast.client.resources.watches import WatchTest

@@ -8,9 +8,9 @@ import msgspec
 from reference_format import plain, table
 
 from holdfast.cli.app import SECTIONS, load
-from holdfast.cli.bench import Figures
-from holdfast.cli.doctor import Finding
-from holdfast.cli.top_frame import MachineFrame, TopView
+from holdfast.cli.daemon.doctor import Finding
+from holdfast.cli.daemon.top_frame import MachineFrame, TopView
+from holdfast.cli.database.bench import Figures
 from holdfast.client.resources.watches import WatchTest
 from holdfast.core.messages.access import NewToken, User
 from holdfast.core.messages.conditions import Condition

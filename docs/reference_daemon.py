@@ -7,7 +7,7 @@ import msgspec
 from prometheus_client import Counter
 from reference_format import table
 
-from holdfast.cli.typed import word_name
+from holdfast.cli.frame.typed import word_name
 from holdfast.core import watch_settings
 from holdfast.core.queue_settings import SETTINGS
 from holdfast.daemon.settings.queue_tables import KEYS as QUEUE_KEYS

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from msgspec import structs
 
-from holdfast.cli.doctor_checks import _clock
-from holdfast.cli.status import clock_says
+from holdfast.cli.daemon.doctor_checks import _clock
+from holdfast.cli.daemon.status import clock_says
 from holdfast.wire.status import DaemonStatus
 
 FINE = DaemonStatus(

@@ -103,7 +103,7 @@ def test_a_shell_completes_by_the_installed_program(sh: Shell) -> None:
 def test_what_nobody_expected_is_one_line_and_a_log(empty: Shell) -> None:
     empty.home.create()
     program = (
-        "import sys, holdfast.cli.listing as listing; from holdfast.cli.app import main; "
+        "import sys, holdfast.cli.jobs.listing as listing; from holdfast.cli.app import main; "
         "listing.client = lambda: 1 / 0; sys.argv = ['holdfast', 'ls']; main()"
     )
     done = ended(sys.executable, "-c", program, sh=empty)

@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from holdfast.cli.output import bar, cut, size, table, width
-from holdfast.cli.times import ago, length, moment, seconds
+from holdfast.cli.frame.output import bar, cut, size, table, width
+from holdfast.cli.frame.times import ago, length, moment, seconds
 from holdfast.core.errors import InvalidInput
 
 

@@ -16,7 +16,9 @@ from tests.cli.shell import APP, Said, Shell
 from tests.daemon.house import House
 
 # The command line on a machine that may be slow: it waits for the first workers for as long as it takes.
-PATIENT = "from holdfast.cli import service, app; service.FIRST_WORKERS_S = 60; app.main()"
+PATIENT = (
+    "from holdfast.cli import app; from holdfast.cli.daemon import service; service.FIRST_WORKERS_S = 60; app.main()"
+)
 
 
 def test_a_daemon_in_the_background_is_ready_when_up_returns(empty: Shell) -> None:

@@ -11,7 +11,7 @@ import pytest
 import holdfast.cli
 from holdfast import Holdfast
 from holdfast.cli.app import SECTIONS
-from holdfast.cli.jobs_shown import is_over
+from holdfast.cli.frame.jobs_shown import is_over
 from tests.chaos.processes import until
 from tests.cli.shell import APP, Shell
 from tests.daemon.house import House
@@ -27,7 +27,7 @@ OBEYED = ("\x9b", "\u202e", "\u2066", "\x1b[45m", "\x1b]", "\x07", "\x1b[7m")
 def test_there_is_one_way_to_the_terminal() -> None:
     """Others than `output` neither print nor write; a script for shells and the help are our own words."""
     found = []
-    for path in sorted(CLI.glob("*.py")):
+    for path in sorted(CLI.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             match node:
                 case ast.Call(func=ast.Name("print")):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from holdfast.cli.command import command_of
-from holdfast.cli.words import Argument
+from holdfast.cli.frame.command import command_of
+from holdfast.cli.frame.words import Argument
 from holdfast.core.errors import InvalidInput
 from holdfast.core.limits import shown
 

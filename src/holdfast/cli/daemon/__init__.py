@@ -1,0 +1,1 @@
+"""Commands about the daemon, its workers and its users."""

@@ -1,0 +1,1 @@
+"""What all commands have in common: words, options, output, clients, failures."""

@@ -1,0 +1,1 @@
+"""Commands about schedules, templates, events, watches and webhooks."""
