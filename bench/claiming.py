@@ -10,15 +10,15 @@ import apsw
 import psycopg
 
 from bench.table import Place, Table
-from holdfast.core.machine import JudgedMachine
+from holdfast.core.jobs.requests import ClaimRequest, NewJob, QueueSlots, Report
+from holdfast.core.jobs.settle import Completed
+from holdfast.core.machine.machine import JudgedMachine
 from holdfast.core.messages.machines import TokenSetting
 from holdfast.core.messages.reservations import NewReservation
 from holdfast.core.messages.sessions import NewSession
-from holdfast.core.queue_changes import QueueChanges
-from holdfast.core.requests import ClaimRequest, NewJob, QueueSlots, Report
-from holdfast.core.settle import Completed
-from holdfast.core.subject import DEFAULT_TENANT
-from holdfast.core.tokens import Tokens
+from holdfast.core.rules.tokens import Tokens
+from holdfast.core.settings.queue_changes import QueueChanges
+from holdfast.core.values.subject import DEFAULT_TENANT
 from holdfast.runtime.clock import SystemClock
 from holdfast.store.engine import Engine, Tx, new_uuid
 from holdfast.store.postgres.engine import PostgresEngine

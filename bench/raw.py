@@ -6,8 +6,8 @@ import time
 from typing import Any
 
 from bench.table import Stopwatch, stopwatch
+from holdfast.core.jobs.requests import NewJob
 from holdfast.core.messages.sessions import NewSession
-from holdfast.core.requests import NewJob
 from holdfast.runtime.clock import SystemClock
 from holdfast.store.engine import Tx, new_uuid
 from holdfast.store.scripts.jobs.enqueue import enqueue

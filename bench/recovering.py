@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from bench.table import Place, Table, stopwatch
+from holdfast.core.jobs.requests import ClaimRequest, NewJob, QueueSlots
 from holdfast.core.messages.sessions import NewSession
-from holdfast.core.requests import ClaimRequest, NewJob, QueueSlots
 from holdfast.runtime.clock import SystemClock
 from holdfast.store.engine import Engine, new_uuid
 from holdfast.store.postgres.engine import PostgresEngine

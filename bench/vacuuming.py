@@ -15,7 +15,7 @@ import apsw
 from bench.table import Place, Table, p
 from holdfast import Holdfast
 from holdfast.client.resources.task import Task
-from holdfast.core.maintenance import MAINTENANCE
+from holdfast.core.machine.maintenance import MAINTENANCE
 from holdfast.runtime.clock import SystemClock
 from holdfast.store.locks import is_locked
 from holdfast.store.maintenance import Disturbed, Vacuumed

@@ -8,9 +8,9 @@ from statistics import median
 from typing import Any
 
 from bench.table import Place, Table
+from holdfast.core.jobs.requests import ClaimRequest, NewJob, QueueSlots, Report
+from holdfast.core.jobs.settle import Completed
 from holdfast.core.messages.sessions import NewSession
-from holdfast.core.requests import ClaimRequest, NewJob, QueueSlots, Report
-from holdfast.core.settle import Completed
 from holdfast.runtime.clock import SystemClock
 from holdfast.store.engine import Engine, Tx, new_uuid
 from holdfast.store.postgres.engine import PostgresEngine

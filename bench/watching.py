@@ -11,7 +11,7 @@ from pathlib import Path
 from bench.table import Place, Table, p, percentiles
 from bench.through_daemon import PATIENCE_S, running_daemon
 from holdfast import Holdfast
-from holdfast.core.watch import DEBOUNCE_MS
+from holdfast.core.values.watch import DEBOUNCE_MS
 from holdfast.wire.home import HOME, Home
 
 TIMES = 100

@@ -27,8 +27,10 @@ from holdfast.client.resources.filters import JobFilters
 from holdfast.client.resources.group_handle import GroupHandle
 from holdfast.client.resources.watches import WatchTest
 from holdfast.core import job as jobs
+from holdfast.core.declared.option import JobOption, RetryKind, SaidIn
+from holdfast.core.declared.options import OPTIONS
 from holdfast.core.errors import HoldfastError
-from holdfast.core.gates import Closed, Open
+from holdfast.core.gates.gates import Closed, Open
 from holdfast.core.messages.conditions import Condition
 from holdfast.core.messages.events import Emitted, EventPage, EventView, Told, Triggered
 from holdfast.core.messages.groups import Group, GroupPage, GroupView
@@ -42,10 +44,8 @@ from holdfast.core.messages.tasks import KnownTask, TaskVersion
 from holdfast.core.messages.watches import Watch
 from holdfast.core.messages.webhooks import CreatedWebhook, DeliveryPage, DeliveryView, Webhook
 from holdfast.core.messages.why import Why
-from holdfast.core.option import JobOption, RetryKind, SaidIn
-from holdfast.core.options import OPTIONS
-from holdfast.core.retry import RetryPolicy, Tries
-from holdfast.core.tokens import NO_TOKENS
+from holdfast.core.rules.tokens import NO_TOKENS
+from holdfast.core.values.retry import RetryPolicy, Tries
 from holdfast.tasks.context import JobInfo
 from holdfast.tasks.raising import TaskError
 

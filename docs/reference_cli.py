@@ -12,6 +12,8 @@ from holdfast.cli.daemon.doctor import Finding
 from holdfast.cli.daemon.top_frame import MachineFrame, TopView
 from holdfast.cli.database.bench import Figures
 from holdfast.client.resources.watches import WatchTest
+from holdfast.core.jobs.run import Run
+from holdfast.core.jobs.stored_job import Job
 from holdfast.core.messages.access import NewToken, User
 from holdfast.core.messages.conditions import Condition
 from holdfast.core.messages.dead_letters import DeadLetterPage
@@ -31,8 +33,6 @@ from holdfast.core.messages.templates import Template
 from holdfast.core.messages.watches import Watch
 from holdfast.core.messages.webhooks import CreatedWebhook, DeliveryPage, DeliveryView, Webhook
 from holdfast.core.messages.why import Why
-from holdfast.core.run import Run
-from holdfast.core.stored_job import Job
 from holdfast.daemon.database import Compacted
 from holdfast.store.sqlite.database_file import FileSize
 from holdfast.wire.status import DaemonStatus, PlaceStatus

@@ -8,8 +8,8 @@ from prometheus_client import Counter
 from reference_format import table
 
 from holdfast.cli.frame.typed import word_name
-from holdfast.core import watch_settings
-from holdfast.core.queue_settings import SETTINGS
+from holdfast.core.settings import watch_settings
+from holdfast.core.settings.queue_settings import SETTINGS
 from holdfast.daemon.settings.queue_tables import KEYS as QUEUE_KEYS
 from holdfast.daemon.settings.sample import written
 from holdfast.daemon.settings.settings import Settings, described

@@ -11,11 +11,12 @@ from reference_format import table
 from holdfast.api import answers
 from holdfast.api.description import TAGS, describe
 from holdfast.core import errors as core_errors
-from holdfast.core import rules, value_rules
 from holdfast.core.errors import HoldfastError, NoDaemon
-from holdfast.core.limits import MAX_INT
-from holdfast.core.rule import Rule
-from holdfast.core.text_rules import CheckedText, NamedTexts, Text
+from holdfast.core.rules import value_rules
+from holdfast.core.rules.limits import MAX_INT
+from holdfast.core.rules.rule import Rule
+from holdfast.core.rules.text_rules import CheckedText, NamedTexts, Text
+from holdfast.core.settings import rule_table as rules
 from holdfast.wire.calls import CALLS
 from holdfast.wire.special_calls import SPECIAL_CALLS
 

@@ -128,3 +128,15 @@ def test_a_class_name_exists_once_also_without_its_underscore() -> None:
             if isinstance(node, ast.ClassDef):
                 places[node.name.lstrip("_")].append(str(path.relative_to(ROOT)))
     assert {name: where for name, where in places.items() if len(where) > 1} == {}
+
+
+def test_every_folder_of_the_package_is_small_and_has_a_line_in_the_architecture() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    files = [path for path in repository_files() if path.is_relative_to(ROOT / "src" / "holdfast")]
+    folders: defaultdict[Path, int] = defaultdict(int)
+    for path in files:
+        folders[path.parent] += path.suffix == ".py"
+    assert {str(folder): count for folder, count in folders.items() if count > 25} == {}
+    named = [folder.relative_to(ROOT) for folder, count in folders.items() if count > 1 and folder.name != "holdfast"]
+    assert [str(folder) for folder in named if f"`{folder}`" not in text] == []
+    assert list((ROOT / "src" / "holdfast" / "store" / "sql").glob("*.sql")) == []

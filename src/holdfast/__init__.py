@@ -37,13 +37,13 @@ if TYPE_CHECKING:
         StoreUnavailable,
         UnknownTask,
     )
-    from holdfast.core.event import Event
-    from holdfast.core.filling import PREVIOUS
     from holdfast.core.job import StateName
+    from holdfast.core.jobs.run import Run, RunStatus
+    from holdfast.core.jobs.stored_job import Job
     from holdfast.core.messages.watches import Watch
-    from holdfast.core.retry_option import Retry
-    from holdfast.core.run import Run, RunStatus
-    from holdfast.core.stored_job import Job
+    from holdfast.core.values.event import Event
+    from holdfast.core.values.filling import PREVIOUS
+    from holdfast.core.values.retry_option import Retry
     from holdfast.tasks.context import Context
     from holdfast.tasks.raising import Infra, Permanent, Skip, Snooze, Transient
 
@@ -104,7 +104,7 @@ _MODULES = {
     "holdfast.client.resources.handle": ("JobHandle",),
     "holdfast.client.holdfast": ("Holdfast",),
     "holdfast.client.receiving": ("verify_webhook",),
-    "holdfast.core.retry_option": ("Retry",),
+    "holdfast.core.values.retry_option": ("Retry",),
     "holdfast.client.resources.schedule_handle": ("ScheduleHandle",),
     "holdfast.client.resources.task": ("Task",),
     "holdfast.core.errors": (
@@ -134,15 +134,15 @@ _MODULES = {
         "StoreUnavailable",
         "UnknownTask",
     ),
-    "holdfast.core.event": ("Event",),
-    "holdfast.core.filling": ("PREVIOUS",),
+    "holdfast.core.values.event": ("Event",),
+    "holdfast.core.values.filling": ("PREVIOUS",),
     "holdfast.core.job": ("StateName",),
     "holdfast.core.messages.watches": ("Watch",),
-    "holdfast.core.run": (
+    "holdfast.core.jobs.run": (
         "Run",
         "RunStatus",
     ),
-    "holdfast.core.stored_job": ("Job",),
+    "holdfast.core.jobs.stored_job": ("Job",),
     "holdfast.tasks.context": ("Context",),
     "holdfast.tasks.raising": (
         "Infra",

@@ -37,9 +37,9 @@ import msgspec
 from holdfast.client.holdfast import Holdfast
 from holdfast.client.resources.task import Enqueuing
 from holdfast.core.errors import InvalidInput
-from holdfast.core.event import Event, check_attributes
-from holdfast.core.limits import shown
-from holdfast.core.stored_job import Job
+from holdfast.core.jobs.stored_job import Job
+from holdfast.core.rules.limits import shown
+from holdfast.core.values.event import Event, check_attributes
 from holdfast.runtime.clock import ManualClock
 from holdfast.runtime.machine.simulated import SimulatedMachine
 

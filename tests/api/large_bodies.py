@@ -6,7 +6,7 @@ from typing import Any
 
 import schemathesis
 
-from holdfast.core.limits import MAX_PAYLOAD
+from holdfast.core.rules.limits import MAX_PAYLOAD
 
 SIZES = (MAX_PAYLOAD // 2, MAX_PAYLOAD - 20, MAX_PAYLOAD, MAX_PAYLOAD + 1, 4 * MAX_PAYLOAD)
 LARGE = ("payload", "attributes", "data", "result", "checkpoint")

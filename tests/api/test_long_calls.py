@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from holdfast.api import long_calls
-from holdfast.core.machine import JudgedMachine
-from holdfast.core.queue import QueueClass
-from holdfast.core.queue_changes import QueueChanges
-from holdfast.core.readings import Simulation
+from holdfast.core.gates.queue import QueueClass
+from holdfast.core.machine.machine import JudgedMachine
+from holdfast.core.machine.readings import Simulation
+from holdfast.core.settings.queue_changes import QueueChanges
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.maintenance.probed_machines import note_machine, simulate
 from holdfast.store.scripts.queues.queues import set_queue

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.core.trigger import words
+from holdfast.core.jobs.trigger import words
 from holdfast.store.scripts.events.events import publish
 from holdfast.wire.calls import CALLS
 from tests.api.caller import Caller, new_id

@@ -11,9 +11,9 @@ from typing import Any, TypeAlias
 from msgspec import Struct
 
 from holdfast.core.job import StateName
-from holdfast.core.requests import is_system_queue
-from holdfast.core.retry import POISON_DEATHS
-from holdfast.core.run import RunStatus
+from holdfast.core.jobs.requests import is_system_queue
+from holdfast.core.jobs.run import RunStatus
+from holdfast.core.values.retry import POISON_DEATHS
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.maintenance.doctor import examine
 from tests.chaos import happened

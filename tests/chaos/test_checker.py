@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.core.group import GroupMode, OnFailure
 from holdfast.core.messages.schedules import NewSchedule
 from holdfast.core.messages.templates import NewTemplate
 from holdfast.core.messages.webhooks import NewWebhook
-from holdfast.core.schedule import Misfire
+from holdfast.core.schedules.schedule import Misfire
+from holdfast.core.values.group import GroupMode, OnFailure
 from holdfast.store.engine import Engine, Tx
 from holdfast.store.scripts.events.events import emit
 from holdfast.store.scripts.groups.groups import create_group

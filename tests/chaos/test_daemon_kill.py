@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.core.messages.webhooks import NewWebhook
-from holdfast.core.queue_changes import QueueChanges
+from holdfast.core.settings.queue_changes import QueueChanges
 from holdfast.runtime.clock import SystemClock
 from holdfast.store.scripts.queues.queues import set_queue
 from holdfast.store.scripts.webhooks.webhooks import put_webhook

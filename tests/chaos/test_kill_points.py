@@ -16,7 +16,7 @@ import msgspec
 import pytest
 from msgspec import structs
 
-from holdfast.core.requests import Claimed
+from holdfast.core.jobs.requests import Claimed
 from holdfast.store.engine import Engine, Tx
 from holdfast.store.scripts.maintenance.doctor import examine
 from holdfast.store.scripts.sessions.recover import recover

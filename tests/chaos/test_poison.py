@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.core.retry import POISON_DEATHS
+from holdfast.core.values.retry import POISON_DEATHS
 from holdfast.store.engine import Engine
 from tests.chaos import checker
 from tests.chaos.conftest import Start

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from holdfast.core.messages.schedules import NewSchedule
 from holdfast.core.messages.templates import NewTemplate
-from holdfast.core.schedule import Misfire, Overlap
+from holdfast.core.schedules.schedule import Misfire, Overlap
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.schedules.schedules import put_schedule
 from holdfast.store.scripts.schedules.templates import put_template

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from holdfast import Holdfast, Retry
 from holdfast.core.messages.machines import TokenSetting
-from holdfast.core.tokens import Tokens
+from holdfast.core.rules.tokens import Tokens
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.machines.tokens import list_tokens, note_tokens
 from tests.chaos.conftest import Start

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.core.maintenance import Chore
+from holdfast.core.machine.maintenance import Chore
 from tests.cli.shell import Shell
 
 

@@ -17,8 +17,8 @@ import pytest
 
 from holdfast import Holdfast
 from holdfast.core.errors import InvalidInput
-from holdfast.core.limits import shown
-from holdfast.core.units import DURATION_FORMS
+from holdfast.core.rules.limits import shown
+from holdfast.core.rules.units import DURATION_FORMS
 from holdfast.daemon.settings.settings_file import load
 from tests.api.caller import new_job
 from tests.cli.bad_values import CASES, LATER, TOO_MANY, Case, job, queue, schedule, watch, webhook

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from holdfast import Holdfast, InvalidInput, InvalidPayload, JobHandle, Retry, RunStatus, StateName
-from holdfast.core.command import ARGUMENTS
+from holdfast.core.tasks.command import ARGUMENTS
 from holdfast.runtime.clock import ManualClock
 from holdfast.workers.builtin.command import SPEC
 from holdfast.workers.process import memory

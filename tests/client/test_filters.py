@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import get_type_hints
 
 from holdfast.client.resources.filters import READ, JobFilters
-from holdfast.core.options import FILTERS, JobOptions
+from holdfast.core.declared.options import FILTERS, JobOptions
 
 
 def test_type_checkers_know_every_filter() -> None:

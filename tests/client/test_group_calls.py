@@ -24,8 +24,8 @@ from holdfast import (
     StillRunning,
     Task,
 )
-from holdfast.core.event import shape_of
-from holdfast.core.group import GroupStatus
+from holdfast.core.values.event import shape_of
+from holdfast.core.values.group import GroupStatus
 from holdfast.store.scripts.events.events import list_events, register_pattern
 from holdfast.testing import ManualClock
 from tests.client.acts import WAIT, Gate, refused, wait_until

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from holdfast import GroupHandle, Holdfast, InvalidInput, JobCancelled, JobHandle, NotFound, Retry, StateName, Task
-from holdfast.core.group import GroupStatus
 from holdfast.core.messages.jobs import Cancelling
+from holdfast.core.values.group import GroupStatus
 from holdfast.testing import ManualClock
 from tests.client.acts import WAIT, Crowd, Gate
 

@@ -10,7 +10,7 @@ import pytest
 
 from holdfast import Holdfast, InvalidPayload, Retry, UnknownTask
 from holdfast.core.messages.tasks import KnownTask
-from holdfast.core.task import MAX_SCHEMA
+from holdfast.core.tasks.task import MAX_SCHEMA
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from holdfast import Holdfast, InvalidInput, JobHandle, NotFound, StateName
-from holdfast.core.requests import NewJob
+from holdfast.core.jobs.requests import NewJob
 from holdfast.store.engine import new_uuid
 from holdfast.store.scripts.jobs.enqueue import enqueue
 from holdfast.testing import SimulatedMachine

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from holdfast import Holdfast, InvalidInput
-from holdfast.core.maintenance import MAINTENANCE, Chore
+from holdfast.core.machine.maintenance import MAINTENANCE, Chore
 
 
 def test_a_drain_does_what_was_asked_for(hf: Holdfast) -> None:

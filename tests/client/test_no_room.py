@@ -7,9 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from holdfast import Holdfast, StateName, StoreFull
-from holdfast.core.machine import JudgedMachine
-from holdfast.core.measures import Level
-from holdfast.core.pressure import Pressure
+from holdfast.core.gates.pressure import Pressure
+from holdfast.core.machine.machine import JudgedMachine
+from holdfast.core.machine.measures import Level
 from holdfast.store.scripts.maintenance.probed_machines import note_machine
 from holdfast.testing import ManualClock
 from tests.client.acts import WAIT, both_engines, wait_until

@@ -11,7 +11,7 @@ import pytest
 
 from holdfast import Holdfast, HoldfastError, InvalidInput, NotFound, Retry, StateName, Task
 from holdfast.core.job import Queued, Scheduled
-from holdfast.core.retry import RetryMode, RetryPolicy
+from holdfast.core.values.retry import RetryMode, RetryPolicy
 from holdfast.testing import ManualClock
 from tests.client.acts import refused
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from holdfast import Context, Holdfast, StateName
-from holdfast.core.run import RunStatus
+from holdfast.core.jobs.run import RunStatus
 from holdfast.testing import ManualClock, SimulatedMachine
 from tests.client import yielding_tasks
 from tests.client.acts import WAIT, Gate, both_engines, wait_until

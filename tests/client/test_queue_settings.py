@@ -11,8 +11,8 @@ import pytest
 
 from holdfast import Holdfast, InvalidInput, JobHandle, QueueFull, Retry, StateName, Task
 from holdfast.core.errors import HoldfastError
-from holdfast.core.queue import Overflow, QueueClass
-from holdfast.core.retry import RetryPolicy
+from holdfast.core.gates.queue import Overflow, QueueClass
+from holdfast.core.values.retry import RetryPolicy
 from holdfast.runtime.clock import ManualClock
 from tests.client.acts import WAIT, both_engines, wait_until
 

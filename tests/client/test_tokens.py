@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from holdfast import Holdfast, InvalidInput, StateName
-from holdfast.core.tokens import Tokens
+from holdfast.core.rules.tokens import Tokens
 
 
 def test_a_task_and_a_job_say_what_they_need(hf: Holdfast) -> None:

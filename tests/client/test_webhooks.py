@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from holdfast import Conflict, Holdfast, InvalidInput, NotFound, verify_webhook
-from holdfast.core.addresses import AddressPolicy
 from holdfast.core.messages.webhooks import DeliveryView
-from holdfast.core.webhook import WEBHOOK
+from holdfast.core.webhooks.addresses import AddressPolicy
+from holdfast.core.webhooks.webhook import WEBHOOK
 from holdfast.runtime.clock import ManualClock
 from holdfast.workers.builtin.webhook import Deliverer
 from tests.client.acts import WAIT

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.core.addresses import AddressPolicy, check_host
 from holdfast.core.errors import InvalidInput
+from holdfast.core.webhooks.addresses import AddressPolicy, check_host
 
 STRICT = AddressPolicy()
 FORBIDDEN = [

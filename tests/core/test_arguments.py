@@ -11,8 +11,8 @@ from uuid import UUID
 import msgspec
 import pytest
 
-from holdfast.core.arguments import is_readable, misfit
-from holdfast.core.filling import MARK
+from holdfast.core.values.arguments import is_readable, misfit
+from holdfast.core.values.filling import MARK
 from holdfast.tasks.schema import PayloadSchema
 
 

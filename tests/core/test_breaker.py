@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.core.breaker import (
+from holdfast.core.gates.breaker import (
     CLOCKS_DIFFER,
     FORGOTTEN_MS,
     Breaker,
@@ -18,8 +18,7 @@ from holdfast.core.breaker import (
     sign_of,
     state_at,
 )
-from holdfast.core.retry import Failure, FailureKind
-from holdfast.core.settle import (
+from holdfast.core.jobs.settle import (
     Broke,
     Completed,
     Outcome,
@@ -30,6 +29,7 @@ from holdfast.core.settle import (
     StoppedByCancel,
     Yielded,
 )
+from holdfast.core.values.retry import Failure, FailureKind
 
 NOW = 1_700_000_000_000
 POLICY = BreakerPolicy()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.core.clock_step import is_step, new_part, waits_by_old_clock
+from holdfast.core.machine.clock_step import is_step, new_part, waits_by_old_clock
 
 HOUR = 3_600_000
 

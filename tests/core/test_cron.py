@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.core.cron import NAMED, Cron, parse, parse_stored
 from holdfast.core.errors import InvalidInput
+from holdfast.core.schedules.cron import NAMED, Cron, parse, parse_stored
 
 # Three ticks of a daily time around a change: the day before, the day of it, the day after. Where the time is skipped,
 # the second is the moment of the change itself; where it comes twice, the second is its first coming.

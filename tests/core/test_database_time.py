@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.core.database_time import (
+from holdfast.core.machine.database_time import (
     AGAIN_MS,
     EVERY_MS,
     JUMP_MS,

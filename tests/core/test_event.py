@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.core.errors import InvalidInput
-from holdfast.core.event import check_attributes, keys_for, matches, patterns_for, shape_of
-from holdfast.core.limits import LONGEST_ATTRIBUTE, LONGEST_VALUE, MOST_ATTRIBUTES
-from holdfast.core.value_rules import PATTERN
+from holdfast.core.rules.limits import LONGEST_ATTRIBUTE, LONGEST_VALUE, MOST_ATTRIBUTES
+from holdfast.core.rules.value_rules import PATTERN
+from holdfast.core.values.event import check_attributes, keys_for, matches, patterns_for, shape_of
 
 NAMES = st.text("ab.:", min_size=1, max_size=5).map(lambda text: f"n{text}")
 PATTERNS = st.one_of(NAMES, NAMES.map(lambda name: f"{name}*"), st.just("*"))

@@ -7,7 +7,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.core.fairness import (
+from holdfast.core.gates.fairness import (
     ACTIVE_WEIGHT,
     BACKGROUND_WEIGHT,
     FADING_MS,

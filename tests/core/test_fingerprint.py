@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.core.fingerprint import LONGEST_PATTERN, fingerprint_of, pattern_of
+from holdfast.core.jobs.fingerprint import LONGEST_PATTERN, fingerprint_of, pattern_of
 
 ALIKE = [
     ["file a.py line 3", "file b.py line 7", "file src/deep/b.py line 70", "file /srv/app/c.py line 7"],

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from holdfast.core.git import Entry, GitEvent, GitMove, HeadPosition, moved_without_journal, moves_of, parse_entry
+from holdfast.core.watching.git import (
+    Entry,
+    GitEvent,
+    GitMove,
+    HeadPosition,
+    moved_without_journal,
+    moves_of,
+    parse_entry,
+)
 
 A, B, C, D = (letter * 40 for letter in "abcd")
 ON_MAIN = HeadPosition(D, "main")

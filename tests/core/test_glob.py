@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.core.glob import Pattern, matcher
-from holdfast.core.ignore_rules import IgnoreRules
+from holdfast.core.values.glob import Pattern, matcher
+from holdfast.core.watching.ignore_rules import IgnoreRules
 
 
 class Counted(str):

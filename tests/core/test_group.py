@@ -6,7 +6,8 @@ from itertools import combinations_with_replacement
 
 import pytest
 
-from holdfast.core.group import (
+from holdfast.core.job import TERMINAL, StateName
+from holdfast.core.values.group import (
     DependencyTurn,
     GroupStatus,
     Needs,
@@ -16,7 +17,6 @@ from holdfast.core.group import (
     group_status,
     next_turn,
 )
-from holdfast.core.job import TERMINAL, StateName
 
 S = StateName
 

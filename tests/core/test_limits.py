@@ -10,13 +10,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from holdfast.core.errors import InvalidInput, InvalidPayload
-from holdfast.core.limits import (
+from holdfast.core.rules.limits import (
     MAX_DEPTH,
     MAX_PAYLOAD,
     check_payload,
     shown,
 )
-from holdfast.core.value_rules import NAME
+from holdfast.core.rules.value_rules import NAME
 
 
 def depth(value: object) -> int:

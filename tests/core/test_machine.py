@@ -7,8 +7,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.core.errors import InvalidInput
-from holdfast.core.machine import NOT_LOOKED, NOT_YET, JudgedMachine, MachineMemory, Reading, Rules, judge, simulated
-from holdfast.core.readings import Battery, BatteryStatus, InputSeen, LoadSeen, PowerSeen, SeenReadings, Simulation
+from holdfast.core.machine.machine import (
+    NOT_LOOKED,
+    NOT_YET,
+    JudgedMachine,
+    MachineMemory,
+    Reading,
+    Rules,
+    judge,
+    simulated,
+)
+from holdfast.core.machine.readings import (
+    Battery,
+    BatteryStatus,
+    InputSeen,
+    LoadSeen,
+    PowerSeen,
+    SeenReadings,
+    Simulation,
+)
 
 RULES = Rules(idle_after_ms=300_000, idle_load=0.3)
 FULL, CHARGING, DISCHARGING = BatteryStatus.FULL, BatteryStatus.CHARGING, BatteryStatus.DISCHARGING

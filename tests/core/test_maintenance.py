@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.core.maintenance import (
+from holdfast.core.machine.maintenance import (
     DAY_MS,
     HOUR_MS,
     RULES,
@@ -17,7 +17,7 @@ from holdfast.core.maintenance import (
     next_due,
     task_of,
 )
-from holdfast.core.value_rules import NAME
+from holdfast.core.rules.value_rules import NAME
 
 NOW = 1_700_000_000_000
 MIB = 1 << 20

@@ -8,14 +8,24 @@ import msgspec
 import pytest
 from msgspec import structs
 
-from holdfast.core.option import JobOption, OptionKind, SaidIn
-from holdfast.core.option_kinds import ATTRIBUTES, EXECUTION, FLAG, LABEL, NODE, PRIORITY, RETRY, TOKENS, VARIABLES
-from holdfast.core.options import OPTIONS, options_for
-from holdfast.core.requests import NewJob
-from holdfast.core.rules import rules_with
-from holdfast.core.stored_job import Job
-from holdfast.core.task import KeptOptions, Overrides, ScheduleOptions, TaskOptions
-from holdfast.core.value_rules import REASON
+from holdfast.core.declared.option import JobOption, OptionKind, SaidIn
+from holdfast.core.declared.option_kinds import (
+    ATTRIBUTES,
+    EXECUTION,
+    FLAG,
+    LABEL,
+    NODE,
+    PRIORITY,
+    RETRY,
+    TOKENS,
+    VARIABLES,
+)
+from holdfast.core.declared.options import OPTIONS, options_for
+from holdfast.core.jobs.requests import NewJob
+from holdfast.core.jobs.stored_job import Job
+from holdfast.core.rules.value_rules import REASON
+from holdfast.core.settings.rule_table import rules_with
+from holdfast.core.tasks.task import KeptOptions, Overrides, ScheduleOptions, TaskOptions
 
 
 def test_a_job_that_is_read_has_the_types_and_defaults_that_are_declared() -> None:

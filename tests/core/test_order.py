@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.core.job import Queued
-from holdfast.core.order import GAP, between, next_position, rank, renumber
-from holdfast.core.stored_job import Job
+from holdfast.core.jobs.order import GAP, between, next_position, rank, renumber
+from holdfast.core.jobs.stored_job import Job
 
 places = st.integers(-(2**62), 2**62)
 few = st.integers(-2, 2)

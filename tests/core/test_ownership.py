@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from holdfast.core.ownership import Ownership, exposure
+from holdfast.core.machine.ownership import Ownership, exposure
 
 ROOT, USER, OTHER = 0, 1000, 1001
 MODES = (0o600, 0o644, 0o664, 0o666, 0o755, 0o775, 0o777, 0o1777, 0o1775)

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.core.measures import Level, Thresholds
-from holdfast.core.pressure import (
+from holdfast.core.gates.pressure import (
     Effects,
     Holds,
     PendingLevels,
@@ -20,8 +19,9 @@ from holdfast.core.pressure import (
     press,
     simulate_pressure,
 )
-from holdfast.core.queue import QueueClass
-from holdfast.core.readings import (
+from holdfast.core.gates.queue import QueueClass
+from holdfast.core.machine.measures import Level, Thresholds
+from holdfast.core.machine.readings import (
     Battery,
     BatteryStatus,
     CpuSeen,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.core.queue import WaitingJob, make_room
+from holdfast.core.gates.queue import WaitingJob, make_room
 
 PRIORITIES = st.lists(st.integers(-3, 3), max_size=8)
 

@@ -6,13 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.core.breaker import Breaker
-from holdfast.core.gate_facts import GateFacts, MachineFacts, ReservationFacts
-from holdfast.core.gates import Closed, look
-from holdfast.core.job import Queued
-from holdfast.core.pressure import Holds, MachineLimits
-from holdfast.core.queue import QueueClass
-from holdfast.core.queue_gates import (
+from holdfast.core.gates.breaker import Breaker
+from holdfast.core.gates.gate_facts import GateFacts, MachineFacts, ReservationFacts
+from holdfast.core.gates.gates import Closed, look
+from holdfast.core.gates.pressure import Holds, MachineLimits
+from holdfast.core.gates.queue import QueueClass
+from holdfast.core.gates.queue_gates import (
     NO_LIMIT,
     QUEUE_GATES,
     HoldReason,
@@ -22,8 +21,9 @@ from holdfast.core.queue_gates import (
     free_slots,
     pressure,
 )
-from holdfast.core.rate import Starts
-from holdfast.core.stored_job import Job
+from holdfast.core.job import Queued
+from holdfast.core.jobs.stored_job import Job
+from holdfast.core.values.rate import Starts
 
 NOW = 1_700_000_000_000
 JOB = Job(

@@ -6,9 +6,9 @@ from typing import get_type_hints
 
 import pytest
 
-from holdfast.core.option import SaidIn
-from holdfast.core.options import JobOptions, options_for
-from holdfast.core.queue_settings import OF_JOBS, QueueSettings, of_jobs
+from holdfast.core.declared.option import SaidIn
+from holdfast.core.declared.options import JobOptions, options_for
+from holdfast.core.settings.queue_settings import OF_JOBS, QueueSettings, of_jobs
 
 
 def test_a_queue_can_say_every_option_that_may_be_said_in_one() -> None:

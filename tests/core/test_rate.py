@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.core.errors import InvalidInput
-from holdfast.core.limits import LONGEST_WINDOW, MOST_STARTS
-from holdfast.core.rate import Rate, Starts, free_starts, opened_by, parse_rate
+from holdfast.core.rules.limits import LONGEST_WINDOW, MOST_STARTS
+from holdfast.core.values.rate import Rate, Starts, free_starts, opened_by, parse_rate
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.core.recovery import CRASH_CODE, Death, after_death, is_suspect
-from holdfast.core.retry import FailureKind, RetryPolicy
-from holdfast.core.settle import Broke, Yielded
+from holdfast.core.jobs.recovery import CRASH_CODE, Death, after_death, is_suspect
+from holdfast.core.jobs.settle import Broke, Yielded
+from holdfast.core.values.retry import FailureKind, RetryPolicy
 
 
 @pytest.mark.parametrize("company", [1, 2, 500])

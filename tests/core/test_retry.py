@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.core.retry import (
+from holdfast.core.values.retry import (
     JITTER,
     POISON_DEATHS,
     Fail,

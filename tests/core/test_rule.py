@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.core.errors import InvalidInput
-from holdfast.core.limits import MAX_NAME
-from holdfast.core.number_rules import Number, Whole
-from holdfast.core.rule import Rule
-from holdfast.core.rules import RULES, URL, check, without_user
-from holdfast.core.text_rules import Text
-from holdfast.core.value_rules import GENERATION, LABEL, NAME, PRIORITY, REASON, SUBJECT
+from holdfast.core.rules.limits import MAX_NAME
+from holdfast.core.rules.number_rules import Number, Whole
+from holdfast.core.rules.rule import Rule
+from holdfast.core.rules.text_rules import Text
+from holdfast.core.rules.value_rules import GENERATION, LABEL, NAME, PRIORITY, REASON, SUBJECT
+from holdfast.core.settings.rule_table import RULES, URL, check, without_user
 
 TEXTS = {rule.says: rule for rule in RULES.values() if isinstance(rule, Text)}
 WHOLES = {rule.says: rule for rule in RULES.values() if isinstance(rule, Whole) and not isinstance(rule, Number)}

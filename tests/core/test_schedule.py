@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.core.cron import parse
-from holdfast.core.schedule import (
+from holdfast.core.schedules.cron import parse
+from holdfast.core.schedules.schedule import (
     FAR_AHEAD,
     MISFIRE_GRACE,
     MOST_AT_ONCE,

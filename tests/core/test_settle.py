@@ -8,9 +8,8 @@ import pytest
 from msgspec import Struct, structs
 
 from holdfast.core.job import Move, StateName, follow
-from holdfast.core.retry import POISON_DEATHS, Failure, FailureKind, RetryMode, RetryPolicy, Tries
-from holdfast.core.run import RunStatus
-from holdfast.core.settle import (
+from holdfast.core.jobs.run import RunStatus
+from holdfast.core.jobs.settle import (
     POISON_CODE,
     Again,
     Broke,
@@ -30,6 +29,7 @@ from holdfast.core.settle import (
     settle,
     way_back,
 )
+from holdfast.core.values.retry import POISON_DEATHS, Failure, FailureKind, RetryMode, RetryPolicy, Tries
 
 NOW = 1_000_000
 TRANSIENT = Failure(FailureKind.TRANSIENT, "ERR_T", "timed out")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.core.subject import DEFAULT_TENANT, Newest, Same, Stale, arrive, tenant_of
+from holdfast.core.values.subject import DEFAULT_TENANT, Newest, Same, Stale, arrive, tenant_of
 
 generations = st.integers(0, 2**62)
 parts = st.text(st.characters(exclude_characters=":"), min_size=1, max_size=8)

@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 
 from holdfast.core.job import StateName
-from holdfast.core.timing import first_state, is_overdue, run_budget
+from holdfast.core.rules.timing import first_state, is_overdue, run_budget
 
 NOW = 1000
 MOMENTS = (None, NOW - 1, NOW, NOW + 1)

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.core.run import RunStatus
-from holdfast.core.trigger import again, by_event, by_parent, by_retry, by_run, called, with_user, words
+from holdfast.core.jobs.run import RunStatus
+from holdfast.core.jobs.trigger import again, by_event, by_parent, by_retry, by_run, called, with_user, words
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.core.errors import InvalidInput
-from holdfast.core.number_rules import Period, Size
-from holdfast.core.units import (
+from holdfast.core.rules.number_rules import Period, Size
+from holdfast.core.rules.units import (
     duration_words,
     parse_duration,
     parse_size,
@@ -19,7 +19,7 @@ from holdfast.core.units import (
     written_duration,
     written_size,
 )
-from holdfast.core.value_rules import DURATION, MOMENT, SPAN
+from holdfast.core.rules.value_rules import DURATION, MOMENT, SPAN
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,9 @@ from typing import Any
 import pytest
 
 from holdfast.core.errors import InvalidInput
-from holdfast.core.glob import GLOB, matcher
-from holdfast.core.limits import MAX_SUBJECT
-from holdfast.core.new_watch import NewWatch, check_watch
-from holdfast.core.planning import about_change, filled, job_of, subject_of
-from holdfast.core.watch import (
+from holdfast.core.rules.limits import MAX_SUBJECT
+from holdfast.core.values.glob import GLOB, matcher
+from holdfast.core.values.watch import (
     DEBOUNCE_MS,
     MAX_WAIT_MS,
     WINDOW_S,
@@ -24,6 +22,8 @@ from holdfast.core.watch import (
     differences,
     speakable,
 )
+from holdfast.core.watching.new_watch import NewWatch, check_watch
+from holdfast.core.watching.planning import about_change, filled, job_of, subject_of
 
 
 def watch(**fields: Any) -> NewWatch:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import get_type_hints
 
+from holdfast.core.declared.option import SaidIn
+from holdfast.core.declared.options import JobOptions, options_for
 from holdfast.core.messages.watches import Watch
-from holdfast.core.option import SaidIn
-from holdfast.core.options import JobOptions, options_for
-from holdfast.core.watch_settings import OF_JOBS, SETTINGS, WatchOptions
+from holdfast.core.settings.watch_settings import OF_JOBS, SETTINGS, WatchOptions
 
 
 def test_a_watch_can_say_every_option_that_may_be_said_in_one() -> None:

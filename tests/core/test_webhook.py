@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from holdfast.core.addresses import AddressPolicy
 from holdfast.core.errors import InvalidInput
-from holdfast.core.event import Event
-from holdfast.core.retry import Failure, FailureKind, RetryAt, Tries, after_failure
-from holdfast.core.rules import check
-from holdfast.core.webhook import (
+from holdfast.core.settings.rule_table import check
+from holdfast.core.values.event import Event
+from holdfast.core.values.retry import Failure, FailureKind, RetryAt, Tries, after_failure
+from holdfast.core.webhooks.addresses import AddressPolicy
+from holdfast.core.webhooks.webhook import (
     SCHEDULE,
     Target,
     check_target,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from holdfast import PREVIOUS
-from holdfast.core.group import GroupStatus
+from holdfast.core.values.group import GroupStatus
 from tests.chaos.processes import PATIENCE_S
 from tests.daemon.house import House
 

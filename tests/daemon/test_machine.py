@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from holdfast import StateName
-from holdfast.core.requests import COMMAND, NewJob
+from holdfast.core.jobs.requests import COMMAND, NewJob
 from holdfast.store.engine import new_uuid
 from holdfast.store.scripts.jobs.enqueue import enqueue
 from tests.chaos.processes import PATIENCE_S

@@ -11,13 +11,13 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from holdfast.core.job import Millis
+from holdfast.core.jobs.requests import Claimed, ClaimRequest, NewJob, QueueSlots, Report
+from holdfast.core.jobs.settle import Broke, Completed, Outcome
 from holdfast.core.messages.machines import TokenSetting
 from holdfast.core.messages.sessions import NewSession, Offer
-from holdfast.core.queue_changes import QueueChanges
-from holdfast.core.requests import Claimed, ClaimRequest, NewJob, QueueSlots, Report
-from holdfast.core.retry import Failure, FailureKind, RetryPolicy
-from holdfast.core.settle import Broke, Completed, Outcome
-from holdfast.core.tokens import Tokens
+from holdfast.core.rules.tokens import Tokens
+from holdfast.core.settings.queue_changes import QueueChanges
+from holdfast.core.values.retry import Failure, FailureKind, RetryPolicy
 from holdfast.daemon.instruments import promises
 from holdfast.daemon.meter import Meter
 from holdfast.daemon.settings.settings import SlaSettings

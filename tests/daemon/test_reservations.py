@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from holdfast import InvalidInput, JobFailed, JobHandle, StateName
-from holdfast.core.gates import Open
+from holdfast.core.gates.gates import Open
 from tests.chaos.processes import PATIENCE_S, until
 from tests.daemon.house import APPS, House, Process, inhabited
 

@@ -16,7 +16,7 @@ import pytest
 
 from holdfast import StateName
 from holdfast.core.errors import StoreFull
-from holdfast.core.requests import NewJob
+from holdfast.core.jobs.requests import NewJob
 from holdfast.store.locks import is_locked
 from holdfast.store.scripts.jobs.enqueue import enqueue
 from holdfast.store.scripts.maintenance.doctor import examine

@@ -15,7 +15,7 @@ from threading import Event, Thread
 import pytest
 
 from holdfast.core.errors import StoreUnavailable
-from holdfast.core.requests import NewJob
+from holdfast.core.jobs.requests import NewJob
 from holdfast.store import forks
 from holdfast.store import script_names as named
 from holdfast.store.engine import Changes, Engine, Tx

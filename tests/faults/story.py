@@ -8,11 +8,11 @@ from itertools import count
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from holdfast.core.group import Dependency
+from holdfast.core.jobs.requests import ClaimRequest, NewJob, QueueSlots, Report
+from holdfast.core.jobs.settle import Broke, Completed, Outcome
 from holdfast.core.messages.sessions import NewSession
-from holdfast.core.requests import ClaimRequest, NewJob, QueueSlots, Report
-from holdfast.core.retry import Failure, FailureKind, RetryMode, RetryPolicy
-from holdfast.core.settle import Broke, Completed, Outcome
+from holdfast.core.values.group import Dependency
+from holdfast.core.values.retry import Failure, FailureKind, RetryMode, RetryPolicy
 from holdfast.store.engine import Engine, Tx
 from holdfast.store.scripts.claiming.claim import claim
 from holdfast.store.scripts.jobs.cancel import cancel_job

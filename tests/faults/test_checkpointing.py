@@ -14,7 +14,7 @@ from threading import Event, Thread
 import apsw
 import pytest
 
-from holdfast.core.requests import NewJob
+from holdfast.core.jobs.requests import NewJob
 from holdfast.store.engine import Tx, new_uuid
 from holdfast.store.scripts.jobs.enqueue import enqueue
 from holdfast.store.scripts.maintenance import doctor

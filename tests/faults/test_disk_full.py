@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.core.errors import StoreFull
-from holdfast.core.requests import NewJob
+from holdfast.core.jobs.requests import NewJob
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.jobs.enqueue import enqueue
 from holdfast.store.scripts.maintenance import doctor

@@ -11,7 +11,7 @@ import apsw
 import pytest
 
 from holdfast.core.errors import StoreBusy
-from holdfast.core.requests import NewJob
+from holdfast.core.jobs.requests import NewJob
 from holdfast.store import trouble
 from holdfast.store.scripts.jobs.enqueue import enqueue
 from holdfast.store.sqlite import write_connection

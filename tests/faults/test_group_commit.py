@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import pytest
 
 from holdfast.core.errors import HoldfastError, InvalidInput, OutcomeUnknown, StoreError, StoreFull
-from holdfast.core.requests import NewJob
+from holdfast.core.jobs.requests import NewJob
 from holdfast.store.engine import Changes, Tx
 from holdfast.store.scripts.jobs.enqueue import enqueue
 from holdfast.store.scripts.maintenance import doctor

@@ -17,7 +17,7 @@ from tests.faults.story import Story, states_of
 TRY_TO_WRITE = """
 import json, sys
 from holdfast.core.errors import HoldfastError
-from holdfast.core.requests import NewJob
+from holdfast.core.jobs.requests import NewJob
 from holdfast.store.scripts.jobs.enqueue import enqueue
 from holdfast.store.sqlite.engine import SqliteEngine
 

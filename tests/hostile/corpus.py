@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from holdfast.core.limits import MAX_DEPTH, MAX_PAYLOAD
+from holdfast.core.rules.limits import MAX_DEPTH, MAX_PAYLOAD
 
 DEEP = MAX_DEPTH * 50
 NEARLY = MAX_PAYLOAD - 200

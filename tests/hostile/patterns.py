@@ -13,8 +13,9 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 import holdfast
-from holdfast.core import rules, text_rules
-from holdfast.core.text_rules import Text
+from holdfast.core.rules import text_rules
+from holdfast.core.rules.text_rules import Text
+from holdfast.core.settings import rule_table as rules
 
 # Python's own parser of expressions, which has no types.
 tokens: Any = importlib.import_module("re._constants")

@@ -14,9 +14,9 @@ from itertools import islice
 import pytest
 
 from holdfast.core.errors import InvalidInput, InvalidPayload
-from holdfast.core.fingerprint import MOST_READ, pattern_of
-from holdfast.core.limits import check_payload
-from holdfast.core.watch import check_fields
+from holdfast.core.jobs.fingerprint import MOST_READ, pattern_of
+from holdfast.core.rules.limits import check_payload
+from holdfast.core.values.watch import check_fields
 from holdfast.observe.redact import redacted_text
 from tests.hostile.patterns import Use, hidden, texts, uses
 from tests.strides import every
@@ -26,7 +26,7 @@ LEAST_S = 0.1  # far more than any of these takes at the largest size if it is l
 GROWTH = 8  # linear is 4, a square is 16
 
 # Patterns that only ever see so much of a text.
-CUT = {"holdfast.core.fingerprint": MOST_READ}
+CUT = {"holdfast.core.jobs.fingerprint": MOST_READ}
 
 
 def cost(read: Callable[[str], object], text: str) -> float:
@@ -64,9 +64,9 @@ def read_template(text: str) -> None:
 
 
 READERS: dict[str, Callable[[str], object]] = {
-    "holdfast.core.limits": read_payload,
-    "holdfast.core.watch": read_template,
-    "holdfast.core.fingerprint": pattern_of,
+    "holdfast.core.rules.limits": read_payload,
+    "holdfast.core.values.watch": read_template,
+    "holdfast.core.jobs.fingerprint": pattern_of,
     "holdfast.observe.redact": redacted_text,
 }
 

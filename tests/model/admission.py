@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from holdfast.core.errors import QueueFull
-from holdfast.core.group import GroupMode
 from holdfast.core.job import WAITING
 from holdfast.core.job import StateName as S
-from holdfast.core.requests import NewJob
+from holdfast.core.jobs.requests import NewJob
+from holdfast.core.values.group import GroupMode
 from tests.model.records import Job
 
 if TYPE_CHECKING:

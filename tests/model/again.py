@@ -5,9 +5,9 @@ from __future__ import annotations
 from msgspec import structs
 
 from holdfast.core.errors import Conflict, NotFound
-from holdfast.core.group import GroupMode, GroupStatus, Needs
 from holdfast.core.job import TERMINAL
 from holdfast.core.job import StateName as S
+from holdfast.core.values.group import GroupMode, GroupStatus, Needs
 from tests.model.model import GAP, Model
 from tests.model.news import group_status
 from tests.model.records import Job

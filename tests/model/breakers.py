@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from holdfast.core.recovery import CRASH_CODE
-from holdfast.core.retry import FailureKind
-from holdfast.core.settle import Broke, Outcome, Outdated, StoppedByCancel, Yielded
+from holdfast.core.jobs.recovery import CRASH_CODE
+from holdfast.core.jobs.settle import Broke, Outcome, Outdated, StoppedByCancel, Yielded
+from holdfast.core.values.retry import FailureKind
 from tests.model import news
 from tests.model.records import Breaker, Job
 

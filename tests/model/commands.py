@@ -7,14 +7,14 @@ from collections.abc import Collection, Iterable
 import msgspec
 
 from holdfast.core.errors import Conflict, NotFound
-from holdfast.core.group import Dependency, GroupMode, GroupStatus, Needs, OnFailure
 from holdfast.core.job import TERMINAL, WAITING
 from holdfast.core.job import StateName as S
+from holdfast.core.jobs.recovery import CRASH_CODE
+from holdfast.core.jobs.requests import ClaimRequest, JobFilter, Report
+from holdfast.core.jobs.settle import Broke, Outcome, Yielded
 from holdfast.core.messages.jobs import BulkAction
-from holdfast.core.recovery import CRASH_CODE
-from holdfast.core.requests import ClaimRequest, JobFilter, Report
-from holdfast.core.retry import Failure, FailureKind
-from holdfast.core.settle import Broke, Outcome, Yielded
+from holdfast.core.values.group import Dependency, GroupMode, GroupStatus, Needs, OnFailure
+from holdfast.core.values.retry import Failure, FailureKind
 from tests.model import breakers, news, queue_limits
 from tests.model.lanes import set_priority
 from tests.model.model import Answer, Model

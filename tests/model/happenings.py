@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
-from holdfast.core.machine import JudgedMachine
+from holdfast.core.machine.machine import JudgedMachine
 from holdfast.core.messages.events import Emitted
 from holdfast.core.messages.webhooks import NewWebhook
 from holdfast.store.engine import Tx

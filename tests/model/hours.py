@@ -7,8 +7,8 @@ from hypothesis.stateful import precondition, rule
 
 from holdfast.core.messages.schedules import NewSchedule, ScheduleChanges
 from holdfast.core.messages.templates import NewTemplate
-from holdfast.core.schedule import Misfire, Overlap
-from holdfast.core.task import TemplateOptions
+from holdfast.core.schedules.schedule import Misfire, Overlap
+from holdfast.core.tasks.task import TemplateOptions
 from holdfast.store.scripts.schedules import schedules, templates
 from holdfast.store.scripts.schedules.firing import fire_due, run_schedule_now
 from tests.model import timetable, wishes

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from msgspec import structs
 
 from holdfast.core.errors import NotFound
-from holdfast.core.group import GroupMode, Needs, OnFailure
 from holdfast.core.job import TERMINAL, WAITING
 from holdfast.core.job import StateName as S
-from holdfast.core.requests import ClaimRequest
-from holdfast.core.retry import RetryPolicy
+from holdfast.core.jobs.requests import ClaimRequest
+from holdfast.core.values.group import GroupMode, Needs, OnFailure
+from holdfast.core.values.retry import RetryPolicy
 from holdfast.store.scripts.claiming.choose import SUSPECT_PATIENCE_MS
 from tests.model import admission, breakers, fairness, news, tokens
 from tests.model.records import (

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from holdfast.core.errors import Conflict, Reserved
-from holdfast.core.event import RESERVED_EVENTS
-from holdfast.core.group import GroupStatus
 from holdfast.core.job import WAITING
 from holdfast.core.job import StateName as S
-from holdfast.core.retry import RetryPolicy
+from holdfast.core.values.event import RESERVED_EVENTS
+from holdfast.core.values.group import GroupStatus
+from holdfast.core.values.retry import RetryPolicy
 from tests.model.records import Ask, Delivery, Event, Job, Machine, Webhook
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import json
 
 from holdfast.core.job import StateName as S
-from holdfast.core.retry import RetryPolicy
+from holdfast.core.values.retry import RetryPolicy
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.groups.groups import view_group
 from holdfast.store.scripts.maintenance.clockwork import next_moment

@@ -5,13 +5,13 @@ from __future__ import annotations
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
+from holdfast.core.gates.queue import Overflow
 from holdfast.core.job import WAITING
+from holdfast.core.jobs.requests import JobFilter
 from holdfast.core.messages.jobs import BulkAction, BulkResult, Cancelling
 from holdfast.core.messages.reservations import EVERYTHING, NewReservation
-from holdfast.core.queue import Overflow
-from holdfast.core.queue_changes import QueueChanges, QueueSetting
-from holdfast.core.requests import JobFilter
-from holdfast.core.retry import RetryPolicy
+from holdfast.core.settings.queue_changes import QueueChanges, QueueSetting
+from holdfast.core.values.retry import RetryPolicy
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.jobs import cancel, group_jobs, reorder, retry
 from holdfast.store.scripts.jobs.bulk import bulk as bulk_script

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from holdfast.core.errors import Busy, NotFound
+from holdfast.core.gates.queue import Overflow
 from holdfast.core.job import StateName as S
 from holdfast.core.messages.reservations import NewReservation
-from holdfast.core.queue import Overflow
-from holdfast.core.queue_changes import QueueChanges, QueueSetting
+from holdfast.core.settings.queue_changes import QueueChanges, QueueSetting
 from tests.model import breakers
 from tests.model.model import Model
 from tests.model.records import Held, Queue

@@ -6,14 +6,14 @@ from copy import copy
 from dataclasses import dataclass, field, is_dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from holdfast.core.group import GroupMode, Needs, OnFailure
 from holdfast.core.job import StateName as S
+from holdfast.core.jobs.requests import NewJob
 from holdfast.core.messages.schedules import NewSchedule
 from holdfast.core.messages.templates import NewTemplate
-from holdfast.core.requests import NewJob
-from holdfast.core.retry import RetryPolicy
-from holdfast.core.subject import DEFAULT_TENANT
-from holdfast.core.tokens import NO_TOKENS, Tokens
+from holdfast.core.rules.tokens import NO_TOKENS, Tokens
+from holdfast.core.values.group import GroupMode, Needs, OnFailure
+from holdfast.core.values.retry import RetryPolicy
+from holdfast.core.values.subject import DEFAULT_TENANT
 
 T = TypeVar("T")
 

@@ -8,9 +8,8 @@ from dataclasses import replace
 from msgspec import structs
 
 from holdfast.core.job import StateName as S
-from holdfast.core.requests import Report
-from holdfast.core.retry import FailureKind, RetryMode
-from holdfast.core.settle import (
+from holdfast.core.jobs.requests import Report
+from holdfast.core.jobs.settle import (
     Broke,
     Completed,
     Outcome,
@@ -21,6 +20,7 @@ from holdfast.core.settle import (
     StoppedByCancel,
     Yielded,
 )
+from holdfast.core.values.retry import FailureKind, RetryMode
 from tests.model import breakers, news
 from tests.model.model import Model
 from tests.model.records import Job, Letter

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from holdfast.core.group import GroupMode, Needs, OnFailure
+from holdfast.core.gates.queue import Overflow
 from holdfast.core.job import StateName as S
+from holdfast.core.jobs.settle import Broke, Completed, Outcome, Overdue, Yielded
 from holdfast.core.messages.jobs import BulkAction
-from holdfast.core.queue import Overflow
-from holdfast.core.queue_changes import QueueChanges
-from holdfast.core.retry import Failure, FailureKind, RetryMode, RetryPolicy
-from holdfast.core.schedule import Misfire, Overlap
-from holdfast.core.settle import Broke, Completed, Outcome, Overdue, Yielded
+from holdfast.core.schedules.schedule import Misfire, Overlap
+from holdfast.core.settings.queue_changes import QueueChanges
+from holdfast.core.values.group import GroupMode, Needs, OnFailure
+from holdfast.core.values.retry import Failure, FailureKind, RetryMode, RetryPolicy
 from tests.model.machine import StoreMachine
 from tests.model.places import SqlitePlace
 from tests.model.timetable import DAY

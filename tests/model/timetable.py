@@ -5,11 +5,11 @@ from __future__ import annotations
 from msgspec import structs
 
 from holdfast.core.errors import Conflict, NotFound
-from holdfast.core.group import Dependency, Needs
 from holdfast.core.job import WAITING
 from holdfast.core.job import StateName as S
 from holdfast.core.messages.schedules import NewSchedule, ScheduleChanges
 from holdfast.core.messages.templates import NewTemplate
+from holdfast.core.values.group import Dependency, Needs
 from tests.model.admission import how_many_fit
 from tests.model.model import Answer, Model
 from tests.model.news import publish

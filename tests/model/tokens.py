@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from holdfast.core.job import StateName as S
-from holdfast.core.requests import ClaimRequest
-from holdfast.core.tokens import Tokens
+from holdfast.core.jobs.requests import ClaimRequest
+from holdfast.core.rules.tokens import Tokens
 from tests.model import breakers, fairness
 from tests.model.news import WEBHOOK_QUEUE
 from tests.model.records import Job

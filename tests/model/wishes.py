@@ -11,10 +11,8 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.vendor.pretty import RepresentationPrinter
 
-from holdfast.core.group import GroupMode, Needs, OnFailure
 from holdfast.core.job import StateName
-from holdfast.core.retry import Failure, FailureKind, RetryMode, RetryPolicy
-from holdfast.core.settle import (
+from holdfast.core.jobs.settle import (
     Broke,
     Completed,
     Outcome,
@@ -25,7 +23,9 @@ from holdfast.core.settle import (
     StoppedByCancel,
     Yielded,
 )
-from holdfast.core.tokens import Tokens
+from holdfast.core.rules.tokens import Tokens
+from holdfast.core.values.group import GroupMode, Needs, OnFailure
+from holdfast.core.values.retry import Failure, FailureKind, RetryMode, RetryPolicy
 
 QUEUES = ("default", "other")
 TASKS = ("index", "mail")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, precondition, rule
 
-from holdfast.core.group import Dependency, OnFailure
 from holdfast.core.job import WAITING
+from holdfast.core.jobs.requests import Claimed, ClaimRequest, QueueSlots, Report
+from holdfast.core.jobs.settle import Outcome
 from holdfast.core.messages.machines import TokenSetting
 from holdfast.core.messages.sessions import NewSession, Offer
-from holdfast.core.requests import Claimed, ClaimRequest, QueueSlots, Report
-from holdfast.core.settle import Outcome
+from holdfast.core.values.group import Dependency, OnFailure
 from holdfast.store.scripts.claiming.claim import claim
 from holdfast.store.scripts.claiming.why import why
 from holdfast.store.scripts.groups import groups

@@ -9,9 +9,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from holdfast.core.jobs.requests import JobFilter
 from holdfast.core.messages.watches import Watch
-from holdfast.core.new_watch import NewWatch
-from holdfast.core.requests import JobFilter
+from holdfast.core.watching.new_watch import NewWatch
 from holdfast.runtime.clock import SystemClock
 from holdfast.runtime.parts import Parts, commits_of
 from holdfast.runtime.planner.planner import Planner

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from holdfast.core.job import StateName
+from holdfast.core.jobs.requests import SYSTEM_QUEUE, Claimed, ClaimRequest, JobFilter, QueueSlots, Report
+from holdfast.core.jobs.settle import Broke, Completed, Outcome
 from holdfast.core.messages.sessions import NewSession, Offer
-from holdfast.core.requests import SYSTEM_QUEUE, Claimed, ClaimRequest, JobFilter, QueueSlots, Report
-from holdfast.core.reserved import CANARY
-from holdfast.core.retry import Failure, FailureKind
-from holdfast.core.settle import Broke, Completed, Outcome
+from holdfast.core.tasks.reserved import CANARY
+from holdfast.core.values.retry import Failure, FailureKind
 from holdfast.runtime.canary import KEEP_MS, Canary
 from holdfast.runtime.clock import ManualClock
 from holdfast.runtime.parts import Parts, commits_of

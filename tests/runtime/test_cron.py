@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from holdfast import Holdfast
-from holdfast.core.limits import MAX_SUBJECT
 from holdfast.core.messages.schedules import NewSchedule, ScheduleChanges
 from holdfast.core.messages.templates import NewTemplate
-from holdfast.core.schedule import Overlap
-from holdfast.core.task import TemplateOptions
+from holdfast.core.rules.limits import MAX_SUBJECT
+from holdfast.core.schedules.schedule import Overlap
+from holdfast.core.tasks.task import TemplateOptions
 from holdfast.runtime.clock import ManualClock
 from holdfast.runtime.clocks.clock_trust import ClockTrust
 from holdfast.runtime.cron import LONGEST_S, CronLoop

@@ -6,7 +6,7 @@ import asyncio
 from contextlib import closing
 from pathlib import Path
 
-from holdfast.core.crowding import FEWEST, CrowdingRules
+from holdfast.core.gates.crowding import FEWEST, CrowdingRules
 from holdfast.runtime.clock import ManualClock
 from holdfast.runtime.machine.crowding import CrowdWatch
 from holdfast.store.sqlite.engine import SqliteEngine

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.core.database_time import AGAIN_MS, EVERY_MS, SILENCE_MS, Measurement
 from holdfast.core.errors import StoreUnavailable
 from holdfast.core.job import StateName
+from holdfast.core.machine.database_time import AGAIN_MS, EVERY_MS, SILENCE_MS, Measurement
 from holdfast.core.messages.schedules import NewSchedule
 from holdfast.core.messages.templates import NewTemplate
 from holdfast.runtime.clock import SystemClock

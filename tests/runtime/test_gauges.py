@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.core.readings import CpuSeen, DiskSeen, HeatSeen, WalSeen
+from holdfast.core.machine.readings import CpuSeen, DiskSeen, HeatSeen, WalSeen
 from holdfast.runtime.machine.gauges import CpuBusy, DisksLeft, Heat, MemoryLeft, NvidiaSmi, WalSize
 from holdfast.runtime.machine.load import CpuTimes, cpu_times
 

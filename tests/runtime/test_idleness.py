@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.core.readings import InputSeen, LoadSeen
+from holdfast.core.machine.readings import InputSeen, LoadSeen
 from holdfast.runtime.machine.idleness import HidIdleTime, Logind, XPrintIdle
 from holdfast.runtime.machine.load import CpuLoad, CpuTimes, cpu_times
 from holdfast.runtime.machine.system_programs import output_of

@@ -18,9 +18,9 @@ import pytest
 
 from holdfast import Holdfast
 from holdfast.core.job import Done, Scheduled, StateName
-from holdfast.core.maintenance import HOUR_MS, MAINTENANCE, RULES, Chore
+from holdfast.core.jobs.stored_job import Job
+from holdfast.core.machine.maintenance import HOUR_MS, MAINTENANCE, RULES, Chore
 from holdfast.core.messages.reservations import NewReservation
-from holdfast.core.stored_job import Job
 from holdfast.runtime import chores
 from holdfast.runtime.chores import AT_ONCE, Chores, TryLater
 from holdfast.runtime.clock import ManualClock

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from holdfast.core.glob import Pattern
-from holdfast.core.ignore_rules import MOST_LINES, IgnoreRules
+from holdfast.core.values.glob import Pattern
+from holdfast.core.watching.ignore_rules import MOST_LINES, IgnoreRules
 from holdfast.runtime.clock import SystemClock
 from holdfast.runtime.planner.watched import PlannerOptions
 from holdfast.store.postgres.engine import PostgresEngine

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from holdfast.core.queue_changes import QueueChanges
-from holdfast.core.watch import DEBOUNCE_MS, Burst
+from holdfast.core.settings.queue_changes import QueueChanges
+from holdfast.core.values.watch import DEBOUNCE_MS, Burst
 from holdfast.runtime.planner.watched import PlannerOptions
 from holdfast.store.scripts.queues.queues import set_queue
 from tests.runtime.garden import FAR, Garden, said

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.core.watch import SeenFile
+from holdfast.core.values.watch import SeenFile
 from holdfast.runtime.planner import watcher
 from holdfast.runtime.planner.planner import Planner
 from holdfast.runtime.planner.watched import PlannerOptions

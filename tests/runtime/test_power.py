@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.core.readings import Battery, BatteryStatus, PowerSeen
+from holdfast.core.machine.readings import Battery, BatteryStatus, PowerSeen
 from holdfast.runtime.machine.power import PsutilPower, SysfsPower
 
 

@@ -10,11 +10,11 @@ from typing import Any, ClassVar
 
 import pytest
 
-from holdfast.core.machine import NOT_LOOKED, JudgedMachine
+from holdfast.core.gates.pressure import REFUSAL_MS
+from holdfast.core.machine.machine import NOT_LOOKED, JudgedMachine
+from holdfast.core.machine.readings import DiskSeen, InputSeen, LoadSeen, MemorySeen, Simulation
 from holdfast.core.messages.machines import Machine
 from holdfast.core.messages.sessions import NewSession
-from holdfast.core.pressure import REFUSAL_MS
-from holdfast.core.readings import DiskSeen, InputSeen, LoadSeen, MemorySeen, Simulation
 from holdfast.runtime.clock import ManualClock
 from holdfast.runtime.machine.probe import LINGER_S, SELDOM_S, Probe, Probing, ReadingSource, place_of, system_gauges
 from holdfast.runtime.machine.simulated import SimulatedMachine

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.core.ignore_rules import LONGEST_LINE, MOST_BYTES, MOST_LINES, MOST_RULES
+from holdfast.core.watching.ignore_rules import LONGEST_LINE, MOST_BYTES, MOST_LINES, MOST_RULES
 from holdfast.runtime.planner.tree import FolderGone, Scan, Tree, fingerprint
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.core.new_watch import NewWatch
-from holdfast.core.watch import MAX_WAIT_MS
+from holdfast.core.values.watch import MAX_WAIT_MS
+from holdfast.core.watching.new_watch import NewWatch
 from holdfast.runtime.clock import ManualClock, SystemClock
 from holdfast.runtime.planner.planner import Planner
 from holdfast.runtime.planner.watched import PlannerOptions, Watched

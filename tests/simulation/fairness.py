@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import combinations
 from typing import Any
 
-from holdfast.core.fairness import weight_now
+from holdfast.core.gates.fairness import weight_now
 from tests.model.observe import statement
 from tests.simulation.world import World
 

@@ -5,11 +5,10 @@ What it is like is looked at as a probe does, and the real decisions follow from
 
 from __future__ import annotations
 
-from holdfast.core.machine import JudgedMachine
-from holdfast.core.measures import Thresholds
-from holdfast.core.messages.machines import Machine
-from holdfast.core.pressure import REFUSAL_MS, PendingLevels, changed, press
-from holdfast.core.readings import (
+from holdfast.core.gates.pressure import REFUSAL_MS, PendingLevels, changed, press
+from holdfast.core.machine.machine import JudgedMachine
+from holdfast.core.machine.measures import Thresholds
+from holdfast.core.machine.readings import (
     Battery,
     BatteryStatus,
     CpuSeen,
@@ -21,6 +20,7 @@ from holdfast.core.readings import (
     SeenReadings,
     WalSeen,
 )
+from holdfast.core.messages.machines import Machine
 from holdfast.store.scripts.machines.machines import list_machines
 from holdfast.store.scripts.maintenance.probed_machines import note_machine
 from tests.simulation.world import MINUTE, SECOND, World

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from holdfast.core.group import Dependency
 from holdfast.core.job import JobId
-from holdfast.core.requests import NewJob
-from holdfast.core.retry import RetryPolicy
-from holdfast.core.tokens import Tokens
+from holdfast.core.jobs.requests import NewJob
+from holdfast.core.rules.tokens import Tokens
+from holdfast.core.values.group import Dependency
+from holdfast.core.values.retry import RetryPolicy
 from tests.simulation.world import HOUR, SECOND, World
 
 TENANTS = ("default", "ann", "bob", "eve")

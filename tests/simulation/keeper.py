@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 
-from holdfast.core.maintenance import MAINTENANCE, Chore, chore_of, chores_of
+from holdfast.core.jobs.requests import Claimed, ClaimRequest, QueueSlots, Report
+from holdfast.core.jobs.settle import Completed, Outcome, StoppedByCancel, Yielded
+from holdfast.core.machine.maintenance import MAINTENANCE, Chore, chore_of, chores_of
 from holdfast.core.messages.sessions import NewSession
-from holdfast.core.requests import Claimed, ClaimRequest, QueueSlots, Report
-from holdfast.core.settle import Completed, Outcome, StoppedByCancel, Yielded
 from holdfast.runtime.chores import Chores
 from holdfast.runtime.clock import ManualClock
 from holdfast.store.engine import Changes

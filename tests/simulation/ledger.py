@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from holdfast.core.job import JobId, Millis, RunId
+from holdfast.core.jobs.requests import Claimed, ClaimRequest, Report
+from holdfast.core.jobs.settle import Broke, Completed, Outcome, Skipped, Snoozed, Yielded
 from holdfast.core.messages.runs import Exchange
 from holdfast.core.messages.why import Why
-from holdfast.core.requests import Claimed, ClaimRequest, Report
-from holdfast.core.retry import Failure, FailureKind
-from holdfast.core.settle import Broke, Completed, Outcome, Skipped, Snoozed, Yielded
+from holdfast.core.values.retry import Failure, FailureKind
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.claiming.choose import choose
 from holdfast.store.scripts.claiming.why import why

@@ -6,16 +6,16 @@ from collections.abc import Callable
 from typing import Any
 
 from holdfast.core.errors import Busy, Conflict, NotFound, QueueFull, StoreBusy, StoreFull
+from holdfast.core.gates.pressure import REFUSAL_MS
+from holdfast.core.gates.queue import Overflow, QueueClass
 from holdfast.core.job import Millis
+from holdfast.core.jobs.requests import Enqueued, NewJob
 from holdfast.core.messages.machines import TokenSetting
 from holdfast.core.messages.reservations import NewReservation
 from holdfast.core.messages.schedules import NewSchedule
 from holdfast.core.messages.templates import NewTemplate
-from holdfast.core.pressure import REFUSAL_MS
-from holdfast.core.queue import Overflow, QueueClass
-from holdfast.core.queue_changes import QueueChanges, QueueSetting
-from holdfast.core.requests import Enqueued, NewJob
-from holdfast.core.schedule import Misfire, Overlap
+from holdfast.core.schedules.schedule import Misfire, Overlap
+from holdfast.core.settings.queue_changes import QueueChanges, QueueSetting
 from holdfast.store.scripts.events.events import emit
 from holdfast.store.scripts.jobs import reorder
 from holdfast.store.scripts.jobs.cancel import cancel_job

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from holdfast.core.job import RunId
+from holdfast.core.jobs.requests import Claimed, QueueSlots, Report
+from holdfast.core.jobs.settle import Outcome, Outdated, Overdue, StoppedByCancel, Yielded
 from holdfast.core.messages.runs import StopRequest
 from holdfast.core.messages.sessions import NewSession, Offer
-from holdfast.core.requests import Claimed, QueueSlots, Report
-from holdfast.core.settle import Outcome, Outdated, Overdue, StoppedByCancel, Yielded
 from holdfast.store.engine import Changes
 from holdfast.store.scripts.runs.exchange import exchange
 from holdfast.store.scripts.runs.finish import finish

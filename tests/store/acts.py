@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from holdfast.core.group import GroupMode, OnFailure
 from holdfast.core.job import JobId, Millis, RunId, SessionId, StateName
+from holdfast.core.jobs.requests import Claimed, ClaimRequest, Enqueued, NewJob, QueueSlots, Report, Settled
+from holdfast.core.jobs.run import Run
+from holdfast.core.jobs.settle import Broke, Completed, Outcome
+from holdfast.core.jobs.stored_job import Job
 from holdfast.core.messages.sessions import NewSession, Offer
-from holdfast.core.requests import Claimed, ClaimRequest, Enqueued, NewJob, QueueSlots, Report, Settled
-from holdfast.core.retry import Failure, FailureKind
-from holdfast.core.run import Run
-from holdfast.core.settle import Broke, Completed, Outcome
-from holdfast.core.stored_job import Job
+from holdfast.core.values.group import GroupMode, OnFailure
+from holdfast.core.values.retry import Failure, FailureKind
 from holdfast.store.engine import Engine, Tx
 from holdfast.store.rows import JobRow
 from holdfast.store.scripts.claiming.claim import claim

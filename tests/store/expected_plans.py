@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from holdfast.core.limits import MAX_INT
+from holdfast.core.rules.limits import MAX_INT
 from holdfast.store.statements import Dialect
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from holdfast.core.job import Millis
 from holdfast.core.messages.sessions import Offer
-from holdfast.core.task import DeclaredTask, TaskOptions
+from holdfast.core.tasks.task import DeclaredTask, TaskOptions
 from holdfast.store.engine import Engine
 from tests.store.acts import NOW, TASK, open_session
 

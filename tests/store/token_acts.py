@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from holdfast.core.job import JobId, Millis
+from holdfast.core.jobs.requests import Claimed, ClaimRequest, NewJob
 from holdfast.core.messages.machines import NodeTokens, TokenSetting
 from holdfast.core.messages.sessions import NewSession, Offer
-from holdfast.core.requests import Claimed, ClaimRequest, NewJob
-from holdfast.core.tokens import Tokens
+from holdfast.core.rules.tokens import Tokens
 from holdfast.store.engine import Changes, Engine
 from holdfast.store.scripts.machines.tokens import list_tokens
 from holdfast.store.scripts.runs.exchange import exchange

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from holdfast.core.messages.watches import Watch
-from holdfast.core.new_watch import NewWatch
-from holdfast.core.watch import SeenFile
+from holdfast.core.values.watch import SeenFile
+from holdfast.core.watching.new_watch import NewWatch
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.watches.plans import Planned, plan
 from holdfast.store.scripts.watches.watches import add_watch

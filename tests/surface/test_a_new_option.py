@@ -102,22 +102,29 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("copy")
     package = folder / "holdfast"
     shutil.copytree(Path(holdfast.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
-    _insert(package / "core" / "options.py", "    queue: Annotated[", DECLARATION.lstrip("\n"), before=True)
+    _insert(
+        package / "core" / "declared" / "options.py", "    queue: Annotated[", DECLARATION.lstrip("\n"), before=True
+    )
     number = migrations(Dialect.SQLITE)[-1].version + 1
     for dialect in Dialect:
         file = package / "store" / "migrations" / f"{number:03}_colours.{dialect}.sql"
         file.write_text(rendered(MIGRATION, dialect))
     enqueue = package / "store" / "scripts" / "jobs" / "enqueue.py"
     _insert(enqueue, "        job = self._tasks.resolve(job)\n", USE.lstrip("\n"), before=False)
-    _insert(enqueue, "from holdfast.core.group import", "from holdfast.core.errors import InvalidInput\n", before=True)
+    _insert(
+        enqueue,
+        "from holdfast.core.values.group import",
+        "from holdfast.core.errors import InvalidInput\n",
+        before=True,
+    )
     settings = (SETTING + OPTION_OF_JOBS.lstrip("\n")).lstrip("\n")
-    _insert(package / "core" / "queue_settings.py", "    clear: str |", settings, before=True)
+    _insert(package / "core" / "settings" / "queue_settings.py", "    clear: str |", settings, before=True)
     queues = package / "store" / "scripts" / "queues" / "queues.py"
     _insert(queues, "    settings = _laid_over(before, changes)\n", USE_OF_SETTING.lstrip("\n"), before=False)
     _insert(queues, "from holdfast.core.job import", "from holdfast.core.errors import InvalidInput\n", before=True)
     settings = (SETTING_OF_WATCH + OPTION_OF_JOBS.lstrip("\n")).lstrip("\n")
-    _insert(package / "core" / "watch_settings.py", "    gitignore: Annot", settings, before=True)
-    new_watch = package / "core" / "new_watch.py"
+    _insert(package / "core" / "settings" / "watch_settings.py", "    gitignore: Annot", settings, before=True)
+    new_watch = package / "core" / "watching" / "new_watch.py"
     _insert(new_watch, "    refuse_reserved(", USE_OF_SETTING_OF_WATCH.lstrip("\n"), before=True)
     return folder
 

@@ -6,8 +6,8 @@ import inspect
 from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
 
-from holdfast.core.option_fields import WITH_FILTERS
-from holdfast.core.options import FILTERS
+from holdfast.core.declared.option_fields import WITH_FILTERS
+from holdfast.core.declared.options import FILTERS
 from holdfast.store.engine import is_urgent
 from holdfast.store.script_names import full_name
 from holdfast.wire import signatures

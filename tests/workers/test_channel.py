@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from holdfast.core.settle import Completed
+from holdfast.core.jobs.settle import Completed
 from holdfast.tasks.raising import StopReason
 from holdfast.workers.process.channel import (
     CheckpointKept,

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.core.retry import FailureKind
+from holdfast.core.values.retry import FailureKind
 from holdfast.runtime.sessions.processes import RUN_VARIABLE, look_at
 from holdfast.tasks.program import Program
 from holdfast.workers.process.launching import Gated, encoded, why_not_started

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.core.addresses import AddressPolicy
-from holdfast.core.webhook import read_url
+from holdfast.core.webhooks.addresses import AddressPolicy
+from holdfast.core.webhooks.webhook import read_url
 from holdfast.workers.builtin.posting import (
     MOST_READ,
     Post,

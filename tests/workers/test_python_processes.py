@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from holdfast import Holdfast, InvalidInput, JobHandle, Retry, RunStatus, StateName
-from holdfast.core.requests import NewJob
+from holdfast.core.jobs.requests import NewJob
 from holdfast.hosting import program_loader
 from holdfast.store.scripts.jobs.enqueue import enqueue
 from tests.client.acts import WAIT, wait_until

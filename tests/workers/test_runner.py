@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from holdfast.core.requests import Claimed, Report
-from holdfast.core.settle import Completed, StoppedByCancel
+from holdfast.core.jobs.requests import Claimed, Report
+from holdfast.core.jobs.settle import Completed, StoppedByCancel
 from holdfast.runtime.clock import SystemClock
 from holdfast.tasks.context import Context
 from holdfast.tasks.raising import StopReason

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.core.requests import COMMAND
+from holdfast.core.jobs.requests import COMMAND
 from holdfast.runtime.clock import ManualClock
 from holdfast.store.scripts.sessions.recover import processes_of
 from holdfast.store.sqlite.engine import SqliteEngine

@@ -12,8 +12,8 @@ import apsw
 import psutil
 import pytest
 
-from holdfast.core.requests import COMMAND, Claimed, Report
-from holdfast.core.settle import Broke, Completed, Yielded
+from holdfast.core.jobs.requests import COMMAND, Claimed, Report
+from holdfast.core.jobs.settle import Broke, Completed, Yielded
 from holdfast.runtime.clock import SystemClock
 from holdfast.store.files import JobFiles
 from holdfast.store.sqlite.engine import SqliteEngine

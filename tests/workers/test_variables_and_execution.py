@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from holdfast import Holdfast, InvalidInput, JobHandle, Retry
-from holdfast.core.requests import NewJob
+from holdfast.core.jobs.requests import NewJob
 from holdfast.store.scripts.jobs.enqueue import enqueue
 from tests.client.acts import WAIT
 from tests.store.acts import execute

@@ -14,8 +14,8 @@ from holdfast.api.incoming import Send
 from holdfast.api.refusals import TooLarge, TooManyLongCalls, TooManyTries, TooMuchAtOnce
 from holdfast.api.sending import send_whole
 from holdfast.core import errors
+from holdfast.core.jobs.requests import Claimed
 from holdfast.core.messages.runs import Exchange
-from holdfast.core.requests import Claimed
 from holdfast.observe import trace
 from holdfast.observe.redact import redacted_shape
 from holdfast.wire.call import JSON

@@ -27,8 +27,8 @@ from holdfast.api.observed import NoObserver, Observer, give_trace, record
 from holdfast.api.reading import MAX_BODY, read_request, resolve_dependencies
 from holdfast.api.refusals import Gone
 from holdfast.api.routing import Endpoint, Route, Router
-from holdfast.core.addresses import AddressPolicy
 from holdfast.core.errors import Conflict, HoldfastError, StoreError
+from holdfast.core.webhooks.addresses import AddressPolicy
 from holdfast.observe import trace
 from holdfast.observe.user import working_for
 from holdfast.runtime.clock import Clock

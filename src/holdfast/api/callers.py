@@ -10,9 +10,9 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from holdfast.core import trigger
 from holdfast.core.access import Role
 from holdfast.core.errors import NotAllowed
+from holdfast.core.jobs import trigger
 from holdfast.runtime.caller import user_name
 from holdfast.wire.call import ApiCall
 

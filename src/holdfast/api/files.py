@@ -20,7 +20,7 @@ from holdfast.api.refusals import DaemonStopping, Gone
 from holdfast.api.routing import Router
 from holdfast.core.errors import NotFound
 from holdfast.core.messages.runs import ArtifactPart
-from holdfast.core.pairs import LOG, check_pairs
+from holdfast.core.rules.pairs import LOG, check_pairs
 from holdfast.store.engine import Engine
 from holdfast.store.files import Excerpt, JobFiles
 from holdfast.store.scripts.runs.file_requests import PIECE_BYTES

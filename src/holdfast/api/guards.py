@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from holdfast.core.addresses import AddressPolicy
-from holdfast.core.new_watch import check_watch
-from holdfast.core.webhook import check_target
+from holdfast.core.watching.new_watch import check_watch
+from holdfast.core.webhooks.addresses import AddressPolicy
+from holdfast.core.webhooks.webhook import check_target
 from holdfast.runtime.planner.watch_places import check_place
 from holdfast.wire.call import Guard
 

@@ -10,7 +10,7 @@ from itertools import islice
 
 from holdfast.api.refusals import DaemonStopping, Gone
 from holdfast.core.job import JobId
-from holdfast.core.requests import ANY_QUEUE
+from holdfast.core.jobs.requests import ANY_QUEUE
 from holdfast.store.engine import Changes, Engine
 from holdfast.store.topics import DUE, STOPS, UNKNOWN
 from holdfast.wire.told_changes import ToldChanges

@@ -18,7 +18,7 @@ from holdfast.api.reading import read_request
 from holdfast.api.refusals import DaemonStopping, Gone, NotReady, TooManyLongCalls
 from holdfast.api.routing import Endpoint, Router
 from holdfast.core.job import TERMINAL, RunId
-from holdfast.core.stored_job import Job
+from holdfast.core.jobs.stored_job import Job
 from holdfast.runtime.clock import Clock
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.reading.read_jobs import find_last

@@ -8,8 +8,8 @@ from typing import Protocol
 
 import msgspec
 
+from holdfast.core.jobs.requests import NewJob, Report
 from holdfast.core.messages.runs import Exchange
-from holdfast.core.requests import NewJob, Report
 from holdfast.observe import spans, trace
 from holdfast.observe.spans import Span
 from holdfast.observe.trace import Trace

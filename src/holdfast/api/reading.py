@@ -11,14 +11,14 @@ import msgspec
 from holdfast.api.incoming import Incoming
 from holdfast.core.errors import InvalidInput
 from holdfast.core.job import JobId
-from holdfast.core.limits import MAX_PAYLOAD, shown
-from holdfast.core.number_rules import Counts
-from holdfast.core.requests import NewJob
-from holdfast.core.rule import TEXTS, ChoiceRule, Rule
-from holdfast.core.rules import RULES, rule_of
-from holdfast.core.task import Overrides
-from holdfast.core.text_rules import NamedTexts
-from holdfast.core.value_rules import FLAG
+from holdfast.core.jobs.requests import NewJob
+from holdfast.core.rules.limits import MAX_PAYLOAD, shown
+from holdfast.core.rules.number_rules import Counts
+from holdfast.core.rules.rule import TEXTS, ChoiceRule, Rule
+from holdfast.core.rules.text_rules import NamedTexts
+from holdfast.core.rules.value_rules import FLAG
+from holdfast.core.settings.rule_table import RULES, rule_of
+from holdfast.core.tasks.task import Overrides
 from holdfast.decoding import convert
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.reading.read_jobs import find_job

@@ -7,7 +7,7 @@ from typing import Annotated
 from holdfast.cli.frame.command import command_of
 from holdfast.cli.frame.words import Argument
 from holdfast.core.errors import InvalidInput
-from holdfast.core.limits import shown
+from holdfast.core.rules.limits import shown
 
 SHELLS = ("bash", "zsh", "fish")
 

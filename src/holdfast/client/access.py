@@ -10,9 +10,9 @@ from typing import Any
 from holdfast.client.store_access import StoreAccess
 from holdfast.core.access import Role
 from holdfast.core.messages.access import NewToken, User
-from holdfast.core.rule import ChoiceRule
-from holdfast.core.rules import check, millis
-from holdfast.core.units import Duration
+from holdfast.core.rules.rule import ChoiceRule
+from holdfast.core.rules.units import Duration
+from holdfast.core.settings.rule_table import check, millis
 from holdfast.store.script_names import users
 
 

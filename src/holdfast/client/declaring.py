@@ -9,11 +9,11 @@ from typing import Any
 from msgspec import structs
 
 from holdfast.client.options import checked
+from holdfast.core.declared.options import JobOptions
 from holdfast.core.errors import InvalidInput
-from holdfast.core.limits import MAX_DOC, MAX_NAME
-from holdfast.core.options import JobOptions
-from holdfast.core.subject import fields_of
-from holdfast.core.task import DeclaredTask, TaskOptions
+from holdfast.core.rules.limits import MAX_DOC, MAX_NAME
+from holdfast.core.tasks.task import DeclaredTask, TaskOptions
+from holdfast.core.values.subject import fields_of
 from holdfast.tasks.schema import PayloadSchema
 
 

@@ -24,16 +24,16 @@ from holdfast.client.resources.task import Task, TaskDecorator
 from holdfast.client.resources.watches import Watches
 from holdfast.client.resources.webhooks import Webhooks, make_policy
 from holdfast.client.store_access import StoreAccess
+from holdfast.core.declared.option import SaidIn
+from holdfast.core.declared.options import OPTIONS, JobOptions
 from holdfast.core.errors import InvalidInput
-from holdfast.core.limits import shown
-from holdfast.core.option import SaidIn
-from holdfast.core.options import OPTIONS, JobOptions
-from holdfast.core.requests import COMMAND, DEFAULT_QUEUE
-from holdfast.core.reserved import refuse_reserved
-from holdfast.core.retry_option import Retry
-from holdfast.core.rules import check, check_slots
-from holdfast.core.units import Duration
-from holdfast.core.value_rules import DURATION, FLAG
+from holdfast.core.jobs.requests import COMMAND, DEFAULT_QUEUE
+from holdfast.core.rules.limits import shown
+from holdfast.core.rules.units import Duration
+from holdfast.core.rules.value_rules import DURATION, FLAG
+from holdfast.core.settings.rule_table import check, check_slots
+from holdfast.core.tasks.reserved import refuse_reserved
+from holdfast.core.values.retry_option import Retry
 from holdfast.hosting.database import clock_for, make_engine
 from holdfast.hosting.declarations import Declarations
 from holdfast.hosting.task_host import DEFAULT_SLOTS, TaskHost

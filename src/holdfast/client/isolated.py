@@ -8,9 +8,9 @@ from typing import Any
 from msgspec import Struct, structs
 
 from holdfast.core.errors import InvalidInput
-from holdfast.core.rules import check, millis
-from holdfast.core.units import Duration
-from holdfast.core.value_rules import FLAG
+from holdfast.core.rules.units import Duration
+from holdfast.core.rules.value_rules import FLAG
+from holdfast.core.settings.rule_table import check, millis
 from holdfast.runtime.sessions.processes import GRACE_S
 from holdfast.tasks.isolation import Isolation, place_of
 from holdfast.tasks.spec import TaskSpec, check_place, remember

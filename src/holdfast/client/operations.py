@@ -23,20 +23,20 @@ from holdfast.client.resources.overview import Overview
 from holdfast.client.resources.queues import Queues
 from holdfast.client.resources.tenants import Tenants
 from holdfast.client.resources.tokens import TokenCalls
-from holdfast.core.command import check_command
+from holdfast.core.declared.option_kinds import JobRef, id_of
+from holdfast.core.declared.options import JobOptions
 from holdfast.core.job import StateName
-from holdfast.core.limits import MOST_PER_ACTION
+from holdfast.core.jobs.requests import COMMAND, OF_COMMANDS, Enqueued, JobFilter, NewJob
+from holdfast.core.jobs.stored_job import Job
 from holdfast.core.messages.jobs import BulkAction, BulkResult, Cancelling, Count, Page
 from holdfast.core.messages.maintenance import Violation
 from holdfast.core.messages.sessions import SessionRow
-from holdfast.core.option_kinds import JobRef, id_of
-from holdfast.core.options import JobOptions
-from holdfast.core.payload import check_arguments
-from holdfast.core.requests import COMMAND, OF_COMMANDS, Enqueued, JobFilter, NewJob
-from holdfast.core.rule import ChoiceRule
-from holdfast.core.rules import check
-from holdfast.core.stored_job import Job
-from holdfast.core.value_rules import FLAG
+from holdfast.core.rules.limits import MOST_PER_ACTION
+from holdfast.core.rules.rule import ChoiceRule
+from holdfast.core.rules.value_rules import FLAG
+from holdfast.core.settings.rule_table import check
+from holdfast.core.tasks.command import check_command
+from holdfast.core.values.payload import check_arguments
 from holdfast.store.script_names import bulk, cancel, doctor, read_jobs, sessions
 
 

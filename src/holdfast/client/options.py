@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, cast
 
+from holdfast.core.declared.options import NAMES, OPTIONS, JobOptions
 from holdfast.core.errors import InvalidInput
-from holdfast.core.options import NAMES, OPTIONS, JobOptions
-from holdfast.core.pairs import JOB, check_pairs
-from holdfast.core.requests import NewJob
-from holdfast.core.rules import check
-from holdfast.core.subject import check_pattern_of_subject, fields_of, fill, tenant_of, unknown_field
+from holdfast.core.jobs.requests import NewJob
+from holdfast.core.rules.pairs import JOB, check_pairs
+from holdfast.core.settings.rule_table import check
+from holdfast.core.values.subject import check_pattern_of_subject, fields_of, fill, tenant_of, unknown_field
 from holdfast.observe import trace
 from holdfast.runtime.caller import what_triggers
 

@@ -10,11 +10,11 @@ from typing import Any
 import msgspec
 
 from holdfast.core.errors import InvalidInput
-from holdfast.core.limits import shown
-from holdfast.core.rules import check
-from holdfast.core.units import Duration
-from holdfast.core.value_rules import DURATION
-from holdfast.core.webhook import SIGNATURE, TIMESTAMP, is_signed
+from holdfast.core.rules.limits import shown
+from holdfast.core.rules.units import Duration
+from holdfast.core.rules.value_rules import DURATION
+from holdfast.core.settings.rule_table import check
+from holdfast.core.webhooks.webhook import SIGNATURE, TIMESTAMP, is_signed
 
 TOLERANCE = timedelta(minutes=5)
 

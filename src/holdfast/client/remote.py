@@ -9,9 +9,9 @@ from holdfast.client.patience import Patience
 from holdfast.client.resources.handle import JobHandle
 from holdfast.client.store_access import StoreAccess
 from holdfast.core.job import JobId
+from holdfast.core.jobs.stored_job import Job
 from holdfast.core.messages.maintenance import ReservedUse
 from holdfast.core.messages.tasks import UndeclaredTask
-from holdfast.core.stored_job import Job
 from holdfast.decoding import decode
 from holdfast.runtime.clock import SystemClock
 from holdfast.store.engine import new_uuid

@@ -7,7 +7,7 @@ from typing import Any
 
 from holdfast.client.patience import PATIENCE_S, Patience
 from holdfast.client.waiting import Waiters
-from holdfast.core.requests import Enqueued, NewJob
+from holdfast.core.jobs.requests import Enqueued, NewJob
 from holdfast.hosting.engine_access import EngineAccess
 from holdfast.runtime.clock import Clock
 from holdfast.store.engine import Engine, Ids

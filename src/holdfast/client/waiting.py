@@ -9,8 +9,8 @@ from time import monotonic
 
 from holdfast.core.errors import InvalidInput
 from holdfast.core.job import TERMINAL, JobId, Millis
+from holdfast.core.jobs.stored_job import Job
 from holdfast.core.messages.why import Why
-from holdfast.core.stored_job import Job
 from holdfast.store.engine import Changes, Engine
 from holdfast.store.script_names import read_jobs, why
 from holdfast.store.topics import UNKNOWN

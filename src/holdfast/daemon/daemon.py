@@ -16,11 +16,11 @@ import msgspec
 from holdfast.api.access import Access
 from holdfast.api.app import Api, Backend, make_app
 from holdfast.api.hub import Hub
-from holdfast.core.addresses import AddressPolicy
 from holdfast.core.errors import Conflict, HoldfastError, StoreFull, StoreUnavailable
 from holdfast.core.job import Millis
-from holdfast.core.new_watch import NewWatch
-from holdfast.core.queue_changes import QueueChanges
+from holdfast.core.settings.queue_changes import QueueChanges
+from holdfast.core.watching.new_watch import NewWatch
+from holdfast.core.webhooks.addresses import AddressPolicy
 from holdfast.daemon.daemon_session import DaemonSession
 from holdfast.daemon.instruments import Instruments
 from holdfast.daemon.meter import Meter, Sources

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.core.errors import HoldfastError, InvalidInput
-from holdfast.core.limits import shown
+from holdfast.core.rules.limits import shown
 from holdfast.daemon.daemon import Daemon
 from holdfast.daemon.instruments import start_otlp
 from holdfast.daemon.settings.settings import LogSettings, Settings

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.core.errors import InvalidInput
-from holdfast.core.rules import without_user
+from holdfast.core.settings.rule_table import without_user
 from holdfast.daemon.meter import Meter, Sources
 from holdfast.daemon.settings.settings import Settings, SlaSettings
 from holdfast.daemon.watching import MetricsSender, PrintedFile, SlaWatch

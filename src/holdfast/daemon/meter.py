@@ -8,18 +8,18 @@ from contextlib import suppress
 
 from msgspec import Struct
 
-from holdfast.core.attendance import Span, attended, merged
-from holdfast.core.breaker import state_at
+from holdfast.core.gates.breaker import state_at
+from holdfast.core.gates.pressure import READINGS
 from holdfast.core.job import TERMINAL, Millis, RunId, StateName
+from holdfast.core.jobs.requests import Claimed, Report
+from holdfast.core.jobs.settle import Broke
+from holdfast.core.machine.attendance import Span, attended, merged
 from holdfast.core.messages.jobs import Count
 from holdfast.core.messages.machines import Machine, NodeTokens
 from holdfast.core.messages.queues import Crowded, TenantView
 from holdfast.core.messages.runs import Exchange
-from holdfast.core.pressure import READINGS
-from holdfast.core.requests import Claimed, Report
-from holdfast.core.settle import Broke
-from holdfast.core.timing import FAR_FUTURE
-from holdfast.core.tokens import KINDS
+from holdfast.core.rules.timing import FAR_FUTURE
+from holdfast.core.rules.tokens import KINDS
 from holdfast.observe.metrics import Depth, Metrics, Pressed, Readings, Share, TokenCount, Tripped
 from holdfast.observe.sla import Latency, Sla
 from holdfast.runtime.clock import Clock

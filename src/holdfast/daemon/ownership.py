@@ -11,7 +11,7 @@ from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 
 from holdfast.core.errors import HoldfastError
-from holdfast.core.ownership import Exposure
+from holdfast.core.machine.ownership import Exposure
 from holdfast.runtime.exposed_paths import Examiner
 from holdfast.wire.home import Home
 

@@ -18,8 +18,8 @@ from holdfast.api.arrivals import Arrivals
 from holdfast.api.budgets import BodyBudget, Budgets, ConnectionBudget, make_room_for_files
 from holdfast.api.incoming import AsgiApp
 from holdfast.api.refused_counter import RefusedCounter
-from holdfast.core.addresses import is_loopback
 from holdfast.core.errors import StoreUnavailable
+from holdfast.core.webhooks.addresses import is_loopback
 from holdfast.daemon.listening import Listener, TcpListener
 from holdfast.daemon.settings.settings import ApiSettings
 from holdfast.wire.home import Home

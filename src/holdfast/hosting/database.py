@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 
 from holdfast.core.errors import InvalidInput, StoreUnavailable
-from holdfast.core.limits import shown
-from holdfast.core.rules import check
+from holdfast.core.rules.limits import shown
+from holdfast.core.settings.rule_table import check
 from holdfast.runtime.clock import Clock, SystemClock
 from holdfast.runtime.clocks.database_clock import DatabaseClock
 from holdfast.store.engine import Engine, Ids

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from holdfast.core.errors import InvalidInput
-from holdfast.core.limits import MAX_NAME
 from holdfast.core.messages.schedules import DeclaredSchedule, Origin
+from holdfast.core.rules.limits import MAX_NAME
 from holdfast.hosting.engine_access import EngineAccess
 from holdfast.store.script_names import declaring, schedules
 

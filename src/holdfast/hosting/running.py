@@ -13,8 +13,8 @@ from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
 
 from holdfast.core.errors import InvalidInput
-from holdfast.core.units import Duration
-from holdfast.core.value_rules import DURATION
+from holdfast.core.rules.units import Duration
+from holdfast.core.rules.value_rules import DURATION
 from holdfast.hosting.engine_access import EngineAccess
 from holdfast.hosting.host_settings import GRACE_S, SHORT_WORK_S, HostSettings
 from holdfast.hosting.session_thread import SessionThread, drain

@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from holdfast.core.addresses import AddressPolicy
 from holdfast.core.errors import InvalidInput
 from holdfast.core.job import Millis
-from holdfast.core.requests import ANY_QUEUE, COMMAND
-from holdfast.core.webhook import TIMEOUT_MS, WEBHOOK, WEBHOOK_QUEUE
+from holdfast.core.jobs.requests import ANY_QUEUE, COMMAND
+from holdfast.core.webhooks.addresses import AddressPolicy
+from holdfast.core.webhooks.webhook import TIMEOUT_MS, WEBHOOK, WEBHOOK_QUEUE
 from holdfast.hosting.declarations import Declarations
 from holdfast.hosting.host_settings import HostSettings
 from holdfast.hosting.running import A, RunsJobs

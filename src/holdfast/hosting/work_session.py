@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 
 from holdfast.core.errors import HoldfastError
 from holdfast.core.job import Millis
+from holdfast.core.jobs.requests import QueueSlots
 from holdfast.core.messages.sessions import Offer
-from holdfast.core.requests import QueueSlots
 from holdfast.hosting.declarations import Declarations
 from holdfast.hosting.engine_access import EngineAccess
 from holdfast.hosting.replacement import KeptBy, OrphanWatch

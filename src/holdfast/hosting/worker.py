@@ -11,12 +11,12 @@ from typing import Any
 
 from msgspec import structs
 
-from holdfast.core.addresses import AddressPolicy
 from holdfast.core.errors import InvalidInput
 from holdfast.core.job import Millis
-from holdfast.core.requests import SYSTEM_QUEUE
-from holdfast.core.reserved import BENCH, CANARY
-from holdfast.core.webhook import TIMEOUT_MS, WEBHOOK_QUEUE
+from holdfast.core.jobs.requests import SYSTEM_QUEUE
+from holdfast.core.tasks.reserved import BENCH, CANARY
+from holdfast.core.webhooks.addresses import AddressPolicy
+from holdfast.core.webhooks.webhook import TIMEOUT_MS, WEBHOOK_QUEUE
 from holdfast.hosting.declarations import Declarations
 from holdfast.hosting.engine_access import EngineAccess
 from holdfast.hosting.host_settings import HostSettings

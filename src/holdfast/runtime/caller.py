@@ -7,7 +7,7 @@ import pwd
 import sys
 from functools import cache
 
-from holdfast.core import trigger
+from holdfast.core.jobs import trigger
 from holdfast.runtime.current import current_run
 
 LONGEST = 100

@@ -11,9 +11,9 @@ from msgspec import Struct
 
 from holdfast.core.errors import HoldfastError, NotFound
 from holdfast.core.job import TERMINAL, JobId, StateName
-from holdfast.core.requests import SYSTEM_QUEUE, NewJob
-from holdfast.core.reserved import CANARY
-from holdfast.core.stored_job import Job
+from holdfast.core.jobs.requests import SYSTEM_QUEUE, NewJob
+from holdfast.core.jobs.stored_job import Job
+from holdfast.core.tasks.reserved import CANARY
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.loop import Loop
 from holdfast.store.engine import Changes, Engine, new_uuid

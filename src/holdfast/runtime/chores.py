@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TypeAlias
 
 from holdfast.core.job import Millis
-from holdfast.core.maintenance import Chore, can_release, is_worth_vacuuming
-from holdfast.core.task import RETIRED_MS
+from holdfast.core.machine.maintenance import Chore, can_release, is_worth_vacuuming
+from holdfast.core.tasks.task import RETIRED_MS
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.node import node_name
 from holdfast.store.engine import Engine

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextvars import ContextVar, Token
 
-from holdfast.core.requests import Claimed
+from holdfast.core.jobs.requests import Claimed
 
 _current: ContextVar[Claimed | None] = ContextVar("holdfast_run", default=None)
 

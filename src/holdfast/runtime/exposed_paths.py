@@ -11,7 +11,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from holdfast.core.ownership import ROOT_UID, Exposure, Ownership, exposure
+from holdfast.core.machine.ownership import ROOT_UID, Exposure, Ownership, exposure
 
 MOST_LINKS = 40
 # The owner of all that belongs to nobody known here: in a container without root, to root.

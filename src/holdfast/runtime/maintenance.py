@@ -12,10 +12,10 @@ import msgspec
 
 from holdfast.core.errors import HoldfastError
 from holdfast.core.job import Millis, SessionId
-from holdfast.core.maintenance import MAINTENANCE, chore_of
-from holdfast.core.requests import Claimed, Report
-from holdfast.core.retry import Failure, FailureKind
-from holdfast.core.settle import Broke, Completed, Outcome, Snoozed, StoppedByCancel, Yielded
+from holdfast.core.jobs.requests import Claimed, Report
+from holdfast.core.jobs.settle import Broke, Completed, Outcome, Snoozed, StoppedByCancel, Yielded
+from holdfast.core.machine.maintenance import MAINTENANCE, chore_of
+from holdfast.core.values.retry import Failure, FailureKind
 from holdfast.runtime.chores import Chores, TryLater, place_of
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.clocks.clock_trust import HELD_S, ClockTrust

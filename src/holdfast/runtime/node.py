@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from holdfast.core.tokens import Tokens, usual_tokens
+from holdfast.core.rules.tokens import Tokens, usual_tokens
 from holdfast.store.machine import boot_id as boot_id
 from holdfast.store.machine import node_name as node_name
 

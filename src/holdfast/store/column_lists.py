@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from holdfast.core.option import JobOption, RetryKind
-from holdfast.core.options import FILTERS
+from holdfast.core.declared.option import JobOption, RetryKind
+from holdfast.core.declared.options import FILTERS
 from holdfast.store.macros import ColumnLists
 from holdfast.store.option_columns import LONG, STORED, TOLD, kept_in
 from holdfast.store.rows import JobRow

@@ -21,9 +21,9 @@ from msgspec import Struct, structs
 
 from holdfast.core.errors import InvalidInput, NotFound, StoreUnavailable
 from holdfast.core.job import JobId, Millis, RunId
-from holdfast.core.limits import shown
 from holdfast.core.messages.runs import Artifact
-from holdfast.core.rules import check
+from holdfast.core.rules.limits import shown
+from holdfast.core.settings.rule_table import check
 from holdfast.private_files import make_private_folder, open_file
 from holdfast.store.file_walk import FOLDER, FileWalk, open_folder, opened_folder
 from holdfast.store.removal import remove_folder

@@ -8,10 +8,10 @@ from typing import Any, TypeVar
 
 from msgspec import Struct
 
-from holdfast.core.option import JobOption, RetryKind
-from holdfast.core.option_fields import extended
-from holdfast.core.options import OPTIONS
-from holdfast.core.requests import NewJob
+from holdfast.core.declared.option import JobOption, RetryKind
+from holdfast.core.declared.option_fields import extended
+from holdfast.core.declared.options import OPTIONS
+from holdfast.core.jobs.requests import NewJob
 
 S = TypeVar("S", bound=Struct)
 

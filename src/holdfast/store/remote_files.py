@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from holdfast.core.errors import Elsewhere, HoldfastError, NotFound
 from holdfast.core.job import Millis
-from holdfast.core.run import Run
+from holdfast.core.jobs.run import Run
 from holdfast.store.engine import Changes, Engine, new_uuid
 from holdfast.store.files import JobFiles, encode_artifacts
 from holdfast.store.scripts.reading.read_jobs import find_run

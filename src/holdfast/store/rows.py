@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from holdfast.core.declared.option_kinds import RETRY, policy_in_columns
 from holdfast.core.job import (
     Cancelled,
     Done,
@@ -23,11 +24,10 @@ from holdfast.core.job import (
     StateName,
     Superseded,
 )
-from holdfast.core.option_kinds import RETRY, policy_in_columns
-from holdfast.core.retry import RetryPolicy, Tries
-from holdfast.core.run import Run, RunStatus
-from holdfast.core.stored_job import Cut, Job
-from holdfast.core.tokens import Tokens
+from holdfast.core.jobs.run import Run, RunStatus
+from holdfast.core.jobs.stored_job import Cut, Job
+from holdfast.core.rules.tokens import Tokens
+from holdfast.core.values.retry import RetryPolicy, Tries
 from holdfast.observe.redact import redacted_head
 from holdfast.store.option_columns import ANSWERED, LONG, OptionReader, with_columns, with_long_columns
 

@@ -7,9 +7,9 @@ from typing import Any, TypeVar
 
 from msgspec import Struct
 
-from holdfast.core import queue_settings, watch_settings
-from holdfast.core.option_fields import extended
-from holdfast.core.setting import Setting
+from holdfast.core.declared.option_fields import extended
+from holdfast.core.declared.setting import Setting
+from holdfast.core.settings import queue_settings, watch_settings
 
 S = TypeVar("S", bound=Struct)
 

@@ -17,14 +17,14 @@ from typing import Any, Protocol
 import msgspec
 
 from holdfast.core.errors import HoldfastError, InvalidInput, InvalidPayload
-from holdfast.core.event import joined_attributes
 from holdfast.core.job import Millis
-from holdfast.core.limits import check_payload, shown
+from holdfast.core.jobs.requests import Claimed
 from holdfast.core.messages.events import Emitted
 from holdfast.core.messages.jobs import Predecessor
 from holdfast.core.messages.watches import ChangedFiles
-from holdfast.core.requests import Claimed
-from holdfast.core.rules import check
+from holdfast.core.rules.limits import check_payload, shown
+from holdfast.core.settings.rule_table import check
+from holdfast.core.values.event import joined_attributes
 from holdfast.tasks.files import FilesLeft, RunFiles
 from holdfast.tasks.raising import Stopped, StopReason, storable, traceback_of
 

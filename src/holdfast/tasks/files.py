@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from holdfast.core.job import JobId, Millis, RunId
-from holdfast.core.limits import MAX_PAYLOAD
+from holdfast.core.rules.limits import MAX_PAYLOAD
 from holdfast.private_files import open_file
 from holdfast.store.files import JobFiles, encode_artifacts, segment_name, segments_of
 

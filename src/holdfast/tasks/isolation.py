@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import Struct
 
 from holdfast.core.errors import InvalidInput
-from holdfast.core.requests import Claimed
+from holdfast.core.jobs.requests import Claimed
 from holdfast.runtime.sessions.processes import GRACE_S
 from holdfast.tasks.program import Program
 

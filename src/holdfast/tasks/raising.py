@@ -9,8 +9,7 @@ from enum import StrEnum
 from typing import ClassVar
 
 from holdfast.core.errors import InvalidPayload, StoreError
-from holdfast.core.retry import Failure, FailureKind
-from holdfast.core.settle import (
+from holdfast.core.jobs.settle import (
     Broke,
     Outcome,
     Outdated,
@@ -20,8 +19,9 @@ from holdfast.core.settle import (
     StoppedByCancel,
     Yielded,
 )
-from holdfast.core.units import Duration
-from holdfast.core.value_rules import DURATION
+from holdfast.core.rules.units import Duration
+from holdfast.core.rules.value_rules import DURATION
+from holdfast.core.values.retry import Failure, FailureKind
 
 LONGEST_MESSAGE = 2_000
 LONGEST_CODE = 200

@@ -10,9 +10,9 @@ from typing import Any, get_args, get_type_hints
 import msgspec
 
 from holdfast.core.errors import InvalidInput, InvalidPayload
-from holdfast.core.filling import MARK, PREVIOUS, gaps
-from holdfast.core.limits import MAX_PAYLOAD, check_payload, shown
-from holdfast.core.subject import as_json
+from holdfast.core.rules.limits import MAX_PAYLOAD, check_payload, shown
+from holdfast.core.values.filling import MARK, PREVIOUS, gaps
+from holdfast.core.values.subject import as_json
 from holdfast.decoding import new_decoder
 from holdfast.observe.redact import redacted
 from holdfast.tasks.context import Context

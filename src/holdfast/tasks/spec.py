@@ -10,8 +10,8 @@ from msgspec import Struct
 
 from holdfast.core.computed_once import computed_once
 from holdfast.core.errors import InvalidInput
-from holdfast.core.requests import Claimed
-from holdfast.core.task import DeclaredTask
+from holdfast.core.jobs.requests import Claimed
+from holdfast.core.tasks.task import DeclaredTask
 from holdfast.tasks.isolation import Isolation, TaskPlace, is_loading
 from holdfast.tasks.program import Program
 from holdfast.tasks.schema import PayloadSchema, is_context

@@ -12,7 +12,7 @@ import msgspec
 
 from holdfast.core.access import Role
 from holdfast.core.computed_once import computed_once
-from holdfast.core.rules import JOB_REF, rule_of
+from holdfast.core.settings.rule_table import JOB_REF, rule_of
 from holdfast.decoding import new_decoder
 from holdfast.observe.sla import Latency
 from holdfast.store.engine import Engine

@@ -10,7 +10,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from holdfast.core.errors import InvalidInput, StoreUnavailable
-from holdfast.core.limits import shown
+from holdfast.core.rules.limits import shown
 from holdfast.private_files import make_private_folder
 from holdfast.store.locks import is_held_by, is_locked
 
@@ -191,7 +191,7 @@ def find_daemon(url: str | None = None, ca: str | Path | None = None, token: str
 
 
 def _refuse_in_the_clear(url: str, host: str) -> None:
-    from holdfast.core.addresses import is_loopback
+    from holdfast.core.webhooks.addresses import is_loopback
 
     if not is_loopback(host):
         raise InvalidInput(

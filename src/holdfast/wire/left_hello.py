@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from holdfast.core.addresses import is_loopback
+from holdfast.core.webhooks.addresses import is_loopback
 from holdfast.decoding import decode
 from holdfast.store.machine import boot_id
 from holdfast.wire.calls import PROTOCOL, Hello

@@ -1,6 +1,6 @@
 """How the request of a call is prepared for its script: JSON inside of JSON, and fields that do not go together.
 
-A call names the function that it needs. What one field may be by itself is in core/rules.py.
+A call names the function that it needs. What one field may be by itself is in core/settings/rule_table.py.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from typing import Any
 import msgspec
 
 from holdfast.core.errors import InvalidInput, InvalidPayload
-from holdfast.core.limits import check_payload
-from holdfast.core.pairs import JOB, OF_TEMPLATES, check_pairs
-from holdfast.core.payload import PAYLOAD, read_payload
-from holdfast.core.requests import NewJob, Report
-from holdfast.core.settle import Completed
-from holdfast.core.variables import check_size
+from holdfast.core.jobs.requests import NewJob, Report
+from holdfast.core.jobs.settle import Completed
+from holdfast.core.rules.limits import check_payload
+from holdfast.core.rules.pairs import JOB, OF_TEMPLATES, check_pairs
+from holdfast.core.values.payload import PAYLOAD, read_payload
+from holdfast.core.values.variables import check_size
 
 _QUOTE = ord('"')
 _NOT_BY_CALLERS = ("template_id", "schedule_id", "fire_time")

@@ -13,9 +13,9 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 import msgspec
 from msgspec import Meta, Struct
 
-from holdfast.core.rule import MOST_ITEMS, Rule
-from holdfast.core.rules import TEXT, rule_of
-from holdfast.core.value_rules import WHOLE
+from holdfast.core.rules.rule import MOST_ITEMS, Rule
+from holdfast.core.rules.value_rules import WHOLE
+from holdfast.core.settings.rule_table import TEXT, rule_of
 
 
 def may_be_left_out(hint: Any) -> bool:

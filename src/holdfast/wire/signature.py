@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from holdfast.core.options import FILTERS
+from holdfast.core.declared.options import FILTERS
 
 
 class Signature(NamedTuple):

@@ -12,9 +12,9 @@ from msgspec import Struct
 
 from holdfast.core.access import ANYBODY, Role
 from holdfast.core.job import JobId, RunId
+from holdfast.core.jobs.requests import ClaimRequest, Report
+from holdfast.core.jobs.stored_job import Job
 from holdfast.core.messages.runs import Exchange, Progress
-from holdfast.core.requests import ClaimRequest, Report
-from holdfast.core.stored_job import Job
 from holdfast.observe.sla import Latency
 from holdfast.wire import preparation
 from holdfast.wire.call import WORKERS, ApiCall

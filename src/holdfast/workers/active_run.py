@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from holdfast.core.requests import Claimed
+from holdfast.core.jobs.requests import Claimed
 from holdfast.observe.trace import RunNamed
 from holdfast.tasks.context import Context
 from holdfast.tasks.raising import StopReason, outranks

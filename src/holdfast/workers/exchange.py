@@ -12,13 +12,13 @@ from contextlib import suppress
 
 from holdfast.core.errors import HoldfastError, InvalidInput
 from holdfast.core.job import RunId, SessionId, StateName
+from holdfast.core.jobs.requests import Claimed, ClaimRequest, Report
+from holdfast.core.jobs.settle import Broke
+from holdfast.core.jobs.trigger import by_run
 from holdfast.core.messages.events import Emitted
 from holdfast.core.messages.jobs import Predecessor
 from holdfast.core.messages.runs import Progress
 from holdfast.core.messages.watches import ChangedFiles
-from holdfast.core.requests import Claimed, ClaimRequest, Report
-from holdfast.core.settle import Broke
-from holdfast.core.trigger import by_run
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.loop import Loop
 from holdfast.store.engine import Changes, Engine, new_uuid

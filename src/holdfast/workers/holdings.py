@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from holdfast.core.job import RunId, SessionId
-from holdfast.core.requests import ANY_QUEUE, Claimed, ClaimRequest, QueueSlots, Report
+from holdfast.core.jobs.requests import ANY_QUEUE, Claimed, ClaimRequest, QueueSlots, Report
 from holdfast.store.engine import Changes
 from holdfast.tasks.spec import TaskSpec
 

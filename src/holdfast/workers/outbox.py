@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from msgspec import structs
 
 from holdfast.core.errors import InvalidInput
-from holdfast.core.requests import Report
-from holdfast.core.retry import Failure, FailureKind
-from holdfast.core.settle import Broke, Completed
+from holdfast.core.jobs.requests import Report
+from holdfast.core.jobs.settle import Broke, Completed
+from holdfast.core.values.retry import Failure, FailureKind
 
 MOST_AT_ONCE = 2 << 20  # characters; as JSON in JSON they may become four times as many bytes
 SMALL_REPORT = 1 << 10

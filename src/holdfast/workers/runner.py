@@ -12,10 +12,10 @@ from contextlib import suppress
 from typing import Any
 
 from holdfast.core.job import RunId
-from holdfast.core.requests import Claimed, Report
-from holdfast.core.retry import Failure, FailureKind
-from holdfast.core.settle import Broke, Completed, Outcome
-from holdfast.core.timing import run_budget
+from holdfast.core.jobs.requests import Claimed, Report
+from holdfast.core.jobs.settle import Broke, Completed, Outcome
+from holdfast.core.rules.timing import run_budget
+from holdfast.core.values.retry import Failure, FailureKind
 from holdfast.observe.trace import using
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.current import inside

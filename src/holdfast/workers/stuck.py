@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable
 
 from holdfast.core.job import RunId
-from holdfast.core.requests import Report
+from holdfast.core.jobs.requests import Report
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.loop import Loop
 from holdfast.tasks.raising import StopReason, stopped

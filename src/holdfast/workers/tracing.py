@@ -6,8 +6,8 @@ import time
 from collections.abc import Mapping, Sequence
 
 from holdfast.core.job import RunId
-from holdfast.core.requests import Claimed, Report
-from holdfast.core.settle import Broke
+from holdfast.core.jobs.requests import Claimed, Report
+from holdfast.core.jobs.settle import Broke
 from holdfast.observe import spans, trace
 from holdfast.observe.spans import Span
 

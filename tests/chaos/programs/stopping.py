@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from holdfast import Context, Holdfast
-from holdfast.core.units import Duration
+from holdfast.core.rules.units import Duration
 from tests.chaos.journal import Journal
 from tests.chaos.processes import until
 

@@ -20,7 +20,7 @@ import apsw
 import msgspec
 import psycopg
 
-from holdfast.core.requests import Claimed
+from holdfast.core.jobs.requests import Claimed
 from holdfast.store.engine import Engine
 from holdfast.store.postgres.engine import PostgresEngine
 from holdfast.store.scripts.queues.queues import list_queues

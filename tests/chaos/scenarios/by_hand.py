@@ -5,13 +5,13 @@ from __future__ import annotations
 from contextlib import suppress
 
 from holdfast.core.errors import Conflict
-from holdfast.core.group import GroupMode, OnFailure
 from holdfast.core.job import StateName
+from holdfast.core.jobs.order import GAP
+from holdfast.core.jobs.requests import Claimed, JobFilter, Report
 from holdfast.core.messages.jobs import BulkAction
 from holdfast.core.messages.webhooks import NewWebhook
-from holdfast.core.order import GAP
-from holdfast.core.requests import Claimed, JobFilter, Report
-from holdfast.core.subject import DEFAULT_TENANT
+from holdfast.core.values.group import GroupMode, OnFailure
+from holdfast.core.values.subject import DEFAULT_TENANT
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.groups.groups import create_group
 from holdfast.store.scripts.jobs.bulk import bulk

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from holdfast.core.jobs.requests import Claimed, Report
 from holdfast.core.messages.machines import TokenSetting
 from holdfast.core.messages.sessions import NewSession, Offer
-from holdfast.core.requests import Claimed, Report
-from holdfast.core.reserved import BENCH
-from holdfast.core.tokens import Tokens
+from holdfast.core.rules.tokens import Tokens
+from holdfast.core.tasks.reserved import BENCH
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.events.events import emit, forget_events
 from holdfast.store.scripts.jobs.dead_letter_rows import name_old_letters

@@ -7,15 +7,15 @@ from unittest.mock import patch
 
 from holdfast.core.access import Role
 from holdfast.core.errors import Conflict, NotFound
-from holdfast.core.machine import JudgedMachine
+from holdfast.core.jobs.requests import Claimed, Report
+from holdfast.core.machine.machine import JudgedMachine
+from holdfast.core.machine.readings import Simulation
 from holdfast.core.messages.machines import TokenSetting
 from holdfast.core.messages.reservations import NewReservation
 from holdfast.core.messages.sessions import NewSession, Offer
 from holdfast.core.messages.webhooks import NewWebhook
-from holdfast.core.readings import Simulation
-from holdfast.core.requests import Claimed, Report
-from holdfast.core.task import DeclaredTask, TaskOptions
-from holdfast.core.tokens import Tokens
+from holdfast.core.rules.tokens import Tokens
+from holdfast.core.tasks.task import DeclaredTask, TaskOptions
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.access.users import add_user, note_use_of_token, revoke_user, rotate_token
 from holdfast.store.scripts.machines.clock_steps import SeenStep, move_waiting, note_step

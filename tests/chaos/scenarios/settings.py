@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from holdfast.core.crowding import CrowdingRules
+from holdfast.core.gates.crowding import CrowdingRules
+from holdfast.core.jobs.requests import Claimed, Report
 from holdfast.core.messages.schedules import DeclaredSchedule, NewSchedule, Origin
 from holdfast.core.messages.templates import NewTemplate
 from holdfast.core.messages.webhooks import NewWebhook, WebhookChanges
-from holdfast.core.queue_changes import QueueChanges, QueueSetting
-from holdfast.core.requests import Claimed, Report
-from holdfast.core.task import TemplateOptions
+from holdfast.core.settings.queue_changes import QueueChanges, QueueSetting
+from holdfast.core.tasks.task import TemplateOptions
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.events.events import emit
 from holdfast.store.scripts.maintenance.clockwork import tick

@@ -7,14 +7,14 @@ from typing import Any, TypeAlias
 
 from msgspec import Struct
 
-from holdfast.core.group import Dependency
-from holdfast.core.maintenance import MAINTENANCE, Chore, task_of
+from holdfast.core.jobs.requests import Claimed, ClaimRequest, NewJob, QueueSlots, Report
+from holdfast.core.jobs.settle import Broke, Completed
+from holdfast.core.machine.maintenance import MAINTENANCE, Chore, task_of
 from holdfast.core.messages.sessions import NewSession
-from holdfast.core.requests import Claimed, ClaimRequest, NewJob, QueueSlots, Report
-from holdfast.core.reserved import BENCH
-from holdfast.core.retry import Failure, FailureKind, RetryMode, RetryPolicy
-from holdfast.core.settle import Broke, Completed
-from holdfast.core.webhook import WEBHOOK, WEBHOOK_QUEUE
+from holdfast.core.tasks.reserved import BENCH
+from holdfast.core.values.group import Dependency
+from holdfast.core.values.retry import Failure, FailureKind, RetryMode, RetryPolicy
+from holdfast.core.webhooks.webhook import WEBHOOK, WEBHOOK_QUEUE
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.claiming.claim import claim
 from holdfast.store.scripts.events.events import emit

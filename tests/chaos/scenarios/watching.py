@@ -6,12 +6,12 @@ from contextlib import suppress
 from typing import Any
 
 from holdfast.core.errors import NotFound
-from holdfast.core.git import GitEvent, GitMove
+from holdfast.core.jobs.requests import Claimed
 from holdfast.core.messages.webhooks import NewWebhook
-from holdfast.core.new_watch import NewWatch
-from holdfast.core.queue_changes import QueueChanges
-from holdfast.core.requests import Claimed
-from holdfast.core.watch import SeenFile
+from holdfast.core.settings.queue_changes import QueueChanges
+from holdfast.core.values.watch import SeenFile
+from holdfast.core.watching.git import GitEvent, GitMove
+from holdfast.core.watching.new_watch import NewWatch
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.queues.queues import set_queue
 from holdfast.store.scripts.watches.plans import note_scanned, note_waits, plan, plan_moves, take_in, tell

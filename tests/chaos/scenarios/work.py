@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from msgspec import structs
 
-from holdfast.core.group import GroupMode, OnFailure
+from holdfast.core.jobs.requests import Claimed, Report
+from holdfast.core.jobs.settle import Completed, Outcome, Snoozed, StoppedByCancel
 from holdfast.core.messages.reservations import NewReservation
 from holdfast.core.messages.runs import Progress
 from holdfast.core.messages.schedules import NewSchedule
 from holdfast.core.messages.templates import NewTemplate
 from holdfast.core.messages.webhooks import NewWebhook
-from holdfast.core.queue_changes import QueueChanges
-from holdfast.core.requests import Claimed, Report
-from holdfast.core.schedule import Misfire, Overlap
-from holdfast.core.settle import Completed, Outcome, Snoozed, StoppedByCancel
+from holdfast.core.schedules.schedule import Misfire, Overlap
+from holdfast.core.settings.queue_changes import QueueChanges
+from holdfast.core.values.group import GroupMode, OnFailure
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.claiming.claim import claim
 from holdfast.store.scripts.events.events import emit

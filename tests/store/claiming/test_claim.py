@@ -5,8 +5,8 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 
 from holdfast.core.job import Running, StateName
-from holdfast.core.requests import Claimed, ClaimRequest, QueueSlots
-from holdfast.core.settle import Yielded
+from holdfast.core.jobs.requests import Claimed, ClaimRequest, QueueSlots
+from holdfast.core.jobs.settle import Yielded
 from holdfast.store.engine import Engine, Tx
 from holdfast.store.scripts.claiming.claim import MOST_BYTES, claim
 from holdfast.store.scripts.reading.read_jobs import find_run

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from holdfast.core.errors import InvalidInput
-from holdfast.core.fairness import ACTIVE_MS, FADING_MS, RECENT_MS
+from holdfast.core.gates.fairness import ACTIVE_MS, FADING_MS, RECENT_MS
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.jobs.cancel import cancel_job
 from holdfast.store.scripts.jobs.reorder import move_before

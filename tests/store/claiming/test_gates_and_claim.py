@@ -10,18 +10,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import Struct
 
+from holdfast.core.gates.pressure import Pressure
+from holdfast.core.gates.queue import QueueClass
+from holdfast.core.gates.queue_gates import QUEUE_GATES, HoldReason
 from holdfast.core.job import WAITING, JobId
-from holdfast.core.machine import JudgedMachine
-from holdfast.core.measures import Level, Thresholds
+from holdfast.core.jobs.requests import ANY_QUEUE, COMMAND, Claimed, ClaimRequest, NewJob, QueueSlots
+from holdfast.core.machine.machine import JudgedMachine
+from holdfast.core.machine.measures import Level, Thresholds
 from holdfast.core.messages.reservations import NewReservation
 from holdfast.core.messages.sessions import NewSession, Offer
 from holdfast.core.messages.why import Why
-from holdfast.core.pressure import Pressure
-from holdfast.core.queue import QueueClass
-from holdfast.core.queue_changes import QueueChanges
-from holdfast.core.queue_gates import QUEUE_GATES, HoldReason
-from holdfast.core.requests import ANY_QUEUE, COMMAND, Claimed, ClaimRequest, NewJob, QueueSlots
-from holdfast.core.tokens import Tokens
+from holdfast.core.rules.tokens import Tokens
+from holdfast.core.settings.queue_changes import QueueChanges
 from holdfast.store.engine import Engine, Tx
 from holdfast.store.scripts.claiming.claim import claim
 from holdfast.store.scripts.claiming.why import why

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from holdfast.core.breaker import USUAL_FAILURES, Sign
-from holdfast.core.machine import JudgedMachine
+from holdfast.core.gates.breaker import USUAL_FAILURES, Sign
+from holdfast.core.machine.machine import JudgedMachine
 from holdfast.core.messages.machines import TokenSetting
 from holdfast.core.messages.reservations import NewReservation
 from holdfast.core.messages.sessions import NewSession, Offer
-from holdfast.core.retry import Failure, FailureKind
-from holdfast.core.tokens import Tokens
+from holdfast.core.rules.tokens import Tokens
+from holdfast.core.values.retry import Failure, FailureKind
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.claiming.claim import claim
 from holdfast.store.scripts.jobs.cancel import cancel_job

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from holdfast.core.errors import StoreBusy, StoreFull
-from holdfast.core.group import GroupMode, OnFailure
-from holdfast.core.machine import JudgedMachine
-from holdfast.core.measures import Level
-from holdfast.core.pressure import REFUSAL_MS, Pressure
-from holdfast.core.requests import SYSTEM_QUEUE
+from holdfast.core.gates.pressure import REFUSAL_MS, Pressure
+from holdfast.core.jobs.requests import SYSTEM_QUEUE
+from holdfast.core.machine.machine import JudgedMachine
+from holdfast.core.machine.measures import Level
+from holdfast.core.values.group import GroupMode, OnFailure
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.jobs.group_jobs import enqueue_group
 from holdfast.store.scripts.jobs.retry import retry_job

@@ -9,8 +9,8 @@ import pytest
 
 from holdfast.core.errors import Conflict, InvalidInput, NotFound
 from holdfast.core.job import JobId, StateName
-from holdfast.core.order import GAP, rank
-from holdfast.core.settle import Yielded
+from holdfast.core.jobs.order import GAP, rank
+from holdfast.core.jobs.settle import Yielded
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.jobs.reorder import (
     edit_payload,

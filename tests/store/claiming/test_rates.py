@@ -7,9 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from holdfast.core.gates import Closed
+from holdfast.core.gates.gates import Closed
 from holdfast.core.job import Millis
-from holdfast.core.queue_changes import QueueChanges, QueueSetting
+from holdfast.core.settings.queue_changes import QueueChanges, QueueSetting
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.claiming.why import why
 from holdfast.store.scripts.maintenance.clockwork import next_moment

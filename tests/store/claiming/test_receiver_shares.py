@@ -6,13 +6,13 @@ from collections import Counter
 
 import pytest
 
-from holdfast.core.gates import Closed
+from holdfast.core.gates.gates import Closed
+from holdfast.core.jobs.requests import Claimed, ClaimRequest, QueueSlots
+from holdfast.core.jobs.settle import Completed
 from holdfast.core.messages.sessions import Offer
 from holdfast.core.messages.webhooks import NewWebhook
-from holdfast.core.requests import Claimed, ClaimRequest, QueueSlots
-from holdfast.core.settle import Completed
-from holdfast.core.tokens import Tokens
-from holdfast.core.webhook import WEBHOOK, WEBHOOK_QUEUE, receiver_of, share_of_receiver
+from holdfast.core.rules.tokens import Tokens
+from holdfast.core.webhooks.webhook import WEBHOOK, WEBHOOK_QUEUE, receiver_of, share_of_receiver
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.claiming.claim import claim
 from holdfast.store.scripts.claiming.why import why

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from holdfast.core.errors import InvalidInput, NotFound
-from holdfast.core.gates import Closed
+from holdfast.core.gates.gates import Closed
 from holdfast.core.job import JobId, Millis
 from holdfast.core.messages.machines import TokenSetting
-from holdfast.core.tokens import Tokens
+from holdfast.core.rules.tokens import Tokens
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.claiming.why import why
 from holdfast.store.scripts.machines.tokens import note_tokens, set_tokens

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from holdfast.core.retry import RetryMode, RetryPolicy
-from holdfast.core.tokens import Tokens
+from holdfast.core.rules.tokens import Tokens
+from holdfast.core.values.retry import RetryMode, RetryPolicy
 from holdfast.store.engine import Engine
 from tests.store.acts import (
     FAILED,

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from holdfast.core.errors import QueueFull
+from holdfast.core.gates.queue import Overflow
 from holdfast.core.messages.reservations import NewReservation
-from holdfast.core.queue import Overflow
-from holdfast.core.queue_changes import QueueChanges
-from holdfast.core.retry import RetryPolicy
+from holdfast.core.settings.queue_changes import QueueChanges
+from holdfast.core.values.retry import RetryPolicy
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.jobs.cancel import cancel_job
 from holdfast.store.scripts.queues.queues import set_queue

@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.core.errors import NotFound
-from holdfast.core.gates import MOST_COUNTED, Closed
-from holdfast.core.group import Dependency
+from holdfast.core.gates.gates import MOST_COUNTED, Closed
 from holdfast.core.job import StateName
+from holdfast.core.jobs.requests import ANY_QUEUE, COMMAND, QueueSlots
 from holdfast.core.messages.reservations import NewReservation
 from holdfast.core.messages.sessions import Offer
 from holdfast.core.messages.why import Why
-from holdfast.core.requests import ANY_QUEUE, COMMAND, QueueSlots
+from holdfast.core.values.group import Dependency
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.claiming.choose import SUSPECT_PATIENCE_MS
 from holdfast.store.scripts.claiming.why import why

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from msgspec import structs
 
+from holdfast.core.jobs.requests import ANY_QUEUE, COMMAND, ClaimRequest, QueueSlots
 from holdfast.core.messages.sessions import Offer
-from holdfast.core.requests import ANY_QUEUE, COMMAND, ClaimRequest, QueueSlots
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.claiming.claim import claim
 from holdfast.store.scripts.claiming.why import why

@@ -7,8 +7,8 @@ from queue import SimpleQueue
 
 import pytest
 
-from holdfast.core.database_time import AGAIN_MS, Measurement
 from holdfast.core.errors import StoreUnavailable
+from holdfast.core.machine.database_time import AGAIN_MS, Measurement
 from holdfast.store.boot_clock import boot_time
 from holdfast.store.postgres.clock_reader import ClockReader
 from holdfast.store.postgres.engine import PostgresEngine

@@ -7,10 +7,10 @@ import random
 import pytest
 
 from holdfast.core.errors import Conflict, InvalidInput, NotFound
-from holdfast.core.group import Dependency
 from holdfast.core.job import Cancelled, Millis, StateName
-from holdfast.core.limits import LONGEST_ATTRIBUTE, LONGEST_VALUE, MOST_ATTRIBUTES
 from holdfast.core.messages.events import Emitted
+from holdfast.core.rules.limits import LONGEST_ATTRIBUTE, LONGEST_VALUE, MOST_ATTRIBUTES
+from holdfast.core.values.group import Dependency
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.claiming.why import why
 from holdfast.store.scripts.events.events import emit, find_event, forget_events, list_events, publish

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from holdfast.core.errors import NotFound
-from holdfast.core.group import Dependency, GroupMode, GroupStatus, OnFailure
 from holdfast.core.job import JobId, StateName
-from holdfast.core.retry import RetryMode, RetryPolicy
-from holdfast.core.settle import Outcome, Yielded
+from holdfast.core.jobs.settle import Outcome, Yielded
+from holdfast.core.values.group import Dependency, GroupMode, GroupStatus, OnFailure
+from holdfast.core.values.retry import RetryMode, RetryPolicy
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.groups.groups import view_group
 from holdfast.store.scripts.jobs.cancel import cancel_job

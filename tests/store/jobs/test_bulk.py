@@ -6,9 +6,9 @@ import pytest
 
 from holdfast.core.errors import InvalidInput
 from holdfast.core.job import StateName
+from holdfast.core.jobs.requests import JobFilter
 from holdfast.core.messages.jobs import BulkAction, BulkResult
-from holdfast.core.requests import JobFilter
-from holdfast.core.retry import RetryMode, RetryPolicy
+from holdfast.core.values.retry import RetryMode, RetryPolicy
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.jobs.bulk import bulk
 from tests.store.acts import (

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from holdfast.core.errors import NotFound
-from holdfast.core.group import GroupMode
 from holdfast.core.job import Cancelled as CancelledState
 from holdfast.core.job import Running, StateName
+from holdfast.core.jobs.settle import Snoozed, StoppedByCancel, Yielded
 from holdfast.core.messages.jobs import Cancelling
 from holdfast.core.messages.runs import StopRequest
-from holdfast.core.retry import RetryMode, RetryPolicy
-from holdfast.core.settle import Snoozed, StoppedByCancel, Yielded
+from holdfast.core.values.group import GroupMode
+from holdfast.core.values.retry import RetryMode, RetryPolicy
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.jobs.cancel import cancel_group, cancel_job, cancel_tag
 from holdfast.store.statements import sql

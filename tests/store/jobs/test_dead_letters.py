@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from holdfast.core.errors import InvalidInput, NotFound
-from holdfast.core.group import GroupMode
 from holdfast.core.job import JobId, Millis
+from holdfast.core.jobs.settle import Broke
 from holdfast.core.messages.dead_letters import ClosedAs, Closing, DeadLetters, Letter
-from holdfast.core.retry import Failure, FailureKind, RetryMode, RetryPolicy
-from holdfast.core.settle import Broke
+from holdfast.core.values.group import GroupMode
+from holdfast.core.values.retry import Failure, FailureKind, RetryMode, RetryPolicy
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.jobs.dead_letter_rows import letter_of, name_old_letters
 from holdfast.store.scripts.jobs.dead_letters import (

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from holdfast.core.errors import NotFound
-from holdfast.core.group import Dependency, Needs
 from holdfast.core.job import TERMINAL, StateName
-from holdfast.core.retry import RetryMode, RetryPolicy
-from holdfast.core.settle import Outcome, Outdated, Overdue, Skipped, Snoozed, StoppedByCancel, Yielded
+from holdfast.core.jobs.settle import Outcome, Outdated, Overdue, Skipped, Snoozed, StoppedByCancel, Yielded
+from holdfast.core.values.group import Dependency, Needs
+from holdfast.core.values.retry import RetryMode, RetryPolicy
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.jobs.cancel import cancel_job
 from holdfast.store.scripts.runs.finish import finish

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from holdfast.core.errors import NotFound, StoreError
-from holdfast.core.group import Dependency, GroupMode
 from holdfast.core.job import Queued, Scheduled, SkippedDeadline, StateName
-from holdfast.core.order import GAP
-from holdfast.core.retry import RetryMode, RetryPolicy
+from holdfast.core.jobs.order import GAP
+from holdfast.core.values.group import Dependency, GroupMode
+from holdfast.core.values.retry import RetryMode, RetryPolicy
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.jobs.enqueue import enqueue
 from holdfast.store.scripts.reading.read_jobs import find_job

@@ -8,19 +8,19 @@ from typing import Any
 
 import pytest
 
-from holdfast.core import schedule as schedule_rules
-from holdfast.core.cron import UTC
 from holdfast.core.errors import InvalidInput, QueueFull
-from holdfast.core.group import GroupMode, OnFailure
+from holdfast.core.gates.queue import SHED_CODE, Overflow, QueueClass
 from holdfast.core.job import Cancelled, StateName
 from holdfast.core.messages.queues import Queue
 from holdfast.core.messages.schedules import NewSchedule
 from holdfast.core.messages.templates import NewTemplate
-from holdfast.core.queue import SHED_CODE, Overflow, QueueClass
-from holdfast.core.queue_changes import QueueChanges, QueueSetting
-from holdfast.core.queue_settings import SETTINGS
-from holdfast.core.retry import RetryMode, RetryPolicy
-from holdfast.core.task import TemplateOptions
+from holdfast.core.schedules import schedule as schedule_rules
+from holdfast.core.schedules.cron import UTC
+from holdfast.core.settings.queue_changes import QueueChanges, QueueSetting
+from holdfast.core.settings.queue_settings import SETTINGS
+from holdfast.core.tasks.task import TemplateOptions
+from holdfast.core.values.group import GroupMode, OnFailure
+from holdfast.core.values.retry import RetryMode, RetryPolicy
 from holdfast.store.engine import Engine
 from holdfast.store.rows import policy_of
 from holdfast.store.scripts.jobs.group_jobs import enqueue_group

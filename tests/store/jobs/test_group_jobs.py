@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from holdfast.core.errors import Conflict
-from holdfast.core.event import shape_of
-from holdfast.core.group import Dependency, GroupMode, OnFailure
 from holdfast.core.job import StateName
-from holdfast.core.requests import Enqueued
+from holdfast.core.jobs.requests import Enqueued
+from holdfast.core.values.event import shape_of
+from holdfast.core.values.group import Dependency, GroupMode, OnFailure
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.events.events import emit, list_events, register_pattern
 from holdfast.store.scripts.groups.groups import head_of_group, members_of_group, view_group

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from holdfast.core.job import StateName
-from holdfast.core.retry import RetryMode, RetryPolicy
+from holdfast.core.values.retry import RetryMode, RetryPolicy
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.maintenance.retention import forget_old
 from tests.store.acts import (

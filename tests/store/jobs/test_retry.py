@@ -6,8 +6,8 @@ import pytest
 
 from holdfast.core.errors import NotFound
 from holdfast.core.job import Scheduled, StateName
-from holdfast.core.retry import Failure, FailureKind, RetryMode, RetryPolicy
-from holdfast.core.settle import Broke, Snoozed, Yielded
+from holdfast.core.jobs.settle import Broke, Snoozed, Yielded
+from holdfast.core.values.retry import Failure, FailureKind, RetryMode, RetryPolicy
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.jobs.cancel import cancel_job
 from holdfast.store.scripts.reading.read_jobs import find_last

@@ -9,9 +9,9 @@ import pytest
 
 from holdfast.core.errors import NotFound
 from holdfast.core.job import Queued, StateName
-from holdfast.core.retry import RetryMode, RetryPolicy
-from holdfast.core.settle import Yielded
-from holdfast.core.tokens import Tokens
+from holdfast.core.jobs.settle import Yielded
+from holdfast.core.rules.tokens import Tokens
+from holdfast.core.values.retry import RetryMode, RetryPolicy
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.jobs.cancel import cancel_job
 from holdfast.store.scripts.jobs.reorder import edit_payload

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from holdfast.core.errors import Conflict
-from holdfast.core.event import shape_of
-from holdfast.core.group import GroupMode, GroupStatus, OnFailure
 from holdfast.core.job import JobId, StateName
+from holdfast.core.jobs.requests import JobFilter
 from holdfast.core.messages.jobs import BulkAction
-from holdfast.core.requests import JobFilter
-from holdfast.core.retry import RetryMode, RetryPolicy
+from holdfast.core.values.event import shape_of
+from holdfast.core.values.group import GroupMode, GroupStatus, OnFailure
+from holdfast.core.values.retry import RetryMode, RetryPolicy
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.events.events import list_events, register_pattern
 from holdfast.store.scripts.groups.groups import view_group

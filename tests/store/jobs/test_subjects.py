@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from holdfast.core.job import StateName
+from holdfast.core.jobs.settle import Outdated
 from holdfast.core.messages.runs import StopRequest
-from holdfast.core.settle import Outdated
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.maintenance.retention import forget_old
 from holdfast.store.statements import sql

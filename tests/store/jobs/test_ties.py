@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from holdfast.core.errors import InvalidInput, NotFound
-from holdfast.core.gates import Closed
-from holdfast.core.machine import JudgedMachine
+from holdfast.core.gates.gates import Closed
+from holdfast.core.jobs.requests import ClaimRequest, NewJob, QueueSlots
+from holdfast.core.machine.machine import JudgedMachine
 from holdfast.core.messages.jobs import Retied
 from holdfast.core.messages.machines import TokenSetting
 from holdfast.core.messages.sessions import NewSession, Offer
-from holdfast.core.requests import ClaimRequest, NewJob, QueueSlots
-from holdfast.core.retry import RetryMode, RetryPolicy
-from holdfast.core.tokens import Tokens
+from holdfast.core.rules.tokens import Tokens
+from holdfast.core.values.retry import RetryMode, RetryPolicy
 from holdfast.store.engine import Engine, new_uuid
 from holdfast.store.scripts.claiming.claim import claim
 from holdfast.store.scripts.claiming.why import why

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from holdfast.core.job import JobId, StateName
-from holdfast.core.recovery import CRASH_CODE
-from holdfast.core.retry import RetryMode, RetryPolicy
-from holdfast.core.run import RunStatus
-from holdfast.core.settle import POISON_CODE, Yielded
+from holdfast.core.jobs.recovery import CRASH_CODE
+from holdfast.core.jobs.run import RunStatus
+from holdfast.core.jobs.settle import POISON_CODE, Yielded
+from holdfast.core.values.retry import RetryMode, RetryPolicy
 from holdfast.store.engine import Engine, Tx
 from holdfast.store.scripts.claiming.choose import SUSPECT_PATIENCE_MS
 from holdfast.store.scripts.queues import queues

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from holdfast.core.retry import RetryMode, RetryPolicy
-from holdfast.core.settle import Snoozed
+from holdfast.core.jobs.settle import Snoozed
+from holdfast.core.values.retry import RetryMode, RetryPolicy
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.machines.clock_steps import KEEP, ClockState, SeenStep, clock_state, move_waiting, note_step
 from tests.store.acts import FAILED, NOW, claim_one, end, last, let_time_pass, new_job, put, put_one, row, select, write

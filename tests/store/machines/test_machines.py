@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from holdfast.core.errors import NotFound
-from holdfast.core.event import Shape
-from holdfast.core.machine import JudgedMachine
+from holdfast.core.machine.machine import JudgedMachine
+from holdfast.core.machine.readings import Simulation
 from holdfast.core.messages.machines import Machine
-from holdfast.core.readings import Simulation
+from holdfast.core.values.event import Shape
 from holdfast.store.engine import Engine, Tx
 from holdfast.store.scripts.events.events import list_events, register_pattern
 from holdfast.store.scripts.machines.machines import forget_machines, list_machines, probed

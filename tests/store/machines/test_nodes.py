@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from holdfast.core.errors import NotFound, StoreUnavailable
-from holdfast.core.machine import JudgedMachine
+from holdfast.core.machine.machine import JudgedMachine
 from holdfast.core.messages.machines import TokenSetting
 from holdfast.core.messages.sessions import NewSession
-from holdfast.core.tokens import Tokens
+from holdfast.core.rules.tokens import Tokens
 from holdfast.store.engine import Engine
 from holdfast.store.machine import ID_FILE, node_id
 from holdfast.store.scripts.machines.machines import list_machines

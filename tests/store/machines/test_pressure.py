@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from holdfast.core.event import Shape
-from holdfast.core.gates import Closed
-from holdfast.core.machine import JudgedMachine
+from holdfast.core.gates.gates import Closed
+from holdfast.core.gates.pressure import REFUSAL_MS
+from holdfast.core.gates.queue import QueueClass
+from holdfast.core.jobs.settle import Yielded
+from holdfast.core.machine.machine import JudgedMachine
+from holdfast.core.machine.readings import Simulation
 from holdfast.core.messages.machines import Machine
 from holdfast.core.messages.sessions import Offer
-from holdfast.core.pressure import REFUSAL_MS
-from holdfast.core.queue import QueueClass
-from holdfast.core.queue_changes import QueueChanges
-from holdfast.core.readings import Simulation
-from holdfast.core.settle import Yielded
+from holdfast.core.settings.queue_changes import QueueChanges
+from holdfast.core.values.event import Shape
 from holdfast.store.engine import Engine, Tx
 from holdfast.store.scripts.claiming.why import why
 from holdfast.store.scripts.events.events import list_events, register_pattern

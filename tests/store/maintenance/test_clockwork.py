@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from holdfast.core.group import Dependency
 from holdfast.core.job import Queued, SkippedDeadline, SkippedTtl, StateName
+from holdfast.core.jobs.settle import Snoozed, Yielded
 from holdfast.core.messages.reservations import NewReservation
-from holdfast.core.settle import Snoozed, Yielded
+from holdfast.core.values.group import Dependency
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.events.events import emit
 from holdfast.store.scripts.maintenance.clockwork import Ticked, next_moment, tick

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from holdfast.core.group import Dependency, GroupMode
 from holdfast.core.messages.machines import TokenSetting
 from holdfast.core.messages.maintenance import Violation
 from holdfast.core.messages.schedules import NewSchedule
 from holdfast.core.messages.templates import NewTemplate
 from holdfast.core.messages.webhooks import NewWebhook
-from holdfast.core.tokens import Tokens
+from holdfast.core.rules.tokens import Tokens
+from holdfast.core.values.group import Dependency, GroupMode
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.machines.tokens import note_tokens
 from holdfast.store.scripts.maintenance.doctor import broken_invariants, examine

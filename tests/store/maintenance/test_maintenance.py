@@ -6,11 +6,21 @@ from typing import Any
 
 import pytest
 
-from holdfast.core import maintenance
 from holdfast.core.errors import InvalidInput
 from holdfast.core.job import Millis, StateName
-from holdfast.core.maintenance import DAY_MS, HOUR_MS, KEEP_MS, MAINTENANCE, RULES, Chore, chore_of, chores_of, task_of
-from holdfast.core.requests import Claimed
+from holdfast.core.jobs.requests import Claimed
+from holdfast.core.machine import maintenance
+from holdfast.core.machine.maintenance import (
+    DAY_MS,
+    HOUR_MS,
+    KEEP_MS,
+    MAINTENANCE,
+    RULES,
+    Chore,
+    chore_of,
+    chores_of,
+    task_of,
+)
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.claiming.why import why
 from holdfast.store.scripts.jobs.cancel import cancel_job

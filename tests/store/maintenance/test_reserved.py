@@ -8,14 +8,14 @@ from uuid import uuid4
 import pytest
 
 from holdfast.core.errors import Reserved
-from holdfast.core.event import RESERVED_EVENTS
-from holdfast.core.group import GroupMode, OnFailure
+from holdfast.core.jobs.requests import NewJob
 from holdfast.core.messages.maintenance import ReservedUse
 from holdfast.core.messages.schedules import NewSchedule, ScheduleChanges
 from holdfast.core.messages.templates import NewTemplate, TemplateChanges
-from holdfast.core.new_watch import NewWatch
-from holdfast.core.requests import NewJob
-from holdfast.core.task import Overrides, ScheduleOptions
+from holdfast.core.tasks.task import Overrides, ScheduleOptions
+from holdfast.core.values.event import RESERVED_EVENTS
+from holdfast.core.values.group import GroupMode, OnFailure
+from holdfast.core.watching.new_watch import NewWatch
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.events.events import emit, list_events, publish
 from holdfast.store.scripts.jobs.enqueue import enqueue, enqueue_any

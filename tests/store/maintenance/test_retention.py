@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from holdfast.core.group import Dependency, GroupMode
 from holdfast.core.job import StateName
-from holdfast.core.retry import RetryMode, RetryPolicy
+from holdfast.core.values.group import Dependency, GroupMode
+from holdfast.core.values.retry import RetryMode, RetryPolicy
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.groups.groups import view_group
 from holdfast.store.scripts.maintenance.retention import forget_ended, forget_old

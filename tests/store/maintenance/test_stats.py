@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from holdfast.core.errors import NotFound
-from holdfast.core.group import GroupMode
 from holdfast.core.job import StateName
 from holdfast.core.messages.reservations import NewReservation
 from holdfast.core.messages.sessions import Offer
 from holdfast.core.messages.stats import QueueStats
-from holdfast.core.tokens import Tokens
+from holdfast.core.rules.tokens import Tokens
+from holdfast.core.values.group import GroupMode
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.groups.groups import list_groups
 from holdfast.store.scripts.maintenance.stats import stats

@@ -8,15 +8,15 @@ from typing import Any, cast
 import msgspec
 import pytest
 
-from holdfast.core.gates import Closed, Verdict
+from holdfast.core.gates.gates import Closed, Verdict
 from holdfast.core.job import Millis, StateName
+from holdfast.core.jobs.requests import Claimed
+from holdfast.core.jobs.settle import Broke, Outcome, Snoozed, StoppedByCancel, Yielded
 from holdfast.core.messages.machines import TokenSetting
 from holdfast.core.messages.webhooks import NewWebhook
-from holdfast.core.queue_changes import QueueChanges, QueueSetting
-from holdfast.core.requests import Claimed
-from holdfast.core.retry import Failure, FailureKind, RetryPolicy
-from holdfast.core.settle import Broke, Outcome, Snoozed, StoppedByCancel, Yielded
-from holdfast.core.tokens import Tokens
+from holdfast.core.rules.tokens import Tokens
+from holdfast.core.settings.queue_changes import QueueChanges, QueueSetting
+from holdfast.core.values.retry import Failure, FailureKind, RetryPolicy
 from holdfast.store.engine import Changes, Engine, Tx
 from holdfast.store.scripts.claiming.why import why
 from holdfast.store.scripts.jobs.cancel import cancel_job

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from holdfast.core.crowding import FEWEST, Crowding, CrowdingRules, QueueSeen, crowding
-from holdfast.core.event import Shape
+from holdfast.core.gates.crowding import FEWEST, Crowding, CrowdingRules, QueueSeen, crowding
+from holdfast.core.values.event import Shape
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.events.events import list_events, register_pattern
 from holdfast.store.scripts.queues.crowding import list_crowded, note_crowded

@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 
 from holdfast.core.job import StateName
-from holdfast.core.retry import RetryMode, RetryPolicy
-from holdfast.core.settle import Outcome, Skipped, Snoozed, StoppedByCancel, Yielded
+from holdfast.core.jobs.settle import Outcome, Skipped, Snoozed, StoppedByCancel, Yielded
+from holdfast.core.values.retry import RetryMode, RetryPolicy
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.jobs.cancel import cancel_job
 from holdfast.store.scripts.maintenance.retention import forget_old

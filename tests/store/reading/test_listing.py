@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from holdfast.core.errors import InvalidInput
-from holdfast.core.group import GroupMode, OnFailure
 from holdfast.core.job import StateName
+from holdfast.core.jobs.requests import JobFilter
+from holdfast.core.jobs.settle import Broke, Outcome
 from holdfast.core.messages.jobs import BulkAction
-from holdfast.core.requests import JobFilter
-from holdfast.core.retry import Failure, FailureKind
-from holdfast.core.settle import Broke, Outcome
+from holdfast.core.values.group import GroupMode, OnFailure
+from holdfast.core.values.retry import Failure, FailureKind
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.groups.groups import create_group
 from holdfast.store.scripts.jobs.bulk import bulk

@@ -5,12 +5,12 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from holdfast.core.group import GroupMode
 from holdfast.core.job import Done
+from holdfast.core.jobs.requests import JobFilter
+from holdfast.core.jobs.settle import Completed
+from holdfast.core.jobs.stored_job import Cut, Job
 from holdfast.core.messages.jobs import BulkAction, Page
-from holdfast.core.requests import JobFilter
-from holdfast.core.settle import Completed
-from holdfast.core.stored_job import Cut, Job
+from holdfast.core.values.group import GroupMode
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.groups.groups import members_of_group
 from holdfast.store.scripts.jobs.bulk import bulk

@@ -8,10 +8,9 @@ import pytest
 
 from holdfast.core.job import Cancelled as CancelledState
 from holdfast.core.job import Done, Failed, Queued, Scheduled, SkippedDeadline, State, StateName, Superseded
-from holdfast.core.requests import Report
-from holdfast.core.retry import Failure, FailureKind, RetryMode, RetryPolicy
-from holdfast.core.run import RunStatus
-from holdfast.core.settle import (
+from holdfast.core.jobs.requests import Report
+from holdfast.core.jobs.run import RunStatus
+from holdfast.core.jobs.settle import (
     Broke,
     Completed,
     Outcome,
@@ -22,6 +21,7 @@ from holdfast.core.settle import (
     StoppedByCancel,
     Yielded,
 )
+from holdfast.core.values.retry import Failure, FailureKind, RetryMode, RetryPolicy
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.runs.finish import finish
 from tests.store.acts import (

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import pytest
 
 from holdfast.core.errors import InvalidInput, NotFound
+from holdfast.core.jobs.requests import Claimed, Report
+from holdfast.core.jobs.settle import Completed
 from holdfast.core.messages.runs import Artifact
-from holdfast.core.requests import Claimed, Report
-from holdfast.core.retry import RetryPolicy
-from holdfast.core.settle import Completed
+from holdfast.core.values.retry import RetryPolicy
 from holdfast.store.engine import Engine
 from holdfast.store.files import JobFiles, segment_name
 from holdfast.store.scripts.runs.finish import finish

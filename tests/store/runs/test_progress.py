@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import pytest
 
 from holdfast.core.errors import Conflict
+from holdfast.core.jobs.requests import ClaimRequest, QueueSlots, Report
+from holdfast.core.jobs.settle import Snoozed, Yielded
 from holdfast.core.messages.runs import Exchange, Progress, StopRequest
-from holdfast.core.requests import ClaimRequest, QueueSlots, Report
-from holdfast.core.settle import Snoozed, Yielded
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.jobs.cancel import cancel_job
 from holdfast.store.scripts.runs.exchange import exchange

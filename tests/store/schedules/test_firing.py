@@ -7,11 +7,11 @@ import json
 import pytest
 
 from holdfast.core.job import StateName
+from holdfast.core.jobs.settle import Outcome, Outdated, Yielded
 from holdfast.core.messages.schedules import Skips
-from holdfast.core.retry import RetryMode, RetryPolicy
-from holdfast.core.schedule import MOST_AT_ONCE, Misfire, Overlap, jitter
-from holdfast.core.settle import Outcome, Outdated, Yielded
-from holdfast.core.task import ScheduleOptions, TemplateOptions
+from holdfast.core.schedules.schedule import MOST_AT_ONCE, Misfire, Overlap, jitter
+from holdfast.core.tasks.task import ScheduleOptions, TemplateOptions
+from holdfast.core.values.retry import RetryMode, RetryPolicy
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.jobs.cancel import cancel_job
 from holdfast.store.scripts.maintenance.retention import forget_old

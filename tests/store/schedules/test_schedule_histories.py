@@ -13,11 +13,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec import Struct
 
+from holdfast.core.jobs.requests import ClaimRequest, QueueSlots
 from holdfast.core.messages.schedules import NewSchedule, ScheduleChanges
 from holdfast.core.messages.templates import NewTemplate
-from holdfast.core.requests import ClaimRequest, QueueSlots
-from holdfast.core.schedule import FAR_AHEAD, MISFIRE_GRACE, MOST_AT_ONCE, Misfire, Overlap
-from holdfast.core.task import ScheduleOptions
+from holdfast.core.schedules.schedule import FAR_AHEAD, MISFIRE_GRACE, MOST_AT_ONCE, Misfire, Overlap
+from holdfast.core.tasks.task import ScheduleOptions
 from holdfast.store.engine import Engine, Tx
 from holdfast.store.scripts.claiming.claim import claim
 from holdfast.store.scripts.schedules.firing import fire_due

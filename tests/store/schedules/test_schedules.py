@@ -9,10 +9,10 @@ import pytest
 
 from holdfast.core.errors import Conflict, InvalidInput, InvalidPayload, NotFound
 from holdfast.core.job import StateName
+from holdfast.core.jobs.requests import Enqueued
 from holdfast.core.messages.schedules import NewSchedule, ScheduleChanges
-from holdfast.core.requests import Enqueued
-from holdfast.core.schedule import Misfire, Overlap
-from holdfast.core.task import ScheduleOptions
+from holdfast.core.schedules.schedule import Misfire, Overlap
+from holdfast.core.tasks.task import ScheduleOptions
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.schedules.firing import run_schedule_now
 from holdfast.store.scripts.schedules.schedules import (

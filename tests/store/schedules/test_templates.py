@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from holdfast.core.errors import Conflict, NotFound
-from holdfast.core.group import Dependency
 from holdfast.core.job import StateName
+from holdfast.core.jobs.requests import Enqueued
 from holdfast.core.messages.templates import NewTemplate, Template
-from holdfast.core.requests import Enqueued
-from holdfast.core.retry import RetryPolicy
-from holdfast.core.task import Overrides, TemplateOptions
+from holdfast.core.tasks.task import Overrides, TemplateOptions
+from holdfast.core.values.group import Dependency
+from holdfast.core.values.retry import RetryPolicy
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.schedules.templates import (
     archive_template,

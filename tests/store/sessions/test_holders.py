@@ -10,11 +10,11 @@ import pytest
 from holdfast.core.access import hash_secret
 from holdfast.core.errors import NotHolder
 from holdfast.core.job import StateName
+from holdfast.core.jobs.requests import Claimed, ClaimRequest, QueueSlots, Report, Settled
+from holdfast.core.jobs.settle import Broke, Completed, Outcome
 from holdfast.core.messages.runs import Progress
 from holdfast.core.messages.sessions import NewSession
-from holdfast.core.requests import Claimed, ClaimRequest, QueueSlots, Report, Settled
-from holdfast.core.retry import Failure, FailureKind
-from holdfast.core.settle import Broke, Completed, Outcome
+from holdfast.core.values.retry import Failure, FailureKind
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.runs.exchange import exchange
 from holdfast.store.scripts.runs.finish import finish

@@ -6,8 +6,8 @@ import pytest
 from msgspec import structs
 
 from holdfast.core.job import StateName
-from holdfast.core.retry import RetryMode, RetryPolicy
-from holdfast.core.settle import Outcome
+from holdfast.core.jobs.settle import Outcome
+from holdfast.core.values.retry import RetryMode, RetryPolicy
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.jobs.retry import retry_job
 from holdfast.store.scripts.runs.finish import finish

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from holdfast.core.job import JobId, StateName
+from holdfast.core.jobs.recovery import CRASH_CODE
+from holdfast.core.jobs.run import RunStatus
 from holdfast.core.messages.reservations import NewReservation
 from holdfast.core.messages.sessions import Offer
-from holdfast.core.recovery import CRASH_CODE
-from holdfast.core.retry import RetryMode, RetryPolicy
-from holdfast.core.run import RunStatus
+from holdfast.core.values.retry import RetryMode, RetryPolicy
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.jobs.cancel import cancel_job
 from holdfast.store.scripts.queues.reservations import find_reservation

@@ -7,7 +7,7 @@ import psycopg
 import pytest
 
 from holdfast.core.errors import StoreError
-from holdfast.core.group import Dependency, GroupMode
+from holdfast.core.values.group import Dependency, GroupMode
 from holdfast.store.engine import Engine
 from tests.store.acts import (
     FAILED,

@@ -7,7 +7,7 @@ from uuid import uuid4
 
 import pytest
 
-from holdfast.core.requests import ClaimRequest, QueueSlots
+from holdfast.core.jobs.requests import ClaimRequest, QueueSlots
 from holdfast.store.engine import Tx
 from holdfast.store.postgres.engine import PostgresEngine
 from holdfast.store.scripts.claiming.claim import claim

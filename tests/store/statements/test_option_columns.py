@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec import defstruct
 
-from holdfast.core.options import OPTIONS
+from holdfast.core.declared.options import OPTIONS
 from holdfast.store.option_columns import ANSWERED, OptionReader, stored_value
 
 COLUMNS = [column for option in ANSWERED for column in option.columns]

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from holdfast.core.errors import InvalidPayload, UnknownTask
-from holdfast.core.group import GroupMode, OnFailure
 from holdfast.core.job import Millis
+from holdfast.core.jobs.requests import NewJob
 from holdfast.core.messages.schedules import NewSchedule
 from holdfast.core.messages.templates import NewTemplate, TemplateChanges
-from holdfast.core.new_watch import NewWatch
-from holdfast.core.requests import NewJob
-from holdfast.core.watch import SeenFile
+from holdfast.core.values.group import GroupMode, OnFailure
+from holdfast.core.values.watch import SeenFile
+from holdfast.core.watching.new_watch import NewWatch
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.jobs.enqueue import enqueue
 from holdfast.store.scripts.jobs.group_jobs import enqueue_group

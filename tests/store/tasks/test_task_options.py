@@ -10,12 +10,12 @@ from holdfast.core.errors import InvalidInput
 from holdfast.core.job import Millis
 from holdfast.core.messages.schedules import NewSchedule
 from holdfast.core.messages.templates import NewTemplate
-from holdfast.core.new_watch import NewWatch
-from holdfast.core.queue_changes import QueueChanges
-from holdfast.core.retry import RetryPolicy
-from holdfast.core.task import Overrides, ScheduleOptions, TemplateOptions
-from holdfast.core.tokens import Tokens
-from holdfast.core.watch import SeenFile
+from holdfast.core.rules.tokens import Tokens
+from holdfast.core.settings.queue_changes import QueueChanges
+from holdfast.core.tasks.task import Overrides, ScheduleOptions, TemplateOptions
+from holdfast.core.values.retry import RetryPolicy
+from holdfast.core.values.watch import SeenFile
+from holdfast.core.watching.new_watch import NewWatch
 from holdfast.store.engine import Engine
 from holdfast.store.rows import JobRow
 from holdfast.store.scripts.jobs.enqueue import enqueue

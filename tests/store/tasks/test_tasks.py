@@ -11,7 +11,7 @@ from holdfast.core.errors import InvalidInput, Reserved, UnknownTask
 from holdfast.core.job import Millis
 from holdfast.core.messages.sessions import Offer
 from holdfast.core.messages.tasks import KnownTask, UndeclaredTask
-from holdfast.core.task import MAX_SCHEMA, DeclaredTask
+from holdfast.core.tasks.task import MAX_SCHEMA, DeclaredTask
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.jobs.cancel import cancel_job
 from holdfast.store.scripts.maintenance.retention import enqueue_measured

@@ -10,10 +10,10 @@ from typing import Concatenate, ParamSpec
 import msgspec
 import pytest
 
-from holdfast.core.group import Dependency, GroupMode
+from holdfast.core.jobs.settle import Outcome, Snoozed, Yielded
 from holdfast.core.messages.reservations import NewReservation
-from holdfast.core.retry import RetryMode, RetryPolicy
-from holdfast.core.settle import Outcome, Snoozed, Yielded
+from holdfast.core.values.group import Dependency, GroupMode
+from holdfast.core.values.retry import RetryMode, RetryPolicy
 from holdfast.store.engine import Changes, Engine, Tx
 from holdfast.store.postgres.engine import PostgresEngine
 from holdfast.store.postgres.listener import pack, unpack

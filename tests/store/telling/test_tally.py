@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 from holdfast.core.errors import NotFound
-from holdfast.core.group import Dependency
 from holdfast.core.job import TERMINAL, StateName
-from holdfast.core.retry import RetryMode, RetryPolicy
+from holdfast.core.values.group import Dependency
+from holdfast.core.values.retry import RetryMode, RetryPolicy
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.jobs.cancel import cancel_job
 from holdfast.store.scripts.reading.read_jobs import counts

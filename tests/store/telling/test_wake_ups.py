@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from holdfast.core.requests import Claimed, ClaimRequest, QueueSlots
+from holdfast.core.jobs.requests import Claimed, ClaimRequest, QueueSlots
 from holdfast.store.engine import Engine, Tx
 from holdfast.store.scripts.claiming.claim import claim
 from holdfast.store.scripts.queues.queues import set_limit

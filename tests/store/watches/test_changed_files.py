@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
-from holdfast.core.limits import MOST_CHANGED
-from holdfast.core.requests import NewJob
-from holdfast.core.watch import SeenFile
+from holdfast.core.jobs.requests import NewJob
+from holdfast.core.rules.limits import MOST_CHANGED
+from holdfast.core.values.watch import SeenFile
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.jobs.enqueue import enqueue
 from holdfast.store.scripts.jobs.retry import retry_job

@@ -7,13 +7,13 @@ import json
 import pytest
 
 from holdfast.core.errors import Conflict
-from holdfast.core.fairness import ACTIVE_MS
-from holdfast.core.git import GitEvent, GitMove
-from holdfast.core.queue_changes import QueueChanges
-from holdfast.core.requests import NewJob
-from holdfast.core.retry import RetryPolicy
-from holdfast.core.tokens import Tokens
-from holdfast.core.watch import SeenFile
+from holdfast.core.gates.fairness import ACTIVE_MS
+from holdfast.core.jobs.requests import NewJob
+from holdfast.core.rules.tokens import Tokens
+from holdfast.core.settings.queue_changes import QueueChanges
+from holdfast.core.values.retry import RetryPolicy
+from holdfast.core.values.watch import SeenFile
+from holdfast.core.watching.git import GitEvent, GitMove
 from holdfast.store.engine import Engine, Tx
 from holdfast.store.scripts.jobs.enqueue import enqueue
 from holdfast.store.scripts.queues.queues import set_queue

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from holdfast.core.errors import Conflict, InvalidInput, NotFound
-from holdfast.core.new_watch import NewWatch
+from holdfast.core.watching.new_watch import NewWatch
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.watches.plans import files_behind, note_problem
 from holdfast.store.scripts.watches.watches import (

@@ -10,12 +10,12 @@ import msgspec
 import pytest
 
 from holdfast.core.errors import Conflict, InvalidInput, NotFound
-from holdfast.core.group import Dependency
 from holdfast.core.job import Millis
+from holdfast.core.jobs.requests import Claimed
+from holdfast.core.jobs.settle import Completed
 from holdfast.core.messages.webhooks import CreatedWebhook, DeliveryView, NewWebhook, Outgoing, WebhookChanges
-from holdfast.core.requests import Claimed
-from holdfast.core.settle import Completed
-from holdfast.core.webhook import ROTATION_MS, WEBHOOK, WEBHOOK_QUEUE
+from holdfast.core.values.group import Dependency
+from holdfast.core.webhooks.webhook import ROTATION_MS, WEBHOOK, WEBHOOK_QUEUE
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.events.events import emit
 from holdfast.store.scripts.maintenance.retention import forget_old

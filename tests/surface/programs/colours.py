@@ -12,9 +12,9 @@ from pathlib import Path
 from holdfast import Holdfast, InvalidInput, Permanent, Retry
 from holdfast.api.description import describe
 from holdfast.core.job import TERMINAL
+from holdfast.core.jobs.requests import ClaimRequest, QueueSlots
 from holdfast.core.messages.sessions import NewSession
-from holdfast.core.requests import ClaimRequest, QueueSlots
-from holdfast.core.watch_settings import options_of_jobs
+from holdfast.core.settings.watch_settings import options_of_jobs
 from holdfast.store.scripts.claiming.claim import claim
 from holdfast.store.scripts.sessions.sessions import open_session
 from holdfast.testing import ManualClock

@@ -17,16 +17,16 @@ from holdfast.cli.frame.output import size
 from holdfast.cli.frame.times import length
 from holdfast.cli.queues.queues import breaker_says
 from holdfast.core.errors import HoldfastError, NoDaemon
-from holdfast.core.limits import shown
-from holdfast.core.measures import Level, Thresholds, measured
+from holdfast.core.jobs.requests import is_system_queue
+from holdfast.core.machine.measures import Level, Thresholds, measured
+from holdfast.core.machine.readings import DiskSeen, WalSeen
 from holdfast.core.messages.machines import Machine
 from holdfast.core.messages.maintenance import ReservedUse
 from holdfast.core.messages.sessions import Worker
 from holdfast.core.messages.stats import QueueStats
 from holdfast.core.messages.tasks import UndeclaredTask
 from holdfast.core.messages.watches import Watch
-from holdfast.core.readings import DiskSeen, WalSeen
-from holdfast.core.requests import is_system_queue
+from holdfast.core.rules.limits import shown
 from holdfast.version import VERSION
 from holdfast.wire.home import Home
 from holdfast.wire.status import DaemonStatus

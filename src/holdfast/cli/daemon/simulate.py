@@ -8,9 +8,9 @@ from holdfast.cli.frame.clients import client
 from holdfast.cli.frame.output import Fields, Output, described
 from holdfast.cli.frame.words import Argument, Option
 from holdfast.core.errors import InvalidInput, NotFound
-from holdfast.core.limits import shown
-from holdfast.core.machine import NOBODY, NOT_LOOKED, NOT_YET
-from holdfast.core.readings import NUMBERS, WAL
+from holdfast.core.machine.machine import NOBODY, NOT_LOOKED, NOT_YET
+from holdfast.core.machine.readings import NUMBERS, WAL
+from holdfast.core.rules.limits import shown
 
 if TYPE_CHECKING:
     from holdfast.client.remote import Client

@@ -11,8 +11,8 @@ from holdfast.cli.frame.clients import client
 from holdfast.cli.frame.output import GREEN, RED, Coloured, Fields, Output, put, show_fields, show_table, size
 from holdfast.cli.frame.times import ago, length
 from holdfast.cli.queues.queues import is_in_use, show_queues
-from holdfast.core.clock_step import STEP_MS
-from holdfast.core.tokens import KINDS
+from holdfast.core.machine.clock_step import STEP_MS
+from holdfast.core.rules.tokens import KINDS
 
 if TYPE_CHECKING:
     from holdfast.core.messages.machines import Machine, NodeTokens

@@ -18,9 +18,9 @@ from holdfast.cli.frame.output import size
 from holdfast.cli.frame.times import length
 from holdfast.cli.queues.queues import breaker_says, is_in_use
 from holdfast.core.job import Millis, Running, StateName
+from holdfast.core.jobs.stored_job import Job
 from holdfast.core.messages.sessions import Worker
 from holdfast.core.messages.stats import QueueStats, Stats
-from holdfast.core.stored_job import Job
 from holdfast.observe.terminal import in_a_line
 from holdfast.wire.status import DaemonStatus
 

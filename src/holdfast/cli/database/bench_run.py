@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.core.errors import HoldfastError
 from holdfast.core.job import TERMINAL, JobId
-from holdfast.core.reserved import BENCH
+from holdfast.core.tasks.reserved import BENCH
 
 if TYPE_CHECKING:
     from holdfast.client.remote import Client

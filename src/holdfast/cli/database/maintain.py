@@ -13,11 +13,11 @@ from holdfast.cli.frame.times import ago
 from holdfast.cli.frame.words import Argument, Option
 from holdfast.cli.jobs.wait import wait_for
 from holdfast.core.job import Done
-from holdfast.core.maintenance import EVERY_CHORE, MAINTENANCE, Chore
+from holdfast.core.machine.maintenance import EVERY_CHORE, MAINTENANCE, Chore
 
 if TYPE_CHECKING:
+    from holdfast.core.jobs.stored_job import Job
     from holdfast.core.messages.maintenance import ChoreView
-    from holdfast.core.stored_job import Job
 
 HEAD = ("chore", "what it does", "last", "it did", "next")
 BYTES = "_bytes"

@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from holdfast.core.errors import NotFound
-from holdfast.core.limits import shown
+from holdfast.core.rules.limits import shown
 
 if TYPE_CHECKING:
     from holdfast.client.remote import Client
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def read_object(given: str) -> dict[str, Any]:
     """The arguments of a job as they were typed, or as they come from standard input."""
-    from holdfast.core.payload import read_payload
+    from holdfast.core.values.payload import read_payload
 
     text = sys.stdin.read() if given == "-" else given
     return dict(read_payload(text.encode("utf-8", "surrogateescape")))

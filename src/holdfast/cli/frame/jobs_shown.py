@@ -10,8 +10,8 @@ from holdfast.cli.frame.output import bar
 from holdfast.cli.frame.times import ago, length, local
 from holdfast.core.errors import NotFound
 from holdfast.core.job import Queued, Running, Scheduled, StateName
-from holdfast.core.requests import COMMAND
-from holdfast.core.stored_job import Job
+from holdfast.core.jobs.requests import COMMAND
+from holdfast.core.jobs.stored_job import Job
 
 if TYPE_CHECKING:
     from holdfast.client.remote import Client
@@ -96,7 +96,7 @@ def numbered(text: str, hf: Client | None = None) -> str:
 
 def triggered(trigger: str | None, hf: Client) -> str:
     """What triggered a job, a run or an event, in words."""
-    from holdfast.core.trigger import words
+    from holdfast.core.jobs.trigger import words
 
     return numbered(words(trigger, local), hf)
 

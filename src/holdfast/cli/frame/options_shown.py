@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from holdfast.cli.frame.typed import text_of
-from holdfast.core.option import JobOption, Typed
-from holdfast.core.options import OPTIONS
-from holdfast.core.requests import COMMAND
-from holdfast.core.retry import RetryPolicy
+from holdfast.core.declared.option import JobOption, Typed
+from holdfast.core.declared.options import OPTIONS
+from holdfast.core.jobs.requests import COMMAND
+from holdfast.core.values.retry import RetryPolicy
 
 if TYPE_CHECKING:
-    from holdfast.core.stored_job import Job
-    from holdfast.core.task import KeptOptions
+    from holdfast.core.jobs.stored_job import Job
+    from holdfast.core.tasks.task import KeptOptions
 
 
 def option_lines(job: Job) -> Iterator[tuple[str, str | None]]:

@@ -9,7 +9,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
 
 from holdfast.cli.frame.failures import say
-from holdfast.core.limits import MOST_PER_PAGE
+from holdfast.core.rules.limits import MOST_PER_PAGE
 from holdfast.observe.terminal import in_a_line, in_json, in_lines
 
 if TYPE_CHECKING:

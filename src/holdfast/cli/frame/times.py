@@ -6,8 +6,8 @@ import re
 import time
 from datetime import UTC, datetime, timedelta
 
-from holdfast.core.rules import millis
-from holdfast.core.value_rules import DURATION, MOMENT
+from holdfast.core.rules.value_rules import DURATION, MOMENT
+from holdfast.core.settings.rule_table import millis
 
 FORMS = "written as 18:30, 2030-01-31 or 2030-01-31T18:30"
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 from holdfast.cli.frame import completion
 from holdfast.cli.frame.times import length, moment, when
 from holdfast.cli.frame.words import Option
+from holdfast.core.declared.option import JobOption, Typed, Word
+from holdfast.core.declared.setting import Setting
 from holdfast.core.errors import InvalidInput
-from holdfast.core.limits import shown
-from holdfast.core.option import JobOption, Typed, Word
-from holdfast.core.setting import Setting
-from holdfast.core.tokens import KINDS
-from holdfast.core.value_rules import SUBJECT
+from holdfast.core.rules.limits import shown
+from holdfast.core.rules.tokens import KINDS
+from holdfast.core.rules.value_rules import SUBJECT
 
 if TYPE_CHECKING:
     from holdfast.client.remote import Client

@@ -106,8 +106,8 @@ class NumberWord(click.ParamType):  # type: ignore[type-arg]  # older versions o
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """The typed value, checked by its rule."""
         # Only a command that is given a number needs the rules.
-        from holdfast.core.number_rules import Period
-        from holdfast.core.rules import RULES
+        from holdfast.core.rules.number_rules import Period
+        from holdfast.core.settings.rule_table import RULES
 
         rule = RULES[self._field]
         word = _word_of(param)
@@ -128,7 +128,7 @@ class TextWord(click.ParamType):  # type: ignore[type-arg]
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """The typed value, checked by its rule."""
-        from holdfast.core.rules import check
+        from holdfast.core.settings.rule_table import check
 
         text: str = check(self._field, value, _word_of(param))
         return text

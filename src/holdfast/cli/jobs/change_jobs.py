@@ -17,12 +17,12 @@ from holdfast.cli.jobs.job_options import Anywhere, FilterWords, Here, machine, 
 from holdfast.core.errors import InvalidInput
 from holdfast.core.job import TERMINAL, WAITING, StateName
 from holdfast.core.messages.jobs import Cancelling
-from holdfast.core.rule import check_all
-from holdfast.core.rules import RULES, check_place
+from holdfast.core.rules.rule import check_all
+from holdfast.core.settings.rule_table import RULES, check_place
 
 if TYPE_CHECKING:
     from holdfast.client.remote import Client
-    from holdfast.core.stored_job import Job
+    from holdfast.core.jobs.stored_job import Job
 
 AT_ONCE = 1_000
 MOST = 10_000

@@ -15,13 +15,13 @@ from holdfast.cli.frame.progress import ProgressBar
 from holdfast.cli.frame.times import ago, when
 from holdfast.cli.frame.words import Argument, Option
 from holdfast.core.errors import InvalidInput
-from holdfast.core.limits import MOST_PER_PAGE
-from holdfast.core.rules import RULES
+from holdfast.core.rules.limits import MOST_PER_PAGE
+from holdfast.core.settings.rule_table import RULES
 
 if TYPE_CHECKING:
     from holdfast.cli.frame.dead_client import DeadLetterClient
+    from holdfast.core.jobs.stored_job import Job
     from holdfast.core.messages.dead_letters import Closing, DeadLetterJobs, DeadLetterPage, DeadLetters, Letter
-    from holdfast.core.stored_job import Job
 
 WhichArgument = Annotated[
     list[str] | None,
@@ -216,7 +216,7 @@ def _row(job: Job) -> list[str]:
 
 def _show_letter(hf: DeadLetterClient, letter: Letter) -> None:
     from holdfast.cli.frame.jobs_shown import numbered
-    from holdfast.core.trigger import words
+    from holdfast.core.jobs.trigger import words
 
     again = letter.retried_as and f"job {numbered(letter.retried_as, hf)}"
     show_fields(

@@ -11,7 +11,7 @@ from holdfast.cli.frame.output import Output
 from holdfast.cli.frame.times import seconds
 from holdfast.cli.frame.words import Argument, Option
 from holdfast.cli.jobs.job_options import PLACE, Anyway, OptionWords, known_tasks, machine, read_options
-from holdfast.core.option import SaidIn
+from holdfast.core.declared.option import SaidIn
 
 
 def enqueue(

@@ -14,8 +14,8 @@ from holdfast.cli.frame.times import ago, when
 from holdfast.cli.frame.words import Argument, Option
 from holdfast.client.waiting import Countdown
 from holdfast.core.errors import StillRunning
-from holdfast.core.group import GroupStatus
 from holdfast.core.job import TERMINAL, StateName
+from holdfast.core.values.group import GroupStatus
 
 if TYPE_CHECKING:
     from holdfast.client.remote import Client
@@ -144,7 +144,7 @@ def retry(
       holdfast retry 42 && holdfast group retry release --rest
     """
     from holdfast.cli.frame.confirm import confirm
-    from holdfast.core.group import STAYS
+    from holdfast.core.values.group import STAYS
 
     hf = client()
     handle = find_group(hf, group)

@@ -13,11 +13,11 @@ from holdfast.cli.frame.failures import say
 from holdfast.cli.frame.times import ago
 from holdfast.cli.frame.typed import READERS, hint_of, word_name
 from holdfast.cli.frame.words import Option
+from holdfast.core.declared.option import JobOption as JobOption
+from holdfast.core.declared.option import SaidIn, Word
+from holdfast.core.declared.options import FILTERS, NAMES, OPTIONS, options_for
 from holdfast.core.errors import InvalidInput, UnknownTask
-from holdfast.core.option import JobOption as JobOption
-from holdfast.core.option import SaidIn, Word
-from holdfast.core.options import FILTERS, NAMES, OPTIONS, options_for
-from holdfast.core.pairs import JOB, check_pairs
+from holdfast.core.rules.pairs import JOB, check_pairs
 
 if TYPE_CHECKING:
     from holdfast.client.remote import Client

@@ -14,8 +14,8 @@ from holdfast.cli.frame.times import ago, before
 from holdfast.cli.frame.words import Option
 from holdfast.cli.jobs.job_options import FilterWords, read_options
 from holdfast.core.job import Queued
+from holdfast.core.jobs.stored_job import Job
 from holdfast.core.messages.jobs import Page
-from holdfast.core.stored_job import Job
 
 if TYPE_CHECKING:
     from holdfast.client.remote import Client
@@ -89,8 +89,8 @@ def _held_back(hf: Client, queues: set[str]) -> dict[str, str]:
     if not queues:
         return {}
     from holdfast.cli.queues.queues import breaker_says
+    from holdfast.core.gates.pressure import effect_of, is_held
     from holdfast.core.messages.queues import Queue
-    from holdfast.core.pressure import effect_of, is_held
 
     settings = {one.name: one for one in hf.queues()}
     machines = hf.machines()

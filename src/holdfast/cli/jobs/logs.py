@@ -19,8 +19,8 @@ from holdfast.core.errors import InvalidInput
 
 if TYPE_CHECKING:
     from holdfast.client.resources.handle import JobHandle
+    from holdfast.core.jobs.run import Run
     from holdfast.core.messages.runs import LogPart
-    from holdfast.core.run import Run
 
 PIECE = 1 << 20
 SOON_S, LATE_S = 0.05, 0.5

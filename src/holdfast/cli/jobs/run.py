@@ -10,11 +10,11 @@ from holdfast.cli.frame.output import Output
 from holdfast.cli.frame.times import seconds
 from holdfast.cli.frame.words import Argument, Option
 from holdfast.cli.jobs.job_options import PLACE, OptionWords, machine, read_options
+from holdfast.core.declared.option import SaidIn
 from holdfast.core.errors import Elsewhere, InvalidInput
 from holdfast.core.job import Done
-from holdfast.core.limits import shown
-from holdfast.core.option import SaidIn
-from holdfast.core.stored_job import Job
+from holdfast.core.jobs.stored_job import Job
+from holdfast.core.rules.limits import shown
 
 if TYPE_CHECKING:
     from holdfast.client.resources.handle import JobHandle

@@ -16,9 +16,9 @@ from holdfast.cli.frame.times import length, local, when
 from holdfast.cli.frame.words import Option
 from holdfast.core.errors import NotFound
 from holdfast.core.job import Done, Failed, ScheduleType
+from holdfast.core.jobs.run import Run
+from holdfast.core.jobs.stored_job import Job
 from holdfast.core.messages.conditions import Condition, ConditionKind
-from holdfast.core.run import Run
-from holdfast.core.stored_job import Job
 
 if TYPE_CHECKING:
     from holdfast.client.remote import Client

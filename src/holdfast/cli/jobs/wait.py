@@ -15,7 +15,7 @@ from holdfast.cli.frame.times import seconds, when
 from holdfast.cli.frame.words import Argument
 from holdfast.core.errors import StillRunning
 from holdfast.core.job import Done
-from holdfast.core.stored_job import Job
+from holdfast.core.jobs.stored_job import Job
 
 if TYPE_CHECKING:
     from holdfast.client.remote import Client

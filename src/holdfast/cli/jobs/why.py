@@ -10,15 +10,15 @@ from holdfast.cli.frame.jobs_shown import detail, numbered, progress, retried_as
 from holdfast.cli.frame.options import JobArgument
 from holdfast.cli.frame.output import DIM, Coloured, Output, mark, put, state_text
 from holdfast.cli.frame.times import ago, when
-from holdfast.core.gates import Closed, Open
+from holdfast.core.gates.gates import Closed, Open
 from holdfast.core.job import Queued, Running, Scheduled
-from holdfast.core.stored_job import Job
+from holdfast.core.jobs.stored_job import Job
 
 if TYPE_CHECKING:
     from holdfast.client.remote import Client
     from holdfast.client.resources.handle import JobHandle
+    from holdfast.core.jobs.run import Run
     from holdfast.core.messages.why import Why
-    from holdfast.core.run import Run
 
 WIDE = 19
 

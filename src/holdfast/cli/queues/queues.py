@@ -15,14 +15,14 @@ from holdfast.cli.frame.times import ago, length
 from holdfast.cli.frame.typed import read_settings, setting_words, text_of, word_name
 from holdfast.cli.frame.words import Argument, Option
 from holdfast.core.errors import InvalidInput
+from holdfast.core.gates.queue import usual_policy
 from holdfast.core.job import StateName
-from holdfast.core.queue import usual_policy
-from holdfast.core.queue_settings import CLEARABLE, SETTINGS
-from holdfast.core.requests import DEFAULT_QUEUE, is_system_queue
+from holdfast.core.jobs.requests import DEFAULT_QUEUE, is_system_queue
+from holdfast.core.settings.queue_settings import CLEARABLE, SETTINGS
 
 if TYPE_CHECKING:
     from holdfast.client.remote import Client
-    from holdfast.core.breaker import Breaker
+    from holdfast.core.gates.breaker import Breaker
     from holdfast.core.messages.queues import Queue
     from holdfast.core.messages.stats import QueueStats
 

@@ -13,9 +13,16 @@ from holdfast.cli.frame.times import length, seconds, when
 from holdfast.cli.frame.words import Argument, Option
 from holdfast.cli.queues.queues import warn_of_new_queues
 from holdfast.core.errors import InvalidInput
-from holdfast.core.fairness import ACTIVE_MS, ACTIVE_WEIGHT, BACKGROUND_WEIGHT, FADING_MS, MOST_WEIGHT, RECENT_WEIGHT
-from holdfast.core.limits import MOST_PER_PAGE
-from holdfast.core.subject import DEFAULT_TENANT
+from holdfast.core.gates.fairness import (
+    ACTIVE_MS,
+    ACTIVE_WEIGHT,
+    BACKGROUND_WEIGHT,
+    FADING_MS,
+    MOST_WEIGHT,
+    RECENT_WEIGHT,
+)
+from holdfast.core.rules.limits import MOST_PER_PAGE
+from holdfast.core.values.subject import DEFAULT_TENANT
 
 if TYPE_CHECKING:
     from holdfast.client.remote import Client

@@ -9,7 +9,7 @@ from holdfast.cli.frame.command import group_of
 from holdfast.cli.frame.output import Output, listed
 from holdfast.cli.frame.times import length, seconds
 from holdfast.cli.frame.words import Option
-from holdfast.core.tokens import KINDS, MOST_TOKENS
+from holdfast.core.rules.tokens import KINDS, MOST_TOKENS
 
 if TYPE_CHECKING:
     from holdfast.core.messages.machines import NodeTokens

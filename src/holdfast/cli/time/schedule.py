@@ -24,7 +24,7 @@ from holdfast.cli.time.template_options import (
     what_to_run,
 )
 from holdfast.core.errors import InvalidInput
-from holdfast.core.pairs import OF_TEMPLATES
+from holdfast.core.rules.pairs import OF_TEMPLATES
 
 ScheduleArgument = Annotated[str, Argument("SCHEDULE", help="A schedule's name or id.", complete=named_schedules)]
 CronWord = Annotated[
@@ -111,7 +111,7 @@ def add(
 def _ticks(misfire: str | None, overlap: str | None) -> dict[str, Any]:
     """What happens to ticks that nobody was there for, and to those while an earlier job runs."""
     from holdfast.client.resources.schedule_handle import one_of
-    from holdfast.core.schedule import Misfire, Overlap
+    from holdfast.core.schedules.schedule import Misfire, Overlap
 
     return {
         "misfire": None if misfire is None else one_of("--misfire", misfire, Misfire),

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from holdfast.cli.frame.jobs_shown import detail, what
 from holdfast.cli.frame.output import GREEN, YELLOW, Coloured, Output, put, show_fields, show_table, state_text
 from holdfast.cli.frame.times import ago, length, when
-from holdfast.core.cron import parse, zone_of
+from holdfast.core.schedules.cron import parse, zone_of
 
 if TYPE_CHECKING:
     from holdfast.client.resources.schedule_handle import ScheduleHandle
+    from holdfast.core.jobs.stored_job import Job
     from holdfast.core.messages.schedules import Schedule
-    from holdfast.core.stored_job import Job
 
 NEXT, NEWEST = 5, 5
 CLOCK = "%a %Y-%m-%d %H:%M:%S %Z"

@@ -25,7 +25,7 @@ from holdfast.cli.time.template_options import (
     what_to_run,
 )
 from holdfast.core.errors import Conflict, InvalidInput
-from holdfast.core.pairs import OF_TEMPLATES
+from holdfast.core.rules.pairs import OF_TEMPLATES
 
 if TYPE_CHECKING:
     from holdfast.core.messages.templates import Template

@@ -9,9 +9,9 @@ from holdfast.cli.frame.given import read_object
 from holdfast.cli.frame.output import Output
 from holdfast.cli.frame.words import Argument, Option
 from holdfast.cli.jobs.job_options import OptionWords
+from holdfast.core.declared.option import SaidIn
 from holdfast.core.errors import InvalidInput
-from holdfast.core.option import SaidIn
-from holdfast.core.requests import COMMAND
+from holdfast.core.jobs.requests import COMMAND
 
 if TYPE_CHECKING:
     from holdfast.client.resources.handle import JobHandle

@@ -28,7 +28,7 @@ from holdfast.cli.frame.times import ago, when
 from holdfast.cli.frame.typed import read_settings, setting_words, text_of
 from holdfast.cli.frame.words import Argument, Option
 from holdfast.cli.jobs.job_options import Anyway, known_tasks
-from holdfast.core.watch_settings import SETTINGS
+from holdfast.core.settings.watch_settings import SETTINGS
 
 if TYPE_CHECKING:
     from holdfast.client.resources.watches import WatchTest

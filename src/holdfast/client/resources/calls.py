@@ -9,10 +9,10 @@ import msgspec
 from msgspec import structs
 
 from holdfast.core.errors import InvalidInput
-from holdfast.core.filling import gaps
-from holdfast.core.group import Dependency, GroupMode, Needs, OnFailure, check_count
-from holdfast.core.limits import shown
-from holdfast.core.requests import NewJob
+from holdfast.core.jobs.requests import NewJob
+from holdfast.core.rules.limits import shown
+from holdfast.core.values.filling import gaps
+from holdfast.core.values.group import Dependency, GroupMode, Needs, OnFailure, check_count
 from holdfast.store.engine import Engine, Ids
 
 R = TypeVar("R")

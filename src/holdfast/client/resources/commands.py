@@ -12,11 +12,11 @@ from holdfast.client.resources.calls import Call
 from holdfast.client.resources.handle import JobHandle
 from holdfast.client.resources.task import Enqueuing
 from holdfast.client.store_access import StoreAccess
-from holdfast.core.command import check_command
-from holdfast.core.options import JobOptions
-from holdfast.core.requests import OF_COMMANDS
-from holdfast.core.rules import check, millis
-from holdfast.core.units import Duration
+from holdfast.core.declared.options import JobOptions
+from holdfast.core.jobs.requests import OF_COMMANDS
+from holdfast.core.rules.units import Duration
+from holdfast.core.settings.rule_table import check, millis
+from holdfast.core.tasks.command import check_command
 from holdfast.workers.builtin.command import SPEC
 
 

@@ -11,13 +11,13 @@ from holdfast.client.resources.schedules import complete_payload, timing
 from holdfast.client.resources.task import Task
 from holdfast.client.resources.templates import Payload, new_template
 from holdfast.client.store_access import StoreAccess
-from holdfast.core.cron import UTC
+from holdfast.core.declared.options import JobOptions
 from holdfast.core.errors import InvalidInput
-from holdfast.core.limits import shown
 from holdfast.core.messages.schedules import DeclaredSchedule, NewSchedule, Origin
-from holdfast.core.options import JobOptions
-from holdfast.core.schedule import Misfire, Overlap
-from holdfast.core.units import Duration
+from holdfast.core.rules.limits import shown
+from holdfast.core.rules.units import Duration
+from holdfast.core.schedules.cron import UTC
+from holdfast.core.schedules.schedule import Misfire, Overlap
 from holdfast.hosting.declarations import Declarations
 from holdfast.tasks.context import Context
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from holdfast.client.store_access import StoreAccess
+from holdfast.core.declared.option_kinds import JobRef, id_of
 from holdfast.core.messages.dead_letters import AT_ONCE, Closing, DeadLetterJobs, DeadLetterPage, Letter
-from holdfast.core.option_kinds import JobRef, id_of
-from holdfast.core.rules import check
+from holdfast.core.settings.rule_table import check
 from holdfast.runtime.caller import what_triggers
 from holdfast.store.script_names import dead_letter_rows, dead_letters, read_jobs
 

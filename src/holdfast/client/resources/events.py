@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from holdfast.client.store_access import StoreAccess
-from holdfast.core.event import joined_attributes
 from holdfast.core.job import Millis
 from holdfast.core.messages.events import Emitted, EventPage, EventView
-from holdfast.core.rules import check
+from holdfast.core.settings.rule_table import check
+from holdfast.core.values.event import joined_attributes
 from holdfast.runtime.caller import what_triggers
 from holdfast.store.script_names import events
 

@@ -7,14 +7,14 @@ from datetime import datetime
 from functools import partial
 from typing import Any, Protocol, TypedDict
 
+from holdfast.core.declared.option_kinds import HasId, id_of
+from holdfast.core.declared.options import FILTERS
 from holdfast.core.errors import InvalidInput
 from holdfast.core.job import StateName
-from holdfast.core.option_kinds import HasId, id_of
-from holdfast.core.options import FILTERS
-from holdfast.core.requests import JobFilter
-from holdfast.core.rule import check_all
-from holdfast.core.rules import RULES, check
-from holdfast.core.value_rules import FLAG, MOMENT
+from holdfast.core.jobs.requests import JobFilter
+from holdfast.core.rules.rule import check_all
+from holdfast.core.rules.value_rules import FLAG, MOMENT
+from holdfast.core.settings.rule_table import RULES, check
 
 
 class HasName(Protocol):

@@ -10,13 +10,13 @@ from holdfast.client.resources.handle import JobHandle
 from holdfast.client.store_access import StoreAccess
 from holdfast.client.waiting import LOOK_AGAIN_S, Countdown, refuse_to_block
 from holdfast.core.errors import JobError, StillRunning
-from holdfast.core.group import GroupStatus
+from holdfast.core.jobs.requests import Enqueued
+from holdfast.core.jobs.stored_job import Job
 from holdfast.core.messages.groups import GroupView
 from holdfast.core.messages.jobs import Cancelling
-from holdfast.core.requests import Enqueued
-from holdfast.core.stored_job import Job
-from holdfast.core.units import Duration
-from holdfast.core.value_rules import DURATION
+from holdfast.core.rules.units import Duration
+from holdfast.core.rules.value_rules import DURATION
+from holdfast.core.values.group import GroupStatus
 from holdfast.store.engine import Changes
 from holdfast.store.script_names import cancel, group_jobs, groups
 from holdfast.store.topics import FOREIGN, UNKNOWN

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 from holdfast.client.resources.calls import Call, GroupPlan, Step, plan_chain, plan_group
 from holdfast.client.resources.group_handle import GroupHandle
 from holdfast.client.store_access import StoreAccess
-from holdfast.core.group import GroupMode, OnFailure
+from holdfast.core.declared.option_kinds import HasId, id_of
 from holdfast.core.job import Millis
-from holdfast.core.option_kinds import HasId, id_of
-from holdfast.core.rule import ChoiceRule
-from holdfast.core.rules import check
+from holdfast.core.rules.rule import ChoiceRule
+from holdfast.core.settings.rule_table import check
+from holdfast.core.values.group import GroupMode, OnFailure
 from holdfast.store.script_names import group_jobs, groups
 
 if TYPE_CHECKING:

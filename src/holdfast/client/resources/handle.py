@@ -9,19 +9,19 @@ import msgspec
 
 from holdfast.client.resources.outputs import Outputs
 from holdfast.client.store_access import StoreAccess
+from holdfast.core.declared.option_kinds import JobRef, id_of
 from holdfast.core.errors import InvalidInput, JobCancelled, JobFailed, NotFound, StillRunning
 from holdfast.core.job import Done, Failed, Millis, StateName
+from holdfast.core.jobs.requests import Enqueued
+from holdfast.core.jobs.run import Run
+from holdfast.core.jobs.stored_job import Job
 from holdfast.core.messages.conditions import Condition
 from holdfast.core.messages.jobs import Cancelling, Retried
 from holdfast.core.messages.watches import ChangedFiles
 from holdfast.core.messages.why import Why
-from holdfast.core.option_kinds import JobRef, id_of
-from holdfast.core.requests import Enqueued
-from holdfast.core.rules import check, check_place
-from holdfast.core.run import Run
-from holdfast.core.stored_job import Job
-from holdfast.core.units import Duration
-from holdfast.core.value_rules import DURATION
+from holdfast.core.rules.units import Duration
+from holdfast.core.rules.value_rules import DURATION
+from holdfast.core.settings.rule_table import check, check_place
 from holdfast.store.script_names import cancel, changed_files, conditions, read_jobs, reorder, retry, why
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from holdfast.client.store_access import StoreAccess
 from holdfast.core.messages.tasks import KnownTask
-from holdfast.core.rules import check
+from holdfast.core.settings.rule_table import check
 from holdfast.store.script_names import declared_tasks
 
 

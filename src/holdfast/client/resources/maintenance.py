@@ -7,10 +7,10 @@ from typing import Any
 from holdfast.client.resources.handle import JobHandle
 from holdfast.client.store_access import StoreAccess
 from holdfast.core.job import Millis
-from holdfast.core.maintenance import EVERY_CHORE
+from holdfast.core.jobs.requests import Enqueued
+from holdfast.core.machine.maintenance import EVERY_CHORE
 from holdfast.core.messages.maintenance import ChoreView
-from holdfast.core.requests import Enqueued
-from holdfast.core.rules import check
+from holdfast.core.settings.rule_table import check
 from holdfast.runtime.caller import what_triggers
 from holdfast.store.script_names import maintenance
 

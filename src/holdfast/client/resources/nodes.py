@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from holdfast.client.store_access import StoreAccess
 from holdfast.core.messages.machines import KnownNode
-from holdfast.core.rules import check
+from holdfast.core.settings.rule_table import check
 from holdfast.store.script_names import nodes, reorder
 
 MOST_COUNTED = 1_000

@@ -9,14 +9,14 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Unpack
 
 from holdfast.client.store_access import StoreAccess
+from holdfast.core.machine.readings import SimulatedReadings, Simulation
 from holdfast.core.messages.groups import GroupPage
 from holdfast.core.messages.machines import Machine
 from holdfast.core.messages.reservations import EVERYTHING, Reservation
 from holdfast.core.messages.sessions import Worker
 from holdfast.core.messages.stats import Stats
-from holdfast.core.readings import SimulatedReadings, Simulation
-from holdfast.core.rules import check
-from holdfast.core.units import Duration
+from holdfast.core.rules.units import Duration
+from holdfast.core.settings.rule_table import check
 from holdfast.store.script_names import groups, machines, probed_machines, reserve, stats, workers
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from typing import Unpack
 
 from holdfast.client.store_access import StoreAccess
 from holdfast.core.messages.queues import Queue
-from holdfast.core.queue_changes import check_limit, make_changes
-from holdfast.core.queue_settings import QueueSettings
-from holdfast.core.rules import check
+from holdfast.core.settings.queue_changes import check_limit, make_changes
+from holdfast.core.settings.queue_settings import QueueSettings
+from holdfast.core.settings.rule_table import check
 from holdfast.store.script_names import queues
 
 

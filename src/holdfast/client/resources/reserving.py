@@ -12,10 +12,10 @@ from holdfast.client.waiting import Countdown
 from holdfast.core.errors import Busy, Conflict, InvalidInput, NotFound, StoreError
 from holdfast.core.job import SessionId
 from holdfast.core.messages.reservations import EVERYTHING, NewReservation, Reservation, named, overlap, whose
-from holdfast.core.rules import check, millis
-from holdfast.core.timing import LONGEST
-from holdfast.core.units import Duration
-from holdfast.core.value_rules import DURATION
+from holdfast.core.rules.timing import LONGEST
+from holdfast.core.rules.units import Duration
+from holdfast.core.rules.value_rules import DURATION
+from holdfast.core.settings.rule_table import check, millis
 from holdfast.hosting.recovery_thread import RecoveryThread
 from holdfast.hosting.reservation_session import ReservationSession
 from holdfast.runtime.current import current_run

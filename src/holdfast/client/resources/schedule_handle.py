@@ -19,18 +19,18 @@ from holdfast.client.resources.templates import (
     kept_over,
     stored_options,
 )
-from holdfast.core.cron import UTC, parse, zone_of
+from holdfast.core.declared.options import JobOptions
 from holdfast.core.job import Millis
+from holdfast.core.jobs.requests import JobFilter
 from holdfast.core.messages.jobs import Page
 from holdfast.core.messages.schedules import Schedule, ScheduleChanges
-from holdfast.core.options import JobOptions
-from holdfast.core.pairs import OF_TEMPLATES
-from holdfast.core.requests import JobFilter
-from holdfast.core.rule import ChoiceRule
-from holdfast.core.rules import check, millis
-from holdfast.core.schedule import Misfire, Overlap
-from holdfast.core.task import ScheduleOptions
-from holdfast.core.units import Duration
+from holdfast.core.rules.pairs import OF_TEMPLATES
+from holdfast.core.rules.rule import ChoiceRule
+from holdfast.core.rules.units import Duration
+from holdfast.core.schedules.cron import UTC, parse, zone_of
+from holdfast.core.schedules.schedule import Misfire, Overlap
+from holdfast.core.settings.rule_table import check, millis
+from holdfast.core.tasks.task import ScheduleOptions
 from holdfast.store.script_names import firing, read_jobs, schedules
 
 E = TypeVar("E", bound=StrEnum)

@@ -17,19 +17,19 @@ from holdfast.client.resources.templates import (
     stored_options,
     task_and_options,
 )
-from holdfast.core.cron import UTC, parse
+from holdfast.core.declared.options import JobOptions
 from holdfast.core.errors import InvalidInput
-from holdfast.core.filling import gaps
 from holdfast.core.job import Millis
 from holdfast.core.messages.schedules import NewSchedule, Schedule
-from holdfast.core.options import JobOptions
-from holdfast.core.pairs import OF_TEMPLATES
-from holdfast.core.payload import check_arguments
-from holdfast.core.rules import RULES, check
-from holdfast.core.schedule import Misfire, Overlap
-from holdfast.core.task import ScheduleOptions
-from holdfast.core.units import Duration
-from holdfast.core.value_rules import FLAG
+from holdfast.core.rules.pairs import OF_TEMPLATES
+from holdfast.core.rules.units import Duration
+from holdfast.core.rules.value_rules import FLAG
+from holdfast.core.schedules.cron import UTC, parse
+from holdfast.core.schedules.schedule import Misfire, Overlap
+from holdfast.core.settings.rule_table import RULES, check
+from holdfast.core.tasks.task import ScheduleOptions
+from holdfast.core.values.filling import gaps
+from holdfast.core.values.payload import check_arguments
 from holdfast.store.script_names import declaring, schedules
 
 if TYPE_CHECKING:

@@ -11,14 +11,14 @@ from holdfast.client.options import Prepared, check_fields, given, laid_over
 from holdfast.client.resources.calls import Call, check_gaps
 from holdfast.client.resources.handle import JobHandle
 from holdfast.client.store_access import StoreAccess
+from holdfast.core.declared.options import JobOptions
 from holdfast.core.errors import InvalidInput
-from holdfast.core.limits import shown
-from holdfast.core.options import JobOptions
-from holdfast.core.payload import check_arguments
-from holdfast.core.requests import Claimed, Enqueued, NewJob
-from holdfast.core.retry_option import Retry
-from holdfast.core.rules import RULES
-from holdfast.core.trigger import by_parent
+from holdfast.core.jobs.requests import Claimed, Enqueued, NewJob
+from holdfast.core.jobs.trigger import by_parent
+from holdfast.core.rules.limits import shown
+from holdfast.core.settings.rule_table import RULES
+from holdfast.core.values.payload import check_arguments
+from holdfast.core.values.retry_option import Retry
 from holdfast.observe.redact import redacted
 from holdfast.tasks.context import Context
 from holdfast.tasks.isolation import refuse_while_loading

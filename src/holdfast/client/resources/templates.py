@@ -10,19 +10,19 @@ import msgspec
 from holdfast.client.options import check_together, checked, given, laid_over
 from holdfast.client.resources.handle import JobHandle
 from holdfast.client.store_access import StoreAccess
+from holdfast.core.declared.options import NAMES, OPTIONS, JobOptions
 from holdfast.core.errors import InvalidInput, InvalidPayload
 from holdfast.core.job import Millis
-from holdfast.core.limits import shown
+from holdfast.core.jobs.requests import Enqueued
 from holdfast.core.messages.templates import NewTemplate, Template, TemplateChanges
-from holdfast.core.options import NAMES, OPTIONS, JobOptions
-from holdfast.core.pairs import JOB, OF_TEMPLATES, check_pairs
-from holdfast.core.payload import check_arguments
-from holdfast.core.requests import Enqueued
-from holdfast.core.retry_option import check_policy
-from holdfast.core.rules import check
-from holdfast.core.subject import fill
-from holdfast.core.task import KeptOptions, Overrides, TemplateOptions
-from holdfast.core.value_rules import FLAG
+from holdfast.core.rules.limits import shown
+from holdfast.core.rules.pairs import JOB, OF_TEMPLATES, check_pairs
+from holdfast.core.rules.value_rules import FLAG
+from holdfast.core.settings.rule_table import check
+from holdfast.core.tasks.task import KeptOptions, Overrides, TemplateOptions
+from holdfast.core.values.payload import check_arguments
+from holdfast.core.values.retry_option import check_policy
+from holdfast.core.values.subject import fill
 from holdfast.runtime.caller import what_triggers
 from holdfast.store.script_names import read_jobs, templates
 

@@ -6,12 +6,12 @@ Every blocking call has an awaitable twin with the prefix `a`.
 from __future__ import annotations
 
 from holdfast.client.store_access import StoreAccess
-from holdfast.core.fairness import ACTIVE_MS
+from holdfast.core.gates.fairness import ACTIVE_MS
 from holdfast.core.job import Millis
-from holdfast.core.limits import MOST_PER_PAGE
 from holdfast.core.messages.queues import TenantView
-from holdfast.core.rules import check, millis
-from holdfast.core.units import Duration
+from holdfast.core.rules.limits import MOST_PER_PAGE
+from holdfast.core.rules.units import Duration
+from holdfast.core.settings.rule_table import check, millis
 from holdfast.store.script_names import tenants
 
 

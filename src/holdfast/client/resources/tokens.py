@@ -10,8 +10,8 @@ from typing import Any
 from holdfast.client.store_access import StoreAccess
 from holdfast.core.errors import InvalidInput
 from holdfast.core.messages.machines import NodeTokens
-from holdfast.core.rules import check, millis
-from holdfast.core.units import Duration
+from holdfast.core.rules.units import Duration
+from holdfast.core.settings.rule_table import check, millis
 from holdfast.store.script_names import tokens
 
 

@@ -14,13 +14,13 @@ from holdfast.client.store_access import StoreAccess
 from holdfast.core.errors import UnknownTask
 from holdfast.core.messages.tasks import TaskVersion
 from holdfast.core.messages.watches import Watch
-from holdfast.core.new_watch import NewWatch, make_watch
-from holdfast.core.planning import about_change, job_of
-from holdfast.core.rules import RULES, check
-from holdfast.core.task import with_options
-from holdfast.core.value_rules import FLAG
-from holdfast.core.watch import Change, FileChange, WatchKind, speakable
-from holdfast.core.watch_settings import WatchOptions
+from holdfast.core.rules.value_rules import FLAG
+from holdfast.core.settings.rule_table import RULES, check
+from holdfast.core.settings.watch_settings import WatchOptions
+from holdfast.core.tasks.task import with_options
+from holdfast.core.values.watch import Change, FileChange, WatchKind, speakable
+from holdfast.core.watching.new_watch import NewWatch, make_watch
+from holdfast.core.watching.planning import about_change, job_of
 from holdfast.runtime.planner.tree import Tree
 from holdfast.runtime.planner.watch_places import absent, check_place
 from holdfast.store.script_names import declared_tasks, watches

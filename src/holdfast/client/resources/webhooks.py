@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterable, Sequence
 
 from holdfast.client.store_access import StoreAccess
-from holdfast.core.addresses import AddressPolicy
 from holdfast.core.job import Millis
 from holdfast.core.messages.webhooks import (
     CreatedWebhook,
@@ -16,11 +15,12 @@ from holdfast.core.messages.webhooks import (
     Webhook,
     WebhookChanges,
 )
-from holdfast.core.rule import check_all
-from holdfast.core.rules import RULES, check, millis
-from holdfast.core.units import Duration
-from holdfast.core.value_rules import FLAG
-from holdfast.core.webhook import check_target, read_url
+from holdfast.core.rules.rule import check_all
+from holdfast.core.rules.units import Duration
+from holdfast.core.rules.value_rules import FLAG
+from holdfast.core.settings.rule_table import RULES, check, millis
+from holdfast.core.webhooks.addresses import AddressPolicy
+from holdfast.core.webhooks.webhook import check_target, read_url
 from holdfast.store.script_names import deliveries, webhooks
 
 ALLOW = "HOLDFAST_WEBHOOK_ALLOW"

@@ -7,8 +7,8 @@ from enum import StrEnum
 from msgspec import Struct
 
 from holdfast.core.job import JobId, Millis
-from holdfast.core.retry import FailureKind
-from holdfast.core.stored_job import Job
+from holdfast.core.jobs.stored_job import Job
+from holdfast.core.values.retry import FailureKind
 
 AT_ONCE = 200  # jobs that one call retries or discards
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from holdfast.core.event import Event
 from holdfast.core.job import JobId
+from holdfast.core.values.event import Event
 
 MOST_COUNTED = 1_000  # waiting jobs
 

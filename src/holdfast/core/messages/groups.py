@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from holdfast.core.group import GroupStatus
 from holdfast.core.job import JobId, Millis, StateName
-from holdfast.core.stored_job import Job
+from holdfast.core.jobs.stored_job import Job
+from holdfast.core.values.group import GroupStatus
 
 
 class Group(Struct, frozen=True):

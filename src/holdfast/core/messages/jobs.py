@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from holdfast.core.job import JobId, StateName
-from holdfast.core.stored_job import Job
+from holdfast.core.jobs.stored_job import Job
 
 
 class Page(Struct, frozen=True):

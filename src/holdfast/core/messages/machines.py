@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from holdfast.core.gates.pressure import Pressure
 from holdfast.core.job import Millis
-from holdfast.core.machine import JudgedMachine
-from holdfast.core.measures import Thresholds
-from holdfast.core.pressure import Pressure
-from holdfast.core.readings import Simulation
-from holdfast.core.tokens import USUAL_TIMEOUT_MS, Tokens
+from holdfast.core.machine.machine import JudgedMachine
+from holdfast.core.machine.measures import Thresholds
+from holdfast.core.machine.readings import Simulation
+from holdfast.core.rules.tokens import USUAL_TIMEOUT_MS, Tokens
 
 
 class Machine(Struct, frozen=True, kw_only=True):

@@ -7,8 +7,8 @@ from typing import Any
 from msgspec import Struct
 
 from holdfast.core.job import Millis
-from holdfast.core.maintenance import Chore
-from holdfast.core.stored_job import Job
+from holdfast.core.jobs.stored_job import Job
+from holdfast.core.machine.maintenance import Chore
 
 
 class Violation(Struct, frozen=True):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from holdfast.core.breaker import USUAL_FAILURES, USUAL_OPEN_MS, Breaker
+from holdfast.core.declared.setting import setting_fields
+from holdfast.core.gates.breaker import USUAL_FAILURES, USUAL_OPEN_MS, Breaker
+from holdfast.core.gates.queue import Overflow, QueueClass
 from holdfast.core.job import Millis
-from holdfast.core.queue import Overflow, QueueClass
-from holdfast.core.queue_settings import SETTINGS
-from holdfast.core.rate import Rate
-from holdfast.core.retry import RetryPolicy
-from holdfast.core.setting import setting_fields
+from holdfast.core.settings.queue_settings import SETTINGS
+from holdfast.core.values.rate import Rate
+from holdfast.core.values.retry import RetryPolicy
 
 
 @setting_fields(SETTINGS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from holdfast.core.job import JobId, RunId
-from holdfast.core.requests import Claimed, Settled
+from holdfast.core.jobs.requests import Claimed, Settled
 
 
 class Progress(Struct, frozen=True):

@@ -6,11 +6,11 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from holdfast.core.cron import UTC
 from holdfast.core.job import Millis
 from holdfast.core.messages.templates import NewTemplate
-from holdfast.core.schedule import Misfire, Overlap
-from holdfast.core.task import ScheduleOptions
+from holdfast.core.schedules.cron import UTC
+from holdfast.core.schedules.schedule import Misfire, Overlap
+from holdfast.core.tasks.task import ScheduleOptions
 
 
 class Origin(StrEnum):

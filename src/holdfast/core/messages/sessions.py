@@ -5,9 +5,9 @@ from __future__ import annotations
 from msgspec import Struct
 
 from holdfast.core.job import Millis, SessionId
+from holdfast.core.jobs.requests import QueueSlots
 from holdfast.core.messages.machines import TokenSetting
-from holdfast.core.requests import QueueSlots
-from holdfast.core.task import DeclaredTask
+from holdfast.core.tasks.task import DeclaredTask
 
 
 class Offer(Struct, frozen=True):

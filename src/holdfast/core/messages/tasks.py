@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import Struct
 
 from holdfast.core.job import Millis
-from holdfast.core.task import TaskOptions
+from holdfast.core.tasks.task import TaskOptions
 
 
 class TaskVersion(Struct, frozen=True, kw_only=True):

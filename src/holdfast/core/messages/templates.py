@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from holdfast.core.job import Millis
-from holdfast.core.task import TemplateOptions
+from holdfast.core.tasks.task import TemplateOptions
 
 
 class NewTemplate(Struct, frozen=True, kw_only=True):

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
+from holdfast.core.declared.setting import setting_fields
 from holdfast.core.job import Millis
-from holdfast.core.retry import RetryPolicy
-from holdfast.core.setting import setting_fields
-from holdfast.core.tokens import Tokens
-from holdfast.core.watch import Change
-from holdfast.core.watch_settings import SETTINGS
+from holdfast.core.rules.tokens import Tokens
+from holdfast.core.settings.watch_settings import SETTINGS
+from holdfast.core.values.retry import RetryPolicy
+from holdfast.core.values.watch import Change
 
 
 @setting_fields(SETTINGS)

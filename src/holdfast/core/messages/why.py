@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from holdfast.core.gates import Closed, Verdict
+from holdfast.core.gates.gates import Closed, Verdict
 from holdfast.core.job import JobId, StateName
 
 

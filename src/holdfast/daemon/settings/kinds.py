@@ -9,11 +9,11 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from holdfast.core import rule, value_rules
-from holdfast.core.addresses import AddressPolicy
-from holdfast.core.number_rules import Period, Size, Whole
-from holdfast.core.rule import ChoiceRule, Rule, refusal
-from holdfast.core.rules import RULES, check_slots, without_user
+from holdfast.core.rules import rule, value_rules
+from holdfast.core.rules.number_rules import Period, Size, Whole
+from holdfast.core.rules.rule import ChoiceRule, Rule, refusal
+from holdfast.core.settings.rule_table import RULES, check_slots, without_user
+from holdfast.core.webhooks.addresses import AddressPolicy
 
 _PERCENT = re.compile(r"(\d+(?:\.\d+)?)\s?%")
 

@@ -6,9 +6,9 @@ from typing import Annotated
 
 from msgspec import Struct
 
-from holdfast.core.number_rules import Size
-from holdfast.core.readings import WAL
-from holdfast.core.tokens import USUAL_GPU, USUAL_IO, USUAL_TIMEOUT_MS
+from holdfast.core.machine.readings import WAL
+from holdfast.core.rules.number_rules import Size
+from holdfast.core.rules.tokens import USUAL_GPU, USUAL_IO, USUAL_TIMEOUT_MS
 from holdfast.daemon.settings.kinds import Says, by_rule, duration, limit_share, limit_size, share, whole
 
 LONGEST_WAIT_S = 365 * 86_400.0

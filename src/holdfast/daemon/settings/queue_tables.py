@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.core.errors import InvalidInput
-from holdfast.core.limits import shown
-from holdfast.core.queue_changes import QueueChanges, make_changes
-from holdfast.core.queue_settings import SETTINGS
-from holdfast.core.rules import check
+from holdfast.core.rules.limits import shown
+from holdfast.core.settings.queue_changes import QueueChanges, make_changes
+from holdfast.core.settings.queue_settings import SETTINGS
+from holdfast.core.settings.rule_table import check
 from holdfast.daemon.settings.setting_tables import keys_of, read_table
 
 KEYS = keys_of(SETTINGS)

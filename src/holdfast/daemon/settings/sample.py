@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from holdfast.core.units import written_duration, written_size
+from holdfast.core.rules.units import written_duration, written_size
 from holdfast.daemon.settings import queue_tables, watch_tables
 from holdfast.daemon.settings.kinds import Says
 from holdfast.daemon.settings.settings import Settings, described

@@ -6,15 +6,16 @@ import difflib
 from collections.abc import Mapping
 from typing import Any
 
-from holdfast.core import rate, rule, value_rules
+from holdfast.core.declared.option import Typed
+from holdfast.core.declared.setting import Setting
 from holdfast.core.errors import InvalidInput, InvalidPayload
-from holdfast.core.option import Typed
-from holdfast.core.payload import check_arguments
-from holdfast.core.retry import RetryPolicy
-from holdfast.core.retry_option import MODE, Retry
-from holdfast.core.rules import RULES
-from holdfast.core.setting import Setting
-from holdfast.core.tokens import Tokens
+from holdfast.core.rules import rule, value_rules
+from holdfast.core.rules.tokens import Tokens
+from holdfast.core.settings.rule_table import RULES
+from holdfast.core.values import rate
+from holdfast.core.values.payload import check_arguments
+from holdfast.core.values.retry import RetryPolicy
+from holdfast.core.values.retry_option import MODE, Retry
 from holdfast.daemon.settings.kinds import FLAG, Says, SettingKind, by_rule, one_of, within
 
 _RETRY: Mapping[str, SettingKind] = {

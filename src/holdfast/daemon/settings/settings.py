@@ -6,8 +6,8 @@ from typing import Annotated, Literal, get_type_hints
 
 from msgspec import Struct
 
-from holdfast.core.watch import DEBOUNCE_MS, MAX_WAIT_MS, RECONCILE_S
-from holdfast.core.webhook import TIMEOUT_MS
+from holdfast.core.values.watch import DEBOUNCE_MS, MAX_WAIT_MS, RECONCILE_S
+from holdfast.core.webhooks.webhook import TIMEOUT_MS
 from holdfast.daemon.settings.kinds import (
     FLAG,
     HOSTS,

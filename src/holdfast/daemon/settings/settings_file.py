@@ -12,11 +12,11 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from holdfast.core.addresses import is_loopback
 from holdfast.core.errors import InvalidInput
-from holdfast.core.limits import shown
-from holdfast.core.new_watch import NewWatch
-from holdfast.core.queue_changes import QueueChanges
+from holdfast.core.rules.limits import shown
+from holdfast.core.settings.queue_changes import QueueChanges
+from holdfast.core.watching.new_watch import NewWatch
+from holdfast.core.webhooks.addresses import is_loopback
 from holdfast.daemon.settings.queue_tables import queues_of
 from holdfast.daemon.settings.settings import Settings, described
 from holdfast.daemon.settings.watch_tables import watches_of

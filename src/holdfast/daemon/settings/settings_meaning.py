@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from holdfast.core.crowding import CrowdingRules
-from holdfast.core.machine import Rules
-from holdfast.core.measures import Thresholds
+from holdfast.core.gates.crowding import CrowdingRules
+from holdfast.core.machine.machine import Rules
+from holdfast.core.machine.measures import Thresholds
 from holdfast.core.messages.machines import TokenSetting
-from holdfast.core.tokens import Tokens
+from holdfast.core.rules.tokens import Tokens
 from holdfast.daemon.settings.machine_settings import MachineSettings, PressureSettings, TokenSettings
 from holdfast.daemon.settings.settings import PlannerSettings
 from holdfast.runtime.machine.probe import Probing

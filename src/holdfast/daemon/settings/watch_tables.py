@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.core.errors import InvalidInput
-from holdfast.core.limits import shown
-from holdfast.core.new_watch import NewWatch, make_watch
-from holdfast.core.watch import WatchKind
-from holdfast.core.watch_settings import SETTINGS
+from holdfast.core.rules.limits import shown
+from holdfast.core.settings.watch_settings import SETTINGS
+from holdfast.core.values.watch import WatchKind
+from holdfast.core.watching.new_watch import NewWatch, make_watch
 from holdfast.daemon.settings.kinds import PLACE, Says
 from holdfast.daemon.settings.setting_tables import keys_of, read_table
 from holdfast.store.engine import new_uuid

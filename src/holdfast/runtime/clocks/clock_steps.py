@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 
-from holdfast.core.clock_step import is_step
 from holdfast.core.job import Millis
+from holdfast.core.machine.clock_step import is_step
 from holdfast.runtime.clock import Clock
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.machines.clock_steps import ClockState, SeenStep, clock_state, move_waiting, note_step

@@ -7,10 +7,19 @@ import threading
 import time
 from collections.abc import Callable
 
-from holdfast.core.clock_step import STEP_MS
-from holdfast.core.database_time import HELD, ClockDoubt, ClockEstimate, Measurement, doubt_at, is_jump, next_in, weigh
 from holdfast.core.errors import HoldfastError
 from holdfast.core.job import Millis
+from holdfast.core.machine.clock_step import STEP_MS
+from holdfast.core.machine.database_time import (
+    HELD,
+    ClockDoubt,
+    ClockEstimate,
+    Measurement,
+    doubt_at,
+    is_jump,
+    next_in,
+    weigh,
+)
 from holdfast.runtime.clock import SystemClock
 from holdfast.store.boot_clock import boot_time
 from holdfast.store.forks import forget_after_fork

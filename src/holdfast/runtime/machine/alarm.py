@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from holdfast.core.event import ALERT
 from holdfast.core.job import Millis
+from holdfast.core.values.event import ALERT
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.loop import Loop
 from holdfast.runtime.node import node_name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from holdfast.core.crowding import Crowding, CrowdingRules
+from holdfast.core.gates.crowding import Crowding, CrowdingRules
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.loop import Loop
 from holdfast.store.engine import Engine, Tx

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from msgspec import Struct
 
-from holdfast.core.readings import CpuSeen, DiskSeen, GpuSeen, HeatSeen, MemorySeen, WalSeen
+from holdfast.core.machine.readings import CpuSeen, DiskSeen, GpuSeen, HeatSeen, MemorySeen, WalSeen
 from holdfast.runtime.machine.load import CpuTimes, cpu_times
 from holdfast.runtime.machine.system_programs import output_of
 

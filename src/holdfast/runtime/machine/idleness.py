@@ -11,7 +11,7 @@ from typing import ClassVar
 from msgspec import Struct
 
 from holdfast.core.job import Millis
-from holdfast.core.readings import InputSeen
+from holdfast.core.machine.readings import InputSeen
 from holdfast.runtime.machine.system_programs import output_of
 
 PROPERTIES = ("Type", "Class", "State", "Desktop", "IdleHint", "IdleSinceHintMonotonic")

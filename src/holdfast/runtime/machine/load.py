@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from msgspec import Struct
 
-from holdfast.core.readings import LoadSeen
+from holdfast.core.machine.readings import LoadSeen
 
 # A shorter time cannot be measured: seconds of all processors together, for each of them.
 SHORTEST_S = 2.0

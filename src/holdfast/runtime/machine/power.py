@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from msgspec import Struct
 
-from holdfast.core.readings import Battery, BatteryStatus, PowerSeen
+from holdfast.core.machine.readings import Battery, BatteryStatus, PowerSeen
 
 SUPPLIES = Path("/sys/class/power_supply")
 STORES = ("Battery", "UPS")

@@ -18,13 +18,13 @@ import msgspec
 from msgspec import Struct
 
 from holdfast.core.errors import InvalidInput
+from holdfast.core.gates.pressure import REFUSAL_MS, PendingLevels, Pressure, changed, press
 from holdfast.core.job import Millis
-from holdfast.core.limits import shown
-from holdfast.core.machine import JudgedMachine, MachineMemory, Reading, Rules, judge
-from holdfast.core.measures import Thresholds
+from holdfast.core.machine.machine import JudgedMachine, MachineMemory, Reading, Rules, judge
+from holdfast.core.machine.measures import Thresholds
+from holdfast.core.machine.readings import SeenReadings, Simulation, is_simulated
 from holdfast.core.messages.machines import Machine
-from holdfast.core.pressure import REFUSAL_MS, PendingLevels, Pressure, changed, press
-from holdfast.core.readings import SeenReadings, Simulation, is_simulated
+from holdfast.core.rules.limits import shown
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.loop import Loop
 from holdfast.runtime.machine.gauges import CpuBusy, DisksLeft, Heat, MemoryLeft, NvidiaSmi, WalSize

@@ -7,7 +7,7 @@ from typing import Unpack
 
 import msgspec
 
-from holdfast.core.readings import SimulatedReadings, Simulation
+from holdfast.core.machine.readings import SimulatedReadings, Simulation
 
 
 class SimulatedMachine:

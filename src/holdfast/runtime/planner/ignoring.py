@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable
 from hashlib import sha256
 
-from holdfast.core.ignore_rules import MOST_BYTES, MOST_RULES, IgnoreRules, by_bytes, rules_of_file
+from holdfast.core.watching.ignore_rules import MOST_BYTES, MOST_RULES, IgnoreRules, by_bytes, rules_of_file
 from holdfast.runtime.planner.regular_files import read_regular
 
 # As in a .gitignore. A watch can take one back with "!".

@@ -7,8 +7,8 @@ import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from holdfast.core.new_watch import NewWatch
-from holdfast.core.watch import WatchKind
+from holdfast.core.values.watch import WatchKind
+from holdfast.core.watching.new_watch import NewWatch
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.loop import Loop
 from holdfast.runtime.planner.watched import OnPlanned, PlannerOptions, Watched

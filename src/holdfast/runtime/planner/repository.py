@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from holdfast.core.git import (
+from holdfast.core.watching.git import (
     Entry,
     GitMove,
     HeadPosition,

@@ -10,8 +10,8 @@ import stat
 from collections.abc import Callable, Iterable
 
 from holdfast.core.computed_once import computed_once
-from holdfast.core.glob import matcher
-from holdfast.core.watch import speakable
+from holdfast.core.values.glob import matcher
+from holdfast.core.values.watch import speakable
 from holdfast.runtime.planner.ignoring import Ignoring
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 
 from holdfast.core.errors import InvalidInput
-from holdfast.core.limits import shown
-from holdfast.core.new_watch import NewWatch
-from holdfast.core.watch import WatchKind
+from holdfast.core.rules.limits import shown
+from holdfast.core.values.watch import WatchKind
+from holdfast.core.watching.new_watch import NewWatch
 from holdfast.runtime.planner.repository import NoRepository, Repository
 from holdfast.runtime.planner.tree import FolderGone
 

@@ -9,9 +9,9 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from holdfast.core.crowding import PATIENCE
+from holdfast.core.gates.crowding import PATIENCE
 from holdfast.core.job import Millis
-from holdfast.core.watch import DEBOUNCE_MS, MAX_WAIT_MS, RECONCILE_S, Burst
+from holdfast.core.values.watch import DEBOUNCE_MS, MAX_WAIT_MS, RECONCILE_S, Burst
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.loop import Loop
 from holdfast.runtime.planner.tree import FolderGone

@@ -7,8 +7,8 @@ import heapq
 import os
 from collections.abc import Iterable
 
-from holdfast.core.ignore_rules import LONGEST_LINE, MOST_BYTES, MOST_LINES, MOST_RULES
-from holdfast.core.watch import Budget, Change, FileChange, SeenFile, Settling, differences, speakable
+from holdfast.core.values.watch import Budget, Change, FileChange, SeenFile, Settling, differences, speakable
+from holdfast.core.watching.ignore_rules import LONGEST_LINE, MOST_BYTES, MOST_LINES, MOST_RULES
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.planner.ignoring import GITIGNORE
 from holdfast.runtime.planner.tree import Scan, Tree, fingerprint

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 
-from holdfast.core.git import GitEvent, GitMove
+from holdfast.core.watching.git import GitEvent, GitMove
 from holdfast.runtime.planner.repository import Repository, RepositoryMemory
 from holdfast.runtime.planner.watched import ROOM_S, Watched
 from holdfast.store.scripts.watches.plans import note_scanned, plan_moves, where_it_stood

@@ -9,9 +9,9 @@ from typing import Any, TypeAlias
 
 import psycopg
 
-from holdfast.core.database_time import AGAIN_MS, Measurement
 from holdfast.core.errors import HoldfastError
 from holdfast.core.job import Millis
+from holdfast.core.machine.database_time import AGAIN_MS, Measurement
 from holdfast.store.boot_clock import boot_time
 
 CLOSE_S = 1.0

@@ -17,9 +17,9 @@ from psycopg import errors as pg
 from psycopg import sql as compose
 
 from holdfast.core.computed_once import computed_once
-from holdfast.core.database_time import Measurement
 from holdfast.core.errors import StoreUnavailable
-from holdfast.core.value_rules import NAME
+from holdfast.core.machine.database_time import Measurement
+from holdfast.core.rules.value_rules import NAME
 from holdfast.store import migrate
 from holdfast.store.engine import AwaitableCalls, Changes, Ids, Listener, announce, is_urgent, new_uuid
 from holdfast.store.forks import forget_after_fork

@@ -13,7 +13,7 @@ import psycopg
 from psycopg import errors as pg
 from psycopg import sql as compose
 
-from holdfast.core.limits import shown
+from holdfast.core.rules.limits import shown
 from holdfast.store.postgres.pool import PgConnection, send
 
 WAIT_S = 5.0

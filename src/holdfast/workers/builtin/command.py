@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from holdfast.core.command import check_start
-from holdfast.core.requests import COMMAND, Claimed
+from holdfast.core.jobs.requests import COMMAND, Claimed
+from holdfast.core.tasks.command import check_start
 from holdfast.runtime.sessions.processes import GRACE_S
 from holdfast.tasks.program import Program
 from holdfast.tasks.schema import PayloadSchema

@@ -20,9 +20,9 @@ from typing import Any, NoReturn, TypeAlias
 
 from msgspec import Struct
 
-from holdfast.core.addresses import AddressPolicy
-from holdfast.core.limits import shown
-from holdfast.core.webhook import Target
+from holdfast.core.rules.limits import shown
+from holdfast.core.webhooks.addresses import AddressPolicy
+from holdfast.core.webhooks.webhook import Target
 
 CONNECT_S = 5.0
 BODY_S = 1.0  # once the status is known, the rest matters little

@@ -9,10 +9,10 @@ from __future__ import annotations
 from datetime import UTC
 from typing import TYPE_CHECKING
 
-from holdfast.core.addresses import AddressPolicy
 from holdfast.core.errors import Conflict, NotFound
 from holdfast.core.job import Millis
-from holdfast.core.webhook import TIMEOUT_MS, WEBHOOK, WEBHOOK_QUEUE, read_url
+from holdfast.core.webhooks.addresses import AddressPolicy
+from holdfast.core.webhooks.webhook import TIMEOUT_MS, WEBHOOK, WEBHOOK_QUEUE, read_url
 from holdfast.runtime.clock import Clock
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.webhooks.webhooks import note_gone, request_of_run

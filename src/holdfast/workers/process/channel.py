@@ -14,11 +14,11 @@ from typing import TypeAlias
 import msgspec
 from msgspec import Struct
 
+from holdfast.core.jobs.requests import Claimed
+from holdfast.core.jobs.settle import Outcome
 from holdfast.core.messages.events import Emitted
 from holdfast.core.messages.jobs import Predecessor
 from holdfast.core.messages.watches import ChangedFiles
-from holdfast.core.requests import Claimed
-from holdfast.core.settle import Outcome
 from holdfast.decoding import new_decoder
 from holdfast.tasks.isolation import TaskPlace
 from holdfast.tasks.raising import StopReason

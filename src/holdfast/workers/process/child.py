@@ -25,8 +25,8 @@ from typing import Any, BinaryIO
 import msgspec
 
 from holdfast.core.errors import StoreUnavailable
-from holdfast.core.retry import Failure, FailureKind
-from holdfast.core.settle import Broke, Completed, Outcome
+from holdfast.core.jobs.settle import Broke, Completed, Outcome
+from holdfast.core.values.retry import Failure, FailureKind
 from holdfast.observe import trace
 from holdfast.store.files import JobFiles
 from holdfast.tasks.context import Context

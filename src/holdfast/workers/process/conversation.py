@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.core.errors import HoldfastError
+from holdfast.core.jobs.requests import Claimed
 from holdfast.core.messages.events import Emitted
 from holdfast.core.messages.jobs import Predecessor
 from holdfast.core.messages.watches import ChangedFiles
-from holdfast.core.requests import Claimed
 from holdfast.tasks.context import Context
 from holdfast.tasks.isolation import TaskPlace
 from holdfast.tasks.raising import StopReason

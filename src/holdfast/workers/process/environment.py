@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from holdfast.core.requests import Claimed
+from holdfast.core.jobs.requests import Claimed
 from holdfast.observe import trace
 from holdfast.runtime.sessions.processes import RUN_VARIABLE
 from holdfast.store.engine import Engine

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import signal
 
-from holdfast.core.retry import Failure, FailureKind
-from holdfast.core.settle import Broke
+from holdfast.core.jobs.settle import Broke
+from holdfast.core.values.retry import Failure, FailureKind
 from holdfast.tasks.program import Program
 from holdfast.workers.process.launching import UNKNOWN
 

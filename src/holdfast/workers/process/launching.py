@@ -19,7 +19,7 @@ from pathlib import Path
 
 from holdfast.core.errors import InvalidInput
 from holdfast.core.job import RunId
-from holdfast.core.retry import Failure, FailureKind
+from holdfast.core.values.retry import Failure, FailureKind
 from holdfast.runtime.sessions.processes import RUN_VARIABLE, ProcessGroup, look_at
 from holdfast.tasks.program import Program
 from holdfast.workers.process.launch import LENGTH

@@ -7,10 +7,10 @@ from typing import Any
 from msgspec import structs
 
 from holdfast.core.errors import InvalidPayload
-from holdfast.core.filling import filled, gaps
 from holdfast.core.job import StateName
+from holdfast.core.jobs.requests import Claimed
 from holdfast.core.messages.jobs import Predecessor
-from holdfast.core.requests import Claimed
+from holdfast.core.values.filling import filled, gaps
 from holdfast.tasks.context import Context
 from holdfast.tasks.schema import PayloadSchema
 

@@ -11,10 +11,10 @@ from msgspec import structs
 
 from holdfast.core.errors import InvalidInput, InvalidPayload, StoreError
 from holdfast.core.job import RunId, SessionId
-from holdfast.core.requests import Claimed, Report
-from holdfast.core.retry import Failure, FailureKind
-from holdfast.core.settle import Broke, Completed, Outcome, Skipped, Snoozed, Yielded
-from holdfast.core.timing import run_budget
+from holdfast.core.jobs.requests import Claimed, Report
+from holdfast.core.jobs.settle import Broke, Completed, Outcome, Skipped, Snoozed, Yielded
+from holdfast.core.rules.timing import run_budget
+from holdfast.core.values.retry import Failure, FailureKind
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.sessions.processes import GRACE_S, empty_groups
 from holdfast.store.engine import Engine

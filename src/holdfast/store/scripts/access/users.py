@@ -10,7 +10,7 @@ from holdfast.core.access import SECRET_BYTES, TOKEN_PREFIX, Role, hash_secret
 from holdfast.core.errors import Conflict, NotFound
 from holdfast.core.job import Millis
 from holdfast.core.messages.access import NewToken, User
-from holdfast.core.rules import check
+from holdfast.core.settings.rule_table import check
 from holdfast.store.engine import Tx
 from holdfast.store.statements import sql
 

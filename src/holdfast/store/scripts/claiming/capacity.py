@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from holdfast.core.job import Millis, SessionId
-from holdfast.core.order import PLAIN, is_worth_looking, lane_of_node, lanes_open
-from holdfast.core.tokens import NO_TOKENS, Tokens
+from holdfast.core.jobs.order import PLAIN, is_worth_looking, lane_of_node, lanes_open
+from holdfast.core.rules.tokens import NO_TOKENS, Tokens
 from holdfast.store.engine import Tx
 from holdfast.store.statements import sql
 

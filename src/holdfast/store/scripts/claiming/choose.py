@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct, structs
 
+from holdfast.core.gates.pressure import MachineLimits
 from holdfast.core.job import JobId, Millis
-from holdfast.core.order import rank_among_heads
-from holdfast.core.pressure import MachineLimits
-from holdfast.core.requests import ClaimRequest
-from holdfast.core.tokens import NO_TOKENS, TOKEN_LANES, Tokens
-from holdfast.core.webhook import WEBHOOK_QUEUE, share_of_receiver
+from holdfast.core.jobs.order import rank_among_heads
+from holdfast.core.jobs.requests import ClaimRequest
+from holdfast.core.rules.tokens import NO_TOKENS, TOKEN_LANES, Tokens
+from holdfast.core.webhooks.webhook import WEBHOOK_QUEUE, share_of_receiver
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.claiming.capacity import SessionMachine, machine_of_claim
 from holdfast.store.scripts.claiming.fair_line import Candidate, Pick, QueueRequest, TenantShare, pick, pick_early

@@ -10,9 +10,9 @@ from msgspec import structs
 
 from holdfast.core.errors import NotHolder
 from holdfast.core.job import Millis
-from holdfast.core.requests import Claimed, ClaimRequest
-from holdfast.core.tokens import KINDS
-from holdfast.core.variables import from_column
+from holdfast.core.jobs.requests import Claimed, ClaimRequest
+from holdfast.core.rules.tokens import KINDS
+from holdfast.core.values.variables import from_column
 from holdfast.store.engine import Tx
 from holdfast.store.option_columns import TOLD, OptionReader
 from holdfast.store.scripts.access.session_holders import hash_of

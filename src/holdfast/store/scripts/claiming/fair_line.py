@@ -8,11 +8,11 @@ from collections.abc import Collection, Mapping, Sequence
 import msgspec
 from msgspec import Struct
 
-from holdfast.core.fairness import FairLine, WaitingTenant, take_turns, weight_now
+from holdfast.core.gates.fairness import FairLine, WaitingTenant, take_turns, weight_now
 from holdfast.core.job import Millis
-from holdfast.core.order import PLAIN, rank
-from holdfast.core.requests import COMMAND
-from holdfast.core.subject import DEFAULT_TENANT
+from holdfast.core.jobs.order import PLAIN, rank
+from holdfast.core.jobs.requests import COMMAND
+from holdfast.core.values.subject import DEFAULT_TENANT
 from holdfast.store.engine import Tx
 from holdfast.store.option_columns import with_told_columns
 from holdfast.store.statements import sql

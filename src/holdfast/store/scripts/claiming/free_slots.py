@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from msgspec import Struct, structs
 
-from holdfast.core.job import Millis
-from holdfast.core.pressure import MachineLimits
-from holdfast.core.queue_gates import (
+from holdfast.core.gates.pressure import MachineLimits
+from holdfast.core.gates.queue_gates import (
     NO_LIMIT,
     OF_STATE,
     SHUTTING,
@@ -16,7 +15,8 @@ from holdfast.core.queue_gates import (
     pressure,
     rate,
 )
-from holdfast.core.requests import ANY_QUEUE, COMMAND, ClaimRequest, is_system_queue
+from holdfast.core.job import Millis
+from holdfast.core.jobs.requests import ANY_QUEUE, COMMAND, ClaimRequest, is_system_queue
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.claiming.fair_line import TenantShare
 from holdfast.store.scripts.claiming.rate_starts import Allowance, allowance

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from holdfast.core.gate_facts import PlaceInLine
-from holdfast.core.gates import MOST_COUNTED, MOST_NAMED
+from holdfast.core.gates.gate_facts import PlaceInLine
+from holdfast.core.gates.gates import MOST_COUNTED, MOST_NAMED
 from holdfast.core.job import JobId, Millis
-from holdfast.core.stored_job import Job
+from holdfast.core.jobs.stored_job import Job
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.claiming.choose import choose
 from holdfast.store.scripts.tasks.offers import WorkerSlots

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from holdfast.core.job import Millis
-from holdfast.core.rate import Rate, Starts, free_starts, horizon, moment_of, opened_by
+from holdfast.core.values.rate import Rate, Starts, free_starts, horizon, moment_of, opened_by
 from holdfast.store.engine import Tx
 from holdfast.store.statements import sql
 from holdfast.store.topics import DUE

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from holdfast.core.job import JobId, Millis
-from holdfast.core.tokens import Tokens
+from holdfast.core.rules.tokens import Tokens
 from holdfast.store.engine import Tx
 from holdfast.store.statements import sql
 

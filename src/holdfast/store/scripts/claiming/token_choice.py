@@ -13,9 +13,9 @@ from typing import Protocol
 from msgspec import Struct
 
 from holdfast.core.job import Millis
-from holdfast.core.limits import MAX_PRIORITY
-from holdfast.core.order import next_position, rank_among_heads
-from holdfast.core.tokens import NO_TOKENS, Tokens
+from holdfast.core.jobs.order import next_position, rank_among_heads
+from holdfast.core.rules.limits import MAX_PRIORITY
+from holdfast.core.rules.tokens import NO_TOKENS, Tokens
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.claiming.capacity import SessionMachine
 from holdfast.store.scripts.claiming.fair_line import Candidate, Pick, QueueRequest, json_list

@@ -9,12 +9,12 @@ from collections.abc import Collection, Sequence
 
 from msgspec import Struct
 
-from holdfast.core.fairness import FairLine
+from holdfast.core.gates.fairness import FairLine
 from holdfast.core.job import JobId, Millis
-from holdfast.core.order import Rank, rank
-from holdfast.core.requests import COMMAND
-from holdfast.core.subject import DEFAULT_TENANT
-from holdfast.core.tokens import Tokens
+from holdfast.core.jobs.order import Rank, rank
+from holdfast.core.jobs.requests import COMMAND
+from holdfast.core.rules.tokens import Tokens
+from holdfast.core.values.subject import DEFAULT_TENANT
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.claiming.fair_line import (
     QueueRequest,

@@ -8,17 +8,17 @@ from functools import partial
 import msgspec
 from msgspec import Struct, structs
 
-from holdfast.core.event import EVENT
-from holdfast.core.gate_facts import GateFacts, MachineFacts, MachineTokens, ReservationFacts, Tie
-from holdfast.core.gates import Closed, look
+from holdfast.core.gates.gate_facts import GateFacts, MachineFacts, MachineTokens, ReservationFacts, Tie
+from holdfast.core.gates.gates import Closed, look
+from holdfast.core.gates.pressure import MachineLimits, bearing_on
+from holdfast.core.gates.queue_gates import HoldReason, QueueFacts, pressure
 from holdfast.core.job import JobId, Millis
-from holdfast.core.machine import NOT_YET
+from holdfast.core.jobs.stored_job import Job
+from holdfast.core.machine.machine import NOT_YET
 from holdfast.core.messages.machines import Machine
 from holdfast.core.messages.reservations import Reservation, overlap
 from holdfast.core.messages.why import Why
-from holdfast.core.pressure import MachineLimits, bearing_on
-from holdfast.core.queue_gates import HoldReason, QueueFacts, pressure
-from holdfast.core.stored_job import Job
+from holdfast.core.values.event import EVENT
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.claiming.capacity import machine_of_session
 from holdfast.store.scripts.claiming.free_slots import may_start, queue_facts

@@ -13,7 +13,12 @@ import msgspec
 from msgspec import Struct
 
 from holdfast.core.errors import Conflict, NotFound
-from holdfast.core.event import (
+from holdfast.core.job import JobId, Millis
+from holdfast.core.messages.events import MOST_COUNTED, Emitted, EventPage, EventView, Told, Triggered
+from holdfast.core.rules.timing import FAR_FUTURE
+from holdfast.core.rules.value_rules import PATTERN
+from holdfast.core.settings.rule_table import check
+from holdfast.core.values.event import (
     ABOUT_PRESSURE,
     ALERT,
     ANY,
@@ -24,11 +29,6 @@ from holdfast.core.event import (
     patterns_for,
     refuse_reserved_event,
 )
-from holdfast.core.job import JobId, Millis
-from holdfast.core.messages.events import MOST_COUNTED, Emitted, EventPage, EventView, Told, Triggered
-from holdfast.core.rules import check
-from holdfast.core.timing import FAR_FUTURE
-from holdfast.core.value_rules import PATTERN
 from holdfast.store.engine import Tx
 from holdfast.store.statements import sql
 from holdfast.store.topics import DUE

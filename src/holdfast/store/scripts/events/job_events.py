@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from holdfast.core.event import ABOUT_JOB, ABOUT_RUN, ALERT
 from holdfast.core.job import JobId, Millis, RunId
-from holdfast.core.requests import is_system_queue
-from holdfast.core.run import RunStatus
+from holdfast.core.jobs.requests import is_system_queue
+from holdfast.core.jobs.run import RunStatus
+from holdfast.core.values.event import ABOUT_JOB, ABOUT_RUN, ALERT
 from holdfast.store.engine import Tx
 from holdfast.store.rows import JobRow
 from holdfast.store.scripts.events.events import publish

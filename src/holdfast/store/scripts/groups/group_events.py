@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from holdfast.core.event import ABOUT_GROUP
 from holdfast.core.job import JobId, Millis, StateName
+from holdfast.core.values.event import ABOUT_GROUP
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.events.events import publish
 from holdfast.store.scripts.groups.groups import view_group

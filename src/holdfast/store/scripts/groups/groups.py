@@ -7,9 +7,9 @@ from collections import Counter
 from msgspec import Struct
 
 from holdfast.core.errors import NotFound
-from holdfast.core.group import GroupMode, OnFailure, group_progress, group_status
 from holdfast.core.job import JobId, Millis, StateName
 from holdfast.core.messages.groups import Group, GroupHead, GroupPage, GroupView, MemberPage
+from holdfast.core.values.group import GroupMode, OnFailure, group_progress, group_status
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.reading.pages import read_page
 from holdfast.store.scripts.reading.read_jobs import make_cursor, read_cursor

@@ -1,1 +1,1 @@
-"""Jobs before and after their runs: stored, read, changed, cancelled, retried."""
+"""Jobs before and after their runs: stored, changed, cancelled, retried."""

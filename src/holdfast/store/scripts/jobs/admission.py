@@ -13,12 +13,12 @@ import msgspec
 from msgspec import Struct
 
 from holdfast.core.errors import QueueFull, StoreBusy, StoreFull
+from holdfast.core.gates.pressure import Pressure
+from holdfast.core.gates.queue import SHED_CODE, Overflow, WaitingJob, make_room
 from holdfast.core.job import WAITING, JobId, Millis, StateName
-from holdfast.core.limits import MAX_INT
-from holdfast.core.pressure import Pressure
-from holdfast.core.queue import SHED_CODE, Overflow, WaitingJob, make_room
-from holdfast.core.requests import NewJob, is_system_queue
-from holdfast.core.subject import DEFAULT_TENANT
+from holdfast.core.jobs.requests import NewJob, is_system_queue
+from holdfast.core.rules.limits import MAX_INT
+from holdfast.core.values.subject import DEFAULT_TENANT
 from holdfast.decoding import decode
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.jobs.endings import announce_ended, end_unstarted

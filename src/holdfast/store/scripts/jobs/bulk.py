@@ -6,9 +6,9 @@ import msgspec
 
 from holdfast.core.errors import InvalidInput
 from holdfast.core.job import TERMINAL, WAITING, Millis, StateName
+from holdfast.core.jobs.order import Ranked, in_turn, rank
+from holdfast.core.jobs.requests import JobFilter
 from holdfast.core.messages.jobs import BulkAction, BulkResult
-from holdfast.core.order import Ranked, in_turn, rank
-from holdfast.core.requests import JobFilter
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.jobs.cancel import cancel_job
 from holdfast.store.scripts.jobs.reorder import set_priority

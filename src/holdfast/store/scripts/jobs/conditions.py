@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from holdfast.core.event import EVENT
-from holdfast.core.group import Needs
 from holdfast.core.job import WAITING, JobId, Millis, StateName
 from holdfast.core.messages.conditions import Condition, ConditionKind
+from holdfast.core.values.event import EVENT
+from holdfast.core.values.group import Needs
 from holdfast.store.engine import Tx
 from holdfast.store.rows import JobRow
 from holdfast.store.scripts.reading.read_jobs import find_row

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from holdfast.core.errors import NotFound
-from holdfast.core.fingerprint import fingerprint_of
 from holdfast.core.job import JobId, Millis
+from holdfast.core.jobs.fingerprint import fingerprint_of
+from holdfast.core.jobs.requests import is_system_queue
+from holdfast.core.jobs.settle import End
 from holdfast.core.messages.dead_letters import ClosedAs, Letter
-from holdfast.core.requests import is_system_queue
-from holdfast.core.retry import Failure, FailureKind
-from holdfast.core.settle import End
+from holdfast.core.values.retry import Failure, FailureKind
 from holdfast.decoding import convert
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.reading.read_jobs import last_link

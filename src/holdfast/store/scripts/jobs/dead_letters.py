@@ -8,9 +8,10 @@ import binascii
 from msgspec import Struct
 
 from holdfast.core.errors import InvalidInput, NotFound
-from holdfast.core.fingerprint import pattern_of
 from holdfast.core.job import Millis
-from holdfast.core.limits import MAX_INT
+from holdfast.core.jobs.fingerprint import pattern_of
+from holdfast.core.jobs.order import Ranked, in_turn
+from holdfast.core.jobs.settle import POISON_CODE
 from holdfast.core.messages.dead_letters import (
     AT_ONCE,
     ClosedAs,
@@ -20,9 +21,8 @@ from holdfast.core.messages.dead_letters import (
     DeadLetters,
     Example,
 )
-from holdfast.core.order import Ranked, in_turn
-from holdfast.core.retry import FailureKind
-from holdfast.core.settle import POISON_CODE
+from holdfast.core.rules.limits import MAX_INT
+from holdfast.core.values.retry import FailureKind
 from holdfast.store.engine import Tx
 from holdfast.store.rows import JobRow
 from holdfast.store.scripts.jobs.dead_letter_rows import close_letter

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 from msgspec import Struct, structs
 
-from holdfast.core.group import (
+from holdfast.core.job import JobId, Millis, StateName
+from holdfast.core.values.group import (
     LEFT_OUT_CODE,
     DependencyTurn,
     Needs,
@@ -15,7 +16,6 @@ from holdfast.core.group import (
     next_turn,
     why_cancelled,
 )
-from holdfast.core.job import JobId, Millis, StateName
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.events.job_events import tell_ended
 from holdfast.store.scripts.groups.group_events import tell_groups

@@ -8,12 +8,12 @@ from typing import Any
 import msgspec
 from msgspec import structs
 
-from holdfast.core.command import check_command
-from holdfast.core.group import GroupMode
 from holdfast.core.job import TERMINAL, WAITING, JobId, Millis, ScheduleType, StateName
-from holdfast.core.requests import COMMAND, Enqueued, Line, NewJob
-from holdfast.core.reserved import refuse_reserved
-from holdfast.core.timing import first_state
+from holdfast.core.jobs.requests import COMMAND, Enqueued, Line, NewJob
+from holdfast.core.rules.timing import first_state
+from holdfast.core.tasks.command import check_command
+from holdfast.core.tasks.reserved import refuse_reserved
+from holdfast.core.values.group import GroupMode
 from holdfast.store.engine import Tx
 from holdfast.store.option_columns import to_columns
 from holdfast.store.rows import JobRow

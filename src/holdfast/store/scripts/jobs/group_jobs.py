@@ -6,14 +6,14 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct, structs
 
+from holdfast.core.declared.option import RetryKind
 from holdfast.core.errors import Conflict, InvalidInput
-from holdfast.core.event import EVENT, shape_of
-from holdfast.core.group import MOST_MEMBERS, STAYS, GroupMode, Needs, OnFailure, check_count, failed_predecessor
 from holdfast.core.job import TERMINAL, JobId, Millis, StateName
+from holdfast.core.jobs.requests import Enqueued, NewJob
 from holdfast.core.messages.dead_letters import ClosedAs
 from holdfast.core.messages.groups import Group
-from holdfast.core.option import RetryKind
-from holdfast.core.requests import Enqueued, NewJob
+from holdfast.core.values.event import EVENT, shape_of
+from holdfast.core.values.group import MOST_MEMBERS, STAYS, GroupMode, Needs, OnFailure, check_count, failed_predecessor
 from holdfast.store.engine import Tx
 from holdfast.store.rows import JobRow
 from holdfast.store.scripts.events.events import register_pattern

@@ -12,13 +12,13 @@ from typing import Any
 
 from msgspec import Struct
 
+from holdfast.core.gates.pressure import REFUSAL_MS
+from holdfast.core.gates.queue import Overflow, usual_policy
 from holdfast.core.job import Millis
-from holdfast.core.order import next_position
-from holdfast.core.pressure import REFUSAL_MS
-from holdfast.core.queue import Overflow, usual_policy
-from holdfast.core.queue_settings import OF_JOBS
-from holdfast.core.requests import Line, NewJob
-from holdfast.core.retry import RetryPolicy
+from holdfast.core.jobs.order import next_position
+from holdfast.core.jobs.requests import Line, NewJob
+from holdfast.core.settings.queue_settings import OF_JOBS
+from holdfast.core.values.retry import RetryPolicy
 from holdfast.store.engine import Tx
 from holdfast.store.option_columns import usual_columns
 from holdfast.store.scripts.jobs.admission import Admission

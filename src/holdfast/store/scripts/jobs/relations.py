@@ -5,8 +5,10 @@ from __future__ import annotations
 from msgspec import Struct
 
 from holdfast.core.errors import NotFound
-from holdfast.core.event import EVENT, attribute_key, attribute_value, shape_of
-from holdfast.core.group import (
+from holdfast.core.job import TERMINAL, Millis, StateName
+from holdfast.core.jobs.requests import Enqueued, NewJob
+from holdfast.core.values.event import EVENT, attribute_key, attribute_value, shape_of
+from holdfast.core.values.group import (
     LEFT_OUT_CODE,
     DependencyTurn,
     GroupMode,
@@ -16,9 +18,7 @@ from holdfast.core.group import (
     next_turn,
     why_cancelled,
 )
-from holdfast.core.job import TERMINAL, Millis, StateName
-from holdfast.core.requests import Enqueued, NewJob
-from holdfast.core.subject import Newest, Same, Stale, arrive
+from holdfast.core.values.subject import Newest, Same, Stale, arrive
 from holdfast.store.engine import Tx
 from holdfast.store.rows import JobRow
 from holdfast.store.scripts.events.events import register_pattern

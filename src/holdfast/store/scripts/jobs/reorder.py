@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import msgspec
 
-from holdfast.core.command import check_command
 from holdfast.core.errors import Conflict, InvalidInput
 from holdfast.core.job import JobId, StateName
+from holdfast.core.jobs.order import between, next_position, renumber
+from holdfast.core.jobs.requests import COMMAND
 from holdfast.core.messages.jobs import Retied
-from holdfast.core.order import between, next_position, renumber
-from holdfast.core.requests import COMMAND
+from holdfast.core.tasks.command import check_command
 from holdfast.store.engine import Tx
 from holdfast.store.rows import JobRow
 from holdfast.store.scripts.machines.nodes import find_node

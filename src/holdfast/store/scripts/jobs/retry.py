@@ -7,15 +7,15 @@ from typing import Any
 
 from msgspec import structs
 
-from holdfast.core import trigger as triggers
+from holdfast.core.declared.option import RetryKind
 from holdfast.core.errors import Conflict
-from holdfast.core.filling import wants_previous
-from holdfast.core.group import Dependency, Needs
 from holdfast.core.job import TERMINAL, JobId, Millis
+from holdfast.core.jobs import trigger as triggers
+from holdfast.core.jobs.requests import Enqueued, NewJob
 from holdfast.core.messages.dead_letters import ClosedAs
 from holdfast.core.messages.jobs import Retried
-from holdfast.core.option import RetryKind
-from holdfast.core.requests import Enqueued, NewJob
+from holdfast.core.values.filling import wants_previous
+from holdfast.core.values.group import Dependency, Needs
 from holdfast.store.engine import Tx
 from holdfast.store.option_columns import OptionReader, kept_in
 from holdfast.store.rows import JobRow

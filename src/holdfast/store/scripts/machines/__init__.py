@@ -1,1 +1,1 @@
-"""Machines, the sessions and workers on them, and their tokens."""
+"""Machines: their names, tokens, pressure and clocks."""

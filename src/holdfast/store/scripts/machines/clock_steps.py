@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from holdfast.core.clock_step import new_part, waits_by_old_clock
 from holdfast.core.job import Millis
+from holdfast.core.machine.clock_step import new_part, waits_by_old_clock
 from holdfast.store.engine import Tx
 from holdfast.store.statements import sql
 from holdfast.store.topics import DUE

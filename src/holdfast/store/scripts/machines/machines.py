@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from holdfast.core.event import ABOUT_MACHINE
+from holdfast.core.gates.pressure import Pressure
 from holdfast.core.job import Millis
-from holdfast.core.measures import Thresholds
+from holdfast.core.machine.measures import Thresholds
+from holdfast.core.machine.readings import Simulation
 from holdfast.core.messages.machines import Machine
-from holdfast.core.pressure import Pressure
-from holdfast.core.readings import Simulation
+from holdfast.core.values.event import ABOUT_MACHINE
 from holdfast.decoding import decode
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.events.events import waiters_for

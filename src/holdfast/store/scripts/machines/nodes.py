@@ -7,9 +7,9 @@ from itertools import count
 
 from holdfast.core.errors import NotFound
 from holdfast.core.job import Millis
-from holdfast.core.limits import shown
+from holdfast.core.jobs.stored_job import Job
 from holdfast.core.messages.machines import KnownNode
-from holdfast.core.stored_job import Job
+from holdfast.core.rules.limits import shown
 from holdfast.store.engine import Tx
 from holdfast.store.rows import JobRow
 from holdfast.store.statements import sql

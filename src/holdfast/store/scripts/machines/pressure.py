@@ -6,10 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from holdfast.core.event import ABOUT_PRESSURE
-from holdfast.core.job import Millis, SessionId
-from holdfast.core.measures import Thresholds
-from holdfast.core.pressure import (
+from holdfast.core.gates.pressure import (
     REFUSAL_MS,
     Effects,
     Holds,
@@ -20,7 +17,10 @@ from holdfast.core.pressure import (
     is_held,
     rising,
 )
-from holdfast.core.queue import QueueClass
+from holdfast.core.gates.queue import QueueClass
+from holdfast.core.job import Millis, SessionId
+from holdfast.core.machine.measures import Thresholds
+from holdfast.core.values.event import ABOUT_PRESSURE
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.events.events import publish
 from holdfast.store.scripts.machines.nodes import name_of

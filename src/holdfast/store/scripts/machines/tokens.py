@@ -6,10 +6,10 @@ from msgspec import Struct
 
 from holdfast.core.errors import InvalidInput, NotFound
 from holdfast.core.job import Millis
-from holdfast.core.limits import shown
 from holdfast.core.messages.machines import NodeTokens, TokenSetting
-from holdfast.core.rules import check
-from holdfast.core.tokens import Tokens
+from holdfast.core.rules.limits import shown
+from holdfast.core.rules.tokens import Tokens
+from holdfast.core.settings.rule_table import check
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.telling.wake_ups import wake_held_back, wake_token_queues
 from holdfast.store.statements import sql

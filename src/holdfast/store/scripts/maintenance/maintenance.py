@@ -10,10 +10,12 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from holdfast.core.errors import Conflict, InvalidInput
-from holdfast.core.event import ALERT
+from holdfast.core.gates.queue_gates import free_slots, pause, reservation
 from holdfast.core.job import Millis, SessionId, StateName
-from holdfast.core.limits import shown
-from holdfast.core.maintenance import (
+from holdfast.core.jobs.requests import Claimed, ClaimRequest, Enqueued, NewJob, QueueSlots, Report, Settled
+from holdfast.core.jobs.settle import Broke
+from holdfast.core.jobs.stored_job import Job
+from holdfast.core.machine.maintenance import (
     DAY_MS,
     EVERY_CHORE,
     GAP_LEFT,
@@ -31,12 +33,10 @@ from holdfast.core.maintenance import (
     task_of,
 )
 from holdfast.core.messages.maintenance import ChoreView
-from holdfast.core.queue_gates import free_slots, pause, reservation
-from holdfast.core.requests import Claimed, ClaimRequest, Enqueued, NewJob, QueueSlots, Report, Settled
-from holdfast.core.rules import check
-from holdfast.core.settle import Broke
-from holdfast.core.stored_job import Job
-from holdfast.core.task import RETIRED_MS
+from holdfast.core.rules.limits import shown
+from holdfast.core.settings.rule_table import check
+from holdfast.core.tasks.task import RETIRED_MS
+from holdfast.core.values.event import ALERT
 from holdfast.store.engine import Tx
 from holdfast.store.rows import JobRow, OwnedRow
 from holdfast.store.scripts.access.session_holders import SecretRow

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 import msgspec
 
 from holdfast.core.errors import NotFound
+from holdfast.core.gates.pressure import Pressure, rising, simulate_pressure
 from holdfast.core.job import Millis
-from holdfast.core.limits import shown
-from holdfast.core.machine import JudgedMachine, simulated
-from holdfast.core.maintenance import Chore
-from holdfast.core.measures import Thresholds
+from holdfast.core.machine.machine import JudgedMachine, simulated
+from holdfast.core.machine.maintenance import Chore
+from holdfast.core.machine.measures import Thresholds
+from holdfast.core.machine.readings import Simulation
 from holdfast.core.messages.machines import Machine
-from holdfast.core.pressure import Pressure, rising, simulate_pressure
-from holdfast.core.readings import Simulation
+from holdfast.core.rules.limits import shown
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.events.events import publish
 from holdfast.store.scripts.machines.machines import (

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
+from holdfast.core.jobs.requests import DEFAULT_QUEUE, SYSTEM_QUEUE
 from holdfast.core.messages.maintenance import ReservedUse
-from holdfast.core.requests import DEFAULT_QUEUE, SYSTEM_QUEUE
-from holdfast.core.reserved import BEHIND_SYSTEM_TASKS, SYSTEM_TASKS, is_reserved
+from holdfast.core.tasks.reserved import BEHIND_SYSTEM_TASKS, SYSTEM_TASKS, is_reserved
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.schedules.schedules import list_schedules
 from holdfast.store.scripts.schedules.templates import list_templates

@@ -8,8 +8,8 @@ import msgspec
 
 from holdfast.core.errors import Conflict
 from holdfast.core.job import TERMINAL, JobId, Millis
-from holdfast.core.requests import Enqueued, NewJob
-from holdfast.core.reserved import BENCH
+from holdfast.core.jobs.requests import Enqueued, NewJob
+from holdfast.core.tasks.reserved import BENCH
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.jobs.enqueue import enqueue_any
 from holdfast.store.statements import sql

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 from msgspec import Struct
 
-from holdfast.core.breaker import (
+from holdfast.core.gates.breaker import (
     CLOCKS_DIFFER,
     FORGOTTEN_MS,
     Breaker,
@@ -18,11 +18,11 @@ from holdfast.core.breaker import (
     has_opened,
     sign_of,
 )
-from holdfast.core.event import ALERT
 from holdfast.core.job import JobId, Millis
-from holdfast.core.requests import Report, is_system_queue
-from holdfast.core.retry import Failure
-from holdfast.core.settle import Broke
+from holdfast.core.jobs.requests import Report, is_system_queue
+from holdfast.core.jobs.settle import Broke
+from holdfast.core.values.event import ALERT
+from holdfast.core.values.retry import Failure
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.events.events import publish
 from holdfast.store.scripts.telling.wake_ups import wake_held_back

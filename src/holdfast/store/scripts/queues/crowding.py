@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from holdfast.core.crowding import WINDOW_MS, Crowding, CrowdingRules, QueueSeen, crowding
-from holdfast.core.event import ABOUT_PRESSURE
+from holdfast.core.gates.crowding import WINDOW_MS, Crowding, CrowdingRules, QueueSeen, crowding
 from holdfast.core.job import Millis
+from holdfast.core.jobs.order import CHARGING, IDLE, PLAIN
+from holdfast.core.jobs.requests import is_system_queue
 from holdfast.core.messages.queues import Crowded
-from holdfast.core.order import CHARGING, IDLE, PLAIN
-from holdfast.core.requests import is_system_queue
-from holdfast.core.subject import DEFAULT_TENANT
+from holdfast.core.values.event import ABOUT_PRESSURE
+from holdfast.core.values.subject import DEFAULT_TENANT
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.events.events import publish
 from holdfast.store.scripts.queues.queues import find_queue

@@ -6,15 +6,15 @@ from typing import Any
 
 from msgspec import Struct, structs
 
-from holdfast.core.breaker import Breaker, has_opened
+from holdfast.core.gates.breaker import Breaker, has_opened
+from holdfast.core.gates.queue import PRESETS
 from holdfast.core.job import Millis
 from holdfast.core.messages.queues import Queue
-from holdfast.core.pairs import RATE, check_pairs
-from holdfast.core.queue import PRESETS
-from holdfast.core.queue_changes import QueueChanges, QueueSetting, refuse_set_and_cleared
-from holdfast.core.queue_settings import CLEARABLE, cleared_by
-from holdfast.core.timing import FAR_FUTURE
-from holdfast.core.value_rules import STARTS, WINDOW
+from holdfast.core.rules.pairs import RATE, check_pairs
+from holdfast.core.rules.timing import FAR_FUTURE
+from holdfast.core.rules.value_rules import STARTS, WINDOW
+from holdfast.core.settings.queue_changes import QueueChanges, QueueSetting, refuse_set_and_cleared
+from holdfast.core.settings.queue_settings import CLEARABLE, cleared_by
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.queues.breakers import close_breaker, find_breaker, open_breakers
 from holdfast.store.scripts.telling.wake_ups import wake_held_back

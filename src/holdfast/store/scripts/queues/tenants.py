@@ -7,10 +7,10 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from holdfast.core.fairness import ACTIVE_MS, BACKGROUND_WEIGHT, RECENT_MS, weight_now
+from holdfast.core.gates.fairness import ACTIVE_MS, BACKGROUND_WEIGHT, RECENT_MS, weight_now
 from holdfast.core.job import Millis
 from holdfast.core.messages.queues import TenantView
-from holdfast.core.subject import DEFAULT_TENANT
+from holdfast.core.values.subject import DEFAULT_TENANT
 from holdfast.store.engine import Tx
 from holdfast.store.statements import sql
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from holdfast.core.stored_job import Job
+from holdfast.core.jobs.stored_job import Job
 from holdfast.store.engine import Tx
 from holdfast.store.rows import HEAD_CHARS, JobRow, ListedRow
 from holdfast.store.scripts.machines.nodes import to_jobs

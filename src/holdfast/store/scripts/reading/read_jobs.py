@@ -9,16 +9,16 @@ from typing import Any
 import msgspec
 from msgspec import Struct, structs
 
+from holdfast.core.declared.option_fields import with_filters
+from holdfast.core.declared.options import FILTERS
 from holdfast.core.errors import InvalidInput, NotFound
 from holdfast.core.job import JobId, Millis, RunId, StateName
-from holdfast.core.limits import MAX_INT
+from holdfast.core.jobs.requests import JobFilter, is_system_queue
+from holdfast.core.jobs.run import Run
+from holdfast.core.jobs.stored_job import Job
+from holdfast.core.jobs.trigger import by_event, by_retry
 from holdfast.core.messages.jobs import Count, Page
-from holdfast.core.option_fields import with_filters
-from holdfast.core.options import FILTERS
-from holdfast.core.requests import JobFilter, is_system_queue
-from holdfast.core.run import Run
-from holdfast.core.stored_job import Job
-from holdfast.core.trigger import by_event, by_retry
+from holdfast.core.rules.limits import MAX_INT
 from holdfast.store.engine import Tx
 from holdfast.store.option_columns import stored_value
 from holdfast.store.rows import JobRow, ListedRunRow, RunRow

@@ -8,11 +8,11 @@ import msgspec
 from msgspec import structs
 
 from holdfast.core.job import JobId, Millis, RunId, SessionId
-from holdfast.core.limits import MAX_INT
-from holdfast.core.maintenance import MAINTENANCE
+from holdfast.core.jobs.requests import COMMAND, Claimed, ClaimRequest, Report
+from holdfast.core.jobs.settle import Yielded
+from holdfast.core.machine.maintenance import MAINTENANCE
 from holdfast.core.messages.runs import Exchange, Progress, StopRequest
-from holdfast.core.requests import COMMAND, Claimed, ClaimRequest, Report
-from holdfast.core.settle import Yielded
+from holdfast.core.rules.limits import MAX_INT
 from holdfast.store.engine import Tx, urgent
 from holdfast.store.rows import OwnedRow
 from holdfast.store.scripts.access.session_holders import check_holder, hash_of

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import msgspec
 
 from holdfast.core.job import JobId, Millis, StateName
-from holdfast.core.requests import Report, Settled
-from holdfast.core.run import RunStatus
-from holdfast.core.settle import Completed, Outcome, Settlement
+from holdfast.core.jobs.requests import Report, Settled
+from holdfast.core.jobs.run import RunStatus
+from holdfast.core.jobs.settle import Completed, Outcome, Settlement
 from holdfast.store.engine import Tx
 from holdfast.store.rows import HeldRow, OwnedRow
 from holdfast.store.scripts.access.session_holders import hash_of, not_held

@@ -8,10 +8,10 @@ from msgspec import Struct
 
 from holdfast.core.errors import Elsewhere, NotFound
 from holdfast.core.job import TERMINAL, JobId, RunId
-from holdfast.core.limits import shown
+from holdfast.core.jobs.run import Run
 from holdfast.core.messages.runs import Artifact, ArtifactPart, LogPart
-from holdfast.core.rules import check
-from holdfast.core.run import Run
+from holdfast.core.rules.limits import shown
+from holdfast.core.settings.rule_table import check
 from holdfast.decoding import decode
 from holdfast.store.engine import Engine, Tx
 from holdfast.store.files import Excerpt, JobFiles, check_artifact

@@ -11,8 +11,8 @@ import msgspec
 from msgspec import Struct
 
 from holdfast.core.job import Millis, StateName, follow
-from holdfast.core.retry import Failure
-from holdfast.core.settle import POISON_CODE, Again, Continue, End, Outcome, SettleFacts, Settlement, Wait, settle
+from holdfast.core.jobs.settle import POISON_CODE, Again, Continue, End, Outcome, SettleFacts, Settlement, Wait, settle
+from holdfast.core.values.retry import Failure
 from holdfast.store.engine import Tx
 from holdfast.store.rows import OwnedRow, policy_of, tries_of
 from holdfast.store.scripts.events.job_events import tell_parked, tell_runs

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import msgspec
 
-from holdfast.core.cron import parse
 from holdfast.core.errors import Conflict, InvalidInput
 from holdfast.core.job import Millis
 from holdfast.core.messages.schedules import Declared, DeclaredSchedule, NewSchedule, Origin, Schedule
 from holdfast.core.messages.templates import NewTemplate
+from holdfast.core.schedules.cron import parse
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.schedules.schedule_rows import ScheduleRow
 from holdfast.store.scripts.schedules.schedule_stops import disable_schedule

@@ -11,11 +11,11 @@ import msgspec
 from msgspec import Struct
 
 from holdfast.core.errors import Conflict
-from holdfast.core.event import ABOUT_SCHEDULE, ALERT
-from holdfast.core.group import Dependency, Needs
 from holdfast.core.job import JobId, Millis, StateName
-from holdfast.core.requests import Enqueued, NewJob
-from holdfast.core.schedule import (
+from holdfast.core.jobs.requests import Enqueued, NewJob
+from holdfast.core.jobs.settle import NEWER_TICK
+from holdfast.core.jobs.trigger import by_hand, by_schedule
+from holdfast.core.schedules.schedule import (
     FAR_AHEAD,
     JudgedTicks,
     Misfire,
@@ -26,8 +26,8 @@ from holdfast.core.schedule import (
     jitter,
     judge,
 )
-from holdfast.core.settle import NEWER_TICK
-from holdfast.core.trigger import by_hand, by_schedule
+from holdfast.core.values.event import ABOUT_SCHEDULE, ALERT
+from holdfast.core.values.group import Dependency, Needs
 from holdfast.store.engine import Tx
 from holdfast.store.rows import JobRow
 from holdfast.store.scripts.events.events import publish

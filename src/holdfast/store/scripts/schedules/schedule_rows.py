@@ -5,12 +5,12 @@ from __future__ import annotations
 import msgspec
 from msgspec import Struct
 
-from holdfast.core.cron import Cron, parse_stored
 from holdfast.core.errors import Conflict, InvalidInput, NotFound
 from holdfast.core.job import Millis
 from holdfast.core.messages.schedules import Origin, Schedule, Skips
-from holdfast.core.schedule import Misfire, Overlap
-from holdfast.core.task import ScheduleOptions
+from holdfast.core.schedules.cron import Cron, parse_stored
+from holdfast.core.schedules.schedule import Misfire, Overlap
+from holdfast.core.tasks.task import ScheduleOptions
 from holdfast.decoding import decode
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.schedules.templates import TemplateRow, template_row

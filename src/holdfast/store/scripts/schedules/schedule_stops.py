@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from holdfast.core.event import ABOUT_SCHEDULE
 from holdfast.core.job import Millis
-from holdfast.core.limits import LONGEST_REASON
+from holdfast.core.rules.limits import LONGEST_REASON
+from holdfast.core.values.event import ABOUT_SCHEDULE
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.events.events import publish
 from holdfast.store.statements import sql

@@ -13,15 +13,15 @@ from typing import Any
 
 import msgspec
 
-from holdfast.core.cron import UTC, parse
 from holdfast.core.errors import Conflict, NotFound
 from holdfast.core.job import Millis
 from holdfast.core.messages.schedules import NewSchedule, Origin, Preview, Schedule, ScheduleChanges, Skips
-from holdfast.core.payload import read_payload
-from holdfast.core.reserved import refuse_reserved
-from holdfast.core.rules import check
-from holdfast.core.schedule import Misfire, Overlap
-from holdfast.core.task import ScheduleOptions
+from holdfast.core.schedules.cron import UTC, parse
+from holdfast.core.schedules.schedule import Misfire, Overlap
+from holdfast.core.settings.rule_table import check
+from holdfast.core.tasks.reserved import refuse_reserved
+from holdfast.core.tasks.task import ScheduleOptions
+from holdfast.core.values.payload import read_payload
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.schedules.schedule_rows import ScheduleOverrides, ScheduleRow, schedule_row, usable_template
 from holdfast.store.scripts.schedules.templates import check_event, laid_over, template_row

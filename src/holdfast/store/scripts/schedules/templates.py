@@ -9,11 +9,11 @@ from msgspec import Struct
 
 from holdfast.core.errors import Conflict, NotFound
 from holdfast.core.job import JobId, Millis
+from holdfast.core.jobs.requests import Enqueued, NewJob
 from holdfast.core.messages.templates import NewTemplate, Template, TemplateChanges
-from holdfast.core.pairs import JOB, check_pairs
-from holdfast.core.requests import Enqueued, NewJob
-from holdfast.core.reserved import refuse_reserved
-from holdfast.core.task import KeptOptions, Overrides, TemplateOptions
+from holdfast.core.rules.pairs import JOB, check_pairs
+from holdfast.core.tasks.reserved import refuse_reserved
+from holdfast.core.tasks.task import KeptOptions, Overrides, TemplateOptions
 from holdfast.decoding import decode
 from holdfast.store.engine import Tx
 from holdfast.store.rows import JobRow

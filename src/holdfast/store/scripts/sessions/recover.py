@@ -6,13 +6,11 @@ from collections.abc import Collection
 
 from msgspec import Struct
 
-from holdfast.core.breaker import Sign
+from holdfast.core.gates.breaker import Sign
 from holdfast.core.job import Millis, RunId, SessionId
-from holdfast.core.messages.sessions import SessionRow
-from holdfast.core.recovery import CRASH_CODE, Death, after_death, is_suspect
-from holdfast.core.retry import Failure, FailureKind
-from holdfast.core.run import RunStatus
-from holdfast.core.settle import (
+from holdfast.core.jobs.recovery import CRASH_CODE, Death, after_death, is_suspect
+from holdfast.core.jobs.run import RunStatus
+from holdfast.core.jobs.settle import (
     Broke,
     Completed,
     Outcome,
@@ -21,6 +19,8 @@ from holdfast.core.settle import (
     StoppedByCancel,
     Yielded,
 )
+from holdfast.core.messages.sessions import SessionRow
+from holdfast.core.values.retry import Failure, FailureKind
 from holdfast.store.engine import Tx
 from holdfast.store.rows import OwnedRow, policy_of
 from holdfast.store.scripts.queues.breakers import Ending, note_endings

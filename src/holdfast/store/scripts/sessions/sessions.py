@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from holdfast.core.attendance import Span, merged
 from holdfast.core.job import Millis, SessionId
+from holdfast.core.machine.attendance import Span, merged
 from holdfast.core.messages.sessions import NewSession, Offer, SessionRow
 from holdfast.store.engine import Tx, urgent
 from holdfast.store.scripts.access.session_holders import check_holder, hash_of

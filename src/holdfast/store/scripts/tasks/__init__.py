@@ -1,0 +1,1 @@
+"""Tasks: what workers offer and declare."""

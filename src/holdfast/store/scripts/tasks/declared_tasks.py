@@ -8,10 +8,10 @@ import msgspec
 from msgspec import Struct
 
 from holdfast.core.job import Millis, SessionId
+from holdfast.core.jobs.requests import COMMAND
 from holdfast.core.messages.tasks import KnownTask, TaskVersion, UndeclaredTask
-from holdfast.core.requests import COMMAND
-from holdfast.core.reserved import BEHIND_SYSTEM_TASKS, SYSTEM_TASKS
-from holdfast.core.task import DeclaredTask, TaskOptions, check_declared
+from holdfast.core.tasks.reserved import BEHIND_SYSTEM_TASKS, SYSTEM_TASKS
+from holdfast.core.tasks.task import DeclaredTask, TaskOptions, check_declared
 from holdfast.decoding import decode
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.tasks.known_tasks import MOST_NAMES, known_names, nearest_name, unknown_task

@@ -10,11 +10,11 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from holdfast.core.arguments import misfit
-from holdfast.core.command import check_command
 from holdfast.core.errors import InvalidPayload, UnknownTask
-from holdfast.core.requests import COMMAND, OF_COMMANDS, NewJob, is_system_queue
-from holdfast.core.task import TaskOptions, with_options
+from holdfast.core.jobs.requests import COMMAND, OF_COMMANDS, NewJob, is_system_queue
+from holdfast.core.tasks.command import check_command
+from holdfast.core.tasks.task import TaskOptions, with_options
+from holdfast.core.values.arguments import misfit
 from holdfast.decoding import decode
 from holdfast.store.engine import Tx
 from holdfast.store.statements import sql

@@ -6,9 +6,9 @@ import msgspec
 from msgspec import Struct
 
 from holdfast.core.job import JobId, Millis
-from holdfast.core.maintenance import MAINTENANCE
-from holdfast.core.requests import ANY_QUEUE, ClaimRequest, QueueSlots
-from holdfast.core.stored_job import Job
+from holdfast.core.jobs.requests import ANY_QUEUE, ClaimRequest, QueueSlots
+from holdfast.core.jobs.stored_job import Job
+from holdfast.core.machine.maintenance import MAINTENANCE
 from holdfast.store.engine import Tx
 from holdfast.store.statements import sql
 

@@ -6,9 +6,9 @@ import logging
 
 from msgspec import Struct
 
+from holdfast.core.gates.queue import SHED_CODE
 from holdfast.core.job import JobId, Millis, StateName
-from holdfast.core.queue import SHED_CODE
-from holdfast.core.requests import Claimed, NewJob
+from holdfast.core.jobs.requests import Claimed, NewJob
 from holdfast.store.engine import Tx
 from holdfast.store.rows import OwnedRow
 

@@ -8,10 +8,10 @@ import msgspec
 from msgspec import Struct
 
 from holdfast.core.job import JobId
-from holdfast.core.limits import MOST_CHANGED
+from holdfast.core.jobs.requests import NewJob
 from holdfast.core.messages.watches import ChangedFile, ChangedFiles
-from holdfast.core.requests import NewJob
-from holdfast.core.watch import Change, FileChange, below
+from holdfast.core.rules.limits import MOST_CHANGED
+from holdfast.core.values.watch import Change, FileChange, below
 from holdfast.decoding import decode
 from holdfast.store.engine import Tx
 from holdfast.store.rows import JobRow

@@ -11,12 +11,12 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from holdfast.core.git import GitMove
 from holdfast.core.job import Millis
-from holdfast.core.planning import WatchRule, about_change, about_many, about_moves, job_of, trigger_of
-from holdfast.core.requests import NewJob
-from holdfast.core.subject import DEFAULT_TENANT
-from holdfast.core.watch import Change, FileChange, SeenFile, below, differences
+from holdfast.core.jobs.requests import NewJob
+from holdfast.core.values.subject import DEFAULT_TENANT
+from holdfast.core.values.watch import Change, FileChange, SeenFile, below, differences
+from holdfast.core.watching.git import GitMove
+from holdfast.core.watching.planning import WatchRule, about_change, about_many, about_moves, job_of, trigger_of
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.events.events import publish
 from holdfast.store.scripts.jobs.admission import how_many_fit

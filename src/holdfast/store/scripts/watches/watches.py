@@ -10,8 +10,8 @@ from msgspec import Struct
 from holdfast.core.errors import Conflict, NotFound
 from holdfast.core.job import Millis
 from holdfast.core.messages.watches import Watch
-from holdfast.core.new_watch import NewWatch, check_watch
-from holdfast.core.planning import sample_arguments
+from holdfast.core.watching.new_watch import NewWatch, check_watch
+from holdfast.core.watching.planning import sample_arguments
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.machines.nodes import name_of
 from holdfast.store.scripts.tasks.known_tasks import check_request, is_known

@@ -7,13 +7,13 @@ from collections.abc import Iterable
 import msgspec
 
 from holdfast.core.errors import Conflict, NotFound
-from holdfast.core.event import Event
 from holdfast.core.job import TERMINAL, JobId, Millis
+from holdfast.core.jobs.requests import NewJob
+from holdfast.core.jobs.trigger import again, by_webhook
 from holdfast.core.messages.webhooks import DeliveryPage, DeliveryView
-from holdfast.core.requests import NewJob
-from holdfast.core.timing import FAR_FUTURE
-from holdfast.core.trigger import again, by_webhook
-from holdfast.core.webhook import SCHEDULE, TEST_EVENT, WEBHOOK, WEBHOOK_QUEUE, Delivery, key_of, receiver_of
+from holdfast.core.rules.timing import FAR_FUTURE
+from holdfast.core.values.event import Event
+from holdfast.core.webhooks.webhook import SCHEDULE, TEST_EVENT, WEBHOOK, WEBHOOK_QUEUE, Delivery, key_of, receiver_of
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.jobs.enqueue import take_in
 from holdfast.store.scripts.reading.read_jobs import find_row as find_job_row

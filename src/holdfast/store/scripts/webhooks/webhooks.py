@@ -6,12 +6,12 @@ import msgspec
 from msgspec import Struct
 
 from holdfast.core.errors import Conflict, NotFound
-from holdfast.core.event import shape_of
 from holdfast.core.job import Millis, RunId
 from holdfast.core.messages.webhooks import CreatedWebhook, NewWebhook, Outgoing, Webhook, WebhookChanges
-from holdfast.core.rule import check_all
-from holdfast.core.rules import RULES, check
-from holdfast.core.webhook import (
+from holdfast.core.rules.rule import check_all
+from holdfast.core.settings.rule_table import RULES, check
+from holdfast.core.values.event import shape_of
+from holdfast.core.webhooks.webhook import (
     ROTATION_MS,
     WEBHOOK,
     WEBHOOK_QUEUE,

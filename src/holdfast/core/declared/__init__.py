@@ -1,0 +1,1 @@
+"""Options and settings, each declared once."""

@@ -1,0 +1,1 @@
+"""What holds a queue or a job back."""

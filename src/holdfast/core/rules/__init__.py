@@ -1,0 +1,1 @@
+"""Rules for values, and their words: limits, units, texts, numbers."""

@@ -1,0 +1,1 @@
+"""Cron, and what a schedule is."""

@@ -1,0 +1,1 @@
+"""Settings of queues and watches, and the rules of all names."""

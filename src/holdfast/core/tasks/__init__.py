@@ -1,0 +1,1 @@
+"""Tasks, commands, and the names that are reserved."""

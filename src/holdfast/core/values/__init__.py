@@ -1,0 +1,1 @@
+"""What a job, a queue or a watch may be given."""

@@ -1,0 +1,1 @@
+"""What a watch goes by: patterns, plans, git."""

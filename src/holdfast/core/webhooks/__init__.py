@@ -1,0 +1,1 @@
+"""Webhooks and the addresses that they may have."""
