@@ -23,10 +23,10 @@ def emit(caller: Caller, name: str, **more: Any) -> Any:
 
 
 def test_an_event_is_told_found_and_listed(caller: Caller) -> None:
-    told = emit(caller, "git:commit", attributes={"branch": "main"})
+    told = emit(caller, "git:commit", attributes={"branch": "main"}, data=[1, {"a": None}])
     assert (told["name"], told["attributes"], told["waiting"]) == ("git:commit", {"branch": "main"}, 0)
-    emit(caller, "hello")
-    assert caller.get(f"/v1/events/{told['id']}").json["event"]["id"] == told["id"]
+    assert emit(caller, "hello")["number"] > told["number"]
+    assert caller.get(f"/v1/events/{told['id']}").json["event"]["data"] == told["data"] == [1, {"a": None}]
     assert [view["event"]["name"] for view in caller.get("/v1/events").json["events"]] == ["hello", "git:commit"]
     assert [view["event"]["id"] for view in caller.get("/v1/events?name=git:*").json["events"]] == [told["id"]]
     page = caller.get("/v1/events?limit=1").json

@@ -61,6 +61,18 @@ def test_an_event_is_told_and_listed_with_what_it_let_go(sh: Shell) -> None:
     assert "event cli:go" in said.splitlines()[-1]
 
 
+def test_an_event_has_a_number_and_data(sh: Shell) -> None:
+    first = sh.ok("emit", "data:one", "--data", '{"level": [80, null], "token": "abc"}', "--json").json
+    second = sh.ok("emit", "data:two", "--data", '"text"', "--json").json
+    assert (first["data"], second["data"]) == ({"level": [80, None], "token": "abc"}, "text")
+    newest, older = (view["event"] for view in sh.ok("events", "--name", "data:*", "--json").json["events"])
+    assert (newest["number"], older["number"]) == (second["number"], first["number"])
+    assert newest["number"] > older["number"]
+    shown = sh.ok("events", "show", first["id"]).out
+    assert '{"level":[80,null],"token":"***"}' in shown
+    assert f"number        {first['number']}" in shown
+
+
 @pytest.mark.parametrize("task", ["announce", "announce_alone"])
 def test_an_event_of_a_run_shows_its_job(sh: Shell, task: str) -> None:
     job = sh.number("enqueue", task, f'{{"name": "{task}"}}')
@@ -89,6 +101,7 @@ def test_events_are_followed(sh: Shell, house: House) -> None:
         (("emit", "two words"), "event 'two words' is not valid"),
         (("emit", "go", "branch"), "'branch' is not an attribute: write KEY=VALUE"),
         (("emit", "go", "a=1", "a=2"), "'a' is given twice"),
+        (("emit", "go", "--data", "{level: 80}"), "--data '{level: 80}' is not JSON"),
         (("events", "--name", "*x"), "name '*x' is not valid"),
         (
             ("run", "--where", "a=b", "--", "true"),

@@ -9,4 +9,4 @@ hf = Holdfast("nobody-opens-this.db")
 
 @hf.task(subprocess=True, retry=0)
 def tell(ctx: Context, name: str) -> str:
-    return ctx.emit(name, attributes={"from": "afar"}).id
+    return ctx.emit(name, attributes={"from": "afar"}, data=["far", 1]).id

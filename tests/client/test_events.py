@@ -23,10 +23,11 @@ def told(trigger: str | None) -> Any:
 
 @both_engines
 def test_an_event_is_told_with_what_is_known_about_it(hf: Holdfast) -> None:
-    event = hf.emit("git:commit", branch="main", files=3, is_big=False, attributes={"odd-name": "x"})
+    event = hf.emit("git:commit", branch="main", files=3, is_big=False, attributes={"odd-name": "x"}, data={"n": 1})
     assert isinstance(event, Event)
     assert event.attributes == {"branch": "main", "files": "3", "is_big": "false", "odd-name": "x"}
-    assert hf.event(event.id).event.attributes == event.attributes
+    assert (event.data, event.number) == ({"n": 1}, 1)
+    assert hf.event(event.id).event == Event(**{name: getattr(event, name) for name in Event.__struct_fields__})
     assert hf.event(event.id).jobs == []
 
 
@@ -74,6 +75,8 @@ def test_an_event_that_makes_no_sense_is_refused(hf: Holdfast) -> None:
         lambda: hf.emit("go", attributes={"a b": "c"}),
         lambda: hf.emit("go", attributes=["a"]),  # type: ignore[arg-type]
         lambda: hf.emit("go", text="x" * 1_001),
+        lambda: hf.emit("go", data=object()),
+        lambda: hf.emit("go", data="x" * 65_535),
         lambda: hf.events("*x"),
         lambda: hf.events(limit=0),
     ):
@@ -112,7 +115,7 @@ def test_a_task_in_a_process_of_its_own_tells_events(make_holdfast: Callable[...
     refused = hf.enqueue("tell", {"name": "two words"})
     hf.drain()
     event = hf.event(job.result(timeout=WAIT)).event
-    assert (event.name, event.attributes) == ("told", {"from": "afar"})
+    assert (event.name, event.attributes, event.data) == ("told", {"from": "afar"}, ["far", 1])
     assert told(event.trigger) == {"kind": "run", "job_id": job.id, "run_id": job.runs[0].id}
     assert refused.runs[0].error_code == "InvalidInput"
 

@@ -64,6 +64,17 @@ def waiting(hf: Holdfast) -> DeliveryView:
     return delivery
 
 
+def test_a_receiver_gets_the_data_of_an_event(hf: Holdfast, receiver: Receiver) -> None:
+    add(hf, receiver.url, "order:*")
+    hf.emit("order:paid", order=7, data={"items": [1.5, None]})
+    hf.emit("order:sent", order=7)
+    hf.drain()
+    assert {request.event["type"]: request.event["data"] for request in receiver.requests} == {
+        "order:paid": {"items": [1.5, None]},
+        "order:sent": None,
+    }
+
+
 def test_the_end_of_a_run_reaches_the_receiver_signed_and_with_the_run_as_its_key(
     hf: Holdfast, receiver: Receiver
 ) -> None:

@@ -126,6 +126,8 @@ def merged(dialect: Dialect) -> str:
             tables[altered[1]].belongings.append(statement)
         elif body.startswith(("INSERT", "UPDATE")):
             continue  # Rows are not schema.
+        elif body.startswith(("ALTER INDEX", "ALTER SEQUENCE")):
+            continue  # What a renamed table has gets the name that a new one gives it.
         elif body.startswith("CREATE FUNCTION"):
             functions.append(statement)
         else:

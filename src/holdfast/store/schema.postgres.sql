@@ -462,21 +462,6 @@ BEFORE UPDATE OF status ON direct_reservations FOR EACH ROW
 WHEN (NEW.status = 'ACTIVE' AND OLD.status <> 'ACTIVE')
 EXECUTE FUNCTION reservations_exclude_each_other();
 
-CREATE TABLE events (
-  id           TEXT COLLATE "C" PRIMARY KEY,
-  name         TEXT COLLATE "C" NOT NULL,
-  attributes   TEXT COLLATE "C" NOT NULL DEFAULT '{}',
-  emitted_at   BIGINT NOT NULL,
-  trigger      TEXT COLLATE "C",
-  -- The newest job at that moment: those that come later wait for the next event.
-  upto_number  BIGINT NOT NULL,
-  is_spreading BIGINT NOT NULL DEFAULT 0 CHECK (is_spreading IN (0, 1))
-);
-
-CREATE INDEX idx_events_emitted ON events (emitted_at, id);
-CREATE INDEX idx_events_name ON events (name, id);
-CREATE INDEX idx_events_spreading ON events (emitted_at, id) WHERE is_spreading = 1;
-
 -- What is waited for: a name, or the beginning of one and `*`, and the names of the attributes that matter.
 -- A webhook has its own rows; those of jobs carry no webhook.
 CREATE TABLE event_patterns (
@@ -783,3 +768,23 @@ CREATE UNLOGGED TABLE file_requests (
   CHECK ((what = 'artifact') = (name IS NOT NULL)),
   CHECK (is_answered = 0 OR data IS NOT NULL OR problem IS NOT NULL)
 );
+
+CREATE TABLE events (
+  -- Never given twice, and given under the lock of the writers: in the order of the commits.
+  number       BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  id           TEXT COLLATE "C" NOT NULL,
+  name         TEXT COLLATE "C" NOT NULL,
+  attributes   TEXT COLLATE "C" NOT NULL DEFAULT '{}',
+  emitted_at   BIGINT NOT NULL,
+  trigger      TEXT COLLATE "C",
+  -- The newest job at that moment: those that come later wait for the next event.
+  upto_number  BIGINT NOT NULL,
+  is_spreading BIGINT NOT NULL DEFAULT 0 CONSTRAINT events_is_spreading_check CHECK (is_spreading IN (0, 1)),
+  -- JSON. It stands last, as it may be long and few statements read it.
+  data         TEXT COLLATE "C"
+);
+
+CREATE UNIQUE INDEX idx_events_id ON events (id);
+CREATE INDEX idx_events_emitted ON events (emitted_at, number);
+CREATE INDEX idx_events_name ON events (name, number);
+CREATE INDEX idx_events_spreading ON events (number) WHERE is_spreading = 1;

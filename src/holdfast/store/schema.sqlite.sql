@@ -402,21 +402,6 @@ CREATE TABLE tenants (
 
 CREATE INDEX idx_tenants_waiting ON tenants (queue, virtual_time, tenant) WHERE is_waiting = 1;
 
-CREATE TABLE events (
-  id           TEXT PRIMARY KEY,
-  name         TEXT NOT NULL,
-  attributes   TEXT NOT NULL DEFAULT '{}',
-  emitted_at   INTEGER NOT NULL,
-  trigger      TEXT,
-  -- The newest job at that moment: those that come later wait for the next event.
-  upto_number  INTEGER NOT NULL,
-  is_spreading INTEGER NOT NULL DEFAULT 0 CHECK (is_spreading IN (0, 1))
-) STRICT;
-
-CREATE INDEX idx_events_emitted ON events (emitted_at, id);
-CREATE INDEX idx_events_name ON events (name, id);
-CREATE INDEX idx_events_spreading ON events (emitted_at, id) WHERE is_spreading = 1;
-
 -- What is waited for: a name, or the beginning of one and `*`, and the names of the attributes that matter.
 -- A webhook has its own rows; those of jobs carry no webhook.
 CREATE TABLE event_patterns (
@@ -760,3 +745,23 @@ CREATE TABLE file_requests (
   CHECK ((what = 'artifact') = (name IS NOT NULL)),
   CHECK (is_answered = 0 OR data IS NOT NULL OR problem IS NOT NULL)
 ) STRICT;
+
+CREATE TABLE events (
+  -- Never given twice, and given under the lock of the writers: in the order of the commits.
+  number       INTEGER PRIMARY KEY AUTOINCREMENT,
+  id           TEXT NOT NULL,
+  name         TEXT NOT NULL,
+  attributes   TEXT NOT NULL DEFAULT '{}',
+  emitted_at   INTEGER NOT NULL,
+  trigger      TEXT,
+  -- The newest job at that moment: those that come later wait for the next event.
+  upto_number  INTEGER NOT NULL,
+  is_spreading INTEGER NOT NULL DEFAULT 0 CONSTRAINT events_is_spreading_check CHECK (is_spreading IN (0, 1)),
+  -- JSON. It stands last, as it may be long and few statements read it.
+  data         TEXT
+) STRICT;
+
+CREATE UNIQUE INDEX idx_events_id ON events (id);
+CREATE INDEX idx_events_emitted ON events (emitted_at, number);
+CREATE INDEX idx_events_name ON events (name, number);
+CREATE INDEX idx_events_spreading ON events (number) WHERE is_spreading = 1;

@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import Any, Protocol
 
 import msgspec
+from msgspec import Raw
 
 from holdfast.core.errors import HoldfastError, InvalidInput, InvalidPayload
 from holdfast.core.job import Millis
@@ -25,6 +26,7 @@ from holdfast.core.messages.watches import ChangedFiles
 from holdfast.core.rules.limits import check_payload, shown
 from holdfast.core.settings.rule_table import check
 from holdfast.core.values.event import joined_attributes
+from holdfast.core.values.event_data import encode_data
 from holdfast.tasks.files import FilesLeft, RunFiles
 from holdfast.tasks.raising import Stopped, StopReason, storable, traceback_of
 
@@ -108,7 +110,7 @@ class Context:
         files: Callable[[], RunFiles] | None = None,
         now: Callable[[], Millis] = lambda: time.time_ns() // 1_000_000,
         look_back: Callable[[], Future[list[Predecessor]]] | None = None,
-        tell: Callable[[str, dict[str, str]], Future[Emitted]] | None = None,
+        tell: Callable[[str, dict[str, str], Raw], Future[Emitted]] | None = None,
         look_up: Callable[[], Future[ChangedFiles]] | None = None,
     ) -> None:
         self._claimed = claimed
@@ -259,21 +261,25 @@ class Context:
         """After the end of the run: close its files, and return what it leaves."""
         return FilesLeft() if self._files is None else self._files.close()
 
-    def emit(self, name: str, /, *, attributes: Mapping[str, object] | None = None, **more: object) -> Emitted:
+    def emit(
+        self, name: str, /, *, attributes: Mapping[str, object] | None = None, data: object = None, **more: object
+    ) -> Emitted:
         """Say that something happened: `ctx.emit("report:ready", day="Monday")`. Durable when it returns.
 
         As `hf.emit`; the event shows this run as what triggered it. A run that is tried again may say it again.
         """
-        return self._emit(check("name", name, "event"), joined_attributes(attributes, more)).result()
+        return self._emit(*_new_event(name, attributes, more, data)).result()
 
-    async def aemit(self, name: str, /, *, attributes: Mapping[str, object] | None = None, **more: object) -> Emitted:
+    async def aemit(
+        self, name: str, /, *, attributes: Mapping[str, object] | None = None, data: object = None, **more: object
+    ) -> Emitted:
         """The awaitable twin of `emit`."""
-        return await asyncio.wrap_future(self._emit(check("name", name, "event"), joined_attributes(attributes, more)))
+        return await asyncio.wrap_future(self._emit(*_new_event(name, attributes, more, data)))
 
-    def _emit(self, name: str, attributes: dict[str, str]) -> Future[Emitted]:
+    def _emit(self, name: str, attributes: dict[str, str], data: Raw) -> Future[Emitted]:
         if self._tell is None:
             raise InvalidInput("there is no database here to keep an event in")
-        return self._tell(name, attributes)
+        return self._tell(name, attributes, data)
 
     def enqueue(self, task: Child, /, *args: Any, **kwargs: Any) -> Any:
         """Start a child job, which knows this job as its parent and shares its trace."""
@@ -291,6 +297,12 @@ def line_of(record: logging.LogRecord, error: BaseException | None) -> str:
     except Exception:
         text = f"{record.msg} {record.args}"
     return text if error is None else f"{text}\n{traceback_of(error).rstrip()}"
+
+
+def _new_event(
+    name: str, attributes: Mapping[str, object] | None, more: Mapping[str, object], data: object
+) -> tuple[str, dict[str, str], Raw]:
+    return check("name", name, "event"), joined_attributes(attributes, more), encode_data(data)
 
 
 def _check_child(task: Child) -> Child:

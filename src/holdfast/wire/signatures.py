@@ -16,7 +16,7 @@ SIGNATURES: dict[str, Signature] = {
     "access.users.revoke_user": Signature("name now", "holdfast.core.messages.access.User"),
     "access.users.rotate_token": Signature("name now expires_in_ms", "holdfast.core.messages.access.NewToken"),
     "claiming.why.why": Signature("job_id now", "holdfast.core.messages.why.Why"),
-    "events.events.emit": Signature("id name attributes now trigger repeated", "holdfast.core.messages.events.Emitted"),
+    "events.events.emit": Signature("id name attributes now trigger repeated data", "holdfast.core.messages.events.Emitted"),
     "events.events.find_event": Signature("event_id", "holdfast.core.messages.events.EventView"),
     "events.events.list_events": Signature("name limit cursor", "holdfast.core.messages.events.EventPage"),
     "groups.groups.create_group": Signature("group_id name mode on_failure now", "builtins.str"),

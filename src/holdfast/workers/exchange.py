@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from concurrent.futures import Future
 from contextlib import suppress
 
+from msgspec import Raw
+
 from holdfast.core.errors import HoldfastError, InvalidInput
 from holdfast.core.job import RunId, SessionId, StateName
 from holdfast.core.jobs.requests import Claimed, ClaimRequest, Report
@@ -232,9 +234,9 @@ class ExchangeLoop(Loop):
         def look_back() -> Future[list[Predecessor]]:
             return self._engine.submit(predecessors, claimed.job_id)
 
-        def tell(name: str, attributes: dict[str, str]) -> Future[Emitted]:
+        def tell(name: str, attributes: dict[str, str], data: Raw) -> Future[Emitted]:
             cause = by_run(claimed.job_id, claimed.run_id)
-            return self._engine.submit(emit, new_uuid(), name, attributes, self.clock.now(), cause)
+            return self._engine.submit(emit, new_uuid(), name, attributes, self.clock.now(), cause, data=data)
 
         def look_up() -> Future[ChangedFiles]:
             return self._engine.submit(changed_files, claimed.job_id)

@@ -21,6 +21,13 @@ def read_object(given: str) -> dict[str, Any]:
     return dict(read_payload(text.encode("utf-8", "surrogateescape")))
 
 
+def read_json(word: str, given: str) -> Any:
+    """Any JSON as it was typed, or as it comes from standard input."""
+    from holdfast.core.values.event_data import read_data
+
+    return read_data(sys.stdin.read() if given == "-" else given, word)
+
+
 def find_group(hf: Client, ref: str) -> GroupHandle:
     """A group by its id or its name; of several with one name, the newest."""
     try:

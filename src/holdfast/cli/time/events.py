@@ -5,11 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from itertools import chain
-from typing import TYPE_CHECKING, Annotated
+from json import dumps
+from typing import TYPE_CHECKING, Annotated, Any
 
 from holdfast.cli.frame.clients import client
 from holdfast.cli.frame.command import group_of
 from holdfast.cli.frame.failures import say
+from holdfast.cli.frame.given import read_json
 from holdfast.cli.frame.jobs_shown import triggered
 from holdfast.cli.frame.options import LimitOption
 from holdfast.cli.frame.output import DIM, Coloured, Output, listed, put, put_json, show_fields, show_table, state_text
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from holdfast.core.messages.events import EventView
 
 OWN = "events of jobs, runs, groups, schedules and the machine are kept only if a job or a webhook wants them"
-HEAD = ("event", "name", "attributes", "when", "triggered by", "let go")
+HEAD = ("number", "event", "name", "attributes", "when", "triggered by", "let go")
 LOOK_S = 1.0
 PAGE = 200
 MOST_SHOWN = 8
@@ -31,6 +33,7 @@ MOST_SHOWN = 8
 def emit(
     name: Annotated[str, Argument("NAME", help="What happened, such as git:commit.")],
     about: Annotated[list[str] | None, Argument("[KEY=VALUE]...", help="What is known about it.")] = None,
+    data: Annotated[str | None, Option(metavar="JSON", help="More about it: any JSON, at most 64 KiB.")] = None,
 ) -> Output:
     """Say that something happened.
 
@@ -39,10 +42,13 @@ def emit(
     \b
     Examples:
       holdfast emit git:commit branch=main author=ada
+      holdfast emit light:on room=kitchen --data '{"level": 80}'
     """
     from holdfast.core.messages.events import MOST_COUNTED
 
-    told = client().emit(name, attributes=read_attributes("", about))
+    told = client().emit(
+        name, attributes=read_attributes("", about), data=None if data is None else read_json("--data", data)
+    )
     count = f"{MOST_COUNTED} jobs or more" if told.waiting >= MOST_COUNTED else _jobs(told.waiting)
     also = f", {told.webhooks} webhook{'s are' if told.webhooks > 1 else ' is'} told" if told.webhooks else ""
     return Output(told, f"event {told.id}: {count} waited for it{also}")
@@ -77,6 +83,7 @@ def list_(
 
 def _row(hf: Client, view: EventView) -> list[str]:
     return [
+        str(view.event.number),
         view.event.id,
         view.event.name,
         _attributes(view),
@@ -103,8 +110,10 @@ def _show(hf: Client, view: EventView) -> None:
     show_fields(
         [
             ("event", found.id),
+            ("number", str(found.number)),
             ("name", found.name),
             ("attributes", _attributes(view)),
+            ("data", None if found.data is None else _data(found.data)),
             ("emitted", when(found.emitted_at)),
             ("triggered by", triggered(found.trigger, hf)),
         ]
@@ -143,26 +152,24 @@ def _follow(hf: Client, name: str | None, limit: int) -> Iterator[EventView]:
     try:
         seen = hf.events(name, limit=limit).events
         yield from reversed(seen)
-        known = {view.event.id for view in seen}
-        since = seen[0].event.emitted_at if seen else 0
+        newest = seen[0].event.number if seen else 0
         while True:
             told.wait(LOOK_S)
             told.clear()
-            fresh = _since(hf, name, since, known)
+            fresh = _newer(hf, name, newest)
             yield from reversed(fresh)
-            known |= {view.event.id for view in fresh}
-            since = max([since, *(view.event.emitted_at for view in fresh)])
+            newest = fresh[0].event.number if fresh else newest
     finally:
         leave()
 
 
-def _since(hf: Client, name: str | None, since: int, known: set[str]) -> list[EventView]:
-    """The events since this moment that were not printed yet, newest first."""
+def _newer(hf: Client, name: str | None, number: int) -> list[EventView]:
+    """The events that came after this one, newest first."""
     found: list[EventView] = []
     cursor = None
     while True:
         page = hf.events(name, limit=PAGE, cursor=cursor)
-        fresh = [view for view in page.events if view.event.emitted_at >= since and view.event.id not in known]
+        fresh = [view for view in page.events if view.event.number > number]
         found += fresh
         cursor = page.cursor
         if cursor is None or len(fresh) < len(page.events):
@@ -180,6 +187,13 @@ def _tell(hf: Client, view: EventView, *, json: bool) -> None:
 
 def _attributes(view: EventView) -> str:
     return " ".join(f"{name}={value}" for name, value in sorted(view.event.attributes.items()))
+
+
+def _data(data: Any) -> str:
+    """The data as JSON. What looks secret is hidden."""
+    from holdfast.observe.redact import redacted_json
+
+    return redacted_json(dumps(data, ensure_ascii=False))
 
 
 def _reached(view: EventView) -> str:

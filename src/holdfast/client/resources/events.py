@@ -13,6 +13,7 @@ from holdfast.core.job import Millis
 from holdfast.core.messages.events import Emitted, EventPage, EventView
 from holdfast.core.settings.rule_table import check
 from holdfast.core.values.event import joined_attributes
+from holdfast.core.values.event_data import encode_data
 from holdfast.runtime.caller import what_triggers
 from holdfast.store.script_names import events
 
@@ -22,21 +23,26 @@ class Events:
 
     _access: StoreAccess
 
-    def emit(self, name: str, /, *, attributes: Mapping[str, object] | None = None, **more: object) -> Emitted:
+    def emit(
+        self, name: str, /, *, attributes: Mapping[str, object] | None = None, data: object = None, **more: object
+    ) -> Emitted:
         """Say that something happened: `hf.emit("git:commit", branch="main")`. Durable when it returns.
 
         Jobs that already wait for it go on (`on_event=`), and webhooks are told. `attributes` is for names that are no
-        words of Python. The answer tells how many jobs were `waiting`, as far as they were counted.
+        words of Python. `data` is any JSON of at most 64 KiB, for the handlers of apps and for webhooks. The answer
+        tells how many jobs were `waiting`, as far as they were counted.
         """
-        told = self._access.write(events.emit, *self._new_event(self._access.now(), name, attributes, more))
+        wanted = self._new_event(self._access.now(), name, attributes, more, data)
+        told = self._access.write(events.emit, *wanted)
         self._access.enqueued()
         return told
 
-    async def aemit(self, name: str, /, *, attributes: Mapping[str, object] | None = None, **more: object) -> Emitted:
+    async def aemit(
+        self, name: str, /, *, attributes: Mapping[str, object] | None = None, data: object = None, **more: object
+    ) -> Emitted:
         """The awaitable twin of `emit`."""
-        told = await self._access.awrite(
-            events.emit, *self._new_event(await self._access.anow(), name, attributes, more)
-        )
+        wanted = self._new_event(await self._access.anow(), name, attributes, more, data)
+        told = await self._access.awrite(events.emit, *wanted)
         await self._access.aenqueued()
         return told
 
@@ -57,10 +63,15 @@ class Events:
         return await self._access.aread(events.find_event, check("event_id", event_id, "event"))
 
     def _new_event(
-        self, now: Millis, name: str, attributes: Mapping[str, object] | None, more: Mapping[str, object]
+        self,
+        now: Millis,
+        name: str,
+        attributes: Mapping[str, object] | None,
+        more: Mapping[str, object],
+        data: object,
     ) -> tuple[Any, ...]:
         named = (check("name", name, "event"), joined_attributes(attributes, more))
-        return (self._access.new_id(), *named, now, what_triggers())
+        return (self._access.new_id(), *named, now, what_triggers(), False, encode_data(data))
 
 
 def _page(name: str | None, limit: int, cursor: str | None) -> tuple[str | None, int, str | None]:

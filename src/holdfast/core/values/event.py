@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterable, Mapping
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -30,7 +31,7 @@ LONGEST_SHOWN = 400
 
 
 class Event(Struct, frozen=True, kw_only=True):
-    """Something that happened, with what is known about it.
+    """Something that happened, with what is known about it. Events have rising numbers, in the order of their commits.
 
     >>> from holdfast import Holdfast
     >>> hf = Holdfast("work.db")
@@ -44,6 +45,8 @@ class Event(Struct, frozen=True, kw_only=True):
     attributes: dict[str, str]
     emitted_at: Millis
     trigger: str | None = None
+    number: int = 0
+    data: Any = None
 
 
 class Shape(Struct, frozen=True):

@@ -7,6 +7,7 @@ import hmac
 import re
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
@@ -49,7 +50,7 @@ class Target(Struct, frozen=True):
         return host if self.port == (443 if self.is_secure else 80) else f"{host}:{self.port}"
 
 
-class Delivery(Struct, frozen=True):
+class Delivery(Struct, frozen=True, omit_defaults=True):
     """What is delivered: the payload of the job that delivers it. The secret is not in it."""
 
     webhook_id: str
@@ -59,6 +60,7 @@ class Delivery(Struct, frozen=True):
     emitted_at: Millis
     attributes: dict[str, str]
     key: str
+    data: Any = None
 
 
 def read_url(url: str) -> Target:
@@ -136,6 +138,7 @@ def body_of(delivery: Delivery, attempt: int) -> bytes:
             "type": delivery.event_name,
             "at": at.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
             "attributes": delivery.attributes,
+            "data": delivery.data,
             "delivery": delivery.delivery_id,
             "attempt": attempt,
         }

@@ -7,7 +7,7 @@ secret leaves the store.
 from __future__ import annotations
 
 from datetime import UTC
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from holdfast.core.errors import Conflict, NotFound
 from holdfast.core.job import Millis
@@ -77,6 +77,7 @@ class Deliverer:
         emitted_at: Millis,
         attributes: dict[str, str],
         key: str,
+        data: Any = None,
     ) -> dict[str, int]:
         """Send it. The result is the status of the answer."""
         # Imported late: most workers deliver nothing.

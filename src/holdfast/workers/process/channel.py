@@ -96,12 +96,13 @@ class LookedUp(Struct, frozen=True, tag=True):
     number: int
 
 
-class Happened(Struct, frozen=True, tag=True):
+class Happened(Struct, frozen=True, tag=True, omit_defaults=True):
     """An event to store; answered with `Stored`, or with `CheckpointKept` and an error."""
 
     number: int
     name: str
     attributes: dict[str, str]
+    data: str = "null"  # JSON
 
 
 class LineSaid(Struct, frozen=True, tag="Said"):

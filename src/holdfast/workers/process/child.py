@@ -23,9 +23,11 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import msgspec
+from msgspec import Raw
 
 from holdfast.core.errors import StoreUnavailable
 from holdfast.core.jobs.settle import Broke, Completed, Outcome
+from holdfast.core.messages.events import Emitted
 from holdfast.core.values.retry import Failure, FailureKind
 from holdfast.observe import trace
 from holdfast.store.files import JobFiles
@@ -70,7 +72,7 @@ class ChildContext(Context):
             lambda: files,
             look_back=lambda: self._ask(PredecessorsAsked),
             look_up=lambda: self._ask(LookedUp),
-            tell=lambda name, attributes: self._ask(lambda number: Happened(number, name, attributes)),
+            tell=self._emit_there,
         )
         self._send = send
         self._lock = threading.Lock()
@@ -80,6 +82,9 @@ class ChildContext(Context):
         self._cancel: Callable[[], object] = lambda: None
         self._silent = logging.Logger("holdfast.child")
         self._silent.disabled = True
+
+    def _emit_there(self, name: str, attributes: dict[str, str], data: Raw) -> Future[Emitted]:
+        return self._ask(lambda number: Happened(number, name, attributes, bytes(data).decode()))
 
     def heed(self, word: Stop | CheckpointKept | PredecessorsTold | Found | Stored) -> None:
         """Take a message of the worker. Called from the thread that reads."""

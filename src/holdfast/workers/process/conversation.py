@@ -9,6 +9,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from msgspec import Raw
+
 from holdfast.core.errors import HoldfastError
 from holdfast.core.jobs.requests import Claimed
 from holdfast.core.messages.events import Emitted
@@ -83,8 +85,9 @@ class Conversation:
                 self._context.log.log(level, "%s", text)
             case Saved(number=number, data=data):
                 self._context._save(data).add_done_callback(lambda kept: self._answer(number, kept))
-            case Happened(number=number, name=name, attributes=attributes):
-                self._context._emit(name, attributes).add_done_callback(lambda event: self._stored(number, event))
+            case Happened(number=number, name=name, attributes=attributes, data=data):
+                stored = self._context._emit(name, attributes, Raw(data.encode()))
+                stored.add_done_callback(lambda event: self._stored(number, event))
             case PredecessorsAsked(number=number):
                 self._context._ask_for_predecessors().add_done_callback(lambda found: self._tell(number, found))
             case LookedUp(number=number):

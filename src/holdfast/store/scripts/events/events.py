@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from enum import Enum
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -15,7 +16,7 @@ from msgspec import Struct
 from holdfast.core.errors import Conflict, NotFound
 from holdfast.core.job import JobId, Millis
 from holdfast.core.messages.events import MOST_COUNTED, Emitted, EventPage, EventView, Told, Triggered
-from holdfast.core.rules.timing import FAR_FUTURE
+from holdfast.core.rules.limits import MAX_INT
 from holdfast.core.rules.value_rules import PATTERN
 from holdfast.core.settings.rule_table import check
 from holdfast.core.values.event import (
@@ -29,6 +30,7 @@ from holdfast.core.values.event import (
     patterns_for,
     refuse_reserved_event,
 )
+from holdfast.core.values.event_data import stored_data
 from holdfast.store.engine import Tx
 from holdfast.store.statements import sql
 from holdfast.store.topics import DUE
@@ -38,12 +40,13 @@ KEEP_EVENTS_MS: Millis = 86_400_000
 KEPT = (ALERT, ABOUT_PRESSURE)
 EVENTS_BATCH = 500
 MOST_LISTED = 100
-BEHIND = "\U0010ffff"  # behind every id and every name
+BEHIND = "\U0010ffff"  # behind every name
 
 
 class EventRow(Struct, frozen=True):
     """A row of `events`."""
 
+    number: int
     id: str
     name: str
     attributes: str
@@ -51,11 +54,19 @@ class EventRow(Struct, frozen=True):
     trigger: str | None
     upto_number: int
     is_spreading: int
+    data: str | None
 
     def to_event(self) -> Event:
         """The event that this row describes."""
-        values = msgspec.json.decode(self.attributes, type=dict[str, str])
-        return Event(id=self.id, name=self.name, attributes=values, emitted_at=self.emitted_at, trigger=self.trigger)
+        return Event(
+            id=self.id,
+            name=self.name,
+            attributes=msgspec.json.decode(self.attributes, type=dict[str, str]),
+            emitted_at=self.emitted_at,
+            trigger=self.trigger,
+            number=self.number,
+            data=None if self.data is None else msgspec.json.decode(self.data),
+        )
 
 
 class PatternRow(Struct, frozen=True):
@@ -105,16 +116,21 @@ def emit(
     now: Millis,
     trigger: str | None = None,
     repeated: bool = False,
+    data: Any = None,
 ) -> Emitted:
-    """Say that something happened. Jobs that already wait for it go on. It is kept for a day, for people to see."""
+    """Say that something happened. Jobs that already wait for it go on. It is kept for a day, for people to see.
+
+    `data` is any JSON, of at most 64 KiB.
+    """
     refuse_reserved_event(check("name", name, "event"))
     values = check_attributes(attributes or {})
+    text = stored_data(data)
     known = tx.one(sql.event_by_id, EventRow, id=id)
     if known is not None and not repeated:
         raise Conflict(f"there is an event {id} already; if this is a repeat, say so, otherwise make another id")
     waiters = waiters_for(tx, name, values)
     if known is None:
-        known = _store(tx, id, name, values, now, trigger, waiters)
+        known = _store(tx, id, name, values, now, trigger, waiters, text)
     event = known.to_event()
     return Emitted(
         **{field: getattr(event, field) for field in Event.__struct_fields__},
@@ -164,8 +180,7 @@ def list_events(tx: Tx, name: str | None = None, limit: int = 50, cursor: str | 
         rows = tx.all(
             sql.list_events,
             EventRow,
-            below_moment=FAR_FUTURE if below is None else below.emitted_at,
-            below_id=BEHIND if below is None else below.id,
+            below=MAX_INT if below is None else below.number,
             name_from=pattern[:-1],
             name_to=pattern[:-1] + BEHIND,
             limit=limit + 1,
@@ -175,7 +190,7 @@ def list_events(tx: Tx, name: str | None = None, limit: int = 50, cursor: str | 
             sql.list_events_named,
             EventRow,
             name=pattern,
-            below_id=BEHIND if below is None else below.id,
+            below=MAX_INT if below is None else below.number,
             limit=limit + 1,
         )
     views = [_view(tx, row, MOST_LISTED) for row in rows[:limit]]
@@ -192,7 +207,14 @@ def forget_events(tx: Tx, before: Millis, limit: int = EVENTS_BATCH) -> int:
 
 
 def _store(
-    tx: Tx, id: str, name: str, attributes: dict[str, str], now: Millis, trigger: str | None, waiters: EventWaiters
+    tx: Tx,
+    id: str,
+    name: str,
+    attributes: dict[str, str],
+    now: Millis,
+    trigger: str | None,
+    waiters: EventWaiters,
+    data: str | None = None,
 ) -> EventRow:
     tx.run(
         sql.insert_event,
@@ -203,6 +225,7 @@ def _store(
         trigger=trigger,
         upto_number=tx.value(sql.newest_number),
         is_spreading=int(bool(waiters)),
+        data=data,
     )
     if waiters:
         tx.changes.topics.add(DUE)

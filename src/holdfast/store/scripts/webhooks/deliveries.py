@@ -79,6 +79,7 @@ def _send(tx: Tx, row: WebhookRow, event: Event, now: Millis, asked: str | None 
         emitted_at=event.emitted_at,
         attributes=event.attributes,
         key=key_of(event),
+        data=event.data,
     )
     trigger = by_webhook(row.id, event.id, asked)
     job_id = _enqueue(tx, row, msgspec.json.encode(delivery).decode(), trigger, now)

@@ -1,1 +1,1 @@
-DELETE FROM events WHERE id = :id
+DELETE FROM events WHERE number = :number

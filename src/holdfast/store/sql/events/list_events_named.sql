@@ -1,2 +1,2 @@
--- Newest first, of one name. Ids grow with time.
-SELECT * FROM events WHERE name = :name AND id < :below_id ORDER BY id DESC LIMIT :limit
+-- Newest first, of one name.
+SELECT * FROM events WHERE name = :name AND number < :below ORDER BY number DESC LIMIT :limit

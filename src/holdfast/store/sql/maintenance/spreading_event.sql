@@ -1,1 +1,1 @@
-SELECT * FROM events WHERE is_spreading = 1 ORDER BY emitted_at, id LIMIT 1
+SELECT * FROM events WHERE is_spreading = 1 ORDER BY number LIMIT 1
