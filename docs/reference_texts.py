@@ -108,7 +108,7 @@ TABLES = {
     ),
     "dead_letters": "Jobs that failed for good, by what they failed of, and who has dealt with them.",
     "events": "What was emitted, kept for a day.",
-    "event_patterns": "Which events somebody waits for: jobs, and webhooks.",
+    "event_patterns": "Which events somebody waits for: jobs, webhooks and apps.",
     "machines": "What the probe of each machine last saw: whether it is idle and charging.",
     "file_requests": "Bytes of logs and artifacts that one machine asks of another; removed once they are read.",
     "nodes": "The machines that share the database: the id that each keeps in its home, and its name for people.",
@@ -145,5 +145,6 @@ TABLES = {
     "schedule_skips": "How many ticks of a schedule did not fire, by reason.",
     "webhooks": "Who is told about which events over HTTP, and the secrets that sign it.",
     "webhook_deliveries": "What was sent to a webhook: one row for each delivery; how it went is in its job.",
+    "apps": "Apps, each with the session that calls its handlers, and what a person wants of it.",
     "direct_reservations": "Who keeps a queue, or everything, free of new runs.",
 }

@@ -218,6 +218,7 @@ TABLES = (
     "schedule_skips",
     "schedules",
     "job_templates",
+    "apps",
     "direct_reservations",
     "workers",
     "sessions",

@@ -86,9 +86,10 @@ class Changes(Struct):
         return structs.replace(self, ready=self.queues, new={})
 
     def for_tasks(self, tasks: Set[str]) -> Changes:
-        """As it is told to a worker of these tasks. What cannot make it start or stop a run is left out."""
+        """As it is told to a worker of these tasks. What concerns neither its runs nor its apps is left out."""
         served = {queue for queue, new in self.new.items() if not tasks.isdisjoint(new)}
-        return Changes(self.ready | served, topics={topic for topic in self.topics if topic.for_workers})
+        topics = {topic for topic in self.topics if topic.for_workers or topic.for_apps}
+        return Changes(self.ready | served, topics=topics)
 
 
 Listener: TypeAlias = Callable[[Changes], None]

@@ -21,11 +21,14 @@ CREATE TABLE sessions (
   secret_hash       TEXT,
   -- The name that its machine gives itself: processes are known by their numbers only where that is the same.
   host              TEXT COLLATE "C" NOT NULL DEFAULT '',
+  -- In the order in which they were opened. What a session makes by itself is numbered by it.
+  number            BIGINT,
   CHECK ((status = 'running') = (stopped_at IS NULL))
 );
 
 CREATE INDEX idx_sessions_running ON sessions (id) WHERE status = 'running';
 CREATE INDEX idx_sessions_pulls ON sessions (pulls_at) WHERE pulls_at IS NOT NULL;
+CREATE UNIQUE INDEX idx_sessions_number ON sessions (number);
 
 CREATE TABLE queues (
   name           TEXT COLLATE "C" PRIMARY KEY,
@@ -788,3 +791,22 @@ CREATE UNIQUE INDEX idx_events_id ON events (id);
 CREATE INDEX idx_events_emitted ON events (emitted_at, number);
 CREATE INDEX idx_events_name ON events (name, number);
 CREATE INDEX idx_events_spreading ON events (number) WHERE is_spreading = 1;
+
+CREATE TABLE apps (
+  app_key         TEXT COLLATE "C" NOT NULL,
+  instance_index  BIGINT NOT NULL DEFAULT 0 CHECK (instance_index >= 0),
+  class           TEXT COLLATE "C" NOT NULL,
+  wanted          TEXT COLLATE "C" NOT NULL DEFAULT 'running' CHECK (wanted IN ('running', 'stopped')),
+  status          TEXT COLLATE "C" NOT NULL CHECK (status IN ('waiting', 'starting', 'running', 'failed', 'stopped')),
+  -- The session that calls its handlers, its owner.
+  session_id      TEXT COLLATE "C",
+  -- When its owner took it.
+  started_at      BIGINT,
+  error_type      TEXT COLLATE "C",
+  error_message   TEXT COLLATE "C",
+  error_traceback TEXT COLLATE "C",
+  PRIMARY KEY (app_key, instance_index),
+  CHECK ((status IN ('waiting', 'stopped')) = (session_id IS NULL))
+);
+
+CREATE INDEX idx_apps_session ON apps (session_id) WHERE session_id IS NOT NULL;

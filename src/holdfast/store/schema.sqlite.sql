@@ -21,11 +21,14 @@ CREATE TABLE sessions (
   secret_hash       TEXT,
   -- The name that its machine gives itself: processes are known by their numbers only where that is the same.
   host              TEXT NOT NULL DEFAULT '',
+  -- In the order in which they were opened. What a session makes by itself is numbered by it.
+  number            INTEGER,
   CHECK ((status = 'running') = (stopped_at IS NULL))
 ) STRICT;
 
 CREATE INDEX idx_sessions_running ON sessions (id) WHERE status = 'running';
 CREATE INDEX idx_sessions_pulls ON sessions (pulls_at) WHERE pulls_at IS NOT NULL;
+CREATE UNIQUE INDEX idx_sessions_number ON sessions (number);
 
 CREATE TABLE queues (
   name           TEXT PRIMARY KEY,
@@ -765,3 +768,22 @@ CREATE UNIQUE INDEX idx_events_id ON events (id);
 CREATE INDEX idx_events_emitted ON events (emitted_at, number);
 CREATE INDEX idx_events_name ON events (name, number);
 CREATE INDEX idx_events_spreading ON events (number) WHERE is_spreading = 1;
+
+CREATE TABLE apps (
+  app_key         TEXT NOT NULL,
+  instance_index  INTEGER NOT NULL DEFAULT 0 CHECK (instance_index >= 0),
+  class           TEXT NOT NULL,
+  wanted          TEXT NOT NULL DEFAULT 'running' CHECK (wanted IN ('running', 'stopped')),
+  status          TEXT NOT NULL CHECK (status IN ('waiting', 'starting', 'running', 'failed', 'stopped')),
+  -- The session that calls its handlers, its owner.
+  session_id      TEXT,
+  -- When its owner took it.
+  started_at      INTEGER,
+  error_type      TEXT,
+  error_message   TEXT,
+  error_traceback TEXT,
+  PRIMARY KEY (app_key, instance_index),
+  CHECK ((status IN ('waiting', 'stopped')) = (session_id IS NULL))
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX idx_apps_session ON apps (session_id) WHERE session_id IS NOT NULL;

@@ -12,11 +12,12 @@ class Topic:
     """One thing that a commit can be about. Whom it concerns, and how far it is told, stands here alone.
 
     `concerns_jobs`: it may matter to a caller that runs jobs or waits for some. `for_workers`: to a worker of any task.
+    `for_apps`: to a process that calls the handlers of apps.
     `by_notify`: other processes on a database server are told. `by_stream`: readers of `/v1/changes` are told, even if
     the commit is about nothing else.
     """
 
-    __slots__ = ("by_notify", "by_stream", "concerns_jobs", "for_workers", "name")
+    __slots__ = ("by_notify", "by_stream", "concerns_jobs", "for_apps", "for_workers", "name")
 
     def __init__(
         self,
@@ -24,12 +25,14 @@ class Topic:
         *,
         concerns_jobs: bool = False,
         for_workers: bool = False,
+        for_apps: bool = False,
         by_notify: bool = False,
         by_stream: bool = False,
     ) -> None:
         self.name = name
         self.concerns_jobs = concerns_jobs
         self.for_workers = for_workers
+        self.for_apps = for_apps
         self.by_notify = by_notify
         self.by_stream = by_stream
 
@@ -48,15 +51,17 @@ DUE = Topic("due", concerns_jobs=True, by_notify=True, by_stream=True)
 # A run is to stop.
 STOPS = Topic("stops", concerns_jobs=True, for_workers=True, by_notify=True, by_stream=True)
 # Another process changed something, and anything may be different.
-UNKNOWN = Topic("unknown", concerns_jobs=True, for_workers=True, by_notify=True, by_stream=True)
+UNKNOWN = Topic("unknown", concerns_jobs=True, for_workers=True, for_apps=True, by_notify=True, by_stream=True)
 # Another process did more than to add jobs. Whoever hears it finds that out by itself.
 FOREIGN = Topic("foreign", for_workers=True)
 # The watches for the planner of this process.
 WATCHES = Topic("watches", by_stream=True)
 # A file of another machine was asked for, or sent.
 FILES = Topic("files", by_notify=True)
+# An event came that an app listens to, or an app changed.
+APPS = Topic("apps", for_apps=True, by_notify=True, by_stream=True)
 
-TOPICS = {topic.name: topic for topic in (DUE, STOPS, UNKNOWN, FOREIGN, WATCHES, FILES)}
+TOPICS = {topic.name: topic for topic in (DUE, STOPS, UNKNOWN, FOREIGN, WATCHES, FILES, APPS)}
 
 
 class TopicFlags(Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from holdfast.core.job import Millis, SessionId
 from holdfast.core.jobs.requests import QueueSlots
+from holdfast.core.messages.apps import OfferedApp
 from holdfast.core.messages.machines import TokenSetting
 from holdfast.core.tasks.task import DeclaredTask
 
@@ -15,7 +16,8 @@ class Offer(Struct, frozen=True):
 
     `queue_slots` says how many of them each queue has; without it, every queue may take all of them. `wild_tasks` are
     those that it takes from queues that it does not name; None: all of them. `declared` says how the jobs of a task are
-    to be run and what arguments it takes, for requests that know only its name.
+    to be run and what arguments it takes, for requests that know only its name. `apps` are those whose
+    handlers it would call.
     """
 
     worker_id: str
@@ -26,6 +28,7 @@ class Offer(Struct, frozen=True):
     queue_slots: tuple[QueueSlots, ...] = ()
     wild_tasks: tuple[str, ...] | None = None
     declared: tuple[DeclaredTask, ...] = ()
+    apps: tuple[OfferedApp, ...] = ()
 
 
 class NewSession(Struct, frozen=True):

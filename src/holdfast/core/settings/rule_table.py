@@ -64,6 +64,7 @@ T = TypeVar("T")
 
 LONGEST_TEXT = 100_000
 MOST_SLOTS = 10_000
+MOST_LISTENED = 10_000  # patterns of the apps of a process
 LONGEST_WAIT_MS = 3_600_000
 
 _LITERAL: Any = Literal  # A type checker knows only those whose words are written down.
@@ -200,6 +201,10 @@ _RULES: Mapping[str, Rule] = {
     "session_id": ID,
     "worker_id": ID,
     "reservation_id": ID,
+    "app_key": NAME,
+    "app_keys": NAME,
+    "class": LABEL,
+    "class_name": LABEL,
     "ref": LABEL,
     "NewSchedule.template": LABEL,
     "ScheduleChanges.template": LABEL,
@@ -314,6 +319,13 @@ _RULES: Mapping[str, Rule] = {
     "exchange_wait.timeout_ms": Period(0, LONGEST_WAIT_MS),
     "artifact.name": label(1_000),
     "patterns": several(PATTERN, least=1, most=MOST_PATTERNS),
+    "begin_app.patterns": several(PATTERN, most=MOST_LISTENED),
+    "events_after.patterns": several(PATTERN, most=MOST_LISTENED),
+    "instance_index": Whole(0, 1_000),
+    "number": Whole(0, MAX_INT),
+    "error_type": TEXT,
+    "error_message": TEXT,
+    "error_traceback": TEXT,
     **{f"{shape}.{field}": rule for shape in ("NewWebhook", "WebhookChanges") for field, rule in _WEBHOOK.items()},
     "webhook_allow": HOST,
     # What a file, a program or the command line says.

@@ -12,6 +12,7 @@ from typing import Any
 from holdfast.store.script_names import full_name
 from holdfast.wire.call import ApiCall
 from holdfast.wire.calls import (
+    apps,
     dead_letters,
     events,
     groups,
@@ -44,6 +45,7 @@ CALLS: tuple[ApiCall, ...] = (
     *system.CALLS,
     *groups.CALLS,
     *events.CALLS,
+    *apps.CALLS,
     *webhooks.CALLS,
     *watches.CALLS,
     *queues.CALLS,

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from holdfast.core.apps.status import OWNER_PREFIX
 from holdfast.core.errors import Conflict, NotFound
 from holdfast.core.job import JobId, Millis
 from holdfast.core.messages.events import MOST_COUNTED, Emitted, EventPage, EventView, Told, Triggered
@@ -33,7 +34,7 @@ from holdfast.core.values.event import (
 from holdfast.core.values.event_data import stored_data
 from holdfast.store.engine import Tx
 from holdfast.store.statements import sql
-from holdfast.store.topics import DUE
+from holdfast.store.topics import APPS, DUE
 
 KEEP_EVENTS_MS: Millis = 86_400_000
 # These are few and matter to people. All others tell of rows that are stored anyway.
@@ -86,10 +87,13 @@ class OwnerKind(Enum):
 
     JOBS = "jobs"
     WEBHOOK = "webhook"
+    APP = "app"
 
     @classmethod
     def of(cls, owner: str) -> OwnerKind:
-        """The kind of an owner as its pattern names it: empty for jobs, otherwise the id of a webhook."""
+        """The kind of an owner as its pattern names it: empty for jobs, `app:KEY`, otherwise the id of a webhook."""
+        if owner.startswith(OWNER_PREFIX):
+            return cls.APP
         return cls.WEBHOOK if owner else cls.JOBS
 
 
@@ -101,6 +105,11 @@ class EventWaiters(Struct, frozen=True):
 
     def __bool__(self) -> bool:
         return bool(self.keys or self.owners)
+
+    @property
+    def needs_spread(self) -> bool:
+        """Whether something is to be made or let go for it. Apps read it by themselves."""
+        return bool(self.keys or self.webhooks)
 
     @property
     def webhooks(self) -> list[str]:
@@ -224,11 +233,13 @@ def _store(
         now=now,
         trigger=trigger,
         upto_number=tx.value(sql.newest_number),
-        is_spreading=int(bool(waiters)),
+        is_spreading=int(waiters.needs_spread),
         data=data,
     )
-    if waiters:
+    if waiters.needs_spread:
         tx.changes.topics.add(DUE)
+    if OwnerKind.APP in waiters.owners:
+        tx.changes.topics.add(APPS)
     stored = tx.one(sql.event_by_id, EventRow, id=id)
     assert stored is not None
     return stored

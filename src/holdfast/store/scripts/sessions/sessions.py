@@ -9,6 +9,7 @@ from holdfast.core.machine.attendance import Span, merged
 from holdfast.core.messages.sessions import NewSession, Offer, SessionRow
 from holdfast.store.engine import Tx, urgent
 from holdfast.store.scripts.access.session_holders import check_holder, hash_of
+from holdfast.store.scripts.apps.app_owners import take_apps
 from holdfast.store.scripts.machines.nodes import note_node
 from holdfast.store.scripts.machines.tokens import note_tokens
 from holdfast.store.scripts.sessions.left_behind import free
@@ -40,6 +41,8 @@ def open_session(tx: Tx, session: NewSession, offer: Offer | None, now: Millis) 
             now=now,
         )
         declare_tasks(tx, offer.worker_id, offer.declared, offer.tasks, now)
+        if offer.apps:
+            take_apps(tx, session.id, offer.apps, now, session.secret)
 
 
 def _tasks(offer: Offer) -> tuple[str, ...] | dict[str, bool]:

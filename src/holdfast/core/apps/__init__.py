@@ -1,0 +1,1 @@
+"""Apps: what listeners and timers do."""

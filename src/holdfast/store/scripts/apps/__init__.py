@@ -1,0 +1,1 @@
+"""Apps: who calls their handlers, and what they hear."""

@@ -1,0 +1,1 @@
+SELECT * FROM events WHERE number @in(:numbers BIGINT) ORDER BY number

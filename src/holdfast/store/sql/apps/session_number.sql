@@ -1,0 +1,1 @@
+SELECT number FROM sessions WHERE id = :session_id
