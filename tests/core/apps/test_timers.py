@@ -192,6 +192,7 @@ def test_a_period_starts_after_a_delay_of_its_own() -> None:
 
 def test_a_period_starts_at_a_moment_of_the_wall_clock() -> None:
     held = Held(every("1h", start=moment("2030-01-01T12:10")))
+    assert held.ask() is None
     held.set_clock(-5 * MINUTE)
     assert held.pass_time(15 * MINUTE) == [NOON + 10 * MINUTE]
     held.set_clock(-5 * MINUTE)
@@ -247,6 +248,13 @@ def test_a_tick_does_not_fire_again_when_the_clock_is_set_back() -> None:
     held.set_clock(-2 * HOUR)
     assert held.next() == NOON + 3 * HOUR
     assert held.pass_time(3 * HOUR) == [NOON + 3 * HOUR]
+
+
+def test_after_the_clock_was_set_back_an_earlier_tick_comes_next() -> None:
+    held = Held(on_cron("0 * * * *"))
+    held.set_clock(-90 * MINUTE)
+    assert held.next() == NOON - HOUR
+    assert held.pass_time(HOUR) == [NOON - HOUR]
 
 
 def test_what_a_wrong_clock_left_out_still_fires() -> None:
