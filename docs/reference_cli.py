@@ -15,6 +15,7 @@ from holdfast.client.resources.watches import WatchTest
 from holdfast.core.jobs.run import Run
 from holdfast.core.jobs.stored_job import Job
 from holdfast.core.messages.access import NewToken, User
+from holdfast.core.messages.apps import AppView
 from holdfast.core.messages.conditions import Condition
 from holdfast.core.messages.dead_letters import DeadLetterPage
 from holdfast.core.messages.events import Emitted, EventPage, EventView
@@ -90,6 +91,10 @@ JSON: dict[str, object] = {
     "ls": Page,
     "show": {"job": Job, "runs": [Run], "conditions": [Condition]},
     "why": Why,
+    "apps ls": [AppView],
+    "apps show": AppView,
+    "apps start": AppView,
+    "apps stop": AppView,
     "emit": Emitted,
     "events ls": EventPage,
     "events show": EventView,

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from holdfast.apps.app import App
     from holdfast.client.holdfast import Holdfast
     from holdfast.client.receiving import verify_webhook
     from holdfast.client.resources.calls import Call
@@ -10,6 +11,7 @@ if TYPE_CHECKING:
     from holdfast.client.resources.handle import JobHandle
     from holdfast.client.resources.schedule_handle import ScheduleHandle
     from holdfast.client.resources.task import Task
+    from holdfast.core.apps.predicates import P
     from holdfast.core.errors import (
         Busy,
         Conflict,
@@ -49,6 +51,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "PREVIOUS",
+    "App",
     "Busy",
     "Call",
     "Conflict",
@@ -72,6 +75,7 @@ __all__ = [
     "NotFound",
     "NotHolder",
     "OutcomeUnknown",
+    "P",
     "Permanent",
     "QueueFull",
     "Reserved",
@@ -99,6 +103,8 @@ __all__ = [
 
 # Each is imported when it is first used: a program that needs one of them need not wait for all.
 _MODULES = {
+    "holdfast.apps.app": ("App",),
+    "holdfast.core.apps.predicates": ("P",),
     "holdfast.client.resources.calls": ("Call",),
     "holdfast.client.resources.group_handle": ("GroupHandle",),
     "holdfast.client.resources.handle": ("JobHandle",),

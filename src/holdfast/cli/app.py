@@ -48,6 +48,9 @@ SECTIONS: dict[str, dict[str, str]] = {
         "watch": "time.watch",
         "webhook": "time.webhook",
     },
+    "Apps": {
+        "apps": "apps.apps",
+    },
     "Queues": {
         "queue": "queues.queues",
         "pause": "queues.queues",

@@ -11,6 +11,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar, Unpack, overload
 
 from msgspec import structs
 
+from holdfast.apps.app import App
 from holdfast.client.declaring import declare
 from holdfast.client.isolated import Isolated, placed
 from holdfast.client.operations import Operations
@@ -47,6 +48,7 @@ from holdfast.workers.builtin import command
 
 P = ParamSpec("P")
 R = TypeVar("R")
+AppType = TypeVar("AppType", bound=type[App])
 
 
 class Holdfast(TaskHost[StoreAccess], Operations, Commands, DeadLetterCalls, Schedules, Crons, Webhooks, Watches):
@@ -199,6 +201,27 @@ class Holdfast(TaskHost[StoreAccess], Operations, Commands, DeadLetterCalls, Sch
         spec = structs.replace(spec, declared=declare(called, function, schema, options))
         self._specs[called], self._options[called] = spec, options
         return task
+
+    def app(self, key: str) -> Callable[[AppType], AppType]:
+        """Make a class an app: `@hf.app("kitchen")` above `class Kitchen(App)`.
+
+        While this program runs jobs, its handlers are called here, unless another process has the app.
+        """
+        if not isinstance(key, str):
+            raise InvalidInput(f'an app needs a key: write @hf.app("{getattr(key, "__name__", "kitchen").lower()}")')
+        key = check("app_key", key, "app")
+
+        def decorate(kind: AppType) -> AppType:
+            if not (isinstance(kind, type) and issubclass(kind, App)):
+                raise InvalidInput(f"{shown(kind)} is no app: write `class {key.title()}(App)`")
+            if self._thread is not None:
+                raise InvalidInput("this Holdfast runs already: define its apps before it starts, or stop it first")
+            if key in self._apps:
+                raise InvalidInput(f"there is an app {key!r} in this code already; give this one another key")
+            self._apps[key] = kind
+            return kind
+
+        return decorate
 
     def _adopt(self, other: TaskHost[Any], who: str) -> None:
         super()._adopt(other, who)

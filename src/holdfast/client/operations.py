@@ -11,6 +11,7 @@ from typing import Any, Unpack
 
 from holdfast.client.access import AccessCalls
 from holdfast.client.options import Prepared, given, laid_over
+from holdfast.client.resources.apps import Apps
 from holdfast.client.resources.calls import Call
 from holdfast.client.resources.events import Events
 from holdfast.client.resources.filters import JobFilters, make_filter
@@ -40,7 +41,9 @@ from holdfast.core.values.payload import check_arguments
 from holdfast.store.script_names import bulk, cancel, doctor, read_jobs, sessions
 
 
-class Operations(Groups, Events, Maintaining, NodeCalls, Overview, Queues, Tenants, TokenCalls, TaskCalls, AccessCalls):
+class Operations(
+    Groups, Events, Apps, Maintaining, NodeCalls, Overview, Queues, Tenants, TokenCalls, TaskCalls, AccessCalls
+):
     """The part of `Holdfast` that looks at all jobs, and changes them."""
 
     def job(self, ref: JobRef | int) -> JobHandle[Any]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
+from holdfast.apps.app import App
 from holdfast.core.errors import InvalidInput
 from holdfast.core.job import Millis
 from holdfast.core.jobs.requests import ANY_QUEUE, COMMAND
@@ -52,6 +53,7 @@ class TaskHost(RunsJobs[A]):
         self._machine = machine
         self._declarations = declarations
         self._specs = dict(tasks)
+        self._apps: dict[str, type[App]] = {}
         self._built_in = {COMMAND: command.SPEC} if commands else {}
         self._close = weakref.finalize(self, access.engine.close)
         forget_after_fork(self)
@@ -68,11 +70,15 @@ class TaskHost(RunsJobs[A]):
         self._built_in[WEBHOOK] = Deliverer(access.engine, access.clock, targets, timeout_ms).spec
 
     def _adopt(self, other: TaskHost[Any], who: str) -> None:
-        """Run the tasks of another app here too. `who` names both apps in the error if both have a task."""
+        """Run the tasks and apps of other code here too. `who` names both in the error if both have one."""
         twice = sorted(self._specs.keys() & other._specs.keys())
         if twice:
             raise InvalidInput(f"{who} both have a task {twice[0]!r}; give one of them another name=")
+        twice = sorted(self._apps.keys() & other._apps.keys())
+        if twice:
+            raise InvalidInput(f"{who} both have an app {twice[0]!r}; give one of them another key")
         self._specs |= other._specs
+        self._apps |= other._apps
         self._declarations.adopt(other._declarations, who)
 
     def _make_session(self, on_lost: Callable[[], None]) -> WorkSession:
@@ -88,6 +94,7 @@ class TaskHost(RunsJobs[A]):
             kept=self._settings.kept,
             is_guest=not self._is_for_jobs,
             machine=self._machine,
+            apps=self._apps,
         )
 
     def _slots(self) -> dict[str, int]:

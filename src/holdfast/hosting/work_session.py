@@ -6,6 +6,8 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping
 
+from holdfast.apps.app import App
+from holdfast.apps.host import AppHost
 from holdfast.core.errors import HoldfastError
 from holdfast.core.job import Millis
 from holdfast.core.jobs.requests import QueueSlots
@@ -55,6 +57,7 @@ class WorkSession:
         kept: KeptBy | None,
         is_guest: bool,
         machine: SimulatedMachine | None,
+        apps: Mapping[str, type[App]],
     ) -> None:
         engine, clock = access.engine, access.clock
         session_id = access.new_id()
@@ -88,14 +91,18 @@ class WorkSession:
             parts.append(StuckWatch(clock, self.exchange, lambda: daemon.stuck, kept.replace))
             if kept.home is not None:
                 parts.append(OrphanWatch(clock, kept, kept.home, self.exchange))
+        self._is_guest = is_guest
+        self._apps = AppHost(engine, clock, session_id, self._session.secret, apps) if apps else None
+        if self._apps is not None:
+            parts.append(self._apps)  # The last one, so that its handlers end while all other parts still work.
         self._parts = Parts(parts)
         self._home = asyncio.get_running_loop()
 
     def _beat_s(self) -> float:
         return BEAT_S if self._daemon is None else self._daemon.lease / BEATS
 
-    async def open(self) -> None:
-        """Open the session, so that it can claim."""
+    async def open(self, *, with_apps: bool = False) -> None:
+        """Open the session, so that it can claim. With apps: it takes those of its code that nobody has."""
         # First, so that no lock is made beside a database that cannot be opened.
         await asyncio.to_thread(self._access.engine.open)
         offer = Offer(
@@ -107,6 +114,7 @@ class WorkSession:
             queue_slots=tuple(QueueSlots(queue, slots) for queue, slots in self._slots.items()),
             wild_tasks=wild_tasks(self._specs),
             declared=tuple(spec.declared for spec in self._specs.values() if spec.declared is not None),
+            apps=self._apps.offered if with_apps and self._apps is not None else (),
         )
         await self._session.open(offer)
         self._heartbeat.start()
@@ -115,11 +123,13 @@ class WorkSession:
     async def start(self) -> None:
         """Open the session, settle what a dead predecessor left, and start every part."""
         try:
-            await self.open()
+            await self.open(with_apps=True)
             await self._declare()
             if self._upkeep is not None:
                 await self._upkeep.prepare()
             await self._parts.start(self._listen)
+            if self._apps is not None and self._is_guest:
+                await self._apps.started()
         except BaseException:
             await self.close()
             raise
@@ -183,12 +193,16 @@ class WorkSession:
         if not await self.exchange.wait_idle(short):
             self.exchange.runner.stop_all(StopReason.SHUTDOWN)
             await self.exchange.wait_idle(grace)
+        if self._apps is not None:
+            self._apps.patience = short
         await self._parts.stop()
         await self.close()
 
     async def close(self) -> None:
         """Close the session, unless a function still runs that ignored the request to stop."""
         await asyncio.to_thread(self.exchange.close)
+        if self._apps is not None:
+            await asyncio.to_thread(self._apps.close)
         await self._heartbeat.stop()
         if self._upkeep is not None:
             self._upkeep.leave()
@@ -208,7 +222,11 @@ class WorkSession:
         self._session.abandon()
         self.exchange.stop_claiming()
         self.exchange.runner.stop_all(StopReason.CANCEL)
+        if self._apps is not None:
+            self._apps.abandon()
 
     def hurry(self) -> None:
         """Do not wait for runs any longer. Called from any thread."""
         self._home.call_soon_threadsafe(self.exchange.hurry)
+        if self._apps is not None:
+            self._home.call_soon_threadsafe(self._apps.hurry)

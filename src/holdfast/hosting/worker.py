@@ -73,7 +73,7 @@ def serve(
         else:
             host = merged([(name, load(name)) for name in apps])
         host._configure(settings)
-        log.info("offering %s", ", ".join(sorted(host._specs)))
+        log.info("offering %s", ", ".join(sorted([*host._specs, *(f"app {app_key}" for app_key in host._apps)])))
         host.run()
     finally:
         if lock is not None:

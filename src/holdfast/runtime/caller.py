@@ -8,7 +8,7 @@ import sys
 from functools import cache
 
 from holdfast.core.jobs import trigger
-from holdfast.runtime.current import current_run
+from holdfast.runtime.current import current_call, current_run
 
 LONGEST = 100
 
@@ -23,9 +23,11 @@ def name_program(name: str) -> None:
 
 
 def what_triggers() -> str:
-    """The trigger of calls from here: the run that they come from, or this user with this program."""
-    run = current_run()
-    return _called() if run is None else trigger.by_run(run.job_id, run.run_id)
+    """The trigger of calls from here: the run or the handler that they come from, or this user with this program."""
+    if (run := current_run()) is not None:
+        return trigger.by_run(run.job_id, run.run_id)
+    call = current_call()
+    return _called() if call is None else trigger.by_app(call.app_key, call.handler, call.invocation)
 
 
 @cache

@@ -1,12 +1,16 @@
-"""Which run the calling code belongs to, if it is a function or coroutine inside a worker."""
+"""Which run, or which call of a handler of an app, the calling code belongs to."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar, Token
 
+from holdfast.core.apps.call import HandlerCall
 from holdfast.core.jobs.requests import Claimed
 
 _current: ContextVar[Claimed | None] = ContextVar("holdfast_run", default=None)
+_call: ContextVar[HandlerCall | None] = ContextVar("holdfast_call", default=None)
 
 
 def current_run() -> Claimed | None:
@@ -29,3 +33,18 @@ class inside:  # Read as `with inside(run):`.
     def __exit__(self, *_: object) -> None:
         assert self._token is not None
         _current.reset(self._token)
+
+
+def current_call() -> HandlerCall | None:
+    """The call of a handler of an app that the caller belongs to. None outside of handlers."""
+    return _call.get()
+
+
+@contextmanager
+def calling(call: HandlerCall) -> Iterator[None]:
+    """The code in the block belongs to this call."""
+    token = _call.set(call)
+    try:
+        yield
+    finally:
+        _call.reset(token)

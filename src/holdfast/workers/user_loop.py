@@ -30,14 +30,15 @@ class UserLoop:
         """Call a function in the loop. Called from any thread. RuntimeError: it is closed."""
         self.loop.call_soon_threadsafe(function, *args)
 
-    def close(self) -> None:
-        """End the loop, and wait until its thread has ended."""
+    def close(self, patience: float | None = None) -> bool:
+        """End the loop, and wait until its thread has ended. False if that takes longer than `patience` seconds."""
         self._is_closing = True
         if self._thread.is_alive():
             self.call(self.loop.stop)
-            self._thread.join()
-        else:
+            self._thread.join(patience)
+        elif not self.loop.is_closed():
             self.loop.close()
+        return not self._thread.is_alive()
 
     def _serve(self) -> None:
         asyncio.set_event_loop(self.loop)

@@ -22,6 +22,7 @@ from holdfast.private_files import for_owner_alone
 from holdfast.wire.home import HOME, Address, Home, find_home
 
 if TYPE_CHECKING:
+    from holdfast.core.messages.apps import AppView
     from holdfast.wire.status import PlaceStatus
 
 START_S = 30.0
@@ -67,7 +68,7 @@ def up(
     """Start the daemon, here or in the background.
 
     With --detach it returns when the first workers work. If their code cannot be loaded, it says why and ends with code
-    1; the daemon stays, and tries again until the code is right.
+    1; the daemon stays, and tries again until the code is right. So it does if an app cannot start.
 
     Options lie over the settings of holdfast.toml in the home folder.
 
@@ -168,6 +169,7 @@ def _start_in_background(place: Home, words: list[str], store: str | None, *, js
         with ProgressBar("starting"):
             trouble = _wait_until_ready(place, child, said, before)
             late = _wait_for_workers() if trouble is None else []
+            failed = _wait_for_apps() if trouble is None and not late else []
     except KeyboardInterrupt:
         child.terminate()
         raise
@@ -183,7 +185,10 @@ def _start_in_background(place: Home, words: list[str], store: str | None, *, js
             say(f"holdfast: but worker {kept.name} has not begun after {FIRST_WORKERS_S:.0f} s; see {log}")
         else:
             say(f"holdfast: but worker {kept.name} {kept.end}; it is started again until it works; see {log}")
-    if any(kept.last_words is not None for kept in late):
+    for view in failed:
+        why = f"{view.error_type}: {view.error_message}"
+        say(f"holdfast: but app {view.app_key} failed: {why}; see holdfast apps show {view.app_key}")
+    if failed or any(kept.last_words is not None for kept in late):
         raise SystemExit(1)
 
 
@@ -228,6 +233,21 @@ def _wait_for_workers() -> list[PlaceStatus]:
         late = [kept for kept in daemon.workers if kept.pid not in working]
         if time.monotonic() > until or all(kept.last_end is not None for kept in late):
             return late
+        time.sleep(STEP_S)
+
+
+def _wait_for_apps() -> list[AppView]:
+    """Wait until each app that a worker has taken runs, or has failed. Return those that failed.
+
+    A worker takes its apps by the transaction that lists it.
+    """
+    from holdfast.client.remote import Client
+
+    hf, until = Client(), time.monotonic() + FIRST_WORKERS_S
+    while True:
+        views = hf.apps()
+        if time.monotonic() > until or not any(view.status == "starting" for view in views):
+            return [view for view in views if view.status == "failed"]
         time.sleep(STEP_S)
 
 

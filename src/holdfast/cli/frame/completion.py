@@ -71,6 +71,12 @@ def named_webhooks(incomplete: str) -> list[str]:
     return _names("/v1/webhooks", incomplete)
 
 
+def named_apps(incomplete: str) -> list[str]:
+    """The keys of the apps."""
+    keys = [str(one["app_key"]) for one in _dicts(_ask("GET", "/v1/apps"))]
+    return [key for key in keys if key.startswith(incomplete)]
+
+
 def named_watches(incomplete: str) -> list[str]:
     """The names of the watches."""
     return _names("/v1/watches", incomplete)

@@ -11,7 +11,7 @@ import msgspec
 from holdfast.core.job import JobId, Millis, RunId
 from holdfast.core.jobs.run import RunStatus
 
-CALL, EVENT, PARENT, RETRY, RUN = "call", "event", "parent", "retry", "run"
+CALL, EVENT, PARENT, RETRY, RUN, APP = "call", "event", "parent", "retry", "run", "app"
 SCHEDULE, WEBHOOK = "schedule", "webhook"
 WHO = ("user", "by", "origin", "program")
 
@@ -44,6 +44,11 @@ def by_parent(job_id: JobId, run_id: RunId) -> str:
 def by_run(job_id: JobId, run_id: RunId) -> str:
     """A run did it."""
     return _encoded(RUN, {"job_id": job_id, "run_id": run_id})
+
+
+def by_app(app_key: str, handler: str, invocation: int) -> str:
+    """A call of a handler did it. The id of the call is a text, as it may pass 2^53."""
+    return _encoded(APP, {"app": app_key, "handler": handler, "invocation": str(invocation)})
 
 
 def by_retry(run_id: RunId, after: RunStatus | None) -> str:
@@ -141,6 +146,7 @@ _WORDS: dict[str, Callable[[Mapping[str, Any], Callable[[Millis], str]], str]] =
     EVENT: lambda about, moment: f"event {about['name']}",
     PARENT: lambda about, moment: f"child of job {about['job_id']}",
     RETRY: _retry,
+    APP: lambda about, moment: f"handler {about['handler']} of app {about['app']}",
     RUN: lambda about, moment: f"a run of job {about['job_id']}",
     "watch": _watch,
     WEBHOOK: lambda about, moment: f"webhook {about['webhook_id']}, for event {about['event_id']}",

@@ -27,8 +27,11 @@ class EventName(Struct, frozen=True):
 def events_after(tx: Tx, number: int, patterns: list[str], app_keys: list[str], limit: int = 100) -> HeardEvents:
     """The next events after a number that match one of the patterns, and how these apps are.
 
-    It looks at a bounded number of events, so there may be more behind the number of the answer.
+    It looks at a bounded number of events, so there may be more behind the number of the answer. Without a pattern, no
+    event is meant, and the number is that of the newest.
     """
+    if not patterns:
+        return HeardEvents([], tx.value(sql.newest_event), False, states_of(tx, app_keys))
     names = tx.all(sql.names_of_events_after, EventName, number=number, limit=MOST_READ)
     meant = [one.number for one in names if _is_meant(one.name, patterns)][:limit]
     has_more = len(meant) == limit or len(names) == MOST_READ

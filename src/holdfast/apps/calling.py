@@ -1,0 +1,238 @@
+"""Calls handlers: coroutines on the event loop of the apps, plain functions in threads, each with a time-out.
+
+A call has one result. It is known at the latest when its time is over, also if the code goes on: a function cannot be
+interrupted. Only then has the call ended.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from msgspec import Struct
+
+from holdfast.apps.alarms import Alarm, Alarms
+from holdfast.core.apps.call import CallStatus, HandlerCall
+from holdfast.core.job import Millis
+from holdfast.core.messages.apps import AppError
+from holdfast.core.rules.units import duration_words
+from holdfast.runtime.clock import Clock
+from holdfast.runtime.current import calling
+from holdfast.tasks.raising import storable
+from holdfast.workers.process.threads import Threads
+from holdfast.workers.user_loop import UserLoop, end_without_loop
+
+# What a call may take to clean up once it was asked to stop.
+CLEAN_UP_S = 1.0
+LONGEST_TYPE = 200
+LONGEST_MESSAGE = 2_000
+LONGEST_TRACEBACK = 16 << 10
+
+
+class CallResult(Struct, frozen=True):
+    """How a call ended, when it began, and how long it took by the monotonic clock."""
+
+    status: CallStatus
+    started_at: Millis
+    duration_ms: float
+    error: AppError | None = None
+
+
+class RunningCall:
+    """A call that has begun. `on_result` is called once with its result, `on_end` once when its code has ended."""
+
+    def __init__(
+        self,
+        call: HandlerCall,
+        clock: Clock,
+        timeout_ms: Millis | None,
+        on_result: Callable[[CallResult], None],
+        on_end: Callable[[], None],
+    ) -> None:
+        self.call = call
+        self.task: asyncio.Task[None] | None = None
+        self.timeout_ms = timeout_ms
+        self.alarm: Alarm | None = None
+        self._clock = clock
+        self._started_at = clock.now()
+        self._began = clock.monotonic()
+        self._on_result = on_result
+        self._on_end = on_end
+        self._has_result = False
+
+    def settle(self, status: CallStatus, error: AppError | None = None) -> None:
+        """Tell the result, if that was not done. Called on the event loop."""
+        if self._has_result:
+            return
+        self._has_result = True
+        if self.alarm is not None:
+            self.alarm.cancel()
+        took = max(0.0, round((self._clock.monotonic() - self._began) * 1000, 3))
+        self._on_result(CallResult(status, self._started_at, took, error))
+
+    def end(self) -> None:
+        """Its code has ended. Called on the event loop."""
+        self.settle(CallStatus.CANCELLED)
+        self._on_end()
+
+    def cancel(self) -> None:
+        """Ask it to stop. A function goes on to its end."""
+        if self.task is not None:
+            self.task.cancel()
+
+
+class Caller:
+    """Begins calls, and knows those that have not ended. Lives on the event loop of the apps."""
+
+    def __init__(self, user: UserLoop, clock: Clock) -> None:
+        self.alarms = Alarms(user.loop, clock)
+        self.clock = clock
+        self._user = user
+        self._threads = Threads()
+        self._running: set[RunningCall] = set()
+        self._ended = asyncio.Event()
+        self._is_hurried = False
+
+    def begin(
+        self,
+        function: Callable[..., Any],
+        arguments: Callable[[], tuple[tuple[Any, ...], dict[str, Any]]],
+        call: HandlerCall,
+        timeout_ms: Millis | None,
+        on_result: Callable[[CallResult], None],
+        on_end: Callable[[], None],
+    ) -> RunningCall:
+        """Call a function or a coroutine function. What `arguments` raises is an error of the call."""
+
+        def ended() -> None:
+            self._running.discard(run)
+            self._ended.set()
+            on_end()
+
+        run = RunningCall(call, self.clock, timeout_ms, on_result, ended)
+        self._running.add(run)
+        if timeout_ms is not None:
+            run.alarm = self.alarms.set(self.alarms.now() + timeout_ms, lambda: self._time_out(run))
+        if is_coroutine_function(function):
+            run.task = self._user.loop.create_task(_run_coroutine(run, function, arguments))
+            run.task.add_done_callback(lambda _: run.end())
+        else:
+            self._threads.run(lambda: self._run_function(run, function, arguments))
+        return run
+
+    async def end(self, app_key: str, patience: float) -> None:
+        """Let the calls of an app end, then ask them to stop. What goes on all the same is `cancelled`."""
+        for limit in (patience, CLEAN_UP_S):
+            if not await self._wait(app_key, limit):
+                self.cancel_all(app_key)
+        for run in self._of(app_key):
+            run.settle(CallStatus.CANCELLED)
+
+    def cancel_all(self, app_key: str) -> None:
+        """Ask every call of an app to stop."""
+        for run in self._of(app_key):
+            run.cancel()
+
+    def hurry(self) -> None:
+        """Wait for no call any more."""
+        self._is_hurried = True
+        for run in list(self._running):
+            run.cancel()
+        self._ended.set()
+
+    def end_left(self) -> None:
+        """End coroutines that ignored their cancellation, when the loop has come to its end."""
+        for run in list(self._running):
+            run.settle(CallStatus.CANCELLED)
+            if run.task is not None:
+                end_without_loop(run.task)
+
+    def close(self) -> None:
+        """End the threads that do nothing."""
+        self.alarms.close()
+        self._threads.close()
+
+    def _of(self, app_key: str) -> list[RunningCall]:
+        return [run for run in self._running if run.call.app_key == app_key]
+
+    async def _wait(self, app_key: str, seconds: float) -> bool:
+        """Wait until no call of the app runs. False if that takes longer."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while self._of(app_key) and not self._is_hurried:
+                    self._ended.clear()
+                    await self._ended.wait()
+        return not self._of(app_key)
+
+    def _time_out(self, run: RunningCall) -> None:
+        assert run.timeout_ms is not None
+        run.settle(
+            CallStatus.TIMED_OUT, AppError("TimeoutError", f"it took longer than {duration_words(run.timeout_ms)}")
+        )
+        run.cancel()
+
+    def _run_function(
+        self,
+        run: RunningCall,
+        function: Callable[..., Any],
+        arguments: Callable[[], tuple[tuple[Any, ...], dict[str, Any]]],
+    ) -> None:
+        """In a thread."""
+        status, error = CallStatus.SUCCESS, None
+        try:
+            with calling(run.call):
+                args, kwargs = arguments()
+                _refuse_awaitable(function(*args, **kwargs))
+        except BaseException as raised:
+            status, error = CallStatus.ERROR, error_of(raised)
+
+        def settle() -> None:
+            run.settle(status, error)
+            run.end()
+
+        with suppress(RuntimeError):  # The event loop has come to its end, which has settled it.
+            self._user.call(settle)
+
+
+async def _run_coroutine(
+    run: RunningCall, function: Callable[..., Any], arguments: Callable[[], tuple[tuple[Any, ...], dict[str, Any]]]
+) -> None:
+    try:
+        with calling(run.call):
+            args, kwargs = arguments()
+            await function(*args, **kwargs)
+    except asyncio.CancelledError:
+        run.settle(CallStatus.CANCELLED)
+        raise
+    except BaseException as raised:
+        run.settle(CallStatus.ERROR, error_of(raised))
+    else:
+        run.settle(CallStatus.SUCCESS)
+
+
+def is_coroutine_function(function: Callable[..., Any]) -> bool:
+    """Whether a call of it is to be awaited."""
+    inner = getattr(function, "func", function)  # of a partial
+    return inspect.iscoroutinefunction(inner) or inspect.iscoroutinefunction(type(inner).__call__)
+
+
+def error_of(error: BaseException) -> AppError:
+    """What is told of an exception: its type, its message, and the end of its traceback, which says most."""
+    import traceback
+
+    try:
+        message = storable(str(error))[:LONGEST_MESSAGE]
+    except Exception:
+        message = "its message cannot be read"
+    trace = storable("".join(traceback.format_exception(error))).encode()[-LONGEST_TRACEBACK:].decode(errors="ignore")
+    return AppError(storable(type(error).__qualname__)[:LONGEST_TYPE], message, trace)
+
+
+def _refuse_awaitable(result: object) -> None:
+    if inspect.isawaitable(result):
+        if inspect.iscoroutine(result):
+            result.close()
+        raise TypeError("a plain function returned something to await; make it an `async def`")
