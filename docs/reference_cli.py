@@ -30,6 +30,7 @@ from holdfast.core.messages.schedules import Schedule
 from holdfast.core.messages.sessions import SessionRow, Worker
 from holdfast.core.messages.stats import QueueStats, Stats
 from holdfast.core.messages.tasks import KnownTask
+from holdfast.core.messages.telemetry import ExecutionView, FailedCallPage, InvocationView, ListenerView, TimerView
 from holdfast.core.messages.templates import Template
 from holdfast.core.messages.watches import Watch
 from holdfast.core.messages.webhooks import CreatedWebhook, DeliveryPage, DeliveryView, Webhook
@@ -95,6 +96,13 @@ JSON: dict[str, object] = {
     "apps show": AppView,
     "apps start": AppView,
     "apps stop": AppView,
+    "listeners ls": [ListenerView],
+    "listeners show": {"listener": ListenerView, "invocations": [InvocationView], "cursor": "str | None"},
+    "timers ls": [TimerView],
+    "timers show": {"timer": TimerView, "executions": [ExecutionView], "cursor": "str | None"},
+    "timers run": TimerView,
+    "timers cancel": TimerView,
+    "errors": FailedCallPage,
     "emit": Emitted,
     "events ls": EventPage,
     "events show": EventView,

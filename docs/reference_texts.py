@@ -146,5 +146,9 @@ TABLES = {
     "webhooks": "Who is told about which events over HTTP, and the secrets that sign it.",
     "webhook_deliveries": "What was sent to a webhook: one row for each delivery; how it went is in its job.",
     "apps": "Apps, each with the session that calls its handlers, and what a person wants of it.",
+    "listeners": "The handlers of events that apps have registered. What is no longer registered is retired.",
+    "scheduled_jobs": "The timers that apps have registered. What is no longer registered is retired.",
+    "handler_invocations": "One row for each call of a handler of events. Kept for a week.",
+    "job_executions": "One row for each call of a timer. Kept for a week.",
     "direct_reservations": "Who keeps a queue, or everything, free of new runs.",
 }

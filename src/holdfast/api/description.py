@@ -28,6 +28,7 @@ TAGS = {
     "schedules": "Cron expressions that make jobs from templates.",
     "groups": "Jobs that belong together.",
     "events": "Things that happened, and what they triggered.",
+    "apps": "Classes with handlers of events and timers, and what these did.",
     "watches": "Folders and git repositories whose changes become jobs.",
     "webhooks": "Who is told about events over HTTP.",
     "queues": "Lanes of jobs, with limits of their own.",

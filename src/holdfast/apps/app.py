@@ -7,11 +7,12 @@ from collections.abc import MutableMapping
 from typing import Any
 
 from holdfast.apps.bus import Bus
+from holdfast.apps.scheduler import Scheduler
 from holdfast.runtime.current import current_call
 
 
 class App:
-    """A class with handlers of events. Its `on_start` says which.
+    """A class with handlers of events and timers. Its `on_start` says which.
 
     >>> from queue import SimpleQueue
     >>> from holdfast import App, Event, Holdfast
@@ -29,16 +30,17 @@ class App:
     ...     seen.get(timeout=10)
     ('light.sink', 80)
 
-    `bus` is where handlers are registered, `log` a logger that names the app and the call, and `key` the name that the
-    app was given.
+    `bus` is where handlers are registered, `scheduler` where timers are, `log` a logger that names the app and the
+    call, and `key` the name that the app was given.
     """
 
     bus: Bus
+    scheduler: Scheduler
     log: logging.LoggerAdapter[logging.Logger]
     key: str
 
     async def on_start(self) -> None:
-        """Register handlers. The app runs when this has ended, which may take 60 s."""
+        """Register handlers and timers. The app runs when this has ended, which may take 60 s."""
 
     async def on_stop(self) -> None:
         """Clean up: the app is stopped in order, and no handler runs any more. This may take 10 s."""

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from holdfast.apps.arguments import EventArguments, name_of
-from holdfast.apps.listener import Listener, ListenerRules
+from holdfast.apps.listener import ActiveListener, ListenerRules
+from holdfast.apps.sources import source_of_caller
 from holdfast.core.apps.listening import check_controls
 from holdfast.core.apps.predicates import Where, describe
 from holdfast.core.errors import InvalidInput
@@ -21,7 +22,7 @@ TIMEOUT_S = 600.0
 class ListenerHandle:
     """A handler that was registered."""
 
-    def __init__(self, listener: Listener, bus: Bus) -> None:
+    def __init__(self, listener: ActiveListener, bus: Bus) -> None:
         self._listener = listener
         self._bus = bus
 
@@ -42,14 +43,19 @@ class Bus:
     """The handlers of an app. They may be registered in any thread."""
 
     def __init__(
-        self, app_key: str, make: Callable[[ListenerRules, Bus], Listener], on_change: Callable[[], None]
+        self,
+        app_key: str,
+        make: Callable[[ListenerRules, Bus], ActiveListener],
+        on_add: Callable[[ActiveListener], None],
+        on_remove: Callable[[ActiveListener], None],
     ) -> None:
         self._app_key = app_key
         self._make = make
-        self._on_change = on_change
+        self._on_add = on_add
+        self._on_remove = on_remove
         self._lock = threading.Lock()
         # In the order of their calls. It is replaced, not changed, so that it may be read while one is added.
-        self._listeners: tuple[Listener, ...] = ()
+        self._listeners: tuple[ActiveListener, ...] = ()
 
     def on(
         self,
@@ -87,6 +93,7 @@ class Bus:
             arguments=arguments,
             where=where,
             predicate_description=None if where is None else describe(where),
+            source=source_of_caller(),
             controls=check_controls(debounce=debounce, throttle=throttle, once=once, per=per, mode=mode),
             priority=PRIORITY.check("priority", priority),
             timeout_ms=SPAN.millis("timeout", timeout),
@@ -98,11 +105,11 @@ class Bus:
                 )
             listener = self._make(rules, self)
             self._listeners = tuple(sorted((*self._listeners, listener), key=lambda one: -one.rules.priority))
-        self._on_change()
+        self._on_add(listener)
         return ListenerHandle(listener, self)
 
     @property
-    def listeners(self) -> Iterable[Listener]:
+    def listeners(self) -> Iterable[ActiveListener]:
         """Those that hear events now."""
         return self._listeners
 
@@ -111,12 +118,12 @@ class Bus:
         """The events that they listen to."""
         return sorted({listener.rules.topic for listener in self._listeners})
 
-    def for_event(self, name: str) -> list[Listener]:
+    def for_event(self, name: str) -> list[ActiveListener]:
         """Those that an event of this name is for, in the order of their calls."""
         return [listener for listener in self._listeners if matches(listener.rules.topic, name)]
 
-    def _remove(self, listener: Listener) -> None:
+    def _remove(self, listener: ActiveListener) -> None:
         listener.is_cancelled = True
         with self._lock:
             self._listeners = tuple(other for other in self._listeners if other is not listener)
-        self._on_change()
+        self._on_remove(listener)

@@ -123,6 +123,11 @@ class Caller:
             self._threads.run(lambda: self._run_function(run, function, arguments))
         return run
 
+    def call(self, function: Callable[[], None]) -> None:
+        """Call a function on the event loop. Called from any thread."""
+        with suppress(RuntimeError):  # It has come to its end.
+            self._user.call(function)
+
     async def end(self, app_key: str, patience: float) -> None:
         """Let the calls of an app end, then ask them to stop. What goes on all the same is `cancelled`."""
         for limit in (patience, CLEAN_UP_S):

@@ -3,9 +3,10 @@
     the loop of the session                              the event loop of the apps
     -----------------------                              --------------------------
     take_apps: which apps are ours         -- start -->  RunningApp: on_start, handlers
-    begin_app, fail_app, release_app    <-- reports --   Started, StartFailed, HandlersChanged, Ended
-    events_after: once for all of them     -- hear -->   Listener: calls of handlers
+    begin_app, fail_app, release_app    <-- reports --   Started, StartFailed, ListenersChanged, Ended
+    events_after: once for all of them     -- hear -->   ActiveListener, ActiveTimer: calls of handlers
     asks again                             <-- ready --  when the events have been given to the listeners
+    Recorder: record_calls                 <-- rows --   what they have registered, and how each call has ended
 
 Each app has read the events up to a number of its own, so one that starts hears what came since it was taken. The next
 events are asked for from the lowest of these numbers.
@@ -23,18 +24,21 @@ from itertools import count
 
 from holdfast.apps.app import App
 from holdfast.apps.calling import Caller
-from holdfast.apps.running_app import AppReport, Ended, HandlersChanged, RunningApp, Started, StartFailed
+from holdfast.apps.recorder import Recorder
+from holdfast.apps.running_app import AppReport, AskedDone, Ended, ListenersChanged, RunningApp, Started, StartFailed
 from holdfast.core.apps.call import first_call
 from holdfast.core.apps.status import AppStatus, Wanted
 from holdfast.core.errors import HoldfastError, NotHolder
 from holdfast.core.job import SessionId
 from holdfast.core.messages.apps import AppError, AppState, OfferedApp
+from holdfast.core.messages.telemetry import AskedTimer
 from holdfast.core.values.event import Event
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.loop import Loop
 from holdfast.store.engine import Changes, Engine
-from holdfast.store.scripts.apps.app_owners import begin_app, fail_app, release_app, take_apps
+from holdfast.store.scripts.apps.app_owners import begin_app, fail_app, listen_app, release_app, take_apps
 from holdfast.store.scripts.apps.hearing import events_after
+from holdfast.store.scripts.apps.records import clear_asked
 from holdfast.workers.user_loop import UserLoop
 
 START_LIMIT_S = 60.0
@@ -91,8 +95,10 @@ class AppHost(Loop):
         self._owned: dict[str, OwnedApp] = {}
         self._reports: deque[tuple[RunningApp, AppReport]] = deque()
         self._is_handing_out = False
+        self._done: set[tuple[str, str]] = set()
         self._user = UserLoop(self._end_left)
         self._caller = Caller(self._user, clock)
+        self._recorder = Recorder(engine, clock, session_id, secret, self._lose)
         self._settled = asyncio.Event()
         self._forget_alarms: Callable[[], None] = lambda: None
 
@@ -104,6 +110,7 @@ class AppHost(Loop):
     def start(self) -> None:
         self._user.start()
         self._forget_alarms = self.clock.on_change(lambda: self._user.call(self._caller.alarms.check))
+        self._recorder.start()
         super().start()
 
     def heed(self, changes: Changes) -> None:
@@ -142,6 +149,8 @@ class AppHost(Loop):
                     if self._owned:
                         await self._woken.wait()
 
+        await self._recorder.stop()
+
     def close(self) -> None:
         """End the event loop of the apps, however far they are."""
         self._forget_alarms()
@@ -169,7 +178,7 @@ class AppHost(Loop):
         for state in taken.apps:
             if state.session_id == self._session_id and state.app_key not in self._owned:
                 kind = self._kinds[state.app_key]
-                running = RunningApp(state.app_key, kind, self._caller, self._call_ids, self._report)
+                running = RunningApp(state.app_key, kind, self._caller, self._recorder, self._call_ids, self._report)
                 self._owned[state.app_key] = OwnedApp(running, taken.number, self.clock.monotonic())
                 self._user.call(running.start)
         self._settled.set()
@@ -191,6 +200,7 @@ class AppHost(Loop):
             self._user.call(self._hand_out, batches)
         elif heard.has_more:
             self.wake()
+        self._do_asked(heard.asked)
         await self._compare(heard.apps)
 
     def _hand_out(self, batches: list[tuple[RunningApp, list[Event]]]) -> None:
@@ -201,6 +211,14 @@ class AppHost(Loop):
         finally:
             self._is_handing_out = False
             self.wake_soon()
+
+    def _do_asked(self, asked: list[AskedTimer]) -> None:
+        """Do once what is asked of timers. It is read until it is told that it is done."""
+        for one in asked:
+            owned = self._owned.get(one.app_key)
+            if owned is not None and owned.stage is Stage.RUNNING and (one.app_key, one.job_name) not in self._done:
+                self._done.add((one.app_key, one.job_name))
+                self._user.call(owned.running.do_asked, one)
 
     async def _compare(self, states: list[AppState]) -> None:
         """Do what was asked of the apps: stop some, take those that nobody has, leave those that others have."""
@@ -222,8 +240,15 @@ class AppHost(Loop):
         owned.stage = Stage.ENDING
         self._user.call(owned.running.end, patience)
 
+    def _lose(self, app_key: str) -> None:
+        """The store says that an app is not ours."""
+        owned = self._owned.get(app_key)
+        if owned is not None:
+            self._drop(owned)
+
     def _drop(self, owned: OwnedApp) -> None:
         del self._owned[owned.running.app_key]
+        self._recorder.forget(owned.running.app_key)
         self._user.call(owned.running.abandon)
         self._settled.set()
 
@@ -248,19 +273,27 @@ class AppHost(Loop):
         app_key, secret = owned.running.app_key, self._secret
         match report:
             case Ended():
+                await self._recorder.flush()
                 await self._engine.write(release_app, self._session_id, app_key, secret=secret)
                 del self._owned[app_key]
             case _ if owned.stage in (Stage.ENDING, Stage.FAILED):
                 return
             case StartFailed(error):
                 await self._fail(owned, error)
-            case Started() | HandlersChanged():
-                if isinstance(report, HandlersChanged) and owned.stage is Stage.STARTING:
-                    return
-                patterns = owned.running.bus.patterns
-                await self._engine.write(begin_app, self._session_id, app_key, patterns, secret=secret)
+            case Started(registered, patterns):
+                now = self.clock.now()
+                await self._engine.write(begin_app, self._session_id, app_key, patterns, registered, now, secret=secret)
                 owned.stage = Stage.RUNNING
+                self._recorder.open(app_key)
+                self._user.call(owned.running.begin)
                 self._settled.set()
+            case AskedDone(job_name):
+                await self._engine.write(clear_asked, self._session_id, app_key, job_name, secret=secret)
+                self._done.discard((app_key, job_name))
+            case ListenersChanged():
+                if owned.stage is Stage.RUNNING:
+                    patterns = owned.running.bus.patterns
+                    await self._engine.write(listen_app, self._session_id, app_key, patterns, secret=secret)
 
     async def _settle_at_the_end(self) -> None:
         try:

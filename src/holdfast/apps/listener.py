@@ -13,6 +13,7 @@ from msgspec import Struct
 from holdfast.apps.alarms import Alarm
 from holdfast.apps.arguments import EventArguments
 from holdfast.apps.calling import Caller, CallResult, RunningCall, error_of
+from holdfast.apps.sources import Source
 from holdfast.core.apps import listening
 from holdfast.core.apps.call import CallStatus, HandlerCall
 from holdfast.core.apps.listening import CancelCall, Controls, DropEvents, Finish, Heard, Listening, StartCall, Verdicts
@@ -31,6 +32,7 @@ class ListenerRules(Struct, frozen=True):
     arguments: EventArguments
     where: Where | None
     predicate_description: str | None
+    source: Source
     controls: Controls
     priority: int
     timeout_ms: Millis
@@ -55,11 +57,11 @@ class ListenerRecord(Protocol):
         """So many events are lost, since too many wait."""
 
 
-class Listener:
+class ActiveListener:
     """What a listener has begun. `on_finish` is called when it wants no more events."""
 
     def __init__(
-        self, rules: ListenerRules, caller: Caller, record: ListenerRecord, on_finish: Callable[[Listener], None]
+        self, rules: ListenerRules, caller: Caller, record: ListenerRecord, on_finish: Callable[[ActiveListener], None]
     ) -> None:
         self.rules = rules
         self.is_cancelled = False

@@ -1,7 +1,7 @@
 """An app that this process has: its object, its handlers, and its life from `on_start` to `on_stop`.
 
 It lives on the event loop of the apps, so that user code never runs where we talk to the store. What has become of it
-is told to the host by `report`.
+is told to the host by `report`, what it has registered and called to the recorder.
 """
 
 from __future__ import annotations
@@ -11,17 +11,33 @@ import inspect
 import logging
 from collections.abc import Callable, Iterable
 from itertools import count
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
-from msgspec import Struct
+import msgspec
+from msgspec import Struct, structs
 
 from holdfast.apps.app import App, AppLog
 from holdfast.apps.bus import Bus
 from holdfast.apps.calling import Caller, CallResult, error_of
-from holdfast.apps.listener import Listener, ListenerRules
-from holdfast.core.apps.call import HandlerCall
+from holdfast.apps.listener import ActiveListener, ListenerRules
+from holdfast.apps.recorder import AppBuffer, Recorder, fingerprint
+from holdfast.apps.scheduler import Scheduler
+from holdfast.apps.timer import ActiveTimer, TimerRules
+from holdfast.core.apps.call import COUNTER_BITS, HandlerCall
+from holdfast.core.job import Millis
 from holdfast.core.messages.apps import AppError
+from holdfast.core.messages.telemetry import (
+    AskedTimer,
+    NewExecution,
+    NewInvocation,
+    NewListener,
+    NewTimer,
+    Registrations,
+    TimerWish,
+)
+from holdfast.core.rules.limits import MAX_PAYLOAD
 from holdfast.core.values.event import Event
+from holdfast.tasks.raising import storable
 
 STOP_LIMIT_S = 10.0
 
@@ -29,7 +45,10 @@ log = logging.getLogger("holdfast.app")
 
 
 class Started(Struct, frozen=True):
-    """`on_start` has ended."""
+    """`on_start` has ended. What it has registered is stored before a handler is called."""
+
+    registered: Registrations
+    patterns: list[str]
 
 
 class StartFailed(Struct, frozen=True):
@@ -38,41 +57,59 @@ class StartFailed(Struct, frozen=True):
     error: AppError
 
 
-class HandlersChanged(Struct, frozen=True):
-    """The app has other handlers than before."""
+class ListenersChanged(Struct, frozen=True):
+    """The app listens to other events than before."""
+
+
+class AskedDone(Struct, frozen=True):
+    """A timer has done what was asked of it."""
+
+    job_name: str
 
 
 class Ended(Struct, frozen=True):
     """The app has stopped in order: nothing of it runs any more."""
 
 
-AppReport: TypeAlias = Started | StartFailed | HandlersChanged | Ended
+AppReport: TypeAlias = Started | StartFailed | ListenersChanged | AskedDone | Ended
 
 
 class RunningApp:
-    """One object of an app. Everything but `bus` is used on the event loop of the apps alone."""
+    """One object of an app. Handlers and timers are registered in any thread, all else is on the event loop."""
 
     def __init__(
         self,
         app_key: str,
         kind: type[App],
         caller: Caller,
+        recorder: Recorder,
         call_ids: count[int],
         report: Callable[[RunningApp, AppReport], None],
     ) -> None:
         self.app_key = app_key
-        self.bus = Bus(app_key, self._make_listener, lambda: report(self, HandlersChanged()))
+        self.bus = Bus(app_key, self._make_listener, self._listener_added, self._listener_removed)
+        self.scheduler = Scheduler(self._make_timer, self._timer_added, self._timer_removed)
         self._kind = kind
         self._caller = caller
+        self._recorder = recorder
+        self._buffer: AppBuffer = recorder.begin(app_key)
         self._call_ids = call_ids
         self._report = report
         self._app: App | None = None
         self._starting: asyncio.Task[None] | None = None
+        self._ending: asyncio.Task[None] | None = None
+        self._is_begun = False
         self._is_over = False
 
     def start(self) -> None:
         """Make the object, and begin its `on_start`."""
         self._starting = asyncio.get_running_loop().create_task(self._start())
+
+    def begin(self) -> None:
+        """The app runs: its timers may fire."""
+        self._is_begun = True
+        for timer in self.scheduler.timers:
+            timer.start()
 
     def hear(self, events: Iterable[Event]) -> None:
         """Give events to the listeners that they are for."""
@@ -81,6 +118,16 @@ class RunningApp:
                 return
             for listener in self.bus.for_event(event.name):
                 listener.hear(event)
+
+    def do_asked(self, asked: AskedTimer) -> None:
+        """Do what a person asks of a timer, and say that it is done."""
+        for timer in self.scheduler.of_name(asked.job_name)[:1]:
+            match asked.asked:
+                case TimerWish.RUN:
+                    timer.run_now()
+                case TimerWish.CANCEL:
+                    self.scheduler.cancel_all(asked.job_name)
+        self._report(self, AskedDone(asked.job_name))
 
     def end(self, patience: float) -> None:
         """Begin no call any more, let those that run end, and call `on_stop`. Its end is reported."""
@@ -92,7 +139,7 @@ class RunningApp:
         self._is_over = True
         if self._starting is not None:
             self._starting.cancel()
-        self._close_listeners()
+        self._close_all()
         self._caller.cancel_all(self.app_key)
 
     def new_call(self, handler: str) -> HandlerCall:
@@ -100,19 +147,59 @@ class RunningApp:
         return HandlerCall(self.app_key, handler, next(self._call_ids))
 
     def add_invocation(self, rules: ListenerRules, call: HandlerCall, event: Event, result: CallResult) -> None:
-        """A call has a result."""
-        if result.error is not None:
-            about = {"event": "handler_failed", "app": self.app_key, "handler": call.handler}
-            said = f"{result.error.error_type}: {result.error.error_message}"
-            log.warning("app %s: %s: %s", self.app_key, rules.name, said, extra=about)
+        """A call of a handler has a result."""
+        invocation = NewInvocation(
+            listener=rules.name,
+            event_id=event.id,
+            event_number=event.number,
+            event_name=event.name,
+            **self._record_of(rules.name, call, result),
+        )
+        self._recorder.add_call(self._buffer, invocation)
+
+    def add_execution(self, rules: TimerRules, call: HandlerCall, fire_time: Millis | None, result: CallResult) -> None:
+        """A call of a timer has a result."""
+        execution = NewExecution(job_name=rules.name, fire_time=fire_time, **self._record_of(rules.name, call, result))
+        self._recorder.add_call(self._buffer, execution)
 
     def add_dropped(self, rules: ListenerRules, count: int) -> None:
         """So many events are lost, since too many wait."""
 
+        def add(buffer: AppBuffer) -> None:
+            buffer.events_dropped[rules.name] = buffer.events_dropped.get(rules.name, 0) + count
+
+        self._change(add)
+
+    def note_next_run(self, rules: TimerRules) -> None:
+        """A timer is due at another moment than before, or never more."""
+        next_run_at = self._next_run(rules.name)
+        self._change(lambda buffer: buffer.next_runs.__setitem__(rules.name, next_run_at))
+
+    def _next_run(self, name: str) -> Millis | None:
+        """When the first of those that share a row is due."""
+        moments = [timer.next_run_at for timer in self.scheduler.of_name(name)]
+        return min((moment for moment in moments if moment is not None), default=None)
+
+    def _new_timer(self, timer: ActiveTimer) -> NewTimer:
+        rules = timer.rules
+        return NewTimer(
+            job_name=rules.name,
+            handler_method=rules.handler_method,
+            trigger_type=rules.trigger.trigger_type,
+            trigger_value=rules.trigger.trigger_value,
+            repeat=rules.trigger.repeat,
+            args_json=_json(rules.args, "[]"),
+            kwargs_json=_json(rules.kwargs, "{}"),
+            timeout_ms=rules.timeout_ms,
+            next_run_at=self._next_run(rules.name),
+            source_location=rules.source.location,
+            registration_source=rules.source.snippet,
+        )
+
     async def _start(self) -> None:
         try:
             app = self._kind.__new__(self._kind)
-            app.key, app.bus, app.log = self.app_key, self.bus, AppLog(self.app_key)
+            app.key, app.bus, app.scheduler, app.log = self.app_key, self.bus, self.scheduler, AppLog(self.app_key)
             app.__init__()  # type: ignore[misc]  # Its attributes are there before.
             self._app = app
             started = app.on_start()
@@ -122,15 +209,21 @@ class RunningApp:
             raise
         except BaseException as error:
             self._is_over = True
-            self._close_listeners()
+            self._close_all()
             self._report(self, StartFailed(error_of(error)))
         else:
-            self._report(self, Started())
+            self._report(self, Started(self._registrations(), self.bus.patterns))
+
+    def _registrations(self) -> Registrations:
+        """What is there by now. What is registered later goes to the recorder."""
+        listeners = {listener.rules.name: _new_listener(listener.rules) for listener in self.bus.listeners}
+        timers = {timer.rules.name: self._new_timer(timer) for timer in self.scheduler.timers}
+        return Registrations(tuple(listeners.values()), tuple(timers.values()))
 
     async def _end(self, patience: float) -> None:
         if self._starting is not None:
             self._starting.cancel()
-        self._close_listeners()
+        self._close_all()
         await self._caller.end(self.app_key, patience)
         if self._app is not None:
             try:
@@ -142,9 +235,94 @@ class RunningApp:
                 log.warning("app %s: on_stop: %r", self.app_key, error, extra={"event": "app_stop_failed"})
         self._report(self, Ended())
 
-    def _make_listener(self, rules: ListenerRules, bus: Bus) -> Listener:
-        return Listener(rules, self._caller, self, bus._remove)
+    def _make_listener(self, rules: ListenerRules, bus: Bus) -> ActiveListener:
+        return ActiveListener(rules, self._caller, self, bus._remove)
 
-    def _close_listeners(self) -> None:
+    def _listener_added(self, listener: ActiveListener) -> None:
+        new = _new_listener(listener.rules)
+
+        def add(buffer: AppBuffer) -> None:
+            buffer.listeners[new.name] = new
+            buffer.retired_listeners.discard(new.name)
+
+        self._change(add)
+        self._report(self, ListenersChanged())
+
+    def _listener_removed(self, listener: ActiveListener) -> None:
+        self._change(lambda buffer: buffer.retired_listeners.add(listener.rules.name))
+        self._report(self, ListenersChanged())
+
+    def _make_timer(self, rules: TimerRules, scheduler: Scheduler) -> ActiveTimer:
+        return ActiveTimer(rules, self._caller, self, self._timer_finished)
+
+    def _timer_added(self, timer: ActiveTimer) -> None:
+        new = self._new_timer(timer)
+
+        def add(buffer: AppBuffer) -> None:
+            buffer.timers[new.job_name] = new
+            buffer.retired_timers.discard(new.job_name)
+
+        self._change(add)
+        self._caller.call(lambda: timer.start() if self._is_begun else None)
+
+    def _timer_finished(self, timer: ActiveTimer) -> None:
+        """It can fire no more, so another one may have its name."""
+        self.scheduler.finish(timer)
+        self._retire_unshared(timer)
+
+    def _timer_removed(self, timer: ActiveTimer) -> None:
+        self._caller.call(timer.close)
+        self.note_next_run(timer.rules)
+        self._retire_unshared(timer)
+
+    def _retire_unshared(self, timer: ActiveTimer) -> None:
+        """Its row is in use while others share it."""
+        if not self.scheduler.of_name(timer.rules.name):
+            self._change(lambda buffer: buffer.retired_timers.add(timer.rules.name))
+
+    def _change(self, change: Callable[[AppBuffer], None]) -> None:
+        self._recorder.change(self._buffer, change)
+
+    def _record_of(self, name: str, call: HandlerCall, result: CallResult) -> dict[str, Any]:
+        error = result.error
+        if error is not None:
+            about = {"event": "handler_failed", "app": self.app_key, "handler": call.handler}
+            why = f"{error.error_type}: {error.error_message}"
+            log.warning("app %s: %s: %s", self.app_key, name, why, extra=about)
+        return {
+            "counter": call.invocation & ((1 << COUNTER_BITS) - 1),
+            "started_at": result.started_at,
+            "duration_ms": result.duration_ms,
+            "status": result.status,
+            "fingerprint": fingerprint(result.status, error),
+            **({} if error is None else structs.asdict(error)),
+        }
+
+    def _close_all(self) -> None:
         for listener in self.bus.listeners:
             listener.close()
+        for timer in self.scheduler.timers:
+            timer.close()
+
+
+def _new_listener(rules: ListenerRules) -> NewListener:
+    return NewListener(
+        name=rules.name,
+        handler_method=rules.handler_method,
+        topic=rules.topic,
+        **structs.asdict(rules.controls),
+        priority=rules.priority,
+        timeout_ms=rules.timeout_ms,
+        predicate_description=None if rules.predicate_description is None else storable(rules.predicate_description),
+        source_location=rules.source.location,
+        registration_source=rules.source.snippet,
+    )
+
+
+def _json(values: object, otherwise: str) -> str:
+    """Arguments as JSON, for people to see. What JSON has no word for is shown as Python does."""
+    try:
+        text = storable(msgspec.json.encode(values, enc_hook=repr).decode())
+    except Exception:
+        return otherwise
+    return text if len(text) <= MAX_PAYLOAD else otherwise

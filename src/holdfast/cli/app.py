@@ -50,6 +50,9 @@ SECTIONS: dict[str, dict[str, str]] = {
     },
     "Apps": {
         "apps": "apps.apps",
+        "listeners": "apps.listeners",
+        "timers": "apps.timers",
+        "errors": "apps.errors",
     },
     "Queues": {
         "queue": "queues.queues",

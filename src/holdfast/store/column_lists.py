@@ -12,6 +12,7 @@ from holdfast.core.declared.option import JobOption, RetryKind
 from holdfast.core.declared.options import FILTERS
 from holdfast.store.macros import ColumnLists
 from holdfast.store.option_columns import LONG, STORED, TOLD, kept_in
+from holdfast.store.record_columns import RECORD_LISTS, RECORD_PARTS
 from holdfast.store.rows import JobRow
 from holdfast.store.setting_columns import OPTION_COLUMNS_OF_QUEUE, QUEUE_COLUMNS, WATCH_COLUMNS
 
@@ -80,6 +81,7 @@ COLUMN_LISTS: ColumnLists = {
     "options_of_queue": _typed(OPTION_COLUMNS_OF_QUEUE.types),
     # The settings of a watch, which may be changed.
     "watch": {"path": "TEXT", **_typed(WATCH_COLUMNS.types)},
+    **RECORD_LISTS,
 }
 
 
@@ -100,4 +102,5 @@ def _document(column: str) -> str:
 MADE_PARTS: Mapping[str, str] = {
     "option_filters": "\nAND ".join(map(_filter, FILTERS)),
     "documents": ",\n".join(map(_document, _DOCUMENTS)),
+    **RECORD_PARTS,
 }

@@ -25,7 +25,7 @@ STATEMENTS = "holdfast.store.column_lists"  # what statements are made with
 
 if TYPE_CHECKING:
     from holdfast.store.scripts.access import users
-    from holdfast.store.scripts.apps import app_owners, apps, hearing
+    from holdfast.store.scripts.apps import app_owners, apps, calls, hearing, records
     from holdfast.store.scripts.claiming import why
     from holdfast.store.scripts.events import events
     from holdfast.store.scripts.groups import groups

@@ -5,8 +5,10 @@ from __future__ import annotations
 from holdfast.core.jobs.requests import Claimed
 from holdfast.core.messages.apps import AppError, OfferedApp
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.apps.app_owners import begin_app, fail_app, release_app, take_apps
+from holdfast.store.scripts.apps.app_owners import begin_app, fail_app, listen_app, release_app, take_apps
+from holdfast.store.scripts.apps.records import record_calls
 from tests.chaos.scenarios.shared import DOOMED, NOW, Scenario, begin
+from tests.store.app_acts import record, registered
 
 APPS = ("kitchen", "hall")
 
@@ -32,7 +34,16 @@ def act_take_apps(engine: Engine, runs: dict[str, Claimed]) -> None:
 
 def act_begin_apps(engine: Engine, runs: dict[str, Claimed]) -> None:
     for app_key in APPS:
-        engine.submit(begin_app, DOOMED, app_key, ["siege:*", "job.*"]).result()
+        engine.submit(begin_app, DOOMED, app_key, ["siege:*", "job.*"], registered(), NOW).result()
+
+
+def act_listen(engine: Engine, runs: dict[str, Claimed]) -> None:
+    engine.submit(listen_app, DOOMED, "kitchen", ["siege:go", "group.*"]).result()
+
+
+def act_record(engine: Engine, runs: dict[str, Claimed]) -> None:
+    records = [record(app_key) for app_key in APPS]
+    engine.submit(record_calls, DOOMED, 1, records, 3, NOW + 5).result()
 
 
 def act_fail_app(engine: Engine, runs: dict[str, Claimed]) -> None:
@@ -54,5 +65,7 @@ OWNERS: dict[str, Scenario] = {
     "take apps": Scenario(offered_world, act_take_apps),
     "begin apps": Scenario(taken_world, act_begin_apps, commits=len(APPS)),
     "fail an app": Scenario(owned_world, act_fail_app),
+    "listen to other events": Scenario(owned_world, act_listen),
+    "record calls": Scenario(owned_world, act_record),
     "release an app": Scenario(owned_world, act_release_app),
 }

@@ -10,8 +10,9 @@ from holdfast.core.apps.status import AppStatus, Wanted
 from holdfast.core.errors import NotFound, NotHolder
 from holdfast.core.messages.apps import AppError, AppState, OfferedApp
 from holdfast.core.messages.sessions import NewSession, Offer
+from holdfast.core.messages.telemetry import Registrations
 from holdfast.store.engine import Changes, Engine
-from holdfast.store.scripts.apps.app_owners import begin_app, fail_app, release_app, states_of, take_apps
+from holdfast.store.scripts.apps.app_owners import begin_app, fail_app, listen_app, release_app, states_of, take_apps
 from holdfast.store.scripts.apps.apps import find_app, list_apps, start_app, stop_app
 from holdfast.store.scripts.apps.hearing import events_after
 from holdfast.store.scripts.events.events import emit, publish
@@ -79,22 +80,22 @@ def test_sessions_have_rising_numbers(engine: Engine) -> None:
 
 def test_the_owner_says_that_the_app_runs(engine: Engine) -> None:
     take(engine, "one")
-    write(engine, begin_app, "one", "kitchen", ["light.*", "light.*", "boom"])
+    write(engine, begin_app, "one", "kitchen", ["light.*", "light.*", "boom"], Registrations(), NOW)
     assert status(engine) is AppStatus.RUNNING
     assert patterns(engine) == ["boom", "light.*"]
 
 
 def test_an_app_may_listen_to_other_events_later(engine: Engine) -> None:
     take(engine, "one")
-    write(engine, begin_app, "one", "kitchen", ["light.*"])
-    write(engine, begin_app, "one", "kitchen", ["boom"])
+    write(engine, begin_app, "one", "kitchen", ["light.*"], Registrations(), NOW)
+    write(engine, listen_app, "one", "kitchen", ["boom"])
     assert patterns(engine) == ["boom"]
 
 
 def test_nobody_else_speaks_for_the_app(engine: Engine) -> None:
     take(engine, "one")
     with pytest.raises(NotHolder, match="session two no longer calls the handlers of app 'kitchen'"):
-        write(engine, begin_app, "two", "kitchen", ["light.*"])
+        write(engine, begin_app, "two", "kitchen", ["light.*"], Registrations(), NOW)
     with pytest.raises(NotHolder):
         write(engine, fail_app, "two", "kitchen", BROKEN)
     write(engine, release_app, "two", "kitchen")
@@ -104,7 +105,7 @@ def test_nobody_else_speaks_for_the_app(engine: Engine) -> None:
 
 def test_an_app_that_failed_keeps_its_owner_and_hears_nothing(engine: Engine) -> None:
     take(engine, "one")
-    write(engine, begin_app, "one", "kitchen", ["light.*"])
+    write(engine, begin_app, "one", "kitchen", ["light.*"], Registrations(), NOW)
     write(engine, fail_app, "one", "kitchen", BROKEN)
     app = write(engine, find_app, "kitchen")
     assert (app.status, app.session_id, app.error_type) == (AppStatus.FAILED, "one", "ValueError")
@@ -115,7 +116,7 @@ def test_an_app_that_failed_keeps_its_owner_and_hears_nothing(engine: Engine) ->
 @pytest.mark.parametrize("how", ["closed", "lost"])
 def test_another_session_takes_over_what_one_that_ended_has_left(engine: Engine, how: str) -> None:
     take(engine, "one")
-    write(engine, begin_app, "one", "kitchen", ["light.*"])
+    write(engine, begin_app, "one", "kitchen", ["light.*"], Registrations(), NOW)
     if how == "closed":
         write(engine, close_session, "one", "success", NOW)
     else:
@@ -210,7 +211,7 @@ def test_without_news_the_number_stays(engine: Engine) -> None:
 def test_what_an_app_waits_for_is_kept_though_the_system_tells_it(engine: Engine) -> None:
     assert write(engine, publish, "job.run.failed", {}, NOW) is None
     take(engine, "one")
-    write(engine, begin_app, "one", "kitchen", ["job.*"])
+    write(engine, begin_app, "one", "kitchen", ["job.*"], Registrations(), NOW)
     assert write(engine, publish, "job.run.failed", {}, NOW) is not None
 
 
@@ -228,7 +229,7 @@ def announced(engine: Engine, name: str) -> Changes:
 
 def test_an_event_for_an_app_tells_apps_and_nobody_else(engine: Engine) -> None:
     take(engine, "one")
-    write(engine, begin_app, "one", "kitchen", ["light.*"])
+    write(engine, begin_app, "one", "kitchen", ["light.*"], Registrations(), NOW)
     settle(engine)
     changes = announced(engine, "light.sink")
     assert APPS in changes.topics

@@ -6,6 +6,7 @@ from msgspec import Struct, field
 
 from holdfast.core.apps.status import AppStatus, Wanted
 from holdfast.core.job import Millis, SessionId
+from holdfast.core.messages.telemetry import AskedTimer
 from holdfast.core.values.event import Event
 
 
@@ -38,13 +39,15 @@ class TakenApps(Struct, frozen=True):
 class HeardEvents(Struct, frozen=True):
     """Events that somebody listens to, oldest first. `number`: no event up to here was left out.
 
-    `has_more`: there may be more behind that. `apps` are those that were asked about.
+    `has_more`: there may be more behind that. `apps` are those that were asked about, and `asked` are the timers of
+    which something is wanted.
     """
 
     events: list[Event]
     number: int
     has_more: bool
     apps: list[AppState]
+    asked: list[AskedTimer]
 
 
 class AppError(Struct, frozen=True):

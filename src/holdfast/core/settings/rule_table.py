@@ -64,6 +64,7 @@ T = TypeVar("T")
 
 LONGEST_TEXT = 100_000
 MOST_SLOTS = 10_000
+MOST_CALLS = (1 << 32) - 1  # of a session
 MOST_LISTENED = 10_000  # patterns of the apps of a process
 LONGEST_WAIT_MS = 3_600_000
 
@@ -323,6 +324,29 @@ _RULES: Mapping[str, Rule] = {
     "events_after.patterns": several(PATTERN, most=MOST_LISTENED),
     "instance_index": Whole(0, 1_000),
     "number": Whole(0, MAX_INT),
+    # What apps have registered, and the calls of it.
+    "NewListener.name": LABEL,
+    "listener": LABEL,
+    "job_name": LABEL,
+    "handler_method": LABEL,
+    "topic": PATTERN,
+    "predicate_description": TEXT,
+    "source_location": label(LONGEST_PATH),
+    "registration_source": TEXT,
+    "trigger_type": ChoiceRule(("after", "at", "interval", "cron")),
+    "trigger_value": TEXT,
+    "args_json": DOCUMENT,
+    "kwargs_json": DOCUMENT,
+    "retired_listeners": LABEL,
+    "retired_timers": LABEL,
+    "counter": Whole(0, MOST_CALLS),
+    "rows_dropped": Whole(0, MAX_INT),
+    "batch": Whole(1, MAX_INT),
+    "listener_id": Whole(1, MAX_INT),
+    "timer_id": Whole(1, MAX_INT),
+    "since": MOMENT,
+    "event_name": PATTERN,
+    "event_number": Whole(0, MAX_INT),
     "error_type": TEXT,
     "error_message": TEXT,
     "error_traceback": TEXT,

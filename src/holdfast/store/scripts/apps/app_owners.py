@@ -13,9 +13,11 @@ from holdfast.core.apps.status import AppStatus, pattern_owner
 from holdfast.core.errors import NotHolder
 from holdfast.core.job import Millis, SessionId
 from holdfast.core.messages.apps import AppError, AppState, OfferedApp, TakenApps
+from holdfast.core.messages.telemetry import Registrations
 from holdfast.core.values.event import shape_of
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.access.session_holders import check_holder
+from holdfast.store.scripts.apps.records import register
 from holdfast.store.scripts.events.events import register_pattern
 from holdfast.store.statements import sql
 from holdfast.store.topics import APPS
@@ -49,12 +51,29 @@ def begin_app(
     session_id: SessionId,
     app_key: str,
     patterns: Sequence[str],
+    registered: Registrations,
+    now: Millis,
     instance_index: int = 0,
     secret: str | None = None,
 ) -> None:
-    """Note that an app runs, and which events it listens to. It is done again when it listens to others."""
+    """Note that an app runs, which events it listens to, and what it has registered. The rest is retired."""
     check_holder(tx, session_id, secret)
     _settle(tx, session_id, app_key, instance_index, AppStatus.RUNNING)
+    _listen(tx, app_key, patterns)
+    register(tx, app_key, instance_index, registered, now)
+
+
+def listen_app(
+    tx: Tx,
+    session_id: SessionId,
+    app_key: str,
+    patterns: Sequence[str],
+    instance_index: int = 0,
+    secret: str | None = None,
+) -> None:
+    """Note that an app that runs listens to other events than before."""
+    check_holder(tx, session_id, secret)
+    check_owner(tx, session_id, app_key, instance_index)
     _listen(tx, app_key, patterns)
 
 
@@ -77,6 +96,7 @@ def release_app(
 ) -> None:
     """Give an app back. If that was done before, nothing changes."""
     check_holder(tx, session_id, secret)
+    tx.run(sql.clear_next_runs, session_id=session_id, app_key=app_key)
     if tx.run(sql.release_app, session_id=session_id, app_key=app_key, instance_index=instance_index):
         _listen(tx, app_key, ())
         tx.changes.topics.add(APPS)
@@ -84,6 +104,7 @@ def release_app(
 
 def free_apps(tx: Tx, session_id: SessionId) -> None:
     """Give back the apps of a session that has ended. Their patterns stay, as another session takes over."""
+    tx.run(sql.clear_next_runs, session_id=session_id, app_key=None)
     if tx.run(sql.free_apps_of_session, session_id=session_id):
         tx.changes.topics.add(APPS)
 

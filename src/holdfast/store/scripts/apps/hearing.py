@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from holdfast.core.messages.apps import HeardEvents
+from holdfast.core.messages.telemetry import AskedTimer
 from holdfast.core.values.event import matches
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.apps.app_owners import states_of
@@ -31,14 +32,21 @@ def events_after(tx: Tx, number: int, patterns: list[str], app_keys: list[str], 
     event is meant, and the number is that of the newest.
     """
     if not patterns:
-        return HeardEvents([], tx.value(sql.newest_event), False, states_of(tx, app_keys))
+        return HeardEvents([], tx.value(sql.newest_event), False, states_of(tx, app_keys), _asked(tx, app_keys))
     names = tx.all(sql.names_of_events_after, EventName, number=number, limit=MOST_READ)
     meant = [one.number for one in names if _is_meant(one.name, patterns)][:limit]
     has_more = len(meant) == limit or len(names) == MOST_READ
     reached = meant[-1] if len(meant) == limit else names[-1].number if names else number
     numbers = msgspec.json.encode(meant).decode()
     rows = tx.all(sql.events_by_number, EventRow, numbers=numbers) if meant else []
-    return HeardEvents([row.to_event() for row in rows], reached, has_more, states_of(tx, app_keys))
+    return HeardEvents(
+        [row.to_event() for row in rows], reached, has_more, states_of(tx, app_keys), _asked(tx, app_keys)
+    )
+
+
+def _asked(tx: Tx, app_keys: list[str]) -> list[AskedTimer]:
+    keys = msgspec.json.encode(sorted(app_keys)).decode()
+    return msgspec.convert(tx.rows(sql.asked_timers, app_keys=keys), list[AskedTimer])
 
 
 def _is_meant(name: str, patterns: Collection[str]) -> bool:

@@ -1,0 +1,2 @@
+SELECT status, count(*) AS calls, sum(duration_ms) AS total_ms, max(duration_ms) AS longest_ms
+FROM handler_invocations WHERE listener_id = :id AND started_at >= :since GROUP BY status
