@@ -52,7 +52,7 @@ SETTING = """
     coats: Annotated[
         int | None,
         Setting(
-            kind=number(Whole(1, 9)),
+            kind=setting_kinds.number(Whole(1, 9)),
             help="How often its jobs are painted.",
             default=1,
             label="coats of paint:",
@@ -65,7 +65,7 @@ SETTING_OF_WATCH = """
     brushes: Annotated[
         Iterable[str],
         Setting(
-            kind=texts(IGNORE),
+            kind=setting_kinds.texts(IGNORE),
             help="What its jobs paint with.",
             default=[],
             key=Key(example='["wide"]'),

@@ -13,8 +13,7 @@ from enum import StrEnum
 from math import isfinite
 from typing import Any, Final
 
-from holdfast.core.rules.limits import shown
-from holdfast.core.rules.rule import refusal
+from holdfast.core.rules import limits, rule
 
 MISSING: Final = object()
 
@@ -54,7 +53,7 @@ def check_constant(what: str, value: object) -> Any:
     try:
         return _plain(value)
     except (TypeError, ValueError, RecursionError):
-        raise refusal(what, value, _CONSTANTS) from None
+        raise rule.refusal(what, value, _CONSTANTS) from None
 
 
 def fits_data(value: object, comparator: Comparator, constant: Any) -> bool:
@@ -141,4 +140,4 @@ def _plain(value: object) -> Any:
             return [_plain(one) for one in value]
         case dict() if all(isinstance(key, str) for key in value):
             return {str.__str__(key): _plain(one) for key, one in value.items()}
-    raise TypeError(shown(value))
+    raise TypeError(limits.shown(value))

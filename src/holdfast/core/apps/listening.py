@@ -22,7 +22,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from holdfast.core.job import Millis
-from holdfast.core.rules.limits import shown
+from holdfast.core.rules import limits
 from holdfast.core.rules.pairs import Excludes, check_pairs
 from holdfast.core.rules.rule import ChoiceRule
 from holdfast.core.rules.units import Duration
@@ -147,7 +147,7 @@ def check_controls(
         per=Per(_PER.check("per", per)),
         mode=CallMode(_MODE.check("mode", mode)),
     )
-    check_pairs(_EXCLUSIVE, given.__getitem__, lambda name: f"{name}={shown(given[name])}")
+    check_pairs(_EXCLUSIVE, given.__getitem__, lambda name: f"{name}={limits.shown(given[name])}")
     return controls
 
 

@@ -12,18 +12,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn, Protocol, TypeAlias
 
-from holdfast.core.apps.comparing import (
-    MISSING,
-    Comparator,
-    check_constant,
-    fits_attribute,
-    fits_data,
-    is_same,
-    read_path,
-)
+from holdfast.core.apps import comparing
+from holdfast.core.apps.comparing import MISSING, Comparator
 from holdfast.core.errors import InvalidInput
-from holdfast.core.rules.limits import shown
-from holdfast.core.rules.rule import refusal
+from holdfast.core.rules import limits, rule
 from holdfast.core.rules.value_rules import ATTRIBUTE
 
 LONGEST_DESCRIPTION = 500
@@ -68,7 +60,9 @@ class Predicate:
         return Negation(self)
 
     def __bool__(self) -> bool:
-        raise TypeError(f"{shown(self)} is neither true nor false by itself: use & and |, not and/or, and ~ for not")
+        raise TypeError(
+            f"{limits.shown(self)} is neither true nor false by itself: use & and |, not and/or, and ~ for not"
+        )
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -125,12 +119,14 @@ class AttributeField:
 
     def fits(self, event: EventFacts, comparator: Comparator, constant: Any) -> bool:
         """Whether it compares so with the constant."""
-        return fits_attribute(self.read(event), comparator, constant)
+        return comparing.fits_attribute(self.read(event), comparator, constant)
 
     def check(self, comparison: str, constant: Any) -> None:
         """Refuse a constant that no text can equal."""
         if constant is None or isinstance(constant, list | dict):
-            raise refusal(comparison, constant, "a text, a number, True or False; exists() asks whether it is there")
+            raise rule.refusal(
+                comparison, constant, "a text, a number, True or False; exists() asks whether it is there"
+            )
 
     def __repr__(self) -> str:
         return f"P.attr({self.name!r})"
@@ -144,11 +140,11 @@ class DataField:
 
     def read(self, event: EventFacts) -> object:
         """The value, or MISSING."""
-        return MISSING if event.data is None else read_path(event.data, self.path)
+        return MISSING if event.data is None else comparing.read_path(event.data, self.path)
 
     def fits(self, event: EventFacts, comparator: Comparator, constant: Any) -> bool:
         """Whether it compares so with the constant."""
-        return fits_data(self.read(event), comparator, constant)
+        return comparing.fits_data(self.read(event), comparator, constant)
 
     def check(self, comparison: str, constant: Any) -> None:
         """Any constant may be in the data."""
@@ -174,7 +170,7 @@ class Comparison(Predicate):
         if not isinstance(other, Comparison):
             return NotImplemented
         is_alike = self.field == other.field and self.comparator is other.comparator
-        return is_alike and is_same(self.constant, other.constant)
+        return is_alike and comparing.is_same(self.constant, other.constant)
 
     # A list has no hash.
     def __hash__(self) -> int:
@@ -230,8 +226,8 @@ class Comparable:
         """Whether the field equals one of these values."""
         what = f"{self!r}.in_"
         if isinstance(values, str | bytes | Mapping | Comparable) or not isinstance(values, Iterable):
-            raise refusal(what, values, 'a list of values, such as ["a", "b"]')
-        constants = [check_constant(what, value) for value in values]
+            raise rule.refusal(what, values, 'a list of values, such as ["a", "b"]')
+        constants = [comparing.check_constant(what, value) for value in values]
         for constant in constants:
             self._field.check(what, constant)
         return Comparison(self._field, Comparator.IN, constants)
@@ -253,10 +249,10 @@ class Comparable:
 
     def _compared(self, comparator: Comparator, value: object) -> Predicate:
         what = f"{self!r} {comparator}"
-        constant = check_constant(what, value)
+        constant = comparing.check_constant(what, value)
         self._field.check(what, constant)
         if comparator.needs_order and (isinstance(constant, bool) or not isinstance(constant, str | int | float)):
-            raise refusal(what, constant, "a text or a number; others are compared by == and !=")
+            raise rule.refusal(what, constant, "a text or a number; others are compared by == and !=")
         return Comparison(self._field, comparator, constant)
 
 
@@ -289,7 +285,9 @@ class P:
         """A value in the data, at a path such as "files.0.size". Without a path: all of the data."""
         parts = () if path is None else tuple(path.split(".")) if isinstance(path, str) else ("",)
         if not all(parts):
-            raise refusal("data", path, 'a path of keys, and of numbers in lists, with dots, such as "files.0.size"')
+            raise rule.refusal(
+                "data", path, 'a path of keys, and of numbers in lists, with dots, such as "files.0.size"'
+            )
         return Comparable(DataField(parts))
 
 
@@ -311,7 +309,7 @@ def describe(where: Where | None) -> str | None:
         text = ".".join(filter(None, (named.__module__, named.__qualname__)))
     else:
         raise InvalidInput(
-            f"where {shown(where)} is not valid: use a predicate such as P.attr('branch') == 'main', "
+            f"where {limits.shown(where)} is not valid: use a predicate such as P.attr('branch') == 'main', "
             "or a function of an event that is not async"
         )
     return text if len(text) <= LONGEST_DESCRIPTION else f"{text[: LONGEST_DESCRIPTION - 1]}…"

@@ -30,12 +30,12 @@ from msgspec.structs import replace
 
 from holdfast.core.errors import InvalidInput
 from holdfast.core.job import Millis
-from holdfast.core.rules.limits import shown
-from holdfast.core.rules.rule import ChoiceRule, refusal
-from holdfast.core.rules.units import Duration, parse_duration, written_duration
+from holdfast.core.rules import limits, rule, units
+from holdfast.core.rules.rule import ChoiceRule
+from holdfast.core.rules.units import Duration
 from holdfast.core.rules.value_rules import DURATION, MOMENT, SPAN
 from holdfast.core.schedules.cron import UTC, Cron, parse, parse_stored
-from holdfast.core.settings.rule_table import check
+from holdfast.core.settings import rule_table
 
 LATE_MS: Millis = 60_000  # a turn that is later than this is missed
 LONGEST_WAIT_MS: Millis = 60_000  # a wall clock that was set is noticed after so long
@@ -70,7 +70,7 @@ class OnceAfter(Struct, frozen=True):
     @property
     def trigger_value(self) -> str:
         """The delay as a text."""
-        return written_duration(self.delay_ms / 1000)
+        return units.written_duration(self.delay_ms / 1000)
 
 
 class OnceAt(Struct, frozen=True):
@@ -103,7 +103,7 @@ class Every(Struct, frozen=True):
     @property
     def trigger_value(self) -> str:
         """The period as a text."""
-        return written_duration(self.period_ms / 1000)
+        return units.written_duration(self.period_ms / 1000)
 
 
 class OnCron(Struct, frozen=True):
@@ -183,8 +183,8 @@ def every(period: Duration, start: Duration | datetime | None = None) -> Every:
         return Every(period_ms, period_ms)
     if isinstance(start, datetime):
         return Every(period_ms, period_ms, MOMENT.millis("start", start))
-    if parse_duration(start) is None:
-        raise refusal("start", start, f"a datetime with a time zone, or a delay of {DURATION.written}")
+    if units.parse_duration(start) is None:
+        raise rule.refusal("start", start, f"a datetime with a time zone, or a delay of {DURATION.written}")
     return Every(period_ms, DURATION.millis("start", start))
 
 
@@ -197,8 +197,8 @@ def daily(time_of_day: time | str, tz: str = UTC) -> OnCron:
 
 def on_cron(expression: str, tz: str = UTC) -> OnCron:
     """Whenever a cron expression says so, in a time zone."""
-    check("cron", expression, "cron expression")
-    check("timezone", tz, "tz")
+    rule_table.check("cron", expression, "cron expression")
+    rule_table.check("timezone", tz, "tz")
     parse(expression, tz)
     return OnCron(expression, tz)
 
@@ -214,7 +214,7 @@ def name_of(trigger: TimerTrigger, name: str | None, method: str) -> str | None:
     None for a one-shot without a name. There may be many of them.
     """
     if name is not None:
-        return check("name", name)
+        return rule_table.check("name", name)
     return None if isinstance(trigger, OnceAfter | OnceAt) else method
 
 
@@ -223,8 +223,8 @@ def on_taken_name(name: str, if_exists: IfExists) -> KeptTimer:
     match if_exists:
         case IfExists.ERROR:
             raise InvalidInput(
-                f"there is a timer {shown(name)} in this app already: give another name=, or if_exists='skip' to keep "
-                "that one, or if_exists='replace' to have this one instead"
+                f"there is a timer {limits.shown(name)} in this app already: give another name=, or "
+                "if_exists='skip' to keep that one, or if_exists='replace' to have this one instead"
             )
         case IfExists.SKIP:
             return KeptTimer.OLD
@@ -359,7 +359,7 @@ def _time_of(value: object) -> time:
     """A time of day without a zone, in whole seconds."""
     if isinstance(value, time):
         if value.tzinfo is not None:
-            raise refusal("time", value, "a time without a zone, and tz= beside it, such as tz='Europe/Berlin'")
+            raise rule.refusal("time", value, "a time without a zone, and tz= beside it, such as tz='Europe/Berlin'")
         if not value.microsecond:
             return value
     found = _TIME_OF_DAY.fullmatch(value) if isinstance(value, str) else None
@@ -367,4 +367,4 @@ def _time_of(value: object) -> time:
         hour, minute, second = (int(part or 0) for part in found.groups())
         if hour < 24 and minute < 60 and second < 60:
             return time(hour, minute, second)
-    raise refusal("time", value, _TIME_FORMS)
+    raise rule.refusal("time", value, _TIME_FORMS)

@@ -6,8 +6,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 from holdfast.core.declared.option import OptionKind, Typed
 from holdfast.core.errors import InvalidInput
 from holdfast.core.job import Millis
-from holdfast.core.rules import rule, value_rules
-from holdfast.core.rules.limits import shown
+from holdfast.core.rules import limits, rule, value_rules
 from holdfast.core.rules.tokens import KINDS, Tokens
 from holdfast.core.values import variables
 from holdfast.core.values.event import check_attributes
@@ -36,7 +35,7 @@ def id_of(ref: JobRef) -> str:
     """The id in a handle, or the id itself."""
     found = ref if isinstance(ref, str) else getattr(ref, "id", None)
     if not isinstance(found, str):
-        raise InvalidInput(f"{shown(ref)} is not a job or group: give a handle or an id")
+        raise InvalidInput(f"{limits.shown(ref)} is not a job or group: give a handle or an id")
     return value_rules.LABEL.check("id", found)
 
 

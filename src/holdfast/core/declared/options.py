@@ -11,6 +11,7 @@ from typing import Annotated, TypedDict
 
 from msgspec import structs
 
+from holdfast.core.declared import option_kinds
 from holdfast.core.declared.option import FOR_EVERY_JOB, FOR_ONE_JOB, JobOption, RetryKind, SaidIn, Word
 from holdfast.core.declared.option_kinds import (
     ATTRIBUTES,
@@ -33,7 +34,6 @@ from holdfast.core.declared.option_kinds import (
     Execution,
     HasId,
     JobRef,
-    jobs_that,
 )
 from holdfast.core.rules.tokens import NO_TOKENS, Tokens
 from holdfast.core.rules.units import Duration
@@ -209,7 +209,7 @@ class JobOptions(TypedDict, total=False):
     after: Annotated[
         JobRef | Iterable[JobRef] | None,
         JobOption(
-            kind=jobs_that(Needs.DONE),
+            kind=option_kinds.jobs_that(Needs.DONE),
             help="Jobs that must be DONE first; if one of them ends otherwise, this job is CANCELLED.",
             said=FOR_ONE_JOB,
             again=RetryKind.NEVER,
@@ -220,7 +220,7 @@ class JobOptions(TypedDict, total=False):
     after_ended: Annotated[
         JobRef | Iterable[JobRef] | None,
         JobOption(
-            kind=jobs_that(Needs.ENDED),
+            kind=option_kinds.jobs_that(Needs.ENDED),
             help="Jobs that must have ended first, whatever the outcome.",
             said=FOR_ONE_JOB,
             again=RetryKind.NEVER,

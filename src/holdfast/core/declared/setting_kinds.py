@@ -14,10 +14,10 @@ from holdfast.core.rules.number_rules import Period, Whole
 from holdfast.core.rules.rule import ChoiceRule, Rule, check_all, one_of
 from holdfast.core.rules.units import Duration
 from holdfast.core.rules.value_rules import FLAG, STARTS, WINDOW
+from holdfast.core.values import retry_option
 from holdfast.core.values.payload import PAYLOAD, check_arguments
 from holdfast.core.values.rate import Rate, make_rate, parse_rate
 from holdfast.core.values.retry import RetryPolicy
-from holdfast.core.values.retry_option import check_policy
 
 # Made at the import: threads that read a struct for the first time must not do so at once.
 _POLICY = msgspec.json.Decoder(RetryPolicy)
@@ -80,7 +80,7 @@ def _rate(what: str, value: str | tuple[int, Duration]) -> tuple[int, Millis]:
 RATE = OptionKind(wire=Rate, take=_rate, fields={"rate_limit": number(STARTS), "rate_window_ms": period(WINDOW)})
 POLICY = OptionKind(
     wire=RetryPolicy,
-    take=check_policy,
+    take=retry_option.check_policy,
     stored=str,
     store=_policy_text,
     load=policy_in,

@@ -26,7 +26,7 @@ from holdfast.core.gates.gate_facts import GateFacts, MachineFacts, MachineToken
 from holdfast.core.gates.queue_gates import HoldReason
 from holdfast.core.job import WAITING, Millis, Queued, Scheduled
 from holdfast.core.jobs.stored_job import Job
-from holdfast.core.rules.timing import ago
+from holdfast.core.rules import timing
 from holdfast.core.rules.tokens import KINDS, Tokens
 from holdfast.core.values.subject import DEFAULT_TENANT
 
@@ -230,7 +230,10 @@ def machine(job: Job, facts: GateFacts) -> Verdict:
     if tie.is_alive:
         now, needs = "no worker there offers it", "a worker there that runs this task and serves this queue"
     else:
-        now, needs = f"nobody is there; it was last seen {ago(facts.now - tie.seen_at)}", "that machine to come back"
+        now, needs = (
+            f"nobody is there; it was last seen {timing.ago(facts.now - tie.seen_at)}",
+            "that machine to come back",
+        )
     return Closed(gate, said, now, f"{needs}, or: holdfast move {job.number} --anywhere")
 
 

@@ -13,9 +13,10 @@ from msgspec import Struct
 
 from holdfast.core.gates.queue import QueueClass
 from holdfast.core.job import Millis
-from holdfast.core.jobs.requests import is_system_queue
+from holdfast.core.jobs import requests
+from holdfast.core.machine import readings
 from holdfast.core.machine.measures import MEASURES, Level, Measured, Thresholds
-from holdfast.core.machine.readings import PowerSeen, SeenReadings, is_simulated
+from holdfast.core.machine.readings import PowerSeen, SeenReadings
 
 # A refusal ends after so long if its probe does not renew it: nobody looks at that machine any more. This is twice the
 # longest time between two looks.
@@ -136,7 +137,7 @@ def press(
         last = (pending.levels or {}).get(reading)
         since = last.since if last is not None and last.rises is rises else at
         wait = _wait(reading, rises, thresholds)
-        is_at_once = pending.levels is None or is_simulated(told) or (old is not None and old.is_simulated)
+        is_at_once = pending.levels is None or readings.is_simulated(told) or (old is not None and old.is_simulated)
         if is_at_once or (at - since) * 1000 >= wait:
             found.append(None if level is Level.CALM else _pressure(reading, level, says, now, told))
         else:
@@ -184,7 +185,7 @@ def effect_of(pressure: Pressure) -> Effect:
 
 def is_held(holds: int, queue: str, queue_class: QueueClass) -> bool:
     """Whether a machine that holds so much back starts nothing of a queue. The system's own queues are light."""
-    if queue_class is QueueClass.LIGHT or is_system_queue(queue):
+    if queue_class is QueueClass.LIGHT or requests.is_system_queue(queue):
         return False
     return holds >= (Holds.HEAVY if queue_class is QueueClass.HEAVY else Holds.ALL_BUT_LIGHT)
 
@@ -236,8 +237,8 @@ def _wait(reading: str, rises: bool, thresholds: Thresholds) -> Millis:
 
 
 def _pressure(reading: str, level: Level, says: str, now: Millis, told: object) -> Pressure:
-    mark = " (simulated)" if is_simulated(told) else ""
-    return Pressure(reading, level, says + mark, now, is_simulated(told))
+    mark = " (simulated)" if readings.is_simulated(told) else ""
+    return Pressure(reading, level, says + mark, now, readings.is_simulated(told))
 
 
 def _unplugged(

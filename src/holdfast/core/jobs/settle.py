@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from holdfast.core.job import Millis, Move
 from holdfast.core.jobs.run import RunStatus
-from holdfast.core.rules.timing import is_overdue
+from holdfast.core.rules import timing
 from holdfast.core.values.retry import (
     Failure,
     FailureKind,
@@ -181,6 +181,6 @@ def way_back(job: SettleFacts, then: Next, now: Millis) -> Next:
         return End(Move.SUPERSEDE, "a newer generation of its subject exists")
     if job.replaced:
         return End(Move.SUPERSEDE, NEWER_TICK)
-    if is_overdue(job.deadline, now):
+    if timing.is_overdue(job.deadline, now):
         return End(Move.EXPIRE_DEADLINE, "its deadline passed")
     return then

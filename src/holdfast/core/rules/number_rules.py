@@ -10,16 +10,10 @@ from msgspec.structs import asdict
 
 from holdfast.core.computed_once import computed_once
 from holdfast.core.job import Millis
+from holdfast.core.rules import units
 from holdfast.core.rules.rule import Rule
 from holdfast.core.rules.timing import FAR_FUTURE
-from holdfast.core.rules.units import (
-    DURATION_FORMS,
-    SIZE_FORMS,
-    duration_words,
-    parse_duration,
-    parse_size,
-    written_size,
-)
+from holdfast.core.rules.units import DURATION_FORMS, SIZE_FORMS
 
 
 class Whole(Rule):
@@ -60,7 +54,7 @@ class Period(Whole):
     """A length of time within bounds: milliseconds in a request, and as people and programs write it elsewhere."""
 
     def __init__(self, low: Millis, high: Millis, of: str = "") -> None:
-        self.bounds = f"{of}{duration_words(low)} to {duration_words(high)}"
+        self.bounds = f"{of}{units.duration_words(low)} to {units.duration_words(high)}"
         super().__init__(low, high, f"{self.bounds}, in milliseconds")
         self.written = f"{self.bounds}, {DURATION_FORMS}"
 
@@ -69,7 +63,7 @@ class Period(Whole):
 
         `said` is what the message shows, if the value is only a part of what was given.
         """
-        seconds = parse_duration(value)
+        seconds = units.parse_duration(value)
         if seconds is None or not 0 <= seconds <= self.high / 1000 or round(seconds * 1000) < self.low:
             raise self.refusal(what, value if said is None else said, self.written)
         return round(seconds * 1000)
@@ -96,7 +90,7 @@ class Size(Whole):
 
     def __init__(self, low: int, high: int, *, may_be_none: bool = False) -> None:
         none = "0, or " if may_be_none else ""
-        super().__init__(low, high, f"{none}{written_size(low)} to {written_size(high)}, {SIZE_FORMS}")
+        super().__init__(low, high, f"{none}{units.written_size(low)} to {units.written_size(high)}, {SIZE_FORMS}")
         self.may_be_none = may_be_none
 
     def allows(self, value: object) -> bool:
@@ -106,7 +100,7 @@ class Size(Whole):
 
     def bytes(self, what: str, value: object) -> int:
         """What a whole number or a text such as "64MiB" means, if it is allowed."""
-        size = parse_size(value)
+        size = units.parse_size(value)
         if not self.allows(size):
             raise self.refusal(what, value, f"{self.says}{self._meant(value)}")
         assert size is not None
@@ -115,7 +109,7 @@ class Size(Whole):
     def _meant(self, value: object) -> str:
         """The value, but less than a mebibyte is more likely a number without its unit."""
         is_bare = isinstance(value, int) or (isinstance(value, str) and value.isascii() and value.isdigit())
-        size = parse_size(value) if is_bare else None
+        size = units.parse_size(value) if is_bare else None
         return f'; "{size}MiB" for {size} MiB' if size is not None and 0 < size < min(self.low, 1 << 20) else ""
 
 

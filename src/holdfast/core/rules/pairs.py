@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import Struct
 
 from holdfast.core.errors import InvalidInput
-from holdfast.core.rules.limits import shown
+from holdfast.core.rules import limits
 
 
 class Excludes(Struct, frozen=True):
@@ -60,7 +60,9 @@ def check_pairs(
             case Excludes() if _is_given(other):
                 raise InvalidInput(f"{word} and {other_word} exclude each other: give one of them")
             case Requires() if not _is_given(other) and pair.other not in elsewhere:
-                raise InvalidInput(f"{word} {shown(value)} means nothing without {other_word}: give that as well")
+                raise InvalidInput(
+                    f"{word} {limits.shown(value)} means nothing without {other_word}: give that as well"
+                )
 
 
 def _is_given(value: object) -> bool:

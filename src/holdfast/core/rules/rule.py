@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Meta
 
 from holdfast.core.errors import InvalidInput
-from holdfast.core.rules.limits import shown
+from holdfast.core.rules import limits
 
 MOST_ITEMS = 10_000
 
@@ -24,7 +24,7 @@ TEXTS = 'a list of texts, such as ["a", "b"]'
 
 def refusal(what: str, value: object, says: str) -> InvalidInput:
     """The error for a value that is not allowed. `what` is the caller's word for it."""
-    return InvalidInput(f"{what} {shown(value)} is not valid: use {says}")
+    return InvalidInput(f"{what} {limits.shown(value)} is not valid: use {says}")
 
 
 class Rule:

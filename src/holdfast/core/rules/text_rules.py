@@ -10,7 +10,8 @@ from msgspec import Meta
 
 from holdfast.core.computed_once import computed_once
 from holdfast.core.errors import InvalidInput
-from holdfast.core.rules.limits import MAX_NAME, shown
+from holdfast.core.rules import limits
+from holdfast.core.rules.limits import MAX_NAME
 from holdfast.core.rules.rule import MOST_ITEMS, Rule
 
 # `$` also stands before a line break at the end, in Python.
@@ -125,9 +126,9 @@ class NamedTexts(Rule):
         assert self.keys is not None
         for name, text in value.items():
             if not self.keys.allows(name):
-                return f"{shown(name)} is no such name"
+                return f"{limits.shown(name)} is no such name"
             if not self._texts.allows(text):
-                return f"{shown(name)} has no such text"
+                return f"{limits.shown(name)} has no such text"
         return None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from holdfast.core.rules import text_rules
 from holdfast.core.rules.limits import (
     LONGEST_ATTRIBUTE,
     LONGEST_GLOB,
@@ -21,7 +22,7 @@ from holdfast.core.rules.limits import (
 )
 from holdfast.core.rules.number_rules import Counts, Moment, Number, Period, Whole
 from holdfast.core.rules.rule import Flag, Rule
-from holdfast.core.rules.text_rules import END, NAME_PATTERN, NamedTexts, Text, label, line
+from holdfast.core.rules.text_rules import END, NAME_PATTERN, NamedTexts, Text
 from holdfast.core.rules.timing import LONGEST
 from holdfast.core.rules.tokens import KINDS, MOST_TOKENS
 
@@ -29,10 +30,10 @@ FLAG = Flag("true or false")
 JOBS = Rule("a list of jobs")
 JOBS.is_secret = True  # Their payloads may be.
 NAME = Text(f"1 to {MAX_NAME} letters, digits and _ . : / -", MAX_NAME, f"^{NAME_PATTERN}{END}")
-LABEL = label()
-SUBJECT = label(MAX_SUBJECT)
-REASON = label(LONGEST_REASON)
-IGNORE = label(LONGEST_GLOB, most=MOST_GLOBS)
+LABEL = text_rules.label()
+SUBJECT = text_rules.label(MAX_SUBJECT)
+REASON = text_rules.label(LONGEST_REASON)
+IGNORE = text_rules.label(LONGEST_GLOB, most=MOST_GLOBS)
 WHOLE = Whole(-MAX_INT - 1, MAX_INT, "a whole number of 64 bits")
 PRIORITY = Whole(-MAX_PRIORITY, MAX_PRIORITY)
 # Nanoseconds since the epoch fit, and there is always room for the next one.
@@ -47,7 +48,7 @@ PATTERN = Text(
     rf"^(({NAME_PATTERN})?\*|(?=.{{1,{MAX_NAME}}}$){NAME_PATTERN}){END}",
 )
 ATTRIBUTE = Text(f"1 to {LONGEST_ATTRIBUTE} letters, digits and _ . : / -", LONGEST_ATTRIBUTE, f"^{NAME_PATTERN}{END}")
-ATTRIBUTES = NamedTexts(ATTRIBUTE, line(LONGEST_VALUE), most=MOST_ATTRIBUTES)
+ATTRIBUTES = NamedTexts(ATTRIBUTE, text_rules.line(LONGEST_VALUE), most=MOST_ATTRIBUTES)
 VARIABLE = Text(f"1 to {LONGEST_VARIABLE} characters without = and NUL", LONGEST_VARIABLE, r"^[^=\x00]+" + END)
 VARIABLES = NamedTexts(
     VARIABLE,

@@ -16,11 +16,10 @@ from typing import TYPE_CHECKING
 
 from holdfast.core.errors import InvalidInput
 from holdfast.core.job import Millis
-from holdfast.core.rules.limits import shown
+from holdfast.core.rules import limits
 from holdfast.core.rules.timing import FAR_FUTURE
-from holdfast.core.schedules.cron_count import times_between
-from holdfast.core.schedules.cron_words import in_words
-from holdfast.core.settings.rule_table import check
+from holdfast.core.schedules import cron_count, cron_words
+from holdfast.core.settings import rule_table
 
 if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
@@ -70,7 +69,7 @@ class Cron:
         self._fields, is_timed = _parsed(expression)
         self._is_timed = is_timed
         if self.next_after(0) is None:
-            raise InvalidInput(f"cron expression {shown(expression)} never fires")
+            raise InvalidInput(f"cron expression {limits.shown(expression)} never fires")
 
     def next_after(self, moment: Millis) -> Millis | None:
         """The first tick after a moment. None if there is none before the end of the year 9999."""
@@ -105,7 +104,7 @@ class Cron:
     @property
     def words(self) -> str:
         """The expression as a person would say it."""
-        said = in_words(self._fields)
+        said = cron_words.in_words(self._fields)
         return f"{said}, {self.timezone}" if self.timezone == UTC else f"{said}, {self.timezone} time"
 
     # Seconds of the wall clock are counted like those of the epoch, as if the zone were UTC: `wall = moment + offset`.
@@ -157,20 +156,20 @@ class Cron:
             # Up to the next change of the clocks, their difference stays the same.
             change = self._first_change(at, end)
             last, offset = (end, self._offset(end)) if change is None else (change - 1, self._offset(change - 1))
-            found += times_between(self._fields, at + offset, last + offset)
+            found += cron_count.times_between(self._fields, at + offset, last + offset)
             if change is None:
                 break
             wall = change + self._offset(change)
-            found += times_between(self._fields, wall - 1, wall)
+            found += cron_count.times_between(self._fields, wall - 1, wall)
             at = change
         return found
 
     def _count_timed(self, start: int, end: int) -> int:
-        found = times_between(self._fields, self._shown_by(start), self._shown_by(end))
+        found = cron_count.times_between(self._fields, self._shown_by(start), self._shown_by(end))
         at = start
         while (change := self._first_change(at, end)) is not None:
             # Times that the clocks skip are one tick, at the moment of the change.
-            left_out = times_between(self._fields, self._shown_by(change - 1), self._shown_by(change))
+            left_out = cron_count.times_between(self._fields, self._shown_by(change - 1), self._shown_by(change))
             found -= max(0, left_out - 1)
             at = change
         return found
@@ -257,7 +256,7 @@ def zone_of(name: str) -> ZoneInfo:
         except (OSError, ValueError, LookupError):
             pass
     raise InvalidInput(
-        f"there is no time zone {shown(name)}: use a name such as UTC, Europe/Berlin or America/New_York"
+        f"there is no time zone {limits.shown(name)}: use a name such as UTC, Europe/Berlin or America/New_York"
     )
 
 
@@ -265,8 +264,8 @@ def _parsed(expression: str) -> tuple[CronSim, bool]:
     """The parsed expression, and whether it names a time of day."""
     from cronsim import CronSim, CronSimError
 
-    said = f"cron expression {shown(expression)}"
-    check("cron", expression, "cron expression")
+    said = f"cron expression {limits.shown(expression)}"
+    rule_table.check("cron", expression, "cron expression")
     fields = NAMED.get(expression, expression).split()
     if len(fields) not in (5, 6):
         count = "one field" if len(fields) == 1 else f"{len(fields)} fields"
@@ -289,8 +288,8 @@ def _check_steps(expression: str) -> None:
         for step in _STEP.findall(field):
             if int(step) >= values:
                 raise InvalidInput(
-                    f"cron expression {shown(expression)} is not valid: its {name} has the step {step}, but only "
-                    f"{values} values; use a smaller step, or several schedules"
+                    f"cron expression {limits.shown(expression)} is not valid: its {name} has the step {step}, "
+                    f"but only {values} values; use a smaller step, or several schedules"
                 )
 
 

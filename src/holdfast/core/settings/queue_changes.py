@@ -10,10 +10,11 @@ from msgspec import Struct
 
 from holdfast.core.declared.setting import Setting
 from holdfast.core.errors import InvalidInput
-from holdfast.core.rules.limits import shown
+from holdfast.core.rules import limits
 from holdfast.core.rules.rule import ChoiceRule
 from holdfast.core.rules.value_rules import CONCURRENCY
-from holdfast.core.settings.queue_settings import CLEARABLE, SETTINGS, QueueSettings, change_fields, cleared_by
+from holdfast.core.settings import queue_settings
+from holdfast.core.settings.queue_settings import CLEARABLE, SETTINGS, QueueSettings, change_fields
 
 _ENUM: Any = StrEnum  # A type checker knows only those whose members are written down.
 QueueSetting = _ENUM("QueueSetting", {one.cleared_as.upper(): one.cleared_as for one in CLEARABLE}, module=__name__)
@@ -57,7 +58,9 @@ def make_changes(**settings: Unpack[QueueSettings]) -> QueueChanges:
 
 
 _OF_FIELD = {field: setting for setting in SETTINGS.values() for field in setting.fields}
-_CLEARED = {one.cleared_as: [field for each in cleared_by(one) for field in each.fields] for one in CLEARABLE}
+_CLEARED = {
+    one.cleared_as: [field for each in queue_settings.cleared_by(one) for field in each.fields] for one in CLEARABLE
+}
 
 
 def refuse_set_and_cleared(
@@ -69,7 +72,7 @@ def refuse_set_and_cleared(
             value = value_of(field)
             if value is not None:
                 raise InvalidInput(
-                    f"{word_of(field)} is to be set to {shown(value)} and to be cleared; say one of them"
+                    f"{word_of(field)} is to be set to {limits.shown(value)} and to be cleared; say one of them"
                 )
 
 
@@ -78,7 +81,7 @@ def _names(setting: Setting) -> list[str]:
     return [setting.name, setting.key.name, *(word.strip("-").replace("-", "_") for word in setting.word.names)]
 
 
-_CALLED = {name: setting for setting in CLEARABLE for one in cleared_by(setting) for name in _names(one)}
+_CALLED = {name: setting for setting in CLEARABLE for one in queue_settings.cleared_by(setting) for name in _names(one)}
 
 
 def _clearable(name: str) -> Setting:

@@ -10,11 +10,12 @@ from typing import Annotated, Any, TypedDict, TypeVar
 
 from msgspec import Struct
 
+from holdfast.core.declared import setting_kinds
 from holdfast.core.declared.option import SaidIn, Word
 from holdfast.core.declared.option_fields import extended
 from holdfast.core.declared.options import OPTIONS
 from holdfast.core.declared.setting import Key, Setting, declared_in, option_of_jobs
-from holdfast.core.declared.setting_kinds import POLICY, RATE, number, period, word_of
+from holdfast.core.declared.setting_kinds import POLICY, RATE
 from holdfast.core.gates.breaker import USUAL_FAILURES, USUAL_OPEN_MS
 from holdfast.core.gates.queue import MOST_WAITING, Overflow, QueueClass, QueuePreset
 from holdfast.core.rules.limits import LONGEST_OPEN_MS, MOST_FAILURES
@@ -38,7 +39,7 @@ class QueueSettings(TypedDict, total=False):
     limit: Annotated[
         int | None,
         Setting(
-            kind=number(CONCURRENCY),
+            kind=setting_kinds.number(CONCURRENCY),
             help="How many of its jobs may run at once, over all workers.",
             key=Key(example="2"),
             wire="concurrency",
@@ -58,7 +59,7 @@ class QueueSettings(TypedDict, total=False):
     max_length: Annotated[
         int | None,
         Setting(
-            kind=number(Whole(0, MOST_WAITING)),
+            kind=setting_kinds.number(Whole(0, MOST_WAITING)),
             help="How many of its jobs may wait; then it is full.",
             key=Key(example="1000"),
             word=Word(metavar="N", help="How many of its jobs may wait; more is refused."),
@@ -67,7 +68,7 @@ class QueueSettings(TypedDict, total=False):
     overflow: Annotated[
         str | None,
         Setting(
-            kind=word_of(Overflow),
+            kind=setting_kinds.word_of(Overflow),
             help=(
                 "When it is full: `reject` refuses new jobs, `shed` ends waiting ones of lower priority to make room."
             ),
@@ -79,7 +80,7 @@ class QueueSettings(TypedDict, total=False):
     queue_class: Annotated[
         str | None,
         Setting(
-            kind=word_of(QueueClass),
+            kind=setting_kinds.word_of(QueueClass),
             help="How much its jobs burden the machine.",
             default=QueueClass.NORMAL,
             column="burden",
@@ -114,7 +115,7 @@ class QueueSettings(TypedDict, total=False):
     preset: Annotated[
         str | None,
         Setting(
-            kind=word_of(QueuePreset),
+            kind=setting_kinds.word_of(QueuePreset),
             help=(
                 "How its jobs are tried again, by what they are for, if there is no `retry`: `cleanup` once, "
                 "`indexing` 5 times, after 1 s, 3 s and so on up to 5 min."
@@ -141,7 +142,7 @@ class QueueSettings(TypedDict, total=False):
     breaker: Annotated[
         int | None,
         Setting(
-            kind=number(Whole(0, MOST_FAILURES)),
+            kind=setting_kinds.number(Whole(0, MOST_FAILURES)),
             help=(
                 "After so many failures in a row by the fault of the machine nothing of it starts for a while; 0: "
                 "never mind."
@@ -154,7 +155,7 @@ class QueueSettings(TypedDict, total=False):
     breaker_for: Annotated[
         Duration | None,
         Setting(
-            kind=period(Period(1, LONGEST_OPEN_MS)),
+            kind=setting_kinds.period(Period(1, LONGEST_OPEN_MS)),
             help="For how long nothing starts then; after that one job tries.",
             default=USUAL_OPEN_MS,
             wire="breaker_for_ms",

@@ -18,6 +18,7 @@ from holdfast.core.gates.fairness import MOST_WEIGHT
 from holdfast.core.job import Millis, StateName
 from holdfast.core.machine.maintenance import EVERY_CHORE, Chore
 from holdfast.core.machine.readings import NUMBERS
+from holdfast.core.rules import text_rules
 from holdfast.core.rules.limits import (
     LONGEST_EXPRESSION,
     LONGEST_GRACE_S,
@@ -39,7 +40,7 @@ from holdfast.core.rules.limits import (
 )
 from holdfast.core.rules.number_rules import Number, Period, Whole
 from holdfast.core.rules.rule import ChoiceRule, JsonObject, Rule, one_of, several
-from holdfast.core.rules.text_rules import END, LABEL_PATTERN, NAME_PATTERN, CheckedText, SecretText, Text, label, line
+from holdfast.core.rules.text_rules import END, LABEL_PATTERN, NAME_PATTERN, CheckedText, SecretText, Text
 from holdfast.core.rules.units import Duration
 from holdfast.core.rules.value_rules import (
     ATTRIBUTES,
@@ -154,7 +155,7 @@ SECRET = SecretText(
     _ASCII,
     SHORTEST_SECRET,
 )
-HOST = CheckedText("a host, an address or a network, such as 10.1.0.0/16", label(), _flaw_of_host)
+HOST = CheckedText("a host, an address or a network, such as 10.1.0.0/16", text_rules.label(), _flaw_of_host)
 _GRACE = Period(0, LONGEST_GRACE_S * 1000)
 _WEBHOOK = {"url": URL, "secret": SECRET, "timeout_ms": Period(1, LONGEST_TIMEOUT_MS)}
 
@@ -221,12 +222,12 @@ _RULES: Mapping[str, Rule] = {
     "NewSchedule.owner": LABEL,
     "owners": LABEL,
     "schedule_id": ID,
-    "cron": label(LONGEST_EXPRESSION),
-    "expression": label(LONGEST_EXPRESSION),
+    "cron": text_rules.label(LONGEST_EXPRESSION),
+    "expression": text_rules.label(LONGEST_EXPRESSION),
     "timezone": LABEL,
     "Offer.name": LABEL,
     "source": LABEL,
-    "doc": label(MAX_DOC),
+    "doc": text_rules.label(MAX_DOC),
     "list_tasks.after": Text(
         f"at most {MAX_NAME} letters, digits and _ . : / -", MAX_NAME, f"^({NAME_PATTERN})?{END}", 0
     ),
@@ -246,7 +247,7 @@ _RULES: Mapping[str, Rule] = {
     "subject_prefix": SUBJECT,
     "error_text": LABEL,
     "reason": REASON,
-    "code": line(MAX_NAME),
+    "code": text_rules.line(MAX_NAME),
     # What a task says. If its report were refused, its result would be lost.
     "Skipped.reason": TEXT,
     "Yielded.reason": TEXT,
@@ -256,9 +257,9 @@ _RULES: Mapping[str, Rule] = {
         LONGEST_PATH,
         rf"^(/(?!\.\.?(/|{END}))[^/\x00-\x1f\x7f]+)+{END}",
     ),
-    "lock_path": label(LONGEST_PATH),
-    "log_path": label(LONGEST_PATH),
-    "artifact_path": label(LONGEST_PATH),
+    "lock_path": text_rules.label(LONGEST_PATH),
+    "log_path": text_rules.label(LONGEST_PATH),
+    "artifact_path": text_rules.label(LONGEST_PATH),
     "durability": ChoiceRule(("full", "normal")),
     "NewSession.kind": one_of(Literal["worker", "embedded"]),
     "close_session.status": one_of(Literal["success", "error", "unknown"]),
@@ -305,7 +306,7 @@ _RULES: Mapping[str, Rule] = {
     "limit": Whole(1, MOST_PER_PAGE),
     "bulk.limit": Whole(1, MOST_PER_ACTION),
     "changed_files.limit": Whole(1, MOST_CHANGED),
-    "changed_files.after": line(LONGEST_PATH),
+    "changed_files.after": text_rules.line(LONGEST_PATH),
     "cancel_tag.limit": Whole(1, MOST_PER_ACTION),
     "cancel_group.limit": Whole(1, MOST_PER_ACTION),
     "read_log.limit": Whole(0, 1 << 20),
@@ -318,7 +319,7 @@ _RULES: Mapping[str, Rule] = {
     "bench.seconds": Period(1_000, 60_000),
     "wait.timeout_ms": Period(0, LONGEST_WAIT_MS),
     "exchange_wait.timeout_ms": Period(0, LONGEST_WAIT_MS),
-    "artifact.name": label(1_000),
+    "artifact.name": text_rules.label(1_000),
     "patterns": several(PATTERN, least=1, most=MOST_PATTERNS),
     "begin_app.patterns": several(PATTERN, most=MOST_LISTENED),
     "events_after.patterns": several(PATTERN, most=MOST_LISTENED),
@@ -331,7 +332,7 @@ _RULES: Mapping[str, Rule] = {
     "handler_method": LABEL,
     "topic": PATTERN,
     "predicate_description": TEXT,
-    "source_location": label(LONGEST_PATH),
+    "source_location": text_rules.label(LONGEST_PATH),
     "registration_source": TEXT,
     "trigger_type": ChoiceRule(("after", "at", "interval", "cron")),
     "trigger_value": TEXT,

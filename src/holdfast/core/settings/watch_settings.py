@@ -11,11 +11,12 @@ from typing import Annotated, Any, TypedDict
 
 from msgspec import structs
 
+from holdfast.core.declared import setting_kinds
 from holdfast.core.declared.option import SaidIn, Typed, Word
 from holdfast.core.declared.option_kinds import DURATION, FLAG, NAME, SUBJECT
 from holdfast.core.declared.options import OPTIONS
 from holdfast.core.declared.setting import Key, Setting, declared_in, option_of_jobs
-from holdfast.core.declared.setting_kinds import ARGUMENTS, IS_GIT, POLICY, number, texts
+from holdfast.core.declared.setting_kinds import ARGUMENTS, IS_GIT, POLICY
 from holdfast.core.rules.limits import MOST_WATCH_JOBS
 from holdfast.core.rules.number_rules import Whole
 from holdfast.core.rules.tokens import NO_TOKENS, Tokens
@@ -66,7 +67,7 @@ class WatchOptions(TypedDict, total=False):
     globs: Annotated[
         Iterable[str],
         Setting(
-            kind=texts(GLOB),
+            kind=setting_kinds.texts(GLOB),
             help="Which files; by default all.",
             default=[],
             key=Key(example='["**/*.py"]'),
@@ -76,7 +77,7 @@ class WatchOptions(TypedDict, total=False):
     ignores: Annotated[
         Iterable[str],
         Setting(
-            kind=texts(IGNORE),
+            kind=setting_kinds.texts(IGNORE),
             help="Which not, as in a `.gitignore`.",
             default=[],
             key=Key(example='["generated/"]'),
@@ -142,7 +143,7 @@ class WatchOptions(TypedDict, total=False):
     max_jobs: Annotated[
         int,
         Setting(
-            kind=number(Whole(1, MOST_WATCH_JOBS)),
+            kind=setting_kinds.number(Whole(1, MOST_WATCH_JOBS)),
             help=f"More changes than this within {WINDOW_S:g} s become one job.",
             default=MAX_JOBS,
             key=Key(example=str(MAX_JOBS)),

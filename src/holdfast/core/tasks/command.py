@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from holdfast.core.errors import InvalidPayload
-from holdfast.core.rules.limits import shown
-from holdfast.core.rules.rule import TEXTS, refusal
+from holdfast.core.rules import limits, rule
+from holdfast.core.rules.rule import TEXTS
 from holdfast.core.settings.rule_table import RULES
 from holdfast.core.values.filling import MARK, PREVIOUS
 
@@ -25,7 +25,7 @@ def check_command(arguments: Mapping[str, Any], *, in_part: bool = False) -> Non
         raise _no_program()
     unknown = next((name for name in arguments if name not in ARGUMENTS), None)
     if unknown is not None:
-        raise InvalidPayload(f"a command has no argument {shown(unknown)}: use {', '.join(ARGUMENTS)}")
+        raise InvalidPayload(f"a command has no argument {limits.shown(unknown)}: use {', '.join(ARGUMENTS)}")
     known = {name: value for name, value in arguments.items() if value is not PREVIOUS and value != MARK}
     if "grace_s" in known and known["grace_s"] is None:
         raise InvalidPayload(str(RULES["grace_s"].refusal("grace_s", None)))
@@ -43,14 +43,18 @@ def check_start(arguments: Mapping[str, Any]) -> None:
     cwd = arguments.get("cwd")
     if cwd is not None:
         if not isinstance(cwd, str):
-            raise InvalidPayload(f"cwd {shown(cwd)} is not the path of a folder")
-        _check_text(f"cwd {shown(cwd)}", cwd)
+            raise InvalidPayload(f"cwd {limits.shown(cwd)} is not the path of a folder")
+        _check_text(f"cwd {limits.shown(cwd)}", cwd)
         if not cwd.startswith("/"):
-            raise InvalidPayload(f"cwd {shown(cwd)} is not an absolute path; it would mean another folder elsewhere")
+            raise InvalidPayload(
+                f"cwd {limits.shown(cwd)} is not an absolute path; it would mean another folder elsewhere"
+            )
     for name, text in (arguments.get("env") or {}).items():
         if not name or "=" in name or _UNUSABLE.search(name):
-            raise InvalidPayload(f"{shown(name)} cannot name an environment variable: it is empty, or holds = or NUL")
-        _check_text(f"environment variable {shown(name)}", text)
+            raise InvalidPayload(
+                f"{limits.shown(name)} cannot name an environment variable: it is empty, or holds = or NUL"
+            )
+        _check_text(f"environment variable {limits.shown(name)}", text)
     for name in ("grace_s", "memory_mb", "cpu_s"):
         _check(name, arguments.get(name))
 
@@ -63,11 +67,13 @@ def _check(name: str, value: Any) -> None:
 
 def _check_argv(argv: Any) -> None:
     if not isinstance(argv, list | tuple):
-        raise InvalidPayload(str(refusal("argv", argv, TEXTS)))
+        raise InvalidPayload(str(rule.refusal("argv", argv, TEXTS)))
     for word in argv:
         if not isinstance(word, str):
-            raise InvalidPayload(f"{shown(word)} is not an argument of a command: give text, each argument by itself")
-        _check_text(f"argument {shown(word)}", word)
+            raise InvalidPayload(
+                f"{limits.shown(word)} is not an argument of a command: give text, each argument by itself"
+            )
+        _check_text(f"argument {limits.shown(word)}", word)
     if not argv or not argv[0]:
         raise _no_program()
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from holdfast.core.errors import Reserved
-from holdfast.core.jobs.requests import SYSTEM_QUEUE, is_system_queue
-from holdfast.core.rules.limits import shown
+from holdfast.core.jobs import requests
+from holdfast.core.jobs.requests import SYSTEM_QUEUE
+from holdfast.core.rules import limits
 from holdfast.core.webhooks.webhook import WEBHOOK
 
 SYSTEM_TASKS = f"{SYSTEM_QUEUE}."  # the tasks of the system begin with this
@@ -19,7 +20,7 @@ OFFERED_TASKS = frozenset({CANARY, BENCH, WEBHOOK})  # the tasks of the system t
 
 def is_reserved(task: str | None, queue: str) -> bool:
     """Whether a task or a queue belongs to the system."""
-    return is_system_queue(queue) or (task is not None and task.startswith(SYSTEM_TASKS))
+    return requests.is_system_queue(queue) or (task is not None and task.startswith(SYSTEM_TASKS))
 
 
 def refuse_offers(tasks: Iterable[str]) -> None:
@@ -31,13 +32,13 @@ def refuse_offers(tasks: Iterable[str]) -> None:
 
 def refuse_reserved(task: str | None, queue: str | None) -> None:
     """Refuse a task or a queue of the system in a request. Such a queue may be set and paused."""
-    if queue is not None and is_system_queue(queue):
+    if queue is not None and requests.is_system_queue(queue):
         raise Reserved(
-            f"queue {shown(queue)} is reserved: {SYSTEM_QUEUE} and what begins with {SYSTEM_TASKS} are for the "
+            f"queue {limits.shown(queue)} is reserved: {SYSTEM_QUEUE} and what begins with {SYSTEM_TASKS} are for the "
             "system's own jobs; choose another queue"
         )
     if task is not None and task.startswith(SYSTEM_TASKS):
         raise Reserved(
-            f"task {shown(task)} is reserved: what begins with {SYSTEM_TASKS} is for the system's own jobs; choose "
-            "another name"
+            f"task {limits.shown(task)} is reserved: what begins with {SYSTEM_TASKS} is for the system's own "
+            "jobs; choose another name"
         )

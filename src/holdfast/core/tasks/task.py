@@ -18,7 +18,7 @@ from holdfast.core.declared.option_fields import option_fields
 from holdfast.core.errors import InvalidInput
 from holdfast.core.job import Millis
 from holdfast.core.jobs.requests import NewJob
-from holdfast.core.rules.limits import check_payload
+from holdfast.core.rules import limits
 from holdfast.core.rules.pairs import JOB, check_pairs
 from holdfast.core.rules.value_rules import SUBJECT
 from holdfast.core.tasks.reserved import refuse_offers, refuse_reserved
@@ -75,7 +75,7 @@ class DeclaredTask(Struct, frozen=True, kw_only=True, omit_defaults=True):
     def schema(self) -> str:
         """The arguments as JSON text; InvalidInput if that is too much to keep."""
         encoded = msgspec.json.encode(self.arguments)
-        check_payload(encoded, f"the schema of task {self.name!r}", MAX_SCHEMA)
+        limits.check_payload(encoded, f"the schema of task {self.name!r}", MAX_SCHEMA)
         return encoded.decode()
 
     @property

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from holdfast.core.rules.limits import shown
+from holdfast.core.rules import limits
 from holdfast.core.values.filling import MARK
 
 
@@ -37,7 +37,7 @@ def misfit(schema: Mapping[str, Any], arguments: Mapping[str, Any], *, in_part: 
         for name in arguments:
             if name not in properties:
                 takes = ", ".join(properties) or "none"
-                return f"it has no argument {shown(name)}; it takes {takes}"
+                return f"it has no argument {limits.shown(name)}; it takes {takes}"
     for name in schema.get("required", ()):
         if name not in arguments and not in_part:
             return f"argument {name!r} is missing"

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from holdfast.core.errors import Reserved
 from holdfast.core.job import Millis
-from holdfast.core.rules.limits import shown
+from holdfast.core.rules import limits
 from holdfast.core.rules.value_rules import ATTRIBUTES
 
 # Only the system emits events that begin with these.
@@ -103,7 +103,8 @@ def refuse_reserved_event(name: str) -> str:
     prefix = next((prefix for prefix in RESERVED_EVENTS if name.startswith(prefix)), None)
     if prefix is not None:
         raise Reserved(
-            f"event {shown(name)} is reserved: what begins with {prefix} is told by the system; choose another name"
+            f"event {limits.shown(name)} is reserved: what begins with {prefix} is told by the system; choose "
+            "another name"
         )
     return name
 

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Raw
 
 from holdfast.core.errors import InvalidInput, InvalidPayload
-from holdfast.core.rules.limits import check_payload, shown
+from holdfast.core.rules import limits
 
 LONGEST_DATA = 64 << 10
 _NONE = b"null"
@@ -20,7 +20,7 @@ def encode_data(value: object, what: str = "data") -> Raw:
         encoded = msgspec.json.encode(value)
     except (TypeError, ValueError, RecursionError) as error:
         hint = "give texts, numbers, lists and dicts"
-        raise InvalidInput(f"{what} {shown(value)} is not JSON ({error}); {hint}") from None
+        raise InvalidInput(f"{what} {limits.shown(value)} is not JSON ({error}); {hint}") from None
     _check(encoded, what)
     return Raw(encoded)
 
@@ -32,7 +32,7 @@ def read_data(text: str, what: str) -> Any:
     try:
         return msgspec.json.decode(encoded)
     except (ValueError, RecursionError) as error:
-        raise InvalidInput(f"{what} {shown(text)} is not JSON ({error}); quote texts, as in '\"red\"'") from None
+        raise InvalidInput(f"{what} {limits.shown(text)} is not JSON ({error}); quote texts, as in '\"red\"'") from None
 
 
 def stored_data(value: object) -> str | None:
@@ -43,6 +43,6 @@ def stored_data(value: object) -> str | None:
 
 def _check(encoded: bytes, what: str) -> None:
     try:
-        check_payload(encoded, what, LONGEST_DATA)
+        limits.check_payload(encoded, what, LONGEST_DATA)
     except InvalidPayload as error:
         raise InvalidInput(str(error)) from None

@@ -11,14 +11,14 @@ from typing import Any
 import msgspec
 
 from holdfast.core.errors import InvalidPayload
-from holdfast.core.rules.limits import check_payload
+from holdfast.core.rules import limits
 
 PAYLOAD = "the payload"
 
 
 def read_payload(encoded: bytes, what: str = PAYLOAD) -> Mapping[str, Any]:
     """The arguments that stand in a JSON object, or InvalidPayload."""
-    check_payload(encoded, what)
+    limits.check_payload(encoded, what)
     try:
         found = msgspec.json.decode(encoded)
     except (ValueError, RecursionError) as error:

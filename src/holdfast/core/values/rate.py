@@ -12,8 +12,8 @@ import re
 from msgspec import Struct
 
 from holdfast.core.job import Millis
-from holdfast.core.rules.rule import refusal
-from holdfast.core.rules.units import Duration, parse_window
+from holdfast.core.rules import rule, units
+from holdfast.core.rules.units import Duration
 from holdfast.core.rules.value_rules import STARTS, WINDOW
 
 CLOCKS_DIFFER: Millis = 60_000  # a start that is further ahead than this, and than a window, was noted by a wrong clock
@@ -49,9 +49,9 @@ def parse_rate(value: object, what: str = "rate") -> Rate:
     """Read "10/min", "5/s" or "100/30s". InvalidInput says what is wrong."""
     found = _TEXT.fullmatch(value) if isinstance(value, str) else None
     # The grammar of durations has single spaces.
-    window = None if found is None else parse_window(" ".join(found[2].split()))
+    window = None if found is None else units.parse_window(" ".join(found[2].split()))
     if found is None or window is None:
-        raise refusal(what, value, SAYS)
+        raise rule.refusal(what, value, SAYS)
     return make_rate(what, int(found[1]), window, value)
 
 

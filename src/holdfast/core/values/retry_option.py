@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from holdfast.core.errors import InvalidInput
-from holdfast.core.rules.limits import shown
+from holdfast.core.rules import limits
 from holdfast.core.rules.rule import ChoiceRule
 from holdfast.core.rules.units import Duration
 from holdfast.core.rules.value_rules import DURATION, FACTOR, RETRIES
@@ -84,5 +84,5 @@ def _types(value: type[BaseException] | tuple[type[BaseException], ...]) -> tupl
     kinds = tuple(value) if isinstance(value, tuple | list | set | frozenset) else (value,)
     for kind in kinds:
         if not (isinstance(kind, type) and issubclass(kind, BaseException)):
-            raise InvalidInput(f"permanent {shown(kind)} is not valid: list exception types")
+            raise InvalidInput(f"permanent {limits.shown(kind)} is not valid: list exception types")
     return kinds

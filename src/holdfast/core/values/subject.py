@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from holdfast.core.errors import InvalidInput
-from holdfast.core.rules.limits import shown
+from holdfast.core.rules import limits
 from holdfast.core.rules.value_rules import SUBJECT
 from holdfast.core.values.filling import MARK, PREVIOUS
 
@@ -72,7 +72,7 @@ def fill(pattern: str, arguments: Mapping[str, Any]) -> str:
         if name not in arguments:
             raise unknown_field(pattern, name)
         if arguments[name] is PREVIOUS or arguments[name] == MARK:
-            raise InvalidInput(f"subject {shown(pattern)} names {name!r}, which is PREVIOUS and not known yet")
+            raise InvalidInput(f"subject {limits.shown(pattern)} names {name!r}, which is PREVIOUS and not known yet")
         return str(as_json(arguments[name]))
 
     return FIELD.sub(replace, pattern)
@@ -90,7 +90,7 @@ def fields_of(pattern: str) -> list[str]:
 
 def unknown_field(pattern: str, name: str) -> InvalidInput:
     """The error that a subject names what is no argument."""
-    return InvalidInput(f"subject {shown(pattern)} names {name!r}, which is not an argument of the task")
+    return InvalidInput(f"subject {limits.shown(pattern)} names {name!r}, which is not an argument of the task")
 
 
 def check_pattern_of_subject(what: str, value: object) -> str:
@@ -99,6 +99,7 @@ def check_pattern_of_subject(what: str, value: object) -> str:
         raise SUBJECT.refusal(what, value)
     if any(match.group() in ("{", "}") for match in FIELD.finditer(value)):
         raise InvalidInput(
-            f"{what} {shown(value)} has a brace that names no argument: write {{name}}, or {{{{ and }}}} for a brace"
+            f"{what} {limits.shown(value)} has a brace that names no argument: write {{name}}, or "
+            f"{{{{ and }}}} for a brace"
         )
     return value

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from holdfast.core.rules.limits import check_payload
+from holdfast.core.rules import limits
 from holdfast.core.rules.value_rules import VARIABLES
 
 
@@ -19,7 +19,7 @@ def check_variables(what: str, value: object) -> dict[str, str]:
 
 def check_size(what: str, variables: Mapping[str, str]) -> None:
     """Refuse variables that are larger than a payload may be."""
-    check_payload(msgspec.json.encode(variables), what)
+    limits.check_payload(msgspec.json.encode(variables), what)
 
 
 def to_column(variables: Mapping[str, str] | None) -> str | None:

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from holdfast.core.errors import InvalidInput
 from holdfast.core.job import Millis
-from holdfast.core.rules.limits import shown
+from holdfast.core.rules import limits
 from holdfast.core.values.subject import FIELD
 
 DEBOUNCE_MS = 100  # well above the pause between two reports of the system's watcher
@@ -140,15 +140,18 @@ def check_fields(what: str, template: str, kind: str, without: Set[str] = frozen
     for match in FIELD.finditer(template):
         if match.group() in ("{", "}"):
             raise InvalidInput(
-                f"{what} {shown(template)} has a brace that names nothing: write {{name}}, or {{{{ and }}}} for a brace"
+                f"{what} {limits.shown(template)} has a brace that names nothing: write {{name}}, or "
+                f"{{{{ and }}}} for a brace"
             )
         if match.group(1) in without and kind == WatchKind.FOLDER:
             raise InvalidInput(
-                f"{what} {shown(template)} names {match.group(1)!r}, which is a list: it stands alone, in the payload"
+                f"{what} {limits.shown(template)} names {match.group(1)!r}, which is a list: it stands alone, "
+                "in the payload"
             )
         if match.group(1) is not None and match.group(1) not in known:
             raise InvalidInput(
-                f"{what} {shown(template)} names {match.group(1)!r}; a {kind} watch knows {', '.join(sorted(known))}"
+                f"{what} {limits.shown(template)} names {match.group(1)!r}; a {kind} watch knows "
+                f"{', '.join(sorted(known))}"
             )
 
 

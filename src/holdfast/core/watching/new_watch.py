@@ -9,9 +9,9 @@ from msgspec import Struct
 
 from holdfast.core.declared.setting import setting_fields
 from holdfast.core.errors import InvalidInput
-from holdfast.core.rules.limits import shown
+from holdfast.core.rules import limits
 from holdfast.core.rules.rule import check_all
-from holdfast.core.settings.rule_table import check
+from holdfast.core.settings import rule_table
 from holdfast.core.settings.watch_settings import SETTINGS
 from holdfast.core.tasks.reserved import refuse_reserved
 from holdfast.core.values.payload import read_payload
@@ -51,7 +51,7 @@ def make_watch(watch_id: str, path: str, options: Mapping[str, Any]) -> NewWatch
 
 def check_watch(watch: NewWatch) -> NewWatch:
     """Refuse a watch that cannot work, with what is wrong about it."""
-    check("NewWatch.path", watch.path, "path")
+    rule_table.check("NewWatch.path", watch.path, "path")
     for setting in SETTINGS.values():
         value, rule = getattr(watch, setting.wire), setting.kind.rule
         if rule is None or value is None:
@@ -75,7 +75,9 @@ def _check_payload(watch: NewWatch) -> None:
     for text in texts:
         check_fields("payload", text, watch.kind, without=set() if text == f"{{{PATHS}}}" else {PATHS})
     if texts.count(f"{{{PATHS}}}") > 1:
-        raise InvalidInput(f"payload {shown(watch.payload)} names 'paths' twice; the list may be long, so name it once")
+        raise InvalidInput(
+            f"payload {limits.shown(watch.payload)} names 'paths' twice; the list may be long, so name it once"
+        )
 
 
 def _texts(value: Any) -> Iterable[str]:

@@ -11,7 +11,7 @@ import msgspec
 
 from holdfast.core.jobs.requests import NewJob
 from holdfast.core.rules.limits import MAX_NAME, MAX_SUBJECT
-from holdfast.core.settings.watch_settings import options_of_jobs
+from holdfast.core.settings import watch_settings
 from holdfast.core.values.filling import MARK
 from holdfast.core.values.subject import FIELD, tenant_of
 from holdfast.core.values.watch import MOST_PATHS_BYTES, PATHS, Change, FileChange, WatchKind, below, speakable
@@ -91,7 +91,7 @@ def job_of(rule: WatchRule, fields: Mapping[str, Any], job_id: str, *, task_has_
         task=rule.task,
         payload=msgspec.json.encode(filled(_template(rule, fields), fields)).decode(),
         trigger=trigger_of(rule, fields),
-        **options_of_jobs(rule) | {"subject": subject, "tenant": tenant},
+        **watch_settings.options_of_jobs(rule) | {"subject": subject, "tenant": tenant},
     )
 
 

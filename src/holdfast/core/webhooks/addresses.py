@@ -14,8 +14,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from holdfast.core.errors import InvalidInput
-from holdfast.core.rules.limits import shown
-from holdfast.core.rules.rule import check_all
+from holdfast.core.rules import limits, rule
 
 Address: TypeAlias = IPv4Address | IPv6Address
 Network: TypeAlias = IPv4Network | IPv6Network
@@ -53,7 +52,7 @@ class AddressPolicy(Struct, frozen=True):
         from holdfast.core.settings.rule_table import HOST
 
         hosts, networks = set(), []
-        for word in check_all(HOST, what, words):
+        for word in rule.check_all(HOST, what, words):
             network = _network_of(word)
             if network is None:
                 hosts.add(plain_host(word))
@@ -88,12 +87,14 @@ class AddressPolicy(Struct, frozen=True):
 def check_host(host: str) -> str:
     """Check the host of the URL of a webhook. InvalidInput says what is wrong."""
     if not host.isascii():
-        raise InvalidInput(f"host {shown(host)} is not written in ASCII; use the form that begins with xn--")
+        raise InvalidInput(f"host {limits.shown(host)} is not written in ASCII; use the form that begins with xn--")
     try:
         ip_address(host)
     except ValueError:
         if ":" in host or _looks_numeric(plain_host(host)):
-            raise InvalidInput(f"host {shown(host)} is no address: write it like 192.0.2.1 or [2001:db8::1]") from None
+            raise InvalidInput(
+                f"host {limits.shown(host)} is no address: write it like 192.0.2.1 or [2001:db8::1]"
+            ) from None
     return host
 
 

@@ -15,12 +15,14 @@ from msgspec import Struct
 
 from holdfast.core.errors import InvalidInput, InvalidPayload
 from holdfast.core.job import Millis
-from holdfast.core.rules.limits import MAX_NAME, shown
+from holdfast.core.rules import limits
+from holdfast.core.rules.limits import MAX_NAME
 from holdfast.core.rules.value_rules import LABEL
-from holdfast.core.settings.rule_table import check
+from holdfast.core.settings import rule_table
 from holdfast.core.values.event import ABOUT_RUN, ABOUT_WEBHOOK, Event
 from holdfast.core.values.retry import RetryPolicy
-from holdfast.core.webhooks.addresses import AddressPolicy, check_host
+from holdfast.core.webhooks import addresses
+from holdfast.core.webhooks.addresses import AddressPolicy
 
 WEBHOOK = "holdfast.webhook"  # the task that delivers
 WEBHOOK_QUEUE = "holdfast.webhooks"
@@ -65,7 +67,7 @@ class Delivery(Struct, frozen=True, omit_defaults=True):
 
 def read_url(url: str) -> Target:
     """The parts of the URL of a webhook. InvalidInput says what is wrong with it."""
-    return _target(check("NewWebhook.url", url, "url"))
+    return _target(rule_table.check("NewWebhook.url", url, "url"))
 
 
 def flaw_of_url(url: str) -> str | None:
@@ -88,7 +90,7 @@ def _target(url: str) -> Target:
         raise ValueError("it names no host, or port 0")
     is_secure = parts.scheme == "https"
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    return Target(is_secure, check_host(parts.hostname), port or (443 if is_secure else 80), path)
+    return Target(is_secure, addresses.check_host(parts.hostname), port or (443 if is_secure else 80), path)
 
 
 def check_target(url: str, policy: AddressPolicy) -> None:
@@ -150,7 +152,9 @@ def headers_of(delivery: Delivery, secrets: Iterable[str], body: bytes, now: Mil
     timestamp = str(now // 1000)
     for value in (delivery.event_name, delivery.delivery_id, delivery.key):
         if not (value.isascii() and value.isprintable()):
-            raise InvalidPayload(f"{shown(value)} cannot stand in the head of a request; this is no delivery of ours")
+            raise InvalidPayload(
+                f"{limits.shown(value)} cannot stand in the head of a request; this is no delivery of ours"
+            )
     return {
         "Content-Type": "application/json",
         "Holdfast-Event": delivery.event_name,
