@@ -131,8 +131,10 @@ def _writes(script: Callable[..., Any]) -> bool:
         names = set(_names(function.__code__))
         if names & WRITES:
             return True
-        for name in names:
-            rest += _functions(function.__globals__.get(name))
+        for found in map(function.__globals__.get, names):
+            # What is named with its module stands there.
+            named = map(vars(found).get, names) if inspect.ismodule(found) else [found]
+            rest += [one for item in named for one in _functions(item)]
     return False
 
 

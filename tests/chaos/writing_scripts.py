@@ -77,10 +77,18 @@ def _defined() -> dict[Name, tuple[set[Name], set[str]]]:
             if isinstance(node, ast.FunctionDef | ast.ClassDef):
                 names = {item.id for item in ast.walk(node) if isinstance(item, ast.Name)}
                 found[path.stem, node.name] = (
-                    {known.get(name, (path.stem, name)) for name in names},
+                    {known.get(name, (path.stem, name)) for name in names} | set(_of_modules(node, known)),
                     {statement for statement in _statements(node) if statement.removesuffix(" *") in writing},
                 )
     return found
+
+
+def _of_modules(node: ast.AST, known: dict[str, Name]) -> Iterator[Name]:
+    """What is named with its module, as in `cancel.cancel_job`."""
+    for item in ast.walk(node):
+        match item:
+            case ast.Attribute(value=ast.Name(id=module), attr=name) if module in known:
+                yield known[module][1], name
 
 
 def _statements(node: ast.AST) -> Iterator[str]:

@@ -22,8 +22,8 @@ from msgspec import Struct, structs
 from holdfast.core.errors import InvalidInput, NotFound, StoreUnavailable
 from holdfast.core.job import JobId, Millis, RunId
 from holdfast.core.messages.runs import Artifact
-from holdfast.core.rules.limits import shown
-from holdfast.core.settings.rule_table import check
+from holdfast.core.rules import limits
+from holdfast.core.settings import rule_table
 from holdfast.private_files import make_private_folder, open_file
 from holdfast.store.file_walk import FOLDER, FileWalk, open_folder, opened_folder
 from holdfast.store.removal import remove_folder
@@ -126,10 +126,10 @@ class JobFiles:
         for part in folders:
             folder = folder / part
             if folder.is_symlink():
-                raise InvalidInput(f"artifact {shown(name)} leads through a link; use folders")
+                raise InvalidInput(f"artifact {limits.shown(name)} leads through a link; use folders")
             folder.mkdir(mode=0o700, exist_ok=True)
         if (folder / last).is_symlink():
-            raise InvalidInput(f"artifact {shown(name)} is a link; use a file")
+            raise InvalidInput(f"artifact {limits.shown(name)} is a link; use a file")
         return folder / last
 
     def artifacts(self, job_id: JobId) -> list[Artifact]:
@@ -191,7 +191,7 @@ def folder_name(id_: str) -> str:
     """The name of the folder of a job or a run: its id, encoded if it has characters that a path may misread."""
     name = id_ if _PLAIN.fullmatch(id_) else "%" + id_.encode("utf-8", "surrogatepass").hex()
     if len(name) > LONGEST_NAME:
-        raise InvalidInput(f"id {shown(id_)} is too long to name a folder")
+        raise InvalidInput(f"id {limits.shown(id_)} is too long to name a folder")
     return name
 
 
@@ -224,11 +224,11 @@ def segment_name(start: int) -> str:
 
 def check_artifact(name: str) -> list[str]:
     """The parts of an artifact's name: a path with `/`, relative, without `.` and `..`."""
-    parts = check("artifact.name", name, "artifact").split("/")
+    parts = rule_table.check("artifact.name", name, "artifact").split("/")
     for part in parts:
         if part in ("", ".", "..") or len(os.fsencode(part)) > LONGEST_NAME:
             raise InvalidInput(
-                f"artifact {shown(name)} is not a valid name: use a path like 'report.html' or 'plots/a.png' "
+                f"artifact {limits.shown(name)} is not a valid name: use a path like 'report.html' or 'plots/a.png' "
                 "that stays in its folder"
             )
     return parts
@@ -277,7 +277,7 @@ def _forget(name: str, folder: int, should_stop: Callable[[], bool]) -> bool:
 
 
 def _no_artifact(job_id: JobId, name: str) -> NotFound:
-    return NotFound(f"job {job_id} has no artifact {shown(name)}")
+    return NotFound(f"job {job_id} has no artifact {limits.shown(name)}")
 
 
 def _read(folder: int, segments: list[Segment], offset: int, limit: int) -> Excerpt:

@@ -15,18 +15,9 @@ from holdfast.core.job import Millis
 from holdfast.core.jobs.run import Run
 from holdfast.store.engine import Changes, Engine, new_uuid
 from holdfast.store.files import JobFiles, encode_artifacts
-from holdfast.store.scripts.reading.read_jobs import find_run
-from holdfast.store.scripts.runs.file_requests import (
-    PIECE_BYTES,
-    FileAnswer,
-    FileKind,
-    FileRequest,
-    FileRequestRow,
-    ask_file,
-    forget_requests,
-    is_answered,
-    take_answer,
-)
+from holdfast.store.scripts.reading import read_jobs
+from holdfast.store.scripts.runs import file_requests
+from holdfast.store.scripts.runs.file_requests import PIECE_BYTES, FileAnswer, FileKind, FileRequest, FileRequestRow
 from holdfast.store.topics import FILES, UNKNOWN
 
 ANSWER_S = 10.0
@@ -96,15 +87,15 @@ def _exchange(engine: Engine, request: FileRequest) -> FileAnswer | None:
     leave = engine.listen(hear)
     try:
         until = time.monotonic() + ANSWER_S
-        engine.run(ask_file, request)
-        while not engine.query(is_answered, request.id):
+        engine.run(file_requests.ask_file, request)
+        while not engine.query(file_requests.is_answered, request.id):
             left = until - time.monotonic()
             if left <= 0:
-                engine.run(forget_requests, [request.id])
+                engine.run(file_requests.forget_requests, [request.id])
                 return None
             told.wait(min(left, LOOK_S))
             told.clear()
-        return engine.run(take_answer, request.id)
+        return engine.run(file_requests.take_answer, request.id)
     finally:
         leave()
 
@@ -112,7 +103,7 @@ def _exchange(engine: Engine, request: FileRequest) -> FileAnswer | None:
 def answer_for(engine: Engine, request: FileRequestRow) -> FileAnswer:
     """Read what is asked for on this machine. A failure is an answer too."""
     try:
-        run = engine.query(find_run, request.run_id)
+        run = engine.query(read_jobs.find_run, request.run_id)
         return _answer(JobFiles(engine.files), run, request)
     except HoldfastError as error:
         return FileAnswer(problem=str(error))
@@ -123,7 +114,7 @@ def answer_for(engine: Engine, request: FileRequestRow) -> FileAnswer:
 def has_files(engine: Engine, request: FileRequestRow) -> bool:
     """Whether the files of the run are in the folder of this process. Another process here may have another folder."""
     with suppress(HoldfastError, OSError):
-        run = engine.query(find_run, request.run_id)
+        run = engine.query(read_jobs.find_run, request.run_id)
         return JobFiles(engine.files).of_job(run.job_id).is_dir()
     return True
 

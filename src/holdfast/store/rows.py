@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from holdfast.core.declared.option_kinds import RETRY, policy_in_columns
+from holdfast.core.declared import option_kinds
+from holdfast.core.declared.option_kinds import RETRY
 from holdfast.core.job import (
     Cancelled,
     Done,
@@ -273,7 +274,7 @@ _policy_columns = attrgetter(*RETRY.columns)
 
 def policy_of(row: JobRow | OwnedRow) -> RetryPolicy:
     """The retry policy stored with a job."""
-    return policy_in_columns(_policy_columns(row))
+    return option_kinds.policy_in_columns(_policy_columns(row))
 
 
 def tries_of(row: JobRow | OwnedRow) -> Tries:

@@ -13,7 +13,7 @@ import psycopg
 from psycopg import errors as pg
 from psycopg import sql as compose
 
-from holdfast.core.rules.limits import shown
+from holdfast.core.rules import limits
 from holdfast.store.postgres.pool import PgConnection, send
 
 WAIT_S = 5.0
@@ -55,7 +55,7 @@ class Holder(NamedTuple):
     def __str__(self) -> str:
         if self.pid is None:
             return "a prepared transaction"
-        user = "an unknown user" if self.user is None else f"user {shown(self.user)}"
+        user = "an unknown user" if self.user is None else f"user {limits.shown(self.user)}"
         return f"server process {self.pid} of {user} on {self._machine}"
 
     @property

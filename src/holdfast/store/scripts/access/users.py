@@ -10,7 +10,7 @@ from holdfast.core.access import SECRET_BYTES, TOKEN_PREFIX, Role, hash_secret
 from holdfast.core.errors import Conflict, NotFound
 from holdfast.core.job import Millis
 from holdfast.core.messages.access import NewToken, User
-from holdfast.core.settings.rule_table import check
+from holdfast.core.settings import rule_table
 from holdfast.store.engine import Tx
 from holdfast.store.statements import sql
 
@@ -19,7 +19,7 @@ NOTED_EVERY_MS: Millis = 60_000
 
 def add_user(tx: Tx, name: str, role: Role, now: Millis, expires_in_ms: Millis | None = None) -> NewToken:
     """Let a user call by TCP. The token is in the answer, and nowhere else."""
-    check("name", name, "user")
+    rule_table.check("name", name, "user")
     if tx.one(sql.user_by_name, _user, name=name) is not None:
         raise Conflict(f"there is a user {name!r} already; revoke it first, or rotate its token")
     user = User(tx.new_id(), name, role, now, None if expires_in_ms is None else now + expires_in_ms)

@@ -16,8 +16,8 @@ from holdfast.core.messages.apps import AppError, AppState, OfferedApp, TakenApp
 from holdfast.core.messages.telemetry import Registrations
 from holdfast.core.values.event import shape_of
 from holdfast.store.engine import Tx
-from holdfast.store.scripts.access.session_holders import check_holder
-from holdfast.store.scripts.apps.records import register
+from holdfast.store.scripts.access import session_holders
+from holdfast.store.scripts.apps import records
 from holdfast.store.scripts.events.events import register_pattern
 from holdfast.store.statements import sql
 from holdfast.store.topics import APPS
@@ -27,7 +27,7 @@ def take_apps(
     tx: Tx, session_id: SessionId, apps: Sequence[OfferedApp], now: Millis, secret: str | None = None
 ) -> TakenApps:
     """Make a session the owner of those apps of its code that nobody has and that are wanted to run."""
-    check_holder(tx, session_id, secret)
+    session_holders.check_holder(tx, session_id, secret)
     for app in apps:
         about = {"app_key": app.app_key, "instance_index": app.instance_index, "class_name": app.class_name}
         tx.run(sql.insert_app, **about)
@@ -57,10 +57,10 @@ def begin_app(
     secret: str | None = None,
 ) -> None:
     """Note that an app runs, which events it listens to, and what it has registered. The rest is retired."""
-    check_holder(tx, session_id, secret)
+    session_holders.check_holder(tx, session_id, secret)
     _settle(tx, session_id, app_key, instance_index, AppStatus.RUNNING)
     _listen(tx, app_key, patterns)
-    register(tx, app_key, instance_index, registered, now)
+    records.register(tx, app_key, instance_index, registered, now)
 
 
 def listen_app(
@@ -72,7 +72,7 @@ def listen_app(
     secret: str | None = None,
 ) -> None:
     """Note that an app that runs listens to other events than before."""
-    check_holder(tx, session_id, secret)
+    session_holders.check_holder(tx, session_id, secret)
     check_owner(tx, session_id, app_key, instance_index)
     _listen(tx, app_key, patterns)
 
@@ -86,7 +86,7 @@ def fail_app(
     secret: str | None = None,
 ) -> None:
     """Note that an app could not start. It keeps its owner, so that nobody else tries the same code."""
-    check_holder(tx, session_id, secret)
+    session_holders.check_holder(tx, session_id, secret)
     _settle(tx, session_id, app_key, instance_index, AppStatus.FAILED, error)
     _listen(tx, app_key, ())
 
@@ -95,7 +95,7 @@ def release_app(
     tx: Tx, session_id: SessionId, app_key: str, instance_index: int = 0, secret: str | None = None
 ) -> None:
     """Give an app back. If that was done before, nothing changes."""
-    check_holder(tx, session_id, secret)
+    session_holders.check_holder(tx, session_id, secret)
     tx.run(sql.clear_next_runs, session_id=session_id, app_key=app_key)
     if tx.run(sql.release_app, session_id=session_id, app_key=app_key, instance_index=instance_index):
         _listen(tx, app_key, ())

@@ -11,7 +11,7 @@ from holdfast.core.messages.apps import HeardEvents
 from holdfast.core.messages.telemetry import AskedTimer
 from holdfast.core.values.event import matches
 from holdfast.store.engine import Tx
-from holdfast.store.scripts.apps.app_owners import states_of
+from holdfast.store.scripts.apps import app_owners
 from holdfast.store.scripts.events.events import EventRow
 from holdfast.store.statements import sql
 
@@ -32,7 +32,9 @@ def events_after(tx: Tx, number: int, patterns: list[str], app_keys: list[str], 
     event is meant, and the number is that of the newest.
     """
     if not patterns:
-        return HeardEvents([], tx.value(sql.newest_event), False, states_of(tx, app_keys), _asked(tx, app_keys))
+        return HeardEvents(
+            [], tx.value(sql.newest_event), False, app_owners.states_of(tx, app_keys), _asked(tx, app_keys)
+        )
     names = tx.all(sql.names_of_events_after, EventName, number=number, limit=MOST_READ)
     meant = [one.number for one in names if _is_meant(one.name, patterns)][:limit]
     has_more = len(meant) == limit or len(names) == MOST_READ
@@ -40,7 +42,7 @@ def events_after(tx: Tx, number: int, patterns: list[str], app_keys: list[str], 
     numbers = msgspec.json.encode(meant).decode()
     rows = tx.all(sql.events_by_number, EventRow, numbers=numbers) if meant else []
     return HeardEvents(
-        [row.to_event() for row in rows], reached, has_more, states_of(tx, app_keys), _asked(tx, app_keys)
+        [row.to_event() for row in rows], reached, has_more, app_owners.states_of(tx, app_keys), _asked(tx, app_keys)
     )
 
 

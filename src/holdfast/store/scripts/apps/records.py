@@ -11,7 +11,7 @@ from holdfast.core.job import Millis, SessionId
 from holdfast.core.messages.telemetry import AppRecord, NewCall, Registrations
 from holdfast.store.engine import Tx
 from holdfast.store.record_columns import as_row
-from holdfast.store.scripts.access.session_holders import check_holder
+from holdfast.store.scripts.access import session_holders
 from holdfast.store.statements import Statement, sql
 
 
@@ -29,7 +29,7 @@ def record_calls(
     Of these nothing is written. Batches have rising numbers; a repeated one changes nothing. `rows_dropped` is how many
     calls of the session could not be recorded, all in all.
     """
-    check_holder(tx, session_id, secret)
+    session_holders.check_holder(tx, session_id, secret)
     number = tx.value(sql.session_number, session_id=session_id)
     tx.run(sql.set_rows_dropped, session_id=session_id, rows_dropped=rows_dropped)
     lost = []
@@ -51,7 +51,7 @@ def clear_asked(
     secret: str | None = None,
 ) -> None:
     """Note that a timer has done what was asked of it."""
-    check_holder(tx, session_id, secret)
+    session_holders.check_holder(tx, session_id, secret)
     place = {"app_key": app_key, "instance_index": instance_index}
     tx.run(sql.clear_asked, session_id=session_id, job_name=job_name, **place)
 

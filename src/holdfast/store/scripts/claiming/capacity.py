@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from holdfast.core.job import Millis, SessionId
-from holdfast.core.jobs.order import PLAIN, is_worth_looking, lane_of_node, lanes_open
+from holdfast.core.jobs import order
+from holdfast.core.jobs.order import PLAIN
 from holdfast.core.rules.tokens import NO_TOKENS, Tokens
 from holdfast.store.engine import Tx
 from holdfast.store.statements import sql
@@ -64,10 +65,10 @@ class SessionMachine(Struct, frozen=True):
     def lanes_of(self, tx: Tx, queue: str) -> tuple[int, ...]:
         """The lanes of a queue that may have a job for this machine, the plain one first."""
         if not self.node:
-            return (PLAIN, lane_of_node(self.number)) if self.has_ties else (PLAIN,)
+            return (PLAIN, order.lane_of_node(self.number)) if self.has_ties else (PLAIN,)
         lanes = [row["lane"] for row in tx.rows(sql.lanes_of_queue, queue=queue, node=self.number)]
         open_lanes = self.machine_lanes | self.free.lanes
-        return (PLAIN, *(lane for lane in lanes if is_worth_looking(lane, open_lanes)))
+        return (PLAIN, *(lane for lane in lanes if order.is_worth_looking(lane, open_lanes)))
 
 
 def machine_of_claim(tx: Tx, session_id: SessionId, number: int, has_ties: bool) -> SessionMachine:
@@ -86,7 +87,7 @@ def machine_of_session(tx: Tx, session_id: SessionId) -> SessionMachine:
     return SessionMachine(
         node=row.node,
         number=row.number,
-        machine_lanes=lanes_open(bool(row.is_idle), bool(row.is_charging)),
+        machine_lanes=order.lanes_open(bool(row.is_idle), bool(row.is_charging)),
         capacity=Tokens(row.cpu, row.gpu, row.io),
         own=_sum(item for item in used if item.is_own),
         others=_sum(item for item in used if not item.is_own),

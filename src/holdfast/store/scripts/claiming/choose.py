@@ -9,22 +9,17 @@ from msgspec import Struct, structs
 
 from holdfast.core.gates.pressure import MachineLimits
 from holdfast.core.job import JobId, Millis
-from holdfast.core.jobs.order import rank_among_heads
+from holdfast.core.jobs import order
 from holdfast.core.jobs.requests import ClaimRequest
 from holdfast.core.rules.tokens import NO_TOKENS, TOKEN_LANES, Tokens
 from holdfast.core.webhooks.webhook import WEBHOOK_QUEUE, share_of_receiver
 from holdfast.store.engine import Tx
-from holdfast.store.scripts.claiming.capacity import SessionMachine, machine_of_claim
-from holdfast.store.scripts.claiming.fair_line import Candidate, Pick, QueueRequest, TenantShare, pick, pick_early
-from holdfast.store.scripts.claiming.free_slots import (
-    FreeSlots,
-    find_free_slots,
-    may_start,
-    relieve_machine,
-    wild_tasks,
-)
+from holdfast.store.scripts.claiming import capacity, fair_line, free_slots, token_choice
+from holdfast.store.scripts.claiming.capacity import SessionMachine
+from holdfast.store.scripts.claiming.fair_line import Candidate, Pick, QueueRequest, TenantShare
+from holdfast.store.scripts.claiming.free_slots import FreeSlots
 from holdfast.store.scripts.claiming.suspects import Suspect, waiting_suspects
-from holdfast.store.scripts.claiming.token_choice import KeptTokens, PassedJob, WantedSlots, choose_with_tokens
+from holdfast.store.scripts.claiming.token_choice import KeptTokens, PassedJob, WantedSlots
 from holdfast.store.statements import sql
 
 SUSPECT_PATIENCE_MS = 30_000
@@ -68,7 +63,7 @@ def choose(tx: Tx, request: ClaimRequest, now: Millis) -> ClaimChoice:
     """Choose the jobs that a claim hands over now."""
     if request.slots <= 0 or not request.tasks:
         return ClaimChoice()
-    free = find_free_slots(tx, request, now)
+    free = free_slots.find_free_slots(tx, request, now)
     if not (free.named or free.wild):
         return ClaimChoice(free=free)
     load = tx.one(sql.session_load, SessionLoad, session_id=request.session_id)
@@ -77,9 +72,9 @@ def choose(tx: Tx, request: ClaimRequest, now: Millis) -> ClaimChoice:
         return ClaimChoice(free=free)
     if load.holds or load.pull_interval_ms:
         limits = MachineLimits(load.holds or 0, load.pull_interval_ms or 0, load.pulls_at)
-        relieve_machine(tx, free, limits, now)
-    machine = machine_of_claim(tx, request.session_id, load.node, load.tied is not None)
-    offers = ((free.named, request.tasks), (free.wild, wild_tasks(request)))
+        free_slots.relieve_machine(tx, free, limits, now)
+    machine = capacity.machine_of_claim(tx, request.session_id, load.node, load.tied is not None)
+    offers = ((free.named, request.tasks), (free.wild, free_slots.wild_tasks(request)))
     suspects = waiting_suspects(tx, offers, machine.machine_lanes | machine.capacity.lanes, load.node)
     # What the session itself uses is free once it runs nothing.
     room = machine.capacity.less(machine.others)
@@ -105,7 +100,7 @@ def _suspect_alone(
         asked = {"number": suspect.number, "open_lanes": lanes, "node": load.node, "now": now}
         found = tx.all(sql.claimable_suspect, Candidate, **asked)
         if found:
-            picks = [pick_early(tx, found[0], now)]
+            picks = [fair_line.pick_early(tx, found[0], now)]
             return ClaimChoice(found, picks, free, kept_for=suspect.id, taken=suspect.needs)
     return None
 
@@ -121,7 +116,9 @@ def _beside_others(
         name: QueueRequest(name, request.tasks, machine.lanes_of(tx, name), now, queue.share)
         for name, queue in free.named.items()
     }
-    wild = {name: QueueRequest(name, wild_tasks(request), machine.lanes_of(tx, name), now) for name in free.wild}
+    wild = {
+        name: QueueRequest(name, free_slots.wild_tasks(request), machine.lanes_of(tx, name), now) for name in free.wild
+    }
     if any(lane & TOKEN_LANES for queue in (*named.values(), *wild.values()) for lane in queue.lanes):
         return _with_tokens(tx, free, request, named, wild, machine, load, now)
     jobs, picks = _without_tokens(tx, free, request, named, wild)
@@ -152,7 +149,9 @@ def _with_tokens(
         {name: (asked, free.wild[name].slots) for name, asked in wild.items()},
         free.wild_slots,
     )
-    found = choose_with_tokens(tx, wanted, machine, lambda queue: may_start(tx, queue, load.holds or 0, now), now)
+    found = token_choice.choose_with_tokens(
+        tx, wanted, machine, lambda queue: free_slots.may_start(tx, queue, load.holds or 0, now), now
+    )
     return ClaimChoice(found.jobs, found.picks, free, None, found.passed, found.kept, found.taken, found.had_waited)
 
 
@@ -170,11 +169,11 @@ def _without_tokens(
         wanted = min(queue.slots, request.slots - len(jobs))
         if wanted <= 0:
             break
-        picks.append(pick(tx, named[name], wanted))
+        picks.append(fair_line.pick(tx, named[name], wanted))
         jobs += picks[-1].jobs
     wanted = min(free.wild_slots, request.slots - len(jobs))
     if wanted > 0 and free.wild:
-        others = [pick(tx, wild[name], min(queue.slots, wanted)) for name, queue in free.wild.items()]
+        others = [fair_line.pick(tx, wild[name], min(queue.slots, wanted)) for name, queue in free.wild.items()]
         jobs += _merged(others, wanted)
         picks += others
     return jobs, picks
@@ -185,7 +184,7 @@ def _merged(picks: Sequence[Pick], wanted: int) -> list[Candidate]:
 
     Jobs that are not wanted are taken out of the picks.
     """
-    heads = [(rank_among_heads(picked.jobs[0]), 0, picked) for picked in picks if picked.jobs]
+    heads = [(order.rank_among_heads(picked.jobs[0]), 0, picked) for picked in picks if picked.jobs]
     heapq.heapify(heads)
     found: list[Candidate] = []
     taken = dict.fromkeys((picked.queue for picked in picks), 0)
@@ -194,7 +193,7 @@ def _merged(picks: Sequence[Pick], wanted: int) -> list[Candidate]:
         found.append(picked.jobs[at])
         taken[picked.queue] = at + 1
         if at + 1 < len(picked.jobs):
-            heapq.heapreplace(heads, (rank_among_heads(picked.jobs[at + 1]), at + 1, picked))
+            heapq.heapreplace(heads, (order.rank_among_heads(picked.jobs[at + 1]), at + 1, picked))
         else:
             heapq.heappop(heads)
     for picked in picks:

@@ -15,14 +15,13 @@ from holdfast.core.rules.tokens import KINDS
 from holdfast.core.values.variables import from_column
 from holdfast.store.engine import Tx
 from holdfast.store.option_columns import TOLD, OptionReader
-from holdfast.store.scripts.access.session_holders import hash_of
+from holdfast.store.scripts.access import session_holders
+from holdfast.store.scripts.claiming import fair_line, rate_starts, token_choice
 from holdfast.store.scripts.claiming.choose import ClaimChoice, choose
-from holdfast.store.scripts.claiming.fair_line import Candidate, charge, let_rest
-from holdfast.store.scripts.claiming.rate_starts import note_starts, tell_opening
-from holdfast.store.scripts.claiming.token_choice import note_passed
-from holdfast.store.scripts.machines.pressure import note_pull
-from holdfast.store.scripts.queues.breakers import note_probe
-from holdfast.store.scripts.telling.log_lines import say_claimed
+from holdfast.store.scripts.claiming.fair_line import Candidate
+from holdfast.store.scripts.machines import pressure
+from holdfast.store.scripts.queues import breakers
+from holdfast.store.scripts.telling import log_lines
 from holdfast.store.scripts.telling.wake_ups import wake_held_back, wake_ready
 from holdfast.store.statements import sql
 
@@ -38,7 +37,7 @@ def claim(tx: Tx, request: ClaimRequest, now: Millis) -> list[Claimed]:
     An answer has at most 16 MiB of payloads, and at least one job. A worker that has free slots then is told to ask
     again at once. Only a caller that knows the secret of the session gets jobs.
     """
-    return claim_held(tx, request, hash_of(request.secret), now)
+    return claim_held(tx, request, session_holders.hash_of(request.secret), now)
 
 
 def claim_held(tx: Tx, request: ClaimRequest, secret_hash: str | None, now: Millis) -> list[Claimed]:
@@ -51,16 +50,16 @@ def claim_held(tx: Tx, request: ClaimRequest, secret_hash: str | None, now: Mill
         # Chosen anew, because turns and tokens depend on how many start.
         choice = choose(tx, structs.replace(request, slots=fitting), now)
     for queue, opens_at in choice.free.openings.items():
-        tell_opening(tx, queue, opens_at)
+        rate_starts.tell_opening(tx, queue, opens_at)
     claimed = _start_runs(tx, choice.jobs, request, now) if choice.jobs else []
     if claimed:
         _note_limits(tx, choice, request, now)
         _wake_others(tx, choice)
     for picked in choice.picks:
-        charge(tx, picked)
-        let_rest(tx, picked)
+        fair_line.charge(tx, picked)
+        fair_line.let_rest(tx, picked)
     if choice.passed or choice.kept is not None:
-        note_passed(tx, choice.passed, choice.kept, now)
+        token_choice.note_passed(tx, choice.passed, choice.kept, now)
     for kind in KINDS if choice.taken else ():
         tx.tally.count_tokens(kind, getattr(choice.taken, kind))
     return claimed
@@ -117,7 +116,7 @@ def _start_runs(tx: Tx, jobs: Sequence[Candidate], request: ClaimRequest, now: M
             for run, job in zip(claimed, jobs, strict=True)
         ],
     )
-    say_claimed(tx, claimed, request.worker_id)
+    log_lines.say_claimed(tx, claimed, request.worker_id)
     return claimed
 
 
@@ -135,13 +134,13 @@ def _note_limits(tx: Tx, choice: ClaimChoice, request: ClaimRequest, now: Millis
             continue
         queue = choice.free.find(picked.queue)
         if queue.allowance is not None:
-            note_starts(tx, queue.allowance, len(picked.jobs), now)
+            rate_starts.note_starts(tx, queue.allowance, len(picked.jobs), now)
         if queue.facts.state.opened_at is not None:
             for job in picked.jobs:
-                note_probe(tx, picked.queue, job.id, now)
+                breakers.note_probe(tx, picked.queue, job.id, now)
         wait = max(wait, queue.facts.pull_wait_ms)
     if wait:
-        note_pull(tx, request.session_id, now + wait)
+        pressure.note_pull(tx, request.session_id, now + wait)
 
 
 def _wake_others(tx: Tx, choice: ClaimChoice) -> None:

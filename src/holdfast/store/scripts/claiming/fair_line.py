@@ -8,9 +8,11 @@ from collections.abc import Collection, Mapping, Sequence
 import msgspec
 from msgspec import Struct
 
-from holdfast.core.gates.fairness import FairLine, WaitingTenant, take_turns, weight_now
+from holdfast.core.gates import fairness
+from holdfast.core.gates.fairness import FairLine, WaitingTenant
 from holdfast.core.job import Millis
-from holdfast.core.jobs.order import PLAIN, rank
+from holdfast.core.jobs import order
+from holdfast.core.jobs.order import PLAIN
 from holdfast.core.jobs.requests import COMMAND
 from holdfast.core.values.subject import DEFAULT_TENANT
 from holdfast.store.engine import Tx
@@ -63,7 +65,7 @@ class WaitingTenantRow(Struct, frozen=True, gc=False):
 
     def to_tenant(self, now: Millis) -> WaitingTenant:
         """The tenant with the weight that it has now."""
-        return WaitingTenant(self.tenant, self.virtual_time, weight_now(self.weight, self.active_until, now))
+        return WaitingTenant(self.tenant, self.virtual_time, fairness.weight_now(self.weight, self.active_until, now))
 
 
 class TenantShare(Struct, frozen=True):
@@ -174,7 +176,7 @@ def _pick_fairly(tx: Tx, request: QueueRequest, slots: int, first: Sequence[Wait
     most: dict[str, int] = {}
     while True:
         bound = _bound(request.share, rows, most)
-        line = take_turns([row.to_tenant(request.now) for row in rows], clock, slots, bound)
+        line = fairness.take_turns([row.to_tenant(request.now) for row in rows], clock, slots, bound)
         needed = Counter(line.order)
         asked = {name: count for name, count in needed.items() if count > len(jobs.get(name, ())) and name not in most}
         if asked:
@@ -211,7 +213,7 @@ def _jobs_of_tenant(tx: Tx, request: QueueRequest, tenant: str, limit: int) -> l
     if request.lanes == (PLAIN,):
         return _jobs_of_lane(tx, request, tenant, PLAIN, limit)
     found = [job for lane in request.lanes for job in _jobs_of_lane(tx, request, tenant, lane, limit)]
-    return sorted(found, key=rank)[:limit]
+    return sorted(found, key=order.rank)[:limit]
 
 
 def _jobs_of_lane(tx: Tx, request: QueueRequest, tenant: str, lane: int, limit: int) -> list[Candidate]:
@@ -241,7 +243,7 @@ def _jobs_of_tenants(tx: Tx, request: QueueRequest, tenants: Collection[str], li
             jobs = tx.all(sql.claimable_fair, Candidate, lane=lane, tasks=json_list(request.tasks), **line)
         for job in jobs:
             found[job.tenant].append(job)
-    return {name: sorted(jobs, key=rank)[:limit] for name, jobs in found.items()}
+    return {name: sorted(jobs, key=order.rank)[:limit] for name, jobs in found.items()}
 
 
 def json_list(items: Collection[object]) -> str:

@@ -4,23 +4,17 @@ from __future__ import annotations
 
 from msgspec import Struct, structs
 
+from holdfast.core.gates import queue_gates
 from holdfast.core.gates.pressure import MachineLimits
-from holdfast.core.gates.queue_gates import (
-    NO_LIMIT,
-    OF_STATE,
-    SHUTTING,
-    QueueFacts,
-    QueueState,
-    free_slots,
-    pressure,
-    rate,
-)
+from holdfast.core.gates.queue_gates import NO_LIMIT, OF_STATE, SHUTTING, QueueFacts, QueueState
 from holdfast.core.job import Millis
-from holdfast.core.jobs.requests import ANY_QUEUE, COMMAND, ClaimRequest, is_system_queue
+from holdfast.core.jobs import requests
+from holdfast.core.jobs.requests import ANY_QUEUE, COMMAND, ClaimRequest
 from holdfast.store.engine import Tx
+from holdfast.store.scripts.claiming import rate_starts
 from holdfast.store.scripts.claiming.fair_line import TenantShare
-from holdfast.store.scripts.claiming.rate_starts import Allowance, allowance
-from holdfast.store.scripts.machines.pressure import class_of
+from holdfast.store.scripts.claiming.rate_starts import Allowance
+from holdfast.store.scripts.machines import pressure
 from holdfast.store.statements import sql
 
 
@@ -76,7 +70,11 @@ def find_free_slots(tx: Tx, request: ClaimRequest, now: Millis) -> FreeSlots:
         queues = [row["queue"] for row in tx.rows(ready) if row["queue"] not in asked]
         _open_queues(tx, dict.fromkeys(queues, free.wild_slots), free.wild, free.openings, now)
     # The system's own queues are mostly empty. One look at each saves the statements below.
-    asked = {name: n for name, n in asked.items() if not is_system_queue(name) or tx.value(sql.any_ready, queue=name)}
+    asked = {
+        name: n
+        for name, n in asked.items()
+        if not requests.is_system_queue(name) or tx.value(sql.any_ready, queue=name)
+    }
     _open_queues(tx, asked, free.named, free.openings, now)
     return free
 
@@ -89,14 +87,14 @@ def _open_queues(
         if wanted <= 0:
             continue
         facts, allowed = queue_facts(tx, queue), None
-        limit = free_slots(OF_STATE, facts, now)
+        limit = queue_gates.free_slots(OF_STATE, facts, now)
         if limit and facts.state.rate is not None:
-            allowed = allowance(tx, queue, facts.state.rate, now)
+            allowed = rate_starts.allowance(tx, queue, facts.state.rate, now)
             if allowed.opens_at is not None and allowed.opens_at != facts.state.opens_at:
                 # The first claim that finds it at its rate has all workers woken when it may start again.
                 openings[queue] = allowed.opens_at
             facts = structs.replace(facts, starts=allowed.starts)
-            limit = min(limit, free_slots((rate,), facts, now))
+            limit = min(limit, queue_gates.free_slots((queue_gates.rate,), facts, now))
         if limit:
             found[queue] = OpenQueue(facts, min(wanted, limit), limit < NO_LIMIT, allowed)
 
@@ -106,7 +104,7 @@ def relieve_machine(tx: Tx, free: FreeSlots, machine: MachineLimits, now: Millis
     for queues in (free.named, free.wild):
         for name, queue in list(queues.items()):
             queue.facts = _on_machine(tx, queue.facts, machine)
-            if not free_slots((pressure,), queue.facts, now):
+            if not queue_gates.free_slots((queue_gates.pressure,), queue.facts, now):
                 del queues[name]
             elif queue.facts.pull_wait_ms:
                 queue.is_limited = True
@@ -118,10 +116,13 @@ def may_start(tx: Tx, queue: str, holds: int, now: Millis) -> bool:
     Its rate does not count.
     """
     facts = queue_facts(tx, queue)
-    if not free_slots(SHUTTING, facts, now):
+    if not queue_gates.free_slots(SHUTTING, facts, now):
         return False
-    return not holds or free_slots((pressure,), _on_machine(tx, facts, MachineLimits(holds)), now) > 0
+    return (
+        not holds
+        or queue_gates.free_slots((queue_gates.pressure,), _on_machine(tx, facts, MachineLimits(holds)), now) > 0
+    )
 
 
 def _on_machine(tx: Tx, facts: QueueFacts, machine: MachineLimits) -> QueueFacts:
-    return structs.replace(facts, queue_class=class_of(tx, facts.name), machine=machine)
+    return structs.replace(facts, queue_class=pressure.class_of(tx, facts.name), machine=machine)

@@ -13,14 +13,15 @@ from typing import Protocol
 from msgspec import Struct
 
 from holdfast.core.job import Millis
-from holdfast.core.jobs.order import next_position, rank_among_heads
+from holdfast.core.jobs import order
 from holdfast.core.rules.limits import MAX_PRIORITY
 from holdfast.core.rules.tokens import NO_TOKENS, Tokens
 from holdfast.store.engine import Tx
+from holdfast.store.scripts.claiming import fair_line
 from holdfast.store.scripts.claiming.capacity import SessionMachine
-from holdfast.store.scripts.claiming.fair_line import Candidate, Pick, QueueRequest, json_list
+from holdfast.store.scripts.claiming.fair_line import Candidate, Pick, QueueRequest
 from holdfast.store.scripts.claiming.token_line import Head, TokenLine
-from holdfast.store.scripts.tasks.offers import living_workers
+from holdfast.store.scripts.tasks import offers
 from holdfast.store.statements import sql
 
 MOST_OVERDUE = 64
@@ -129,12 +130,12 @@ def note_passed(tx: Tx, passed: Iterable[PassedJob], kept: KeptTokens | None, no
     if kept is not None and not kept.job.has_aged:
         job, priority = kept.job, min(kept.job.priority + 1, MAX_PRIORITY)
         last = tx.value(sql.highest_position, queue=job.queue, tenant=job.tenant, priority=priority)
-        tx.run(sql.age_job, number=job.number, priority=priority, position=next_position(last))
+        tx.run(sql.age_job, number=job.number, priority=priority, position=order.next_position(last))
 
 
 def _is_awaited(tx: Tx, job: OverdueJob, node: str, may_start: Callable[[str], bool]) -> bool:
     """Whether a worker on the machine would start it."""
-    workers = [worker for worker in living_workers(tx) if worker.node == node]
+    workers = [worker for worker in offers.living_workers(tx) if worker.node == node]
     return any(worker.serves(job.queue, job.task) for worker in workers) and may_start(job.queue)
 
 
@@ -181,7 +182,7 @@ class _TokenPlan:
             heads = [(head, line) for line in lines if (head := line.peek(self.room)) is not None]
             if not heads:
                 return
-            _, line = min(heads, key=lambda item: rank_among_heads(item[0]))
+            _, line = min(heads, key=lambda item: order.rank_among_heads(item[0]))
             self._note(line.take(), is_wild=True)
 
     def _line(self, request: QueueRequest, slots: int) -> TokenLine:
@@ -197,7 +198,7 @@ class _TokenPlan:
 
 def _filled(tx: Tx, plan: _TokenPlan) -> tuple[list[Candidate], list[Pick]]:
     """The chosen jobs with all that a run needs: in order, and by queue."""
-    numbers = json_list([head.number for head in plan.order])
+    numbers = fair_line.json_list([head.number for head in plan.order])
     found = {job.number: job for job in tx.all(sql.claimable_numbers, Candidate, numbers=numbers)} if plan.order else {}
     picks = [
         Pick(queue, [found[head.number] for head in line.taken], line.line, line.spent)

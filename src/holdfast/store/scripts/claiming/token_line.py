@@ -11,19 +11,14 @@ from msgspec import Struct
 
 from holdfast.core.gates.fairness import FairLine
 from holdfast.core.job import JobId, Millis
-from holdfast.core.jobs.order import Rank, rank
+from holdfast.core.jobs import order
+from holdfast.core.jobs.order import Rank
 from holdfast.core.jobs.requests import COMMAND
 from holdfast.core.rules.tokens import Tokens
 from holdfast.core.values.subject import DEFAULT_TENANT
 from holdfast.store.engine import Tx
-from holdfast.store.scripts.claiming.fair_line import (
-    QueueRequest,
-    WaitingTenantRow,
-    json_list,
-    next_tenants,
-    queue_clock,
-    tenant_in_line,
-)
+from holdfast.store.scripts.claiming import fair_line
+from holdfast.store.scripts.claiming.fair_line import QueueRequest, WaitingTenantRow
 from holdfast.store.statements import sql
 
 MOST_LOOKED_AT = 64
@@ -64,10 +59,10 @@ class TokenLine:
         self._request = request
         self._capacity = capacity
         self._left = self._page_size = slots
-        self._page = next_tenants(tx, request, None, slots)
+        self._page = fair_line.next_tenants(tx, request, None, slots)
         self._has_tenants = bool(self._page)
         self._page = self._page or [WaitingTenantRow(DEFAULT_TENANT, 0.0, 1, None)]
-        self._line = FairLine(queue_clock(tx, request.queue) if self._has_tenants else 0.0)
+        self._line = FairLine(fair_line.queue_clock(tx, request.queue) if self._has_tenants else 0.0)
         self._jobs: dict[str, list[Head]] = {}
         self._looked_at: dict[str, int] = {}
         self._seen_to: dict[str, Rank] = {}
@@ -92,7 +87,9 @@ class TokenLine:
     def start_early(self, head: Head) -> None:
         """Start a job before any turn, because others have passed it for too long. Its tenant pays all the same."""
         request = self._request
-        tenant = tenant_in_line(self._tx, request.queue, head.tenant, request.now) if self._has_tenants else None
+        tenant = (
+            fair_line.tenant_in_line(self._tx, request.queue, head.tenant, request.now) if self._has_tenants else None
+        )
         if tenant is not None:
             self._line.take_early(tenant)
         self.taken.append(head)
@@ -147,12 +144,12 @@ class TokenLine:
             for row in page:
                 self._line.join(row.to_tenant(self._request.now))
             if len(page) == self._page_size:
-                self._page = next_tenants(self._tx, self._request, page[-1], self._page_size)
+                self._page = fair_line.next_tenants(self._tx, self._request, page[-1], self._page_size)
 
     def _may_hide(self, tenant: str, head: Head | None) -> bool:
         """Whether a job of the tenant that was not read yet may come before this one."""
         seen_to = self._seen_to.get(tenant)
-        return seen_to is not None and (head is None or rank(head) > seen_to)
+        return seen_to is not None and (head is None or order.rank(head) > seen_to)
 
     def _look_further(self, tenant: str) -> bool:
         """Read more jobs of a tenant. False: as many as allowed were read."""
@@ -167,8 +164,8 @@ class TokenLine:
         request, most = self._request, self._capacity
         line: dict[str, object] = {
             "queue": request.queue,
-            "lanes": json_list(request.lanes),
-            "tenants": json_list(sorted(tenants)),
+            "lanes": fair_line.json_list(request.lanes),
+            "tenants": fair_line.json_list(sorted(tenants)),
             "limit": limit,
             "cpu": most.cpu,
             "gpu": most.gpu,
@@ -178,10 +175,10 @@ class TokenLine:
         if request.tasks == (COMMAND,):
             heads = self._tx.all(sql.command_line_heads, Head, **line)
         else:
-            heads = self._tx.all(sql.line_heads, Head, tasks=json_list(request.tasks), **line)
+            heads = self._tx.all(sql.line_heads, Head, tasks=fair_line.json_list(request.tasks), **line)
         started = {head.number for head in self.taken}
         found: dict[str, list[Head]] = {name: [] for name in tenants}
-        for head in sorted(heads, key=rank):
+        for head in sorted(heads, key=order.rank):
             if head.number not in started:
                 found[head.tenant].append(head)
         self._jobs |= found
@@ -195,7 +192,7 @@ class TokenLine:
         """
         lanes: dict[tuple[str, int], list[Rank]] = {}
         for head in heads:
-            lanes.setdefault((head.tenant, head.lane), []).append(rank(head))
+            lanes.setdefault((head.tenant, head.lane), []).append(order.rank(head))
         for tenant in tenants:
             self._seen_to.pop(tenant, None)
         for (tenant, _), ranks in lanes.items():

@@ -8,10 +8,11 @@ from functools import partial
 import msgspec
 from msgspec import Struct, structs
 
+from holdfast.core.gates import queue_gates
 from holdfast.core.gates.gate_facts import GateFacts, MachineFacts, MachineTokens, ReservationFacts, Tie
 from holdfast.core.gates.gates import Closed, look
 from holdfast.core.gates.pressure import MachineLimits, bearing_on
-from holdfast.core.gates.queue_gates import HoldReason, QueueFacts, pressure
+from holdfast.core.gates.queue_gates import HoldReason, QueueFacts
 from holdfast.core.job import JobId, Millis
 from holdfast.core.jobs.stored_job import Job
 from holdfast.core.machine.machine import NOT_YET
@@ -20,16 +21,14 @@ from holdfast.core.messages.reservations import Reservation, overlap
 from holdfast.core.messages.why import Why
 from holdfast.core.values.event import EVENT
 from holdfast.store.engine import Tx
-from holdfast.store.scripts.claiming.capacity import machine_of_session
+from holdfast.store.scripts.claiming import capacity, next_turns, rate_starts, token_choice
 from holdfast.store.scripts.claiming.free_slots import may_start, queue_facts
-from holdfast.store.scripts.claiming.next_turns import find_place
-from holdfast.store.scripts.claiming.rate_starts import Allowance, allowance
-from holdfast.store.scripts.claiming.token_choice import kept_tokens
+from holdfast.store.scripts.claiming.rate_starts import Allowance
 from holdfast.store.scripts.machines.machines import list_machines
 from holdfast.store.scripts.machines.pressure import class_of
-from holdfast.store.scripts.queues.breakers import find_breaker
+from holdfast.store.scripts.queues import breakers
 from holdfast.store.scripts.queues.reservations import find_reservation
-from holdfast.store.scripts.reading.read_jobs import find_last
+from holdfast.store.scripts.reading import read_jobs
 from holdfast.store.scripts.tasks.offers import OfferRow, claimers_of
 from holdfast.store.statements import sql
 
@@ -67,7 +66,7 @@ class OpenCondition(Struct, frozen=True):
 
 def why(tx: Tx, job_id: JobId, now: Millis) -> Why:
     """What holds a job back. In a retry chain that is the last link."""
-    job = find_last(tx, job_id)
+    job = read_jobs.find_last(tx, job_id)
     row = tx.one(sql.why_facts, JobFactsRow, id=job.id)
     assert row is not None
     everybody = [offer for offer in claimers_of(tx, job) if offer.offers(job.task)]
@@ -89,7 +88,7 @@ def why(tx: Tx, job_id: JobId, now: Millis) -> Why:
         pause_reason=row.pause_reason,
         reserved=_reserved(tx, reservation),
         ran_out=None if reservation is not None else _reserved(tx, row.ran_out),
-        breaker=None if queue.state.opened_at is None else find_breaker(tx, job.queue),
+        breaker=None if queue.state.opened_at is None else breakers.find_breaker(tx, job.queue),
         rate_opens_at=None if allowed is None else allowed.opens_at,
         waits_for=tuple(row.key.partition(":")[2] for row in conditions if not row.is_of_event),
         event_attributes=_event_attributes(conditions),
@@ -106,7 +105,7 @@ def why(tx: Tx, job_id: JobId, now: Millis) -> Why:
     workers = [offer.slots_for(tx, job) for offer in able if offer.runs_alone is None]
     gates = look(job, facts)
     if gates and not any(isinstance(gate, Closed) for gate in gates):
-        gates = look(job, structs.replace(facts, place=find_place(tx, job, row.node, workers, now)))
+        gates = look(job, structs.replace(facts, place=next_turns.find_place(tx, job, row.node, workers, now)))
     slots, free_slots = sum(worker.slots for worker in workers), sum(worker.free for worker in workers)
     return Why(job.id, job.state.name, gates, free_slots, slots)
 
@@ -116,7 +115,7 @@ def _queue(tx: Tx, job: Job, now: Millis) -> tuple[QueueFacts, Allowance | None]
     facts = structs.replace(queue_facts(tx, job.queue), queue_class=class_of(tx, job.queue))
     if facts.state.rate is None:
         return facts, None
-    allowed = allowance(tx, job.queue, facts.state.rate, now)
+    allowed = rate_starts.allowance(tx, job.queue, facts.state.rate, now)
     return structs.replace(facts, starts=allowed.starts), allowed
 
 
@@ -183,7 +182,7 @@ def _limits(machine: Machine, offer: OfferRow) -> MachineLimits:
 
 
 def _pressure(queue: QueueFacts, machine: MachineLimits, now: Millis) -> int | HoldReason:
-    return pressure(structs.replace(queue, machine=machine), now)
+    return queue_gates.pressure(structs.replace(queue, machine=machine), now)
 
 
 def _tokens(
@@ -194,10 +193,10 @@ def _tokens(
         return ()
     found = []
     for node, offer in {offer.node: offer for offer in reversed(offers)}.items():
-        machine = machine_of_session(tx, offer.session_id)
+        machine = capacity.machine_of_session(tx, offer.session_id)
         holds = machines[node].holds if node in machines else 0
         # Nothing is kept from a job that runs alone: it goes before all others.
-        kept = None if runs_alone else kept_tokens(tx, machine, partial(_starts, tx, holds, now), now)
+        kept = None if runs_alone else token_choice.kept_tokens(tx, machine, partial(_starts, tx, holds, now), now)
         if kept is None or kept.job.id == job.id:
             found.append(MachineTokens(offer.node_name, machine.capacity, machine.in_use))
         else:

@@ -19,7 +19,7 @@ from holdfast.core.job import JobId, Millis
 from holdfast.core.messages.events import MOST_COUNTED, Emitted, EventPage, EventView, Told, Triggered
 from holdfast.core.rules.limits import MAX_INT
 from holdfast.core.rules.value_rules import PATTERN
-from holdfast.core.settings.rule_table import check
+from holdfast.core.settings import rule_table
 from holdfast.core.values.event import (
     ABOUT_PRESSURE,
     ALERT,
@@ -131,7 +131,7 @@ def emit(
 
     `data` is any JSON, of at most 64 KiB.
     """
-    refuse_reserved_event(check("name", name, "event"))
+    refuse_reserved_event(rule_table.check("name", name, "event"))
     values = check_attributes(attributes or {})
     text = stored_data(data)
     known = tx.one(sql.event_by_id, EventRow, id=id)

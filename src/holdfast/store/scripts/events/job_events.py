@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from holdfast.core.job import JobId, Millis, RunId
-from holdfast.core.jobs.requests import is_system_queue
+from holdfast.core.jobs import requests
 from holdfast.core.jobs.run import RunStatus
 from holdfast.core.values.event import ABOUT_JOB, ABOUT_RUN, ALERT
 from holdfast.store.engine import Tx
@@ -53,7 +53,7 @@ def tell_parked(tx: Tx, job_ids: Iterable[JobId], now: Millis) -> None:
 def _told(tx: Tx, job_id: JobId) -> JobRow | None:
     """The job. None for a job of the system: its events would cause more of them."""
     job = tx.one(sql.job_by_id, JobRow, id=job_id)
-    return None if job is None or is_system_queue(job.queue) else job
+    return None if job is None or requests.is_system_queue(job.queue) else job
 
 
 def _about(job: JobRow) -> dict[str, str]:

@@ -11,8 +11,7 @@ from holdfast.core.job import JobId, Millis, StateName
 from holdfast.core.messages.groups import Group, GroupHead, GroupPage, GroupView, MemberPage
 from holdfast.core.values.group import GroupMode, OnFailure, group_progress, group_status
 from holdfast.store.engine import Tx
-from holdfast.store.scripts.reading.pages import read_page
-from holdfast.store.scripts.reading.read_jobs import make_cursor, read_cursor
+from holdfast.store.scripts.reading import pages, read_jobs
 from holdfast.store.statements import sql
 
 LAST = "\U0010ffff"  # behind every id
@@ -93,8 +92,8 @@ def members_of_group(
     It is bounded as every list of jobs.
     """
     group = look_up_group(tx, group_id)
-    above = 0 if cursor is None else read_cursor(cursor)
+    above = 0 if cursor is None else read_jobs.read_cursor(cursor)
     members = tx.all(sql.group_members, Member, group_id=group.id, above=above, limit=limit + 1)
-    page = read_page(tx, [member.number for member in members[:limit]], payloads=payloads)
+    page = pages.read_page(tx, [member.number for member in members[:limit]], payloads=payloads)
     more = len(page) < len(members)
-    return MemberPage(page, make_cursor(members[len(page) - 1].root) if more else None)
+    return MemberPage(page, read_jobs.make_cursor(members[len(page) - 1].root) if more else None)

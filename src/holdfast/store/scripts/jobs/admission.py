@@ -16,14 +16,15 @@ from holdfast.core.errors import QueueFull, StoreBusy, StoreFull
 from holdfast.core.gates.pressure import Pressure
 from holdfast.core.gates.queue import SHED_CODE, Overflow, WaitingJob, make_room
 from holdfast.core.job import WAITING, JobId, Millis, StateName
-from holdfast.core.jobs.requests import NewJob, is_system_queue
+from holdfast.core.jobs import requests
+from holdfast.core.jobs.requests import NewJob
 from holdfast.core.rules.limits import MAX_INT
 from holdfast.core.values.subject import DEFAULT_TENANT
 from holdfast.decoding import decode
 from holdfast.store.engine import Tx
-from holdfast.store.scripts.jobs.endings import announce_ended, end_unstarted
+from holdfast.store.scripts.jobs import endings
 from holdfast.store.scripts.queues.queues import find_queue
-from holdfast.store.scripts.reading.read_jobs import find_row
+from holdfast.store.scripts.reading import read_jobs
 from holdfast.store.statements import sql
 
 LOOKED_BACK = 1_000
@@ -69,7 +70,7 @@ class Admission:
     def refuse(self, job: NewJob, node: str) -> None:
         """Raise why a machine takes no new jobs, unless the job is one of the system."""
         queue, _, _ = job.line
-        if not is_system_queue(queue):
+        if not requests.is_system_queue(queue):
             raise no_room(self._tx, node)
 
     def count(self, job: NewJob) -> None:
@@ -133,7 +134,7 @@ def how_many_fit(tx: Tx, jobs: Sequence[NewJob], in_place_of: Sequence[JobId] = 
     queue = find_queue(tx, name)
     if queue.max_length is None:
         return len(jobs)
-    others = (find_row(tx, job_id) for job_id in in_place_of)
+    others = (read_jobs.find_row(tx, job_id) for job_id in in_place_of)
     going = {job.id for job in others if job.queue == queue.name and job.state in WAITING}
     room = max(0, queue.max_length - length_of(tx, queue.name) + len(going))
     if room < len(jobs) and queue.overflow is Overflow.SHED:
@@ -160,10 +161,10 @@ def candidates(tx: Tx, queue: str, below: int, needed: int, upto: int = MAX_INT)
 def shed(tx: Tx, queue: str, victims: Sequence[WaitingJob], now: Millis) -> None:
     """End these waiting jobs to make room for others."""
     reason = f"queue {queue!r} was full; it made room for a job of higher priority"
-    ends = [end_unstarted(tx, job.id, StateName.CANCELLED, reason, SHED_CODE, now) for job in victims]
+    ends = [endings.end_unstarted(tx, job.id, StateName.CANCELLED, reason, SHED_CODE, now) for job in victims]
     gone = [ended for ended in ends if ended is not None]
     tx.tally.count_shed(queue, len(gone))
-    announce_ended(tx, gone, now)
+    endings.announce_ended(tx, gone, now)
 
 
 def refusal(tx: Tx, queue: str, most: int, before: int, newcomers: int, now: Millis) -> QueueFull:

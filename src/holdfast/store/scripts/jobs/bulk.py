@@ -6,15 +6,14 @@ import msgspec
 
 from holdfast.core.errors import InvalidInput
 from holdfast.core.job import TERMINAL, WAITING, Millis, StateName
-from holdfast.core.jobs.order import Ranked, in_turn, rank
+from holdfast.core.jobs import order
+from holdfast.core.jobs.order import Ranked
 from holdfast.core.jobs.requests import JobFilter
 from holdfast.core.messages.jobs import BulkAction, BulkResult
 from holdfast.store.engine import Tx
-from holdfast.store.scripts.jobs.cancel import cancel_job
-from holdfast.store.scripts.jobs.reorder import set_priority
+from holdfast.store.scripts.jobs import cancel, reorder
 from holdfast.store.scripts.jobs.retry import retry_job
-from holdfast.store.scripts.reading.pages import as_list
-from holdfast.store.scripts.reading.read_jobs import is_last_link, newest_numbers
+from holdfast.store.scripts.reading import pages, read_jobs
 from holdfast.store.statements import sql
 
 _CONCERNS: dict[BulkAction, frozenset[StateName]] = {
@@ -47,17 +46,17 @@ def bulk(
     states = tuple(state for state in (wanted.states or tuple(StateName)) if state in concerned)
     if not states:
         return BulkResult(0, more=False, dry_run=dry_run)
-    numbers = newest_numbers(tx, msgspec.structs.replace(wanted, states=states), limit + 1)
-    jobs = tx.all(sql.ranked_jobs, Ranked, numbers=as_list(numbers[:limit]))
+    numbers = read_jobs.newest_numbers(tx, msgspec.structs.replace(wanted, states=states), limit + 1)
+    jobs = tx.all(sql.ranked_jobs, Ranked, numbers=pages.as_list(numbers[:limit]))
     if action is BulkAction.RETRY:
-        jobs = [job for job in jobs if is_last_link(tx, job.id)]
-    ordered = sorted(jobs, key=rank) if action is BulkAction.PRIORITY else in_turn(jobs[::-1])
+        jobs = [job for job in jobs if read_jobs.is_last_link(tx, job.id)]
+    ordered = sorted(jobs, key=order.rank) if action is BulkAction.PRIORITY else order.in_turn(jobs[::-1])
     for job in () if dry_run else ordered:
         match action:
             case BulkAction.CANCEL:
-                cancel_job(tx, job.id, now)
+                cancel.cancel_job(tx, job.id, now)
             case BulkAction.RETRY:
                 retry_job(tx, job.id, now, priority, trigger=trigger)
             case BulkAction.PRIORITY:
-                set_priority(tx, job.id, priority or 0)
+                reorder.set_priority(tx, job.id, priority or 0)
     return BulkResult(len(jobs), more=len(numbers) > limit, dry_run=dry_run)

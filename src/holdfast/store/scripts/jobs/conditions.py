@@ -10,7 +10,7 @@ from holdfast.core.values.event import EVENT
 from holdfast.core.values.group import Needs
 from holdfast.store.engine import Tx
 from holdfast.store.rows import JobRow
-from holdfast.store.scripts.reading.read_jobs import find_row
+from holdfast.store.scripts.reading import read_jobs
 from holdfast.store.statements import sql
 
 
@@ -26,7 +26,7 @@ class ConditionRow(Struct, frozen=True):
 
 def conditions_of(tx: Tx, job_id: JobId, now: Millis) -> list[Condition]:
     """Everything that a job waits for or has waited for, except the gates of its queue and of its worker."""
-    job = find_row(tx, job_id)
+    job = read_jobs.find_row(tx, job_id)
     rows = tx.all(sql.conditions_shown, ConditionRow, job_id=job.id)
     return [
         *_time(job, now),

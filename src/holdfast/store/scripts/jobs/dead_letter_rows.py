@@ -6,14 +6,14 @@ from typing import Any
 
 from holdfast.core.errors import NotFound
 from holdfast.core.job import JobId, Millis
+from holdfast.core.jobs import requests
 from holdfast.core.jobs.fingerprint import fingerprint_of
-from holdfast.core.jobs.requests import is_system_queue
 from holdfast.core.jobs.settle import End
 from holdfast.core.messages.dead_letters import ClosedAs, Letter
 from holdfast.core.values.retry import Failure, FailureKind
 from holdfast.decoding import convert
 from holdfast.store.engine import Tx
-from holdfast.store.scripts.reading.read_jobs import last_link
+from holdfast.store.scripts.reading import read_jobs
 from holdfast.store.statements import sql
 
 NAMED_AT_ONCE = 200
@@ -22,7 +22,7 @@ NAMED_AT_ONCE = 200
 def letter_of(tx: Tx, job_id: JobId) -> Letter:
     """The dead letter of a job that failed for good, or NotFound. In a retry chain, that of the last link."""
     found = tx.rows(sql.dead_letter_of_job, job_id=job_id)
-    link = None if found else last_link(tx, job_id)
+    link = None if found else read_jobs.last_link(tx, job_id)
     if link is not None:
         found = tx.rows(sql.dead_letter_of_job, job_id=link.id)
     if not found:
@@ -32,7 +32,7 @@ def letter_of(tx: Tx, job_id: JobId) -> Letter:
 
 def letter_row(job_id: JobId, queue: str, end: End, failure: Failure | None, now: Millis) -> list[dict[str, Any]]:
     """The dead letter of a job that ends as failed. Jobs of the system leave none."""
-    if is_system_queue(queue):
+    if requests.is_system_queue(queue):
         return []
     kind = FailureKind.INFRA if failure is None else failure.kind
     fingerprint = fingerprint_of(kind, end.error_code or "", end.reason or "")

@@ -9,8 +9,9 @@ from msgspec import Struct
 
 from holdfast.core.errors import InvalidInput, NotFound
 from holdfast.core.job import Millis
+from holdfast.core.jobs import order
 from holdfast.core.jobs.fingerprint import pattern_of
-from holdfast.core.jobs.order import Ranked, in_turn
+from holdfast.core.jobs.order import Ranked
 from holdfast.core.jobs.settle import POISON_CODE
 from holdfast.core.messages.dead_letters import (
     AT_ONCE,
@@ -25,10 +26,9 @@ from holdfast.core.rules.limits import MAX_INT
 from holdfast.core.values.retry import FailureKind
 from holdfast.store.engine import Tx
 from holdfast.store.rows import JobRow
-from holdfast.store.scripts.jobs.dead_letter_rows import close_letter
+from holdfast.store.scripts.jobs import dead_letter_rows
 from holdfast.store.scripts.jobs.retry import retry_job
-from holdfast.store.scripts.reading.pages import as_list, read_page
-from holdfast.store.scripts.reading.read_jobs import find_row, make_cursor, read_cursor
+from holdfast.store.scripts.reading import pages, read_jobs
 from holdfast.store.statements import sql
 
 LONGEST_MESSAGE = 1_000
@@ -88,10 +88,10 @@ def find_dead_letters(
 ) -> DeadLetterJobs:
     """The open letters of one fingerprint, with a page of their jobs, newest first. It is bounded as every list."""
     letters = _find(tx, fingerprint)
-    below = MAX_INT if cursor is None else read_cursor(cursor)
+    below = MAX_INT if cursor is None else read_jobs.read_cursor(cursor)
     numbers = tx.all(sql.list_dead_jobs, int, fingerprint=fingerprint, below=below, limit=limit + 1)
-    page = read_page(tx, numbers[:limit], payloads=payloads)
-    return DeadLetterJobs(letters, page, make_cursor(page[-1].number) if len(page) < len(numbers) else None)
+    page = pages.read_page(tx, numbers[:limit], payloads=payloads)
+    return DeadLetterJobs(letters, page, read_jobs.make_cursor(page[-1].number) if len(page) < len(numbers) else None)
 
 
 def retry_dead_letters(
@@ -111,15 +111,17 @@ def retry_dead_letters(
     """
     last = _find(tx, fingerprint).example.number if upto is None else upto
     found = tx.all(sql.open_dead_letters, int, fingerprint=fingerprint, upto=last, limit=limit + 1)
-    jobs = tx.all(sql.ranked_jobs, Ranked, numbers=as_list(found[:limit]))
+    jobs = tx.all(sql.ranked_jobs, Ranked, numbers=pages.as_list(found[:limit]))
     retried = outdated = 0
-    for job in in_turn(jobs[::-1]):
-        if _is_outdated(tx, find_row(tx, job.id)):
-            outdated += close_letter(tx, job.id, ClosedAs.OUTDATED, now, trigger, "a newer generation exists")
+    for job in order.in_turn(jobs[::-1]):
+        if _is_outdated(tx, read_jobs.find_row(tx, job.id)):
+            outdated += dead_letter_rows.close_letter(
+                tx, job.id, ClosedAs.OUTDATED, now, trigger, "a newer generation exists"
+            )
             continue
         again = tx.new_id()
         # Closed first: of two retries at the same time, one makes the new job.
-        if close_letter(tx, job.id, ClosedAs.RETRIED, now, trigger, retried_as=again):
+        if dead_letter_rows.close_letter(tx, job.id, ClosedAs.RETRIED, now, trigger, retried_as=again):
             retry_job(tx, job.id, now, priority, again, trigger)
             retried += 1
     return Closing(retried, outdated, len(found) > limit, last)

@@ -17,9 +17,10 @@ from holdfast.core.values.group import (
     why_cancelled,
 )
 from holdfast.store.engine import Tx
-from holdfast.store.scripts.events.job_events import tell_ended
-from holdfast.store.scripts.groups.group_events import tell_groups
-from holdfast.store.scripts.telling.log_lines import JobEnd, note_ended
+from holdfast.store.scripts.events import job_events
+from holdfast.store.scripts.groups import group_events
+from holdfast.store.scripts.telling import log_lines
+from holdfast.store.scripts.telling.log_lines import JobEnd
 from holdfast.store.scripts.telling.wake_ups import wake_ready
 from holdfast.store.statements import sql
 from holdfast.store.topics import DUE
@@ -92,10 +93,10 @@ def announce_ended(tx: Tx, ended: Iterable[JobEnd], now: Millis, *, later: bool 
     todo = list(ended)
     tx.changes.ended.update(item.job_id for item in todo)
     for item in todo:
-        note_ended(tx, item)
-    tell_ended(tx, [item.job_id for item in todo], now)
+        log_lines.note_ended(tx, item)
+    job_events.tell_ended(tx, [item.job_id for item in todo], now)
     if not later:
-        tell_groups(tx, [item.job_id for item in todo], now)
+        group_events.tell_groups(tx, [item.job_id for item in todo], now)
     if not tx.value(sql.any_open_condition):
         return
     while todo:
@@ -126,9 +127,9 @@ def _take_turn(tx: Tx, dependent: Dependent, predecessor: JobEnd, now: Millis) -
     if ended is None:
         return []
     tx.changes.ended.add(dependent.job_id)
-    note_ended(tx, ended)
-    tell_ended(tx, [dependent.job_id], now)
-    tell_groups(tx, [dependent.job_id], now)
+    log_lines.note_ended(tx, ended)
+    job_events.tell_ended(tx, [dependent.job_id], now)
+    group_events.tell_groups(tx, [dependent.job_id], now)
     return [structs.replace(ended, left_out=left_out)]
 
 

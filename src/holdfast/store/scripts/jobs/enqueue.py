@@ -10,24 +10,26 @@ from msgspec import structs
 
 from holdfast.core.job import TERMINAL, WAITING, JobId, Millis, ScheduleType, StateName
 from holdfast.core.jobs.requests import COMMAND, Enqueued, Line, NewJob
-from holdfast.core.rules.timing import first_state
+from holdfast.core.rules import timing
 from holdfast.core.tasks.command import check_command
 from holdfast.core.tasks.reserved import refuse_reserved
 from holdfast.core.values.group import GroupMode
 from holdfast.store.engine import Tx
 from holdfast.store.option_columns import to_columns
 from holdfast.store.rows import JobRow
-from holdfast.store.scripts.events.job_events import tell_ended
-from holdfast.store.scripts.groups.group_events import tell_groups
-from holdfast.store.scripts.groups.groups import find_group, look_up_group
+from holdfast.store.scripts.events import job_events
+from holdfast.store.scripts.groups import group_events, groups
+from holdfast.store.scripts.jobs import endings, relations
 from holdfast.store.scripts.jobs.admission import Admission
-from holdfast.store.scripts.jobs.endings import GROUP_RULE, announce_ended, group_key
+from holdfast.store.scripts.jobs.endings import GROUP_RULE
 from holdfast.store.scripts.jobs.queue_ends import QueueEnds
-from holdfast.store.scripts.jobs.relations import NewCondition, Relations, find_place
-from holdfast.store.scripts.machines.nodes import find_node
-from holdfast.store.scripts.reading.read_jobs import Link, find_row
+from holdfast.store.scripts.jobs.relations import NewCondition, Relations
+from holdfast.store.scripts.machines import nodes
+from holdfast.store.scripts.reading import read_jobs
+from holdfast.store.scripts.reading.read_jobs import Link
 from holdfast.store.scripts.tasks.known_tasks import Tasks, is_known
-from holdfast.store.scripts.telling.log_lines import JobEnd, note_ended, say_enqueued
+from holdfast.store.scripts.telling import log_lines
+from holdfast.store.scripts.telling.log_lines import JobEnd
 from holdfast.store.statements import sql
 from holdfast.store.topics import DUE
 
@@ -83,7 +85,7 @@ def _in_groups(tx: Tx, jobs: Sequence[NewJob]) -> Sequence[NewJob]:
     named = {job.group_id for job in jobs if job.group_id is not None}
     if not named:
         return jobs
-    ids = {name: look_up_group(tx, name).id for name in named}
+    ids = {name: groups.look_up_group(tx, name).id for name in named}
     return [job if job.group_id is None else structs.replace(job, group_id=ids[job.group_id]) for job in jobs]
 
 
@@ -92,7 +94,7 @@ def find_stored(tx: Tx, job_id: JobId) -> Enqueued | None:
     found = tx.one(sql.last_link, Link, id=job_id)
     if found is None:
         return None
-    row = find_row(tx, job_id)
+    row = read_jobs.find_row(tx, job_id)
     known = is_known(tx, row.job_type)
     return Enqueued(job_id, StateName(found.state), found.generation, known=known, number=row.number)
 
@@ -128,7 +130,7 @@ class Batch:
         self._queue_ends.meet(job)  # Before it supersedes any job, so that the admission counts all that waited.
         if self._admission is not None:
             self._admission.only_plain = False
-        placing = find_place(self._tx, job, self._now, old)
+        placing = relations.find_place(self._tx, job, self._now, old)
         if isinstance(placing, Enqueued):
             return structs.replace(placing, known=self._tasks.knows(job))
         answer = self.place(job, placing)
@@ -137,7 +139,7 @@ class Batch:
         elif job.group_id is not None and placing.group_seq is not None:
             self._remember_tail(job, placing, answer.state)
         if placing.ends_as is not None:
-            announce_ended(self._tx, [_ended(job, placing, placing.ends_as)], self._now, later=True)
+            endings.announce_ended(self._tx, [_ended(job, placing, placing.ends_as)], self._now, later=True)
             self._ended.append(job.id)
         return answer
 
@@ -147,9 +149,9 @@ class Batch:
         if self._admission is not None:
             self._admission.close()
         if self._late:
-            tell_ended(self._tx, self._late, self._now)
+            job_events.tell_ended(self._tx, self._late, self._now)
         if self._ended or self._late:
-            tell_groups(self._tx, [*self._ended, *self._late], self._now)
+            group_events.tell_groups(self._tx, [*self._ended, *self._late], self._now)
 
     def _quick_placing(self, job: NewJob) -> Relations | None:
         """Its relations, if they are known without a look at the store: none, or to another job of this batch."""
@@ -159,9 +161,9 @@ class Batch:
             return None
         if job.group_id in self._tails:
             before, seq = self._tails[job.group_id]
-            return Relations(group_seq=seq + 1, conditions=[NewCondition(group_key(before), GROUP_RULE, None)])
+            return Relations(group_seq=seq + 1, conditions=[NewCondition(endings.group_key(before), GROUP_RULE, None)])
         if job.group_id not in self._parallel:
-            self._parallel[job.group_id] = find_group(self._tx, job.group_id).mode == GroupMode.PARALLEL
+            self._parallel[job.group_id] = groups.find_group(self._tx, job.group_id).mode == GroupMode.PARALLEL
         return Relations() if self._parallel[job.group_id] else None
 
     def _remember_tail(self, job: NewJob, placing: Relations, state: StateName) -> None:
@@ -195,7 +197,7 @@ class Batch:
         line = self._queue_ends.meet(job)
         queue, _, _ = line
         due = job.due if job.delay_ms is None else now + job.delay_ms
-        state = placing.ends_as or first_state(now, due, job.deadline, blocked=placing.open_conditions > 0)
+        state = placing.ends_as or timing.first_state(now, due, job.deadline, blocked=placing.open_conditions > 0)
         if state is StateName.SKIPPED_DEADLINE and placing.reason is None:
             placing.reason = "its deadline had passed when it came"
         if state is StateName.QUEUED:
@@ -203,9 +205,9 @@ class Batch:
         if state is StateName.SCHEDULED or job.ttl_ms is not None or job.deadline is not None:
             self._tx.changes.topics.add(DUE)
         self._tx.tally.count_enqueued(queue)
-        say_enqueued(self._tx, job, state)
+        log_lines.say_enqueued(self._tx, job, state)
         if state in TERMINAL and placing.ends_as is None:
-            note_ended(self._tx, _ended(job, placing, state))
+            log_lines.note_ended(self._tx, _ended(job, placing, state))
             self._late.append(job.id)
         self._rows.append(self._row(job, line, placing, state, due))
         if placing.conditions:
@@ -218,7 +220,7 @@ class Batch:
 
     def _number_of(self, node: str) -> int:
         if node not in self._nodes:
-            self._nodes[node] = find_node(self._tx, node).number
+            self._nodes[node] = nodes.find_node(self._tx, node).number
         return self._nodes[node]
 
     def _row(self, job: NewJob, line: Line, placing: Relations, state: StateName, due: Millis | None) -> dict[str, Any]:

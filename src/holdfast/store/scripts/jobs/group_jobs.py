@@ -17,13 +17,14 @@ from holdfast.core.values.group import MOST_MEMBERS, STAYS, GroupMode, Needs, On
 from holdfast.store.engine import Tx
 from holdfast.store.rows import JobRow
 from holdfast.store.scripts.events.events import register_pattern
-from holdfast.store.scripts.groups.groups import Member, create_group, last_in_sequence, look_up_group, reopen_group
-from holdfast.store.scripts.jobs.dead_letter_rows import close_letter
-from holdfast.store.scripts.jobs.endings import GROUP_RULE, after_key, group_key
+from holdfast.store.scripts.groups import groups
+from holdfast.store.scripts.groups.groups import Member
+from holdfast.store.scripts.jobs import dead_letter_rows, endings
+from holdfast.store.scripts.jobs.endings import GROUP_RULE
 from holdfast.store.scripts.jobs.enqueue import Batch, enqueue
 from holdfast.store.scripts.jobs.relations import NewCondition, Relations
 from holdfast.store.scripts.jobs.retry import made_anew
-from holdfast.store.scripts.reading.read_jobs import find_row, last_link
+from holdfast.store.scripts.reading import read_jobs
 from holdfast.store.statements import sql
 
 PAGE = 1_000
@@ -57,7 +58,7 @@ def enqueue_group(
             f"there is a group {group_id} already; if this is a repeat of an earlier call, send repeated = true, "
             "otherwise make another id"
         )
-    create_group(tx, group_id, name, mode, on_failure, now)
+    groups.create_group(tx, group_id, name, mode, on_failure, now)
     members = [structs.replace(job, group_id=group_id) for job in jobs]
     answers = enqueue(tx, members, now, repeated, must_exist)
     for number, answer in enumerate(answers, 1):
@@ -78,7 +79,7 @@ def retry_group(tx: Tx, group_id: str, now: Millis, rest: bool = False, trigger:
 
     `rest`: only those that were cancelled because a member before them failed. They come after members that go on.
     """
-    group = look_up_group(tx, group_id)
+    group = groups.look_up_group(tx, group_id)
     is_sequential = group.mode == GroupMode.SEQUENTIAL
     if is_sequential and not rest and tx.value(sql.group_is_live, group_id=group.id):
         raise Conflict(
@@ -86,7 +87,7 @@ def retry_group(tx: Tx, group_id: str, now: Millis, rest: bool = False, trigger:
             "those run again that were cancelled when another failed: holdfast group retry --rest"
         )
     batch, answers = Batch(tx, now, None), list[Enqueued]()
-    before = last_in_sequence(tx, group.id) if is_sequential else None
+    before = groups.last_in_sequence(tx, group.id) if is_sequential else None
     for member in _members(tx, group.id):
         if not _runs_again(tx, member, rest):
             continue
@@ -95,7 +96,7 @@ def retry_group(tx: Tx, group_id: str, now: Millis, rest: bool = False, trigger:
                 raise InvalidInput(f"more than {MOST_MEMBERS} jobs of the group would be made anew; retry them by hand")
             break
         if not answers:
-            reopen_group(tx, group.id, now)
+            groups.reopen_group(tx, group.id, now)
         placing = Relations(
             generation=member.generation,
             group_seq=member.group_seq,
@@ -105,7 +106,7 @@ def retry_group(tx: Tx, group_id: str, now: Millis, rest: bool = False, trigger:
         )
         again = made_anew(tx, member, RetryKind.IN_GROUP, trigger, id=tx.new_id())
         answers.append(batch.place(again, placing))
-        close_letter(tx, member.id, ClosedAs.RETRIED, now, trigger, retried_as=again.id)
+        dead_letter_rows.close_letter(tx, member.id, ClosedAs.RETRIED, now, trigger, retried_as=again.id)
         if is_sequential:
             before = again.id
     batch.close()
@@ -116,7 +117,7 @@ def _members(tx: Tx, group_id: str) -> Iterator[JobRow]:
     """All members in their order, read page by page."""
     above = 0
     while page := tx.all(sql.group_members, Member, group_id=group_id, above=above, limit=PAGE):
-        yield from (find_row(tx, member.number) for member in page)
+        yield from (read_jobs.find_row(tx, member.number) for member in page)
         above = page[-1].root
 
 
@@ -144,7 +145,7 @@ def _is_newest(tx: Tx, member: JobRow) -> bool:
 
 def _conditions(tx: Tx, member: JobRow, before: JobId | None, now: Millis) -> list[NewCondition]:
     """What the new job waits for: the new member before it, and the conditions of the old job."""
-    found = [] if before is None else [NewCondition(group_key(before), GROUP_RULE, None)]
+    found = [] if before is None else [NewCondition(endings.group_key(before), GROUP_RULE, None)]
     conditions = tx.all(sql.conditions_of_job, _StoredCondition, job_id=member.id)
     if member.wait_for_event is not None and any(old.key == EVENT and old.satisfied_at is None for old in conditions):
         names = [old.key.partition(".")[2] for old in conditions if old.key.startswith(f"{EVENT}.")]
@@ -159,9 +160,9 @@ def _conditions(tx: Tx, member: JobRow, before: JobId | None, now: Millis) -> li
 
 def _after(tx: Tx, old: _StoredCondition, now: Millis) -> NewCondition:
     """The condition for a job outside the group. It is met if that job has ended, in whatever way."""
-    parent = last_link(tx, old.key.partition(":")[2])
+    parent = read_jobs.last_link(tx, old.key.partition(":")[2])
     if parent is None:
         return NewCondition(old.key, Needs.ENDED, now)
     if StateName(parent.state) in TERMINAL:
-        return NewCondition(after_key(parent.id), Needs.ENDED, now)
-    return NewCondition(after_key(parent.id), old.value, None)
+        return NewCondition(endings.after_key(parent.id), Needs.ENDED, now)
+    return NewCondition(endings.after_key(parent.id), old.value, None)

@@ -15,7 +15,7 @@ from msgspec import Struct
 from holdfast.core.gates.pressure import REFUSAL_MS
 from holdfast.core.gates.queue import Overflow, usual_policy
 from holdfast.core.job import Millis
-from holdfast.core.jobs.order import next_position
+from holdfast.core.jobs import order
 from holdfast.core.jobs.requests import Line, NewJob
 from holdfast.core.settings.queue_settings import OF_JOBS
 from holdfast.core.values.retry import RetryPolicy
@@ -71,7 +71,7 @@ class QueueEnds:
 
     def next_position(self, line: Line) -> int:
         """The next position of a line that `meet` has read."""
-        place = self._highest[line] = next_position(self._highest[line])
+        place = self._highest[line] = order.next_position(self._highest[line])
         return place
 
     def usual(self, queue: str) -> Mapping[str, Any]:

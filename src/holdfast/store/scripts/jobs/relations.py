@@ -22,9 +22,11 @@ from holdfast.core.values.subject import Newest, Same, Stale, arrive
 from holdfast.store.engine import Tx
 from holdfast.store.rows import JobRow
 from holdfast.store.scripts.events.events import register_pattern
-from holdfast.store.scripts.groups.groups import find_group, last_in_sequence, reopen_group
-from holdfast.store.scripts.jobs.endings import GROUP_RULE, after_key, announce_ended, group_key
-from holdfast.store.scripts.reading.read_jobs import Link, find_row, last_link
+from holdfast.store.scripts.groups import groups
+from holdfast.store.scripts.jobs import endings
+from holdfast.store.scripts.jobs.endings import GROUP_RULE
+from holdfast.store.scripts.reading import read_jobs
+from holdfast.store.scripts.reading.read_jobs import Link
 from holdfast.store.scripts.telling.log_lines import JobEnd
 from holdfast.store.scripts.telling.wake_ups import wake_ready
 from holdfast.store.statements import sql
@@ -100,7 +102,7 @@ def _by_key(tx: Tx, job: NewJob) -> Enqueued | None:
 
 
 def _existing(tx: Tx, found: Link) -> Enqueued:
-    last = last_link(tx, found.id) or found
+    last = read_jobs.last_link(tx, found.id) or found
     return Enqueued(found.id, StateName(last.state), found.generation, existing=True, number=found.number)
 
 
@@ -141,7 +143,7 @@ def _push_aside(tx: Tx, job: NewJob, generation: int, now: Millis) -> None:
     reason = f"superseded by generation {generation}"
     gone = tx.all(sql.supersede_waiting, SupersededRow, reason=reason, now=now, **subject)
     if gone:
-        announce_ended(tx, [one.ended(reason, generation) for one in gone], now)
+        endings.announce_ended(tx, [one.ended(reason, generation) for one in gone], now)
     if any(one.is_favoured for one in gone):
         wake_ready(tx)
     if job.stop_older and tx.run(sql.ask_older_to_stop, now=now, **subject):
@@ -151,14 +153,14 @@ def _push_aside(tx: Tx, job: NewJob, generation: int, now: Millis) -> None:
 def _place_dependencies(tx: Tx, job: NewJob, placing: Relations, now: Millis) -> None:
     # The stricter one first: of two about one parent, the first is kept.
     for dependency in sorted(job.after, key=lambda wish: wish.needs is not Needs.DONE):
-        parent = last_link(tx, dependency.job_id)
+        parent = read_jobs.last_link(tx, dependency.job_id)
         if parent is None:
             raise NotFound(f"there is no job {dependency.job_id!r} to wait for; nothing was enqueued")
         state = StateName(parent.state)
         if state in TERMINAL and dependency_turn(dependency.needs, state) is not DependencyTurn.START:
             placing.end(StateName.CANCELLED, why_cancelled(parent.id, state))
         satisfied_at = now if state in TERMINAL else None
-        key = after_key(parent.id)
+        key = endings.after_key(parent.id)
         if all(condition.key != key for condition in placing.conditions):
             placing.conditions.append(NewCondition(key, dependency.needs, satisfied_at))
 
@@ -180,31 +182,31 @@ def _place_event(tx: Tx, job: NewJob, placing: Relations) -> None:
 def _place_in_group(tx: Tx, job: NewJob, placing: Relations, now: Millis) -> None:
     if job.group_id is None:
         return
-    group = find_group(tx, job.group_id)
+    group = groups.find_group(tx, job.group_id)
     if group.mode != GroupMode.SEQUENTIAL:
         return
     member = tx.one(sql.last_group_member, LastMember, group_id=group.id)
     placing.group_seq = 1 if member is None else member.group_seq + 1
     if member is None:
         return
-    link = last_link(tx, member.id)
+    link = read_jobs.last_link(tx, member.id)
     assert link is not None
-    was_left_out = find_row(tx, link.id).error_code == LEFT_OUT_CODE
+    was_left_out = read_jobs.find_row(tx, link.id).error_code == LEFT_OUT_CODE
     state = StateName.DONE if was_left_out else StateName(link.state)
     turn = next_turn(OnFailure(group.on_failure), state) if state in TERMINAL else DependencyTurn.START
     if turn is not DependencyTurn.START:
         code = LEFT_OUT_CODE if turn is DependencyTurn.CANCEL else None
         placing.end(StateName.CANCELLED, why_cancelled(link.id, state), code)
-    last = last_in_sequence(tx, group.id)
+    last = groups.last_in_sequence(tx, group.id)
     satisfied_at = now if last is None else None
-    placing.conditions.append(NewCondition(group_key(last or link.id), GROUP_RULE, satisfied_at))
+    placing.conditions.append(NewCondition(endings.group_key(last or link.id), GROUP_RULE, satisfied_at))
 
 
 def _place_again_in_group(tx: Tx, old: JobRow, placing: Relations, now: Millis) -> None:
     """The new job takes the place of the old member. Its turn comes after the members that still go on."""
     assert old.group_id is not None
-    reopen_group(tx, old.group_id, now)
+    groups.reopen_group(tx, old.group_id, now)
     placing.retry_of, placing.group_seq = old.id, old.group_seq
-    last = last_in_sequence(tx, old.group_id) if old.group_seq is not None else None
+    last = groups.last_in_sequence(tx, old.group_id) if old.group_seq is not None else None
     if last is not None:
-        placing.conditions.append(NewCondition(group_key(last), GROUP_RULE, None))
+        placing.conditions.append(NewCondition(endings.group_key(last), GROUP_RULE, None))

@@ -6,14 +6,14 @@ import msgspec
 
 from holdfast.core.errors import Conflict, InvalidInput
 from holdfast.core.job import JobId, StateName
-from holdfast.core.jobs.order import between, next_position, renumber
+from holdfast.core.jobs import order
 from holdfast.core.jobs.requests import COMMAND
 from holdfast.core.messages.jobs import Retied
 from holdfast.core.tasks.command import check_command
 from holdfast.store.engine import Tx
 from holdfast.store.rows import JobRow
-from holdfast.store.scripts.machines.nodes import find_node
-from holdfast.store.scripts.reading.read_jobs import find_row
+from holdfast.store.scripts.machines import nodes
+from holdfast.store.scripts.reading import read_jobs
 from holdfast.store.statements import sql
 
 
@@ -21,7 +21,7 @@ def move_to_top(tx: Tx, job_id: JobId) -> None:
     """Move a job ahead of every ready job of its queue and priority."""
     job = _waiting(tx, job_id)
     lowest = tx.value(sql.lowest_position, queue=job.queue, tenant=job.tenant, priority=job.priority)
-    _place(tx, job, job.priority, between(None, lowest))
+    _place(tx, job, job.priority, order.between(None, lowest))
 
 
 def move_to_bottom(tx: Tx, job_id: JobId) -> None:
@@ -50,7 +50,7 @@ def set_priority(tx: Tx, job_id: JobId, priority: int) -> None:
 def tie_job(tx: Tx, job_id: JobId, node: str | None) -> None:
     """Have a waiting job run on one machine alone, by name or id, or on any. Its place in the queue stays."""
     job = _waiting(tx, job_id)
-    number = 0 if node is None else find_node(tx, node).number
+    number = 0 if node is None else nodes.find_node(tx, node).number
     tx.run_many(sql.tie_job, [{"number": job.number, "node": number}])
     tx.changes.ready.add(job.queue)
 
@@ -60,8 +60,8 @@ def move_ties(tx: Tx, node: str, to: str | None = None, limit: int = 1_000, dry_
 
     `dry_run` only counts them.
     """
-    source = find_node(tx, node)
-    target = 0 if to is None else find_node(tx, to).number
+    source = nodes.find_node(tx, node)
+    target = 0 if to is None else nodes.find_node(tx, to).number
     if source.number == target:
         raise InvalidInput(f"the jobs are tied to {source.name!r} already; name another machine, or none")
     found = tx.rows(sql.tied_jobs, node=source.number, limit=limit)
@@ -83,7 +83,7 @@ def renormalise(tx: Tx, queue: str, tenant: str, priority: int) -> int:
     """Give the jobs of a line positions with gaps between them, in the same order."""
     line = {"queue": queue, "tenant": tenant, "priority": priority}
     numbers = [row["number"] for row in tx.rows(sql.queue_in_order, **line)]
-    places = zip(numbers, renumber(len(numbers)), strict=True)
+    places = zip(numbers, order.renumber(len(numbers)), strict=True)
     tx.run_many(sql.set_position, [{"number": number, "position": place} for number, place in places])
     return len(numbers)
 
@@ -112,12 +112,12 @@ def _gap_beside(tx: Tx, other: JobRow, *, before: bool) -> int | None:
     lane = {"queue": other.queue, "tenant": other.tenant, "priority": other.priority}
     place = {"position": other.position, "created_at": other.created_at, "id": other.id}
     if before:
-        return between(tx.value(sql.neighbour_before, **lane, **place), other.position)
-    return between(other.position, tx.value(sql.neighbour_after, **lane, **place))
+        return order.between(tx.value(sql.neighbour_before, **lane, **place), other.position)
+    return order.between(other.position, tx.value(sql.neighbour_after, **lane, **place))
 
 
 def _end_of(tx: Tx, job: JobRow, priority: int) -> int:
-    return next_position(tx.value(sql.highest_position, queue=job.queue, tenant=job.tenant, priority=priority))
+    return order.next_position(tx.value(sql.highest_position, queue=job.queue, tenant=job.tenant, priority=priority))
 
 
 def _place(tx: Tx, job: JobRow, priority: int, position: int | None) -> None:
@@ -127,7 +127,7 @@ def _place(tx: Tx, job: JobRow, priority: int, position: int | None) -> None:
 
 
 def _waiting(tx: Tx, job_id: JobId) -> JobRow:
-    job = find_row(tx, job_id)
+    job = read_jobs.find_row(tx, job_id)
     if job.state not in (StateName.SCHEDULED, StateName.QUEUED):
         raise Conflict(f"job {job_id!r} is {job.state}; only a waiting job can be moved or edited")
     return job

@@ -19,11 +19,10 @@ from holdfast.core.values.group import Dependency, Needs
 from holdfast.store.engine import Tx
 from holdfast.store.option_columns import OptionReader, kept_in
 from holdfast.store.rows import JobRow
-from holdfast.store.scripts.jobs.dead_letter_rows import close_letter
-from holdfast.store.scripts.jobs.enqueue import find_stored, take_again
+from holdfast.store.scripts.jobs import dead_letter_rows, enqueue
 from holdfast.store.scripts.jobs.predecessors import predecessors
-from holdfast.store.scripts.machines.nodes import tied_to
-from holdfast.store.scripts.reading.read_jobs import find_last, find_row, last_link
+from holdfast.store.scripts.machines import nodes
+from holdfast.store.scripts.reading import read_jobs
 from holdfast.store.statements import sql
 
 
@@ -42,11 +41,11 @@ def retry_job(
 
     With a `new_id` that the caller made, a repeat of the call finds the job that the first one stored.
     """
-    stored = None if new_id is None else find_stored(tx, new_id)
+    stored = None if new_id is None else enqueue.find_stored(tx, new_id)
     if stored is not None:
         return stored
-    link = last_link(tx, job_id)
-    job = find_row(tx, link.id if link else job_id)
+    link = read_jobs.last_link(tx, job_id)
+    job = read_jobs.find_row(tx, link.id if link else job_id)
     if job.group_id is not None and job.state not in TERMINAL:
         raise Conflict(
             f"job {job.number} of group {job.group_id} is {job.state}; a member of a group is retried when it has "
@@ -56,14 +55,14 @@ def retry_job(
     again = structs.replace(
         again, priority=job.priority if priority is None else priority, after=_after(tx, job, again.payload)
     )
-    answer = take_again(tx, again, job, now)
-    close_letter(tx, job.id, ClosedAs.RETRIED, now, trigger, retried_as=answer.id)
+    answer = enqueue.take_again(tx, again, job, now)
+    dead_letter_rows.close_letter(tx, job.id, ClosedAs.RETRIED, now, trigger, retried_as=answer.id)
     return answer
 
 
 def retries_of(tx: Tx, job_id: JobId) -> list[Retried]:
     """The jobs that retries by hand have made of a job, oldest first. In a retry chain, of the last link."""
-    return tx.all(sql.retries_of_job, Retried, job_id=find_last(tx, job_id).id)
+    return tx.all(sql.retries_of_job, Retried, job_id=read_jobs.find_last(tx, job_id).id)
 
 
 def made_anew(tx: Tx, job: JobRow, how: RetryKind, asked: str | None, **more: Any) -> NewJob:
@@ -72,7 +71,7 @@ def made_anew(tx: Tx, job: JobRow, how: RetryKind, asked: str | None, **more: An
     `asked` is the trigger of the call that asks for it; `more` is what is different or added.
     """
     ran_with: str | None = tx.value(sql.last_run, job_id=job.id)
-    kept = _kept_options(how).read(job) | {"node": tied_to(tx, job.node)}
+    kept = _kept_options(how).read(job) | {"node": nodes.tied_to(tx, job.node)}
     return NewJob(
         task=job.job_type,
         payload=ran_with or job.payload,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from holdfast.core.job import Millis
-from holdfast.core.machine.clock_step import new_part, waits_by_old_clock
+from holdfast.core.machine import clock_step
 from holdfast.store.engine import Tx
 from holdfast.store.statements import sql
 from holdfast.store.topics import DUE
@@ -69,7 +69,7 @@ def clock_state(tx: Tx) -> ClockState:
 def note_step(tx: Tx, seen: SeenStep, now: Millis) -> ClockState:
     """Record a step that a process has seen, or the part of it that no other process has recorded."""
     known = clock_state(tx)
-    step = new_part(seen.step_ms, known.total_ms - seen.total_ms)
+    step = clock_step.new_part(seen.step_ms, known.total_ms - seen.total_ms)
     if not step:
         return known
     total = known.total_ms + step
@@ -86,7 +86,7 @@ def move_waiting(tx: Tx, now: Millis, limit: int = BATCH) -> Moved | None:
         return None
     behind = {"queue": step.cursor_queue, "number": step.cursor_number, "upto_number": step.upto_number}
     found = tx.all(sql.waiting_after, WaitingRow, limit=limit, **behind)
-    concerned = [row.number for row in found if waits_by_old_clock(row.since, step.stepped_at, now)]
+    concerned = [row.number for row in found if clock_step.waits_by_old_clock(row.since, step.stepped_at, now)]
     tx.run_many(sql.move_job, [{"number": number, "step_ms": step.step_ms} for number in concerned])
     is_last = len(found) < limit
     tx.run(

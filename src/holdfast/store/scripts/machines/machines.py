@@ -16,7 +16,7 @@ from holdfast.core.values.event import ABOUT_MACHINE
 from holdfast.decoding import decode
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.events.events import waiters_for
-from holdfast.store.scripts.machines.nodes import name_of
+from holdfast.store.scripts.machines import nodes
 from holdfast.store.statements import sql
 
 IDLE, BUSY, CHARGING, DISCHARGING = EVENTS = tuple(
@@ -86,7 +86,7 @@ def list_machines(tx: Tx) -> list[Machine]:
 def probed(tx: Tx, node: str) -> Probed:
     """What is stored of a machine, by its id, and whether something waits for its state or its events."""
     row = tx.one(sql.machine_of_node, MachineRow, node=node)
-    about = {"node": name_of(tx, node)}
+    about = {"node": nodes.name_of(tx, node)}
     is_watched = tx.value(sql.any_gated) is not None or any(waiters_for(tx, name, about) for name in EVENTS)
     return Probed(None if row is None else row.to_machine(), is_watched)
 

@@ -9,7 +9,7 @@ from holdfast.core.errors import NotFound
 from holdfast.core.job import Millis
 from holdfast.core.jobs.stored_job import Job
 from holdfast.core.messages.machines import KnownNode
-from holdfast.core.rules.limits import shown
+from holdfast.core.rules import limits
 from holdfast.store.engine import Tx
 from holdfast.store.rows import JobRow
 from holdfast.store.statements import sql
@@ -40,7 +40,7 @@ def find_node(tx: Tx, ref: str) -> KnownNode:
     found = tx.one(sql.node_by_name, KnownNode, name=ref) or tx.one(sql.node_by_id, KnownNode, id=ref)
     if found is None:
         known = ", ".join(node.name for node in list_nodes(tx)) or "none"
-        raise NotFound(f"there is no machine {shown(ref)}; known are: {known}")
+        raise NotFound(f"there is no machine {limits.shown(ref)}; known are: {known}")
     return found
 
 

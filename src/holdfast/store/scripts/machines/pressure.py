@@ -6,24 +6,15 @@ from collections.abc import Sequence
 
 import msgspec
 
-from holdfast.core.gates.pressure import (
-    REFUSAL_MS,
-    Effects,
-    Holds,
-    Pressure,
-    changed,
-    effect_of,
-    effects_of,
-    is_held,
-    rising,
-)
+from holdfast.core.gates import pressure
+from holdfast.core.gates.pressure import REFUSAL_MS, Effects, Holds, Pressure
 from holdfast.core.gates.queue import QueueClass
 from holdfast.core.job import Millis, SessionId
 from holdfast.core.machine.measures import Thresholds
 from holdfast.core.values.event import ABOUT_PRESSURE
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.events.events import publish
-from holdfast.store.scripts.machines.nodes import name_of
+from holdfast.store.scripts.machines import nodes
 from holdfast.store.scripts.telling.wake_ups import wake_held_back, wake_ready
 from holdfast.store.statements import sql
 from holdfast.store.topics import DUE, STOPS
@@ -52,7 +43,7 @@ def press_machine(
     tx: Tx, node: str, before: Sequence[Pressure], after: Sequence[Pressure], thresholds: Thresholds, now: Millis
 ) -> None:
     """Store the pressure on a machine. Publish events, write the log, ask runs to yield, and wake workers."""
-    old, new = effects_of(before, thresholds), effects_of(after, thresholds)
+    old, new = pressure.effects_of(before, thresholds), pressure.effects_of(after, thresholds)
     tx.run(
         sql.set_pressure,
         node=node,
@@ -62,7 +53,7 @@ def press_machine(
         refuses=new.refuses,
         refuses_until=None if new.refuses is None else now + REFUSAL_MS,
     )
-    news = changed(before, after)
+    news = pressure.changed(before, after)
     if not news:
         return
     # Less is held back than before, so other jobs may start.
@@ -70,10 +61,12 @@ def press_machine(
         wake_ready(tx)
     else:
         wake_held_back(tx)
-    yielding = [effect_of(one).holds for one in rising(before, after) if effect_of(one).asks_to_yield]
+    yielding = [
+        pressure.effect_of(one).holds for one in pressure.rising(before, after) if pressure.effect_of(one).asks_to_yield
+    ]
     if yielding and tx.run(sql.ask_to_yield, node=node, holds=int(max(yielding)), now=now):
         tx.changes.topics.add(STOPS)
-    name = name_of(tx, node)
+    name = nodes.name_of(tx, node)
     for reading, level in news:
         publish(tx, f"{ABOUT_PRESSURE}{reading}", {"node": name, "level": level, "holds": new.holds.name.lower()}, now)
         says = next((one.says for one in after if one.reading == reading), None)
@@ -99,4 +92,4 @@ def held_queues(tx: Tx, holds: Holds) -> list[str]:
     if holds is Holds.NOTHING:
         return []
     known = {row["name"] for row in tx.rows(sql.heavy_queues)} | {row["queue"] for row in tx.rows(sql.ready_queues)}
-    return [queue for queue in sorted(known) if is_held(holds, queue, class_of(tx, queue))]
+    return [queue for queue in sorted(known) if pressure.is_held(holds, queue, class_of(tx, queue))]

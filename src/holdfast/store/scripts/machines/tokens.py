@@ -7,9 +7,9 @@ from msgspec import Struct
 from holdfast.core.errors import InvalidInput, NotFound
 from holdfast.core.job import Millis
 from holdfast.core.messages.machines import NodeTokens, TokenSetting
-from holdfast.core.rules.limits import shown
+from holdfast.core.rules import limits
 from holdfast.core.rules.tokens import Tokens
-from holdfast.core.settings.rule_table import check
+from holdfast.core.settings import rule_table
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.telling.wake_ups import wake_held_back, wake_token_queues
 from holdfast.store.statements import sql
@@ -72,13 +72,13 @@ def set_tokens(
         raise InvalidInput(f"which machine is meant is not clear; name one of: {known}")
     before = next((machine for machine in machines if node in (machine.node, machine.node_id)), None)
     if before is None:
-        raise NotFound(f"there is no machine {shown(node)} that runs jobs; known are: {known}")
+        raise NotFound(f"there is no machine {limits.shown(node)} that runs jobs; known are: {known}")
     counts = {"cpu": cpu, "gpu": gpu, "io": io}
     for kind, count in counts.items():
         if count is not None:
-            check(kind, count)
+            rule_table.check(kind, count)
     has = {kind: getattr(before.capacity, kind) if count is None else count for kind, count in counts.items()}
-    wait = before.timeout_ms if timeout_ms is None else check("set_tokens.timeout_ms", timeout_ms, "timeout")
+    wait = before.timeout_ms if timeout_ms is None else rule_table.check("set_tokens.timeout_ms", timeout_ms, "timeout")
     _put(tx, before.node_id, TokenSetting(tokens=Tokens(**has), timeout_ms=wait), "hand", now)
     return next(machine for machine in list_tokens(tx) if machine.node_id == before.node_id)
 

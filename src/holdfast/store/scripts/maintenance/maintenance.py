@@ -10,11 +10,12 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from holdfast.core.errors import Conflict, InvalidInput
-from holdfast.core.gates.queue_gates import free_slots, pause, reservation
+from holdfast.core.gates import queue_gates
 from holdfast.core.job import Millis, SessionId, StateName
 from holdfast.core.jobs.requests import Claimed, ClaimRequest, Enqueued, NewJob, QueueSlots, Report, Settled
 from holdfast.core.jobs.settle import Broke
 from holdfast.core.jobs.stored_job import Job
+from holdfast.core.machine import maintenance
 from holdfast.core.machine.maintenance import (
     DAY_MS,
     EVERY_CHORE,
@@ -25,29 +26,20 @@ from holdfast.core.machine.maintenance import (
     RULES,
     Chore,
     Space,
-    can_release,
-    chore_of,
-    chores_of,
-    is_worth_vacuuming,
-    next_due,
-    task_of,
 )
 from holdfast.core.messages.maintenance import ChoreView
-from holdfast.core.rules.limits import shown
-from holdfast.core.settings.rule_table import check
+from holdfast.core.rules import limits
+from holdfast.core.settings import rule_table
 from holdfast.core.tasks.task import RETIRED_MS
 from holdfast.core.values.event import ALERT
 from holdfast.store.engine import Tx
 from holdfast.store.rows import JobRow, OwnedRow
 from holdfast.store.scripts.access.session_holders import SecretRow
-from holdfast.store.scripts.claiming.claim import claim_held
-from holdfast.store.scripts.claiming.free_slots import queue_facts
+from holdfast.store.scripts.claiming import claim, free_slots
 from holdfast.store.scripts.events.events import KEEP_EVENTS_MS, publish
-from holdfast.store.scripts.jobs.enqueue import take_in
-from holdfast.store.scripts.jobs.reorder import renormalise
-from holdfast.store.scripts.maintenance.retention import forget_ended
-from holdfast.store.scripts.runs.exchange import give_back_chores
-from holdfast.store.scripts.runs.finish import finish_held
+from holdfast.store.scripts.jobs import enqueue, reorder
+from holdfast.store.scripts.maintenance import retention
+from holdfast.store.scripts.runs import exchange, finish
 from holdfast.store.statements import Dialect, sql
 
 FORGOTTEN_MS: Millis = 30 * DAY_MS
@@ -85,7 +77,9 @@ class CloseJobs(Struct, frozen=True):
 
 def own_tasks(dialect: Dialect, place: str) -> tuple[str, ...]:
     """The tasks of chores that a process does for a database whose files are in `place`."""
-    return tuple(task_of(chore, place) for chore in chores_of(is_file=dialect is Dialect.SQLITE))
+    return tuple(
+        maintenance.task_of(chore, place) for chore in maintenance.chores_of(is_file=dialect is Dialect.SQLITE)
+    )
 
 
 def outlook(tx: Tx, tasks: Sequence[str], now: Millis) -> Outlook:
@@ -106,7 +100,7 @@ def plan_chores(tx: Tx, tasks: Sequence[str], keep_ms: Millis, now: Millis) -> l
         if due <= now:
             chore = _chore(task)
             due = now + RULES[chore].every_ms
-            forget_ended(tx, MAINTENANCE, task, now - KEEP_MS)
+            retention.forget_ended(tx, MAINTENANCE, task, now - KEEP_MS)
             if _has_work(tx, chore, keep_ms, now) and tx.value(sql.open_chore, queue=MAINTENANCE, task=task) is None:
                 job_id = _put(tx, task, now, DUE, PLANNED).id
                 planned.append(task)
@@ -126,10 +120,10 @@ def list_chores(tx: Tx) -> list[ChoreView]:
     """Every chore of the database: when it is due, and the job that last did it."""
     known = {row.task: row for row in tx.all(sql.list_maintenance, Due)}
     views = []
-    for chore in chores_of(is_file=tx.dialect is Dialect.SQLITE):
+    for chore in maintenance.chores_of(is_file=tx.dialect is Dialect.SQLITE):
         rule = RULES[chore]
-        own = [task for task in sorted(known) if chore_of(task) is chore]
-        for task in own or ([] if rule.of_place else [task_of(chore, "")]):
+        own = [task for task in sorted(known) if maintenance.chore_of(task) is chore]
+        for task in own or ([] if rule.of_place else [maintenance.task_of(chore, "")]):
             row = known.get(task)
             views.append(
                 ChoreView(
@@ -145,12 +139,12 @@ def list_chores(tx: Tx) -> list[ChoreView]:
 
 def claim_chore(tx: Tx, session_id: SessionId, tasks: tuple[str, ...], now: Millis) -> Claimed | None:
     """Claim the next chore, for a session that does no other now. Only one chore runs at a time."""
-    if tx.value(sql.running_in_scope, scope=MAINTENANCE) and not give_back_chores(tx, session_id, now):
+    if tx.value(sql.running_in_scope, scope=MAINTENANCE) and not exchange.give_back_chores(tx, session_id, now):
         return None
     request = ClaimRequest(session_id=session_id, slots=1, queues=(QueueSlots(MAINTENANCE, 1),), tasks=tasks)
     # A session that does chores has the database itself, so it need not know the secret.
     held = tx.one(sql.secret_of_session, SecretRow, id=session_id)
-    return next(iter(claim_held(tx, request, None if held is None else held.secret_hash, now)), None)
+    return next(iter(claim.claim_held(tx, request, None if held is None else held.secret_hash, now)), None)
 
 
 def asked_of_chore(tx: Tx, run_id: str, now: Millis) -> str | None:
@@ -160,7 +154,13 @@ def asked_of_chore(tx: Tx, run_id: str, now: Millis) -> str | None:
         return "gone"
     if job.stop_reason is not None:
         return "cancel"
-    return None if free_slots((pause, reservation), queue_facts(tx, MAINTENANCE), now) else "yield"
+    return (
+        None
+        if queue_gates.free_slots(
+            (queue_gates.pause, queue_gates.reservation), free_slots.queue_facts(tx, MAINTENANCE), now
+        )
+        else "yield"
+    )
 
 
 def settle_chore(tx: Tx, report: Report, task: str, now: Millis) -> Settled:
@@ -170,7 +170,7 @@ def settle_chore(tx: Tx, report: Report, task: str, now: Millis) -> Settled:
     """
     is_news = _under_way(tx, report.run_id) is not None
     held = tx.one(sql.secret_of_run, SecretRow, id=report.run_id)
-    [settled] = finish_held(tx, [report], None if held is None else held.secret_hash, now)
+    [settled] = finish.finish_held(tx, [report], None if held is None else held.secret_hash, now)
     if is_news and isinstance(report.outcome, Broke) and settled.state is StateName.FAILED:
         failure = report.outcome.failure
         said = {"task": task, "code": failure.code, "error": failure.message[:500]}
@@ -197,7 +197,7 @@ def tight_lines(tx: Tx) -> list[CloseJobs]:
 
 def loosen(tx: Tx, line: CloseJobs) -> int:
     """Give the jobs of a line positions with gaps, in the same order. Return how many."""
-    return renormalise(tx, line.queue, line.tenant, line.priority)
+    return reorder.renormalise(tx, line.queue, line.tenant, line.priority)
 
 
 def _under_way(tx: Tx, run_id: str) -> OwnedRow | None:
@@ -207,13 +207,13 @@ def _under_way(tx: Tx, run_id: str) -> OwnedRow | None:
 
 
 def _chore(task: str) -> Chore:
-    found = chore_of(task)
+    found = maintenance.chore_of(task)
     assert found is not None
     return found
 
 
 def _due(due_at: Millis | None, task: str, now: Millis) -> Millis:
-    return next_due(due_at, _chore(task), now)
+    return maintenance.next_due(due_at, _chore(task), now)
 
 
 def _is_far(due_at: Millis, task: str, now: Millis) -> bool:
@@ -235,9 +235,9 @@ def _has_work(tx: Tx, chore: Chore, keep_ms: Millis, now: Millis) -> bool:
         case Chore.TASKS:
             return bool(tx.rows(sql.old_task_versions, before=now - RETIRED_MS, limit=1))
         case Chore.INCREMENTAL_VACUUM:
-            return can_release(space(tx))
+            return maintenance.can_release(space(tx))
         case Chore.VACUUM:
-            return is_worth_vacuuming(space(tx))
+            return maintenance.is_worth_vacuuming(space(tx))
         case _:
             return True
 
@@ -271,25 +271,27 @@ def _put(tx: Tx, task: str, now: Millis, payload: str, trigger: str | None) -> E
         complete=True,
     )
     # It is taken even if the disk is full: some chores make room.
-    [answer] = take_in(tx, [job], now)
+    [answer] = enqueue.take_in(tx, [job], now)
     return answer
 
 
 def _wanted(tx: Tx, name: str) -> list[Chore]:
-    known = chores_of(is_file=tx.dialect is Dialect.SQLITE)
-    check("chore", name)
+    known = maintenance.chores_of(is_file=tx.dialect is Dialect.SQLITE)
+    rule_table.check("chore", name)
     if name == EVERY_CHORE:
         return [chore for chore in known if not RULES[chore].when_idle]
     if name in known:
         return [Chore(name)]
-    raise InvalidInput(f"chore {shown(name)} is for SQLite files; PostgreSQL looks after its files itself (autovacuum)")
+    raise InvalidInput(
+        f"chore {limits.shown(name)} is for SQLite files; PostgreSQL looks after its files itself (autovacuum)"
+    )
 
 
 def _tasks(tx: Tx, chore: Chore) -> list[str]:
     """The tasks of a chore: one, or one for each folder of files that was maintained lately."""
     if not RULES[chore].of_place:
-        return [task_of(chore, "")]
-    found = [row.task for row in tx.all(sql.list_maintenance, Due) if chore_of(row.task) is chore]
+        return [maintenance.task_of(chore, "")]
+    found = [row.task for row in tx.all(sql.list_maintenance, Due) if maintenance.chore_of(row.task) is chore]
     if not found:
         raise Conflict(f"nobody has worked on this database yet, so that there are no {chore} to look after")
     return found

@@ -14,9 +14,10 @@ from holdfast.core.machine.maintenance import Chore
 from holdfast.core.machine.measures import Thresholds
 from holdfast.core.machine.readings import Simulation
 from holdfast.core.messages.machines import Machine
-from holdfast.core.rules.limits import shown
+from holdfast.core.rules import limits
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.events.events import publish
+from holdfast.store.scripts.machines import nodes
 from holdfast.store.scripts.machines.machines import (
     BUSY,
     CHARGING,
@@ -26,9 +27,9 @@ from holdfast.store.scripts.machines.machines import (
     MachineRow,
     list_machines,
 )
-from holdfast.store.scripts.machines.nodes import name_of
 from holdfast.store.scripts.machines.pressure import press_machine
-from holdfast.store.scripts.maintenance.maintenance import PLANNED, maintain
+from holdfast.store.scripts.maintenance import maintenance
+from holdfast.store.scripts.maintenance.maintenance import PLANNED
 from holdfast.store.scripts.telling.wake_ups import wake_held_back
 from holdfast.store.statements import Dialect, sql
 from holdfast.store.topics import UNKNOWN
@@ -61,7 +62,7 @@ def simulate(tx: Tx, node: str, simulation: Simulation | None, now: Millis) -> M
     before = next((machine for machine in machines if node in (machine.node, machine.node_id)), None)
     if before is None:
         known = ", ".join(machine.node for machine in machines) or "none"
-        raise NotFound(f"there is no machine {shown(node)} that anybody looks at; known are: {known}")
+        raise NotFound(f"there is no machine {limits.shown(node)} that anybody looks at; known are: {known}")
     node = before.node_id
     wanted = simulation or None
     old, new = before.simulation or Simulation(), wanted or Simulation()
@@ -97,12 +98,12 @@ def _store(
         source=judged.source,
         now=now,
     )
-    about = {"node": name_of(tx, node)}
+    about = {"node": nodes.name_of(tx, node)}
     pressed = [] if before is None else before.pressure
     press_machine(tx, node, pressed, pressing, thresholds, now)
     if tx.dialect is Dialect.SQLITE and any(one.reading == "wal" for one in rising(pressed, pressing)):
         # New jobs are refused until the log is shorter, so it is shortened now and not in an hour.
-        maintain(tx, Chore.CHECKPOINT, now, PLANNED)
+        maintenance.maintain(tx, Chore.CHECKPOINT, now, PLANNED)
     was_idle, was_charging = (False, False) if before is None else (before.is_idle, before.is_charging)
     if (judged.is_idle and not was_idle) or (judged.is_charging and not was_charging):
         tx.changes.ready.update(found["queue"] for found in tx.rows(sql.gated_queues))

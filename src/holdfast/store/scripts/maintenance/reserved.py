@@ -10,9 +10,9 @@ from holdfast.core.jobs.requests import DEFAULT_QUEUE, SYSTEM_QUEUE
 from holdfast.core.messages.maintenance import ReservedUse
 from holdfast.core.tasks.reserved import BEHIND_SYSTEM_TASKS, SYSTEM_TASKS, is_reserved
 from holdfast.store.engine import Tx
-from holdfast.store.scripts.schedules.schedules import list_schedules
+from holdfast.store.scripts.schedules import schedules
 from holdfast.store.scripts.schedules.templates import list_templates
-from holdfast.store.scripts.watches.watches import list_watches
+from holdfast.store.scripts.watches import watches
 from holdfast.store.statements import sql
 
 MOST_JOBS = 100
@@ -35,12 +35,12 @@ def _rules(tx: Tx) -> Iterator[ReservedUse]:
     templates = {template.id: template for template in list_templates(tx)}
     for template in templates.values():
         yield ReservedUse("template", template.name, template.task, template.queue or DEFAULT_QUEUE)
-    for schedule in list_schedules(tx):
+    for schedule in schedules.list_schedules(tx):
         made_from = templates.get(schedule.template_id)
         if made_from is not None:
             queue = schedule.options.queue or made_from.queue or DEFAULT_QUEUE
             yield ReservedUse("schedule", schedule.name, made_from.task, queue)
-    for watch in list_watches(tx):
+    for watch in watches.list_watches(tx):
         yield ReservedUse("watch", watch.name, watch.task, watch.queue or DEFAULT_QUEUE)
 
 

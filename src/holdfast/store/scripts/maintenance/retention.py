@@ -11,7 +11,7 @@ from holdfast.core.job import TERMINAL, JobId, Millis
 from holdfast.core.jobs.requests import Enqueued, NewJob
 from holdfast.core.tasks.reserved import BENCH
 from holdfast.store.engine import Tx
-from holdfast.store.scripts.jobs.enqueue import enqueue_any
+from holdfast.store.scripts.jobs import enqueue
 from holdfast.store.statements import sql
 
 KEEP_MS: Millis = 7 * 86_400_000
@@ -42,7 +42,7 @@ def enqueue_measured(
     if len(set(ids)) < len(ids) or (not repeated and known_jobs(tx, ids)):
         raise Conflict("some of these ids are taken already; make one for each job")
     jobs = [NewJob(id=id, task=BENCH, queue=BENCH, trigger=trigger) for id in ids]
-    return enqueue_any(tx, jobs, now, repeated)
+    return enqueue.enqueue_any(tx, jobs, now, repeated)
 
 
 def forget_measured(tx: Tx, now: Millis) -> int:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from holdfast.core.job import Millis
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.events.events import EventRow, waiters_for, waiting
-from holdfast.store.scripts.jobs.endings import count_down
-from holdfast.store.scripts.webhooks.deliveries import deliver
+from holdfast.store.scripts.jobs import endings
+from holdfast.store.scripts.webhooks import deliveries
 from holdfast.store.statements import sql
 
 BATCH = 100
@@ -42,8 +42,8 @@ def _bring_oldest(tx: Tx, now: Millis, limit: int) -> int:
         # Also if the job has ended meanwhile: otherwise its conditions would be found again and again.
         satisfied = tx.run(sql.satisfy_event, job_id=item.job_id, event_id=event.id, emitted_at=event.emitted_at)
         if item.state == "SCHEDULED":
-            count_down(tx, item.job_id, satisfied, now)
+            endings.count_down(tx, item.job_id, satisfied, now)
     if len(found) < limit:
-        deliver(tx, event, waiters.webhooks, now)
+        deliveries.deliver(tx, event, waiters.webhooks, now)
         tx.run(sql.end_spreading, id=event.id)
     return max(1, len(found))

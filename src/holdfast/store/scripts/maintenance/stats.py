@@ -8,10 +8,10 @@ from holdfast.core.job import Millis, StateName
 from holdfast.core.messages.queues import Queue
 from holdfast.core.messages.stats import QueueStats, Stats
 from holdfast.store.engine import Tx
-from holdfast.store.scripts.queues.crowding import ready_since
+from holdfast.store.scripts.queues import crowding
 from holdfast.store.scripts.queues.queues import list_queues
-from holdfast.store.scripts.reading.read_jobs import counts
-from holdfast.store.scripts.sessions.sessions import running_sessions
+from holdfast.store.scripts.reading import read_jobs
+from holdfast.store.scripts.sessions import sessions
 from holdfast.store.scripts.sessions.workers import list_workers
 from holdfast.store.statements import sql
 
@@ -24,13 +24,13 @@ def stats(tx: Tx, now: Millis) -> Stats:
     """Jobs by queue and state, the workers, how long the next job has been ready, and how many jobs end."""
     by_queue: dict[str, dict[StateName, int]] = {}
     in_all: dict[StateName, int] = {}
-    for count in counts(tx):
+    for count in read_jobs.counts(tx):
         state = StateName(count.state)
         by_queue.setdefault(count.queue, {})[state] = count.jobs
         in_all[state] = in_all.get(state, 0) + count.jobs
     settings = {queue.name: queue for queue in list_queues(tx)}
     ready = [name for name, jobs in by_queue.items() if jobs.get(StateName.QUEUED)][:MOST_QUEUES]
-    since = {name: ready_since(tx, name) for name in ready}
+    since = {name: crowding.ready_since(tx, name) for name in ready}
     queues = []
     for name in sorted(by_queue.keys() | settings.keys()):
         own = structs.asdict(settings.get(name) or Queue(name=name))
@@ -43,7 +43,7 @@ def stats(tx: Tx, now: Millis) -> Stats:
         jobs=in_all,
         ready_since=min((moment for moment in since.values() if moment is not None), default=None),
         ended_per_second=ended * 1_000 / WINDOW_MS,
-        sessions=len(running_sessions(tx)),
+        sessions=len(sessions.running_sessions(tx)),
         workers=len(workers),
         slots=sum(worker.slots for worker in workers),
         running=in_all.get(StateName.RUNNING, 0),

@@ -19,7 +19,8 @@ from holdfast.core.gates.breaker import (
     sign_of,
 )
 from holdfast.core.job import JobId, Millis
-from holdfast.core.jobs.requests import Report, is_system_queue
+from holdfast.core.jobs import requests
+from holdfast.core.jobs.requests import Report
 from holdfast.core.jobs.settle import Broke
 from holdfast.core.values.event import ALERT
 from holdfast.core.values.retry import Failure
@@ -85,7 +86,7 @@ def open_breakers(tx: Tx) -> dict[str, Breaker]:
 def note_endings(tx: Tx, endings: Iterable[Ending], now: Millis) -> None:
     """Count ended runs, and open or close the breakers of their queues. System queues have none."""
     for ending in endings:
-        if not is_system_queue(ending.queue):
+        if not requests.is_system_queue(ending.queue):
             _note(tx, ending, now)
 
 

@@ -6,8 +6,8 @@ from msgspec import Struct
 
 from holdfast.core.gates.crowding import WINDOW_MS, Crowding, CrowdingRules, QueueSeen, crowding
 from holdfast.core.job import Millis
+from holdfast.core.jobs import requests
 from holdfast.core.jobs.order import CHARGING, IDLE, PLAIN
-from holdfast.core.jobs.requests import is_system_queue
 from holdfast.core.messages.queues import Crowded
 from holdfast.core.values.event import ABOUT_PRESSURE
 from holdfast.core.values.subject import DEFAULT_TENANT
@@ -44,7 +44,7 @@ def find_crowded(tx: Tx, rules: CrowdingRules, now: Millis) -> dict[str, dict[Cr
     ready = {row["queue"] for row in tx.rows(sql.ready_queues)}
     found = {}
     for queue in ready | ended.keys():
-        if is_system_queue(queue):
+        if requests.is_system_queue(queue):
             continue
         # The jobs of a paused queue are meant to wait.
         is_meant_to_run = queue in ready and find_queue(tx, queue).paused_at is None

@@ -13,10 +13,11 @@ from holdfast.core.messages.queues import Queue
 from holdfast.core.rules.pairs import RATE, check_pairs
 from holdfast.core.rules.timing import FAR_FUTURE
 from holdfast.core.rules.value_rules import STARTS, WINDOW
-from holdfast.core.settings.queue_changes import QueueChanges, QueueSetting, refuse_set_and_cleared
-from holdfast.core.settings.queue_settings import CLEARABLE, cleared_by
+from holdfast.core.settings import queue_changes, queue_settings
+from holdfast.core.settings.queue_changes import QueueChanges, QueueSetting
+from holdfast.core.settings.queue_settings import CLEARABLE
 from holdfast.store.engine import Tx
-from holdfast.store.scripts.queues.breakers import close_breaker, find_breaker, open_breakers
+from holdfast.store.scripts.queues import breakers
 from holdfast.store.scripts.telling.wake_ups import wake_held_back
 from holdfast.store.setting_columns import QUEUE_COLUMNS
 from holdfast.store.statements import sql
@@ -61,13 +62,13 @@ def find_queue(tx: Tx, name: str) -> Queue:
     """The settings of a queue. One without settings of its own has the defaults."""
     found = tx.one(sql.list_queues, QueueRow, name=name)
     queue = Queue(name=name) if found is None else found.to_queue()
-    return _with_breaker(queue, find_breaker(tx, name))
+    return _with_breaker(queue, breakers.find_breaker(tx, name))
 
 
 def list_queues(tx: Tx) -> list[Queue]:
     """Queues that have settings of their own, and those whose breaker has opened."""
     known = {row.name: row.to_queue() for row in tx.all(sql.list_queues, QueueRow, name=None)}
-    opened = open_breakers(tx)
+    opened = breakers.open_breakers(tx)
     names = sorted(known.keys() | opened.keys())
     return [_with_breaker(known.get(name, Queue(name=name)), opened.get(name)) for name in names]
 
@@ -84,17 +85,20 @@ def pause(tx: Tx, name: str, reason: str | None, now: Millis) -> None:
 
 def resume(tx: Tx, name: str, now: Millis) -> None:
     """Start jobs of a queue again, also if its breaker was open."""
-    close_breaker(tx, name, now)
+    breakers.close_breaker(tx, name, now)
     tx.run(sql.pause_queue, name=name, paused_at=None, reason=None)
     tx.changes.ready.add(name)
 
 
-_FIELDS = {setting.cleared_as: [field for one in cleared_by(setting) for field in one.columns] for setting in CLEARABLE}
+_FIELDS = {
+    setting.cleared_as: [field for one in queue_settings.cleared_by(setting) for field in one.columns]
+    for setting in CLEARABLE
+}
 _NONE = Queue(name="")
 
 
 def _laid_over(queue: Queue, changes: QueueChanges) -> Queue:
-    refuse_set_and_cleared(changes.clear, lambda field: getattr(changes, field))
+    queue_changes.refuse_set_and_cleared(changes.clear, lambda field: getattr(changes, field))
     given: dict[str, Any] = {
         field: value
         for field in changes.__struct_fields__

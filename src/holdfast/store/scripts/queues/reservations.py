@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from holdfast.core.errors import NotFound
 from holdfast.core.job import Millis, SessionId
-from holdfast.core.messages.reservations import Reservation, named, overlap
+from holdfast.core.messages import reservations
+from holdfast.core.messages.reservations import Reservation
 from holdfast.store.engine import Tx
-from holdfast.store.scripts.telling.log_lines import say_expired
+from holdfast.store.scripts.telling import log_lines
 from holdfast.store.statements import sql
 from holdfast.store.topics import DUE, UNKNOWN
 
@@ -42,7 +43,7 @@ def expire_of_session(tx: Tx, session_id: SessionId, now: Millis) -> None:
 
 def _after_expiry(tx: Tx, ended: list[dict[str, str]], now: Millis) -> None:
     for row in ended:
-        say_expired(tx, row["id"], named(row["scope"]), row["reserved_by"])
+        log_lines.say_expired(tx, row["id"], reservations.named(row["scope"]), row["reserved_by"])
     if ended:
         let_in(tx, now)
 
@@ -52,7 +53,7 @@ def let_in(tx: Tx, now: Millis) -> None:
     tx.changes.topics.add(UNKNOWN)
     ahead = [held.scope for held in tx.all(sql.active_reservations, Reservation)]
     for waiting in tx.all(sql.waiting_reservations, Reservation):
-        if not any(overlap(waiting.scope, scope) for scope in ahead):
+        if not any(reservations.overlap(waiting.scope, scope) for scope in ahead):
             # Until it is granted, it may wait for runs as long as its `wait_ms` lasts.
             expires_at = max(waiting.expires_at, now) + waiting.ttl_ms
             tx.run(sql.activate_reservation, id=waiting.id, expires_at=expires_at)

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from holdfast.core.gates.fairness import ACTIVE_MS, BACKGROUND_WEIGHT, RECENT_MS, weight_now
+from holdfast.core.gates import fairness
+from holdfast.core.gates.fairness import ACTIVE_MS, BACKGROUND_WEIGHT, RECENT_MS
 from holdfast.core.job import Millis
 from holdfast.core.messages.queues import TenantView
 from holdfast.core.values.subject import DEFAULT_TENANT
@@ -38,11 +39,11 @@ def list_tenants(tx: Tx, now: Millis, queue: str | None = None, limit: int = 1_0
     rows = tx.all(sql.list_tenants, TenantRow, queue=queue, limit=limit)
     in_all: dict[str, float] = defaultdict(float)
     for row in tx.rows(sql.waiting_weights, queue=queue):
-        in_all[row["queue"]] += weight_now(row["weight"], row["active_until"], now) * row["tenants"]
+        in_all[row["queue"]] += fairness.weight_now(row["weight"], row["active_until"], now) * row["tenants"]
     idle = set()
     for row in tx.rows(sql.idle_defaults, queue=queue):
         idle.add(row["queue"])
-        in_all[row["queue"]] -= weight_now(row["weight"], row["active_until"], now)
+        in_all[row["queue"]] -= fairness.weight_now(row["weight"], row["active_until"], now)
     found = [_view(row, in_all, now, is_idle=row.tenant == DEFAULT_TENANT and row.queue in idle) for row in rows]
     known = [view for view in found if _has_anything(view)]
     if queue is None and len(rows) < limit:
@@ -53,7 +54,7 @@ def list_tenants(tx: Tx, now: Millis, queue: str | None = None, limit: int = 1_0
 
 
 def _view(row: TenantRow, in_all: Mapping[str, float], now: Millis, *, is_idle: bool = False) -> TenantView:
-    counts = weight_now(row.weight, row.active_until, now)
+    counts = fairness.weight_now(row.weight, row.active_until, now)
     is_waiting = bool(row.is_waiting) and not is_idle
     return TenantView(
         queue=row.queue,

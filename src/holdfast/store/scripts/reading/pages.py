@@ -9,7 +9,7 @@ import msgspec
 from holdfast.core.jobs.stored_job import Job
 from holdfast.store.engine import Tx
 from holdfast.store.rows import HEAD_CHARS, JobRow, ListedRow
-from holdfast.store.scripts.machines.nodes import to_jobs
+from holdfast.store.scripts.machines import nodes
 from holdfast.store.statements import sql
 
 WHOLE_BYTES = 4 << 10
@@ -27,7 +27,7 @@ def read_page(tx: Tx, numbers: Sequence[int], *, payloads: bool) -> list[Job]:
         if payloads and job.cut:
             row = tx.one(sql.job_by_number, JobRow, number=job.number)
             assert row is not None
-            [job] = to_jobs(tx, [row])
+            [job] = nodes.to_jobs(tx, [row])
         size += len(msgspec.json.encode(job))
         if jobs and size > PAGE_BYTES:
             break
@@ -44,5 +44,5 @@ def _listed(tx: Tx, numbers: Sequence[int]) -> Iterator[Job]:
     for start in range(0, len(numbers), ROWS_AT_ONCE):
         wanted = numbers[start : start + ROWS_AT_ONCE]
         rows = tx.all(sql.listed_jobs, ListedRow, numbers=as_list(wanted), most=WHOLE_BYTES, head=HEAD_READ)
-        found = {job.number: job for job in to_jobs(tx, rows)}
+        found = {job.number: job for job in nodes.to_jobs(tx, rows)}
         yield from (found[number] for number in wanted if number in found)

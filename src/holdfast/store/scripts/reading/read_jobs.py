@@ -13,7 +13,8 @@ from holdfast.core.declared.option_fields import with_filters
 from holdfast.core.declared.options import FILTERS
 from holdfast.core.errors import InvalidInput, NotFound
 from holdfast.core.job import JobId, Millis, RunId, StateName
-from holdfast.core.jobs.requests import JobFilter, is_system_queue
+from holdfast.core.jobs import requests
+from holdfast.core.jobs.requests import JobFilter
 from holdfast.core.jobs.run import Run
 from holdfast.core.jobs.stored_job import Job
 from holdfast.core.jobs.trigger import by_event, by_retry
@@ -22,8 +23,9 @@ from holdfast.core.rules.limits import MAX_INT
 from holdfast.store.engine import Tx
 from holdfast.store.option_columns import stored_value
 from holdfast.store.rows import JobRow, ListedRunRow, RunRow
-from holdfast.store.scripts.machines.nodes import to_jobs
-from holdfast.store.scripts.reading.pages import HEAD_READ, WHOLE_BYTES, read_page
+from holdfast.store.scripts.machines import nodes
+from holdfast.store.scripts.reading import pages
+from holdfast.store.scripts.reading.pages import HEAD_READ, WHOLE_BYTES
 from holdfast.store.statements import Statement, sql
 
 
@@ -49,7 +51,7 @@ def find_row(tx: Tx, ref: JobId | int) -> JobRow:
 
 def find_job(tx: Tx, ref: JobId | int) -> Job:
     """The job with this id or number, or NotFound."""
-    [job] = to_jobs(tx, [find_row(tx, ref)])
+    [job] = nodes.to_jobs(tx, [find_row(tx, ref)])
     return job
 
 
@@ -139,7 +141,7 @@ def list_jobs(tx: Tx, wanted: JobFilter, limit: int = 50, cursor: str | None = N
     """
     below = MAX_INT if cursor is None else read_cursor(cursor)
     numbers = newest_numbers(tx, wanted, limit + 1, below)
-    page = read_page(tx, numbers[:limit], payloads=payloads)
+    page = pages.read_page(tx, numbers[:limit], payloads=payloads)
     return Page(page, make_cursor(page[-1].number) if len(page) < len(numbers) else None)
 
 
@@ -207,7 +209,7 @@ def _lanes(tx: Tx, wanted: JobFilter) -> list[tuple[Statement, dict[str, Any]]]:
         queues = [wanted.queue] if wanted.queue else sorted({count.queue for count in counts(tx)})
         if wanted.without_system and not wanted.queue:
             # The filter would leave them out too, but only after it has read all of their jobs.
-            queues = [queue for queue in queues if not is_system_queue(queue)]
+            queues = [queue for queue in queues if not requests.is_system_queue(queue)]
         return [(_by_state(state), params | {"state": state, "queue": queue}) for state in states for queue in queues]
     return [(sql.list_jobs, params | {"state": None})]
 

@@ -15,11 +15,11 @@ from holdfast.core.messages.runs import Exchange, Progress, StopRequest
 from holdfast.core.rules.limits import MAX_INT
 from holdfast.store.engine import Tx, urgent
 from holdfast.store.rows import OwnedRow
-from holdfast.store.scripts.access.session_holders import check_holder, hash_of
-from holdfast.store.scripts.claiming.claim import claim_held
-from holdfast.store.scripts.runs.finish import ended_by, settle_reports
+from holdfast.store.scripts.access import session_holders
+from holdfast.store.scripts.claiming import claim
+from holdfast.store.scripts.runs import finish, settling
 from holdfast.store.scripts.runs.progress import note_progress
-from holdfast.store.scripts.runs.settling import Decided, decide, write_settlements
+from holdfast.store.scripts.runs.settling import Decided
 from holdfast.store.scripts.telling.wake_ups import wake_after_runs
 from holdfast.store.statements import sql
 
@@ -41,15 +41,15 @@ def exchange(
     if progress:
         # Before the results: the progress of a settled run is not stored any more.
         note_progress(tx, progress, request.session_id)
-    secret_hash = hash_of(request.secret)
-    settled = settle_reports(tx, reports, secret_hash, now) if reports else []
+    secret_hash = session_holders.hash_of(request.secret)
+    settled = finish.settle_reports(tx, reports, secret_hash, now) if reports else []
     if holds is not None or progress:
-        check_holder(tx, request.session_id, request.secret)
+        session_holders.check_holder(tx, request.session_id, request.secret)
     lost = [] if holds is None else give_back(tx, request.session_id, holds, now)
-    claimed = claim_held(tx, request, secret_hash, now)
+    claimed = claim.claim_held(tx, request, secret_hash, now)
     if request.secret is None:
         claimed = [_as_before(run) for run in claimed]
-    wake_after_runs(tx, [*ended_by(settled), *lost])
+    wake_after_runs(tx, [*finish.ended_by(settled), *lost])
     stops = tx.all(sql.stop_requests, StopRequest, session_id=request.session_id)
     return Exchange(settled, claimed, stops)
 
@@ -83,6 +83,6 @@ def _running(tx: Tx, session_id: SessionId) -> list[OwnedRow]:
 def _put_back(tx: Tx, lost: Sequence[OwnedRow], now: Millis) -> list[JobId]:
     outcome = Yielded("it never arrived at its worker")
     # A suspect that never ran has shown nothing, so it still runs alone next time.
-    settled = [Decided(job, decide(job, outcome, now), suspect=bool(job.is_suspect)) for job in lost]
-    write_settlements(tx, settled, now)
+    settled = [Decided(job, settling.decide(job, outcome, now), suspect=bool(job.is_suspect)) for job in lost]
+    settling.write_settlements(tx, settled, now)
     return [job.job_id for job in lost]

@@ -12,11 +12,12 @@ from holdfast.core.jobs.run import RunStatus
 from holdfast.core.jobs.settle import Completed, Outcome, Settlement
 from holdfast.store.engine import Tx
 from holdfast.store.rows import HeldRow, OwnedRow
-from holdfast.store.scripts.access.session_holders import hash_of, not_held
-from holdfast.store.scripts.events.job_events import tell_runs
-from holdfast.store.scripts.jobs.endings import announce_ended
-from holdfast.store.scripts.queues.breakers import note_reports
-from holdfast.store.scripts.runs.settling import Decided, decide, write_settlements
+from holdfast.store.scripts.access import session_holders
+from holdfast.store.scripts.events import job_events
+from holdfast.store.scripts.jobs import endings
+from holdfast.store.scripts.queues import breakers
+from holdfast.store.scripts.runs import settling
+from holdfast.store.scripts.runs.settling import Decided
 from holdfast.store.scripts.telling.log_lines import JobEnd
 from holdfast.store.scripts.telling.wake_ups import wake_after_runs, wake_ready
 from holdfast.store.statements import sql
@@ -27,7 +28,7 @@ def finish(tx: Tx, reports: Sequence[Report], now: Millis, secret: str | None = 
 
     `secret` is that of the session that holds the runs. A report without it is refused.
     """
-    return finish_held(tx, reports, hash_of(secret), now)
+    return finish_held(tx, reports, session_holders.hash_of(secret), now)
 
 
 def finish_held(tx: Tx, reports: Sequence[Report], secret_hash: str | None, now: Millis) -> list[Settled]:
@@ -59,7 +60,7 @@ def settle_reports(tx: Tx, reports: Sequence[Report], secret_hash: str | None, n
     answers, decided = _settle(tx, rest, secret_hash, now)
     jobs_of = {item.job.run_id: item.job.job_id for item in decided}
     ended = [report for report in reports if report.run_id in done or report.run_id in jobs_of]
-    note_reports(tx, [(report, jobs_of.get(report.run_id, report.job_id)) for report in ended], now)
+    breakers.note_reports(tx, [(report, jobs_of.get(report.run_id, report.job_id)) for report in ended], now)
     return [(done | answers)[report.run_id] for report in reports]
 
 
@@ -97,9 +98,9 @@ def _complete(tx: Tx, reports: Sequence[Report], secret_hash: str | None, now: M
             for report in accepted.values()
         ],
     )
-    tell_runs(tx, [(report.job_id, report.run_id, RunStatus.COMPLETED) for report in accepted.values()], now)
+    job_events.tell_runs(tx, [(report.job_id, report.run_id, RunStatus.COMPLETED) for report in accepted.values()], now)
     ended = [JobEnd(report.job_id, StateName.DONE, *moved[run_id]) for run_id, report in accepted.items()]
-    announce_ended(tx, ended, now)
+    endings.announce_ended(tx, ended, now)
     return {run_id: Settled(run_id, report.job_id, StateName.DONE) for run_id, report in accepted.items()}
 
 
@@ -114,11 +115,11 @@ def _settle(
             refused = f"there is no run {report.run_id}"
             answers[report.run_id] = Settled(report.run_id, None, None, refused)
         elif job.secret_hash != secret_hash:
-            answers[report.run_id] = Settled(report.run_id, None, None, not_held(report.run_id))
+            answers[report.run_id] = Settled(report.run_id, None, None, session_holders.not_held(report.run_id))
         elif job.run_status is not None or job.open_run_id != job.run_id:
             answers[report.run_id] = _again(job, report, now)
         elif all(item.job.job_id != job.job_id for item in decided):
-            settlement = decide(job, report.outcome, now)
+            settlement = settling.decide(job, report.outcome, now)
             decided.append(
                 Decided(
                     job,
@@ -131,7 +132,7 @@ def _settle(
                     artifact_path=report.artifact_path,
                 )
             )
-    states = write_settlements(tx, decided, now)
+    states = settling.write_settlements(tx, decided, now)
     for item, state in zip(decided, states, strict=True):
         assert item.job.run_id is not None
         answers[item.job.run_id] = Settled(item.job.run_id, item.job.job_id, state)
@@ -140,7 +141,7 @@ def _settle(
 
 def _again(job: OwnedRow, report: Report, now: Millis) -> Settled:
     """The answer to a report for a closed run. The same result again is fine, another one comes too late."""
-    said = decide(job, report.outcome, now)
+    said = settling.decide(job, report.outcome, now)
     state = StateName(job.state)
     if job.run_status == said.status and _same_failure(job, said) and _same_result(job, report.outcome):
         return Settled(report.run_id, job.job_id, state)

@@ -10,13 +10,13 @@ from holdfast.core.errors import Elsewhere, NotFound
 from holdfast.core.job import TERMINAL, JobId, RunId
 from holdfast.core.jobs.run import Run
 from holdfast.core.messages.runs import Artifact, ArtifactPart, LogPart
-from holdfast.core.rules.limits import shown
-from holdfast.core.settings.rule_table import check
+from holdfast.core.rules import limits
+from holdfast.core.settings import rule_table
 from holdfast.decoding import decode
 from holdfast.store.engine import Engine, Tx
 from holdfast.store.files import Excerpt, JobFiles, check_artifact
 from holdfast.store.remote_files import LARGEST_ARTIFACT, RemotePiece, RunPlace, fetch
-from holdfast.store.scripts.reading.read_jobs import find_last, find_run, runs_of
+from holdfast.store.scripts.reading import read_jobs
 from holdfast.store.scripts.runs.file_requests import PIECE_BYTES, FileKind
 from holdfast.store.statements import sql
 
@@ -83,7 +83,8 @@ class Located(Struct, frozen=True):
         found = fetch(engine, self.run, self._there, FileKind.ARTIFACT, name=name, start=offset, most=limit)
         if found.ends > LARGEST_ARTIFACT:
             raise Elsewhere(
-                f"artifact {shown(name)} has {found.ends >> 20} MiB and is on node {self._there.name!r}; more than "
+                f"artifact {limits.shown(name)} has {found.ends >> 20} MiB and is on node "
+                f"{self._there.name!r}; more than "
                 f"{LARGEST_ARTIFACT >> 20} MiB need a folder that both machines have: [files] shared in holdfast.toml"
             )
         return ArtifactPart(found.begins, found.data, found.ends)
@@ -102,8 +103,8 @@ def read_log(
     engine: Engine, job_id: JobId, run_id: RunId | None = None, offset: int = 0, limit: int = 1 << 16
 ) -> LogPart:
     """A piece of the log of a run, or of the last run. The next piece begins at `offset + len(data)`."""
-    check("offset", offset)
-    check("read_log.limit", limit, "limit")
+    rule_table.check("offset", offset)
+    rule_table.check("read_log.limit", limit, "limit")
     # First whether the run has ended, then the file: so the file of an ended run is complete.
     source = engine.query(_source, job_id, run_id)
     if source.run is None:
@@ -113,7 +114,7 @@ def read_log(
 
 def tail_log(engine: Engine, job_id: JobId, run_id: RunId | None = None, lines: int = 10) -> LogPart:
     """The last lines of the log of a run, or of the last run."""
-    check("lines", lines)
+    rule_table.check("lines", lines)
     source = engine.query(_source, job_id, run_id)
     if source.run is None:
         return _part(source, Excerpt(0, b"", 0))
@@ -128,38 +129,38 @@ def list_artifacts(engine: Engine, job_id: JobId) -> list[Artifact]:
 
 def read_artifact(engine: Engine, job_id: JobId, name: str, offset: int = 0, limit: int = PIECE_BYTES) -> ArtifactPart:
     """A piece of an artifact, of at most 256 KiB, from whichever machine has it."""
-    check("offset", offset)
-    check("read_log.limit", limit, "limit")
+    rule_table.check("offset", offset)
+    rule_table.check("read_log.limit", limit, "limit")
     return engine.query(locate_job, job_id).read_artifact(engine, name, offset, limit)
 
 
 def artifacts_of_run(tx: Tx, run_id: RunId) -> list[Artifact]:
     """The artifacts that were there when a run ended. None while it is open."""
-    return decode(find_run(tx, run_id).artifacts or "[]", list[Artifact])
+    return decode(read_jobs.find_run(tx, run_id).artifacts or "[]", list[Artifact])
 
 
 def locate_run(tx: Tx, run_id: RunId) -> Located:
     """A run, and the machine that has its log."""
-    run = find_run(tx, run_id)
+    run = read_jobs.find_run(tx, run_id)
     return Located(run, _place_of(tx, run))
 
 
 def locate_job(tx: Tx, job_id: JobId) -> Located:
     """The last run of a job, and the machine that has its artifacts."""
-    runs = runs_of(tx, job_id)
+    runs = read_jobs.runs_of(tx, job_id)
     if not runs:
-        raise NotFound(f"job {find_last(tx, job_id).id} has not run yet, so it has no artifacts")
+        raise NotFound(f"job {read_jobs.find_last(tx, job_id).id} has not run yet, so it has no artifacts")
     return Located(runs[-1], _place_of(tx, runs[-1]))
 
 
 def _source(tx: Tx, job_id: JobId, run_id: RunId | None) -> LogSource:
-    runs = runs_of(tx, job_id)
+    runs = read_jobs.runs_of(tx, job_id)
     if run_id is not None:
         runs = [run for run in runs if run.id == run_id]
         if not runs:
             raise NotFound(f"job {job_id} has no run {run_id!r}")
     if not runs:
-        return LogSource(None, find_last(tx, job_id).state.name in TERMINAL)
+        return LogSource(None, read_jobs.find_last(tx, job_id).state.name in TERMINAL)
     last = runs[-1]
     return LogSource(last, last.status is not None, _place_of(tx, last))
 

@@ -15,10 +15,10 @@ from holdfast.core.jobs.settle import POISON_CODE, Again, Continue, End, Outcome
 from holdfast.core.values.retry import Failure
 from holdfast.store.engine import Tx
 from holdfast.store.rows import OwnedRow, policy_of, tries_of
-from holdfast.store.scripts.events.job_events import tell_parked, tell_runs
-from holdfast.store.scripts.jobs.dead_letter_rows import letter_row
-from holdfast.store.scripts.jobs.endings import after_key, announce_ended, group_key
-from holdfast.store.scripts.telling.log_lines import JobEnd, note_ended, say_sent_back
+from holdfast.store.scripts.events import job_events
+from holdfast.store.scripts.jobs import dead_letter_rows, endings
+from holdfast.store.scripts.telling import log_lines
+from holdfast.store.scripts.telling.log_lines import JobEnd
 from holdfast.store.statements import Statement, sql
 from holdfast.store.topics import DUE
 
@@ -80,10 +80,12 @@ def write_settlements(tx: Tx, decided: Sequence[Decided], now: Millis) -> list[S
     ):
         if rows[statement]:
             tx.run_many(statement, rows[statement])
-    tell_runs(tx, [(item.job.job_id, item.job.open_run_id or "", item.settlement.status) for item in decided], now)
+    job_events.tell_runs(
+        tx, [(item.job.job_id, item.job.open_run_id or "", item.settlement.status) for item in decided], now
+    )
     if ended:
-        announce_ended(tx, ended, now)
-    tell_parked(tx, [item.job.job_id for item in decided if _is_parked(item)], now)
+        endings.announce_ended(tx, ended, now)
+    job_events.tell_parked(tx, [item.job.job_id for item in decided if _is_parked(item)], now)
     return states
 
 
@@ -139,25 +141,27 @@ def _plan(
             rows[sql.end_job].append(row | {"error_code": code, "result": result or _summary(item)})
             ended.append(_ended(job, state, then.reason, code))
             if state is StateName.FAILED:
-                rows[sql.insert_dead_letter] += letter_row(job.job_id, job.queue, then, item.settlement.failure, now)
+                rows[sql.insert_dead_letter] += dead_letter_rows.letter_row(
+                    job.job_id, job.queue, then, item.settlement.failure, now
+                )
         case Wait(until=until):
             rows[sql.send_job_back].append(row | {"until": until})
-            say_sent_back(tx, job, until, then.reason)
+            log_lines.say_sent_back(tx, job, until, then.reason)
             tx.changes.topics.add(DUE)
         case Again():
             rows[sql.send_job_back].append(row | {"until": None})
-            say_sent_back(tx, job, None, then.reason)
+            log_lines.say_sent_back(tx, job, None, then.reason)
             tx.changes.ready.add(job.queue)
             tx.changes.topics.add(DUE)
         case Continue(until=until, error_code=code):
             new_id = tx.new_id()
             rows[sql.end_job].append(row | {"error_code": code, "result": _summary(item)})
             rows[sql.continue_job].append(row | {"new_id": new_id, "until": until, "reason": f"{code}: {then.reason}"})
-            for key in (after_key, group_key):
+            for key in (endings.after_key, endings.group_key):
                 rows[sql.repoint_dependents].append({"old_key": key(job.job_id), "new_key": key(new_id)})
             tx.changes.topics.add(DUE)
             tx.changes.ended.add(job.job_id)
-            note_ended(tx, _ended(job, state, then.reason, code))
+            log_lines.note_ended(tx, _ended(job, state, then.reason, code))
             tx.tally.count_enqueued(job.queue)
     return state
 

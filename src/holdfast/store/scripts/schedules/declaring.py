@@ -13,16 +13,9 @@ from holdfast.core.messages.schedules import Declared, DeclaredSchedule, NewSche
 from holdfast.core.messages.templates import NewTemplate
 from holdfast.core.schedules.cron import parse
 from holdfast.store.engine import Tx
+from holdfast.store.scripts.schedules import schedule_stops, schedules, templates
 from holdfast.store.scripts.schedules.schedule_rows import ScheduleRow
-from holdfast.store.scripts.schedules.schedule_stops import disable_schedule
-from holdfast.store.scripts.schedules.schedules import (
-    declare_schedule,
-    find_schedule,
-    put_schedule,
-    refuse_taken_name,
-    resume_schedule,
-)
-from holdfast.store.scripts.schedules.templates import TemplateRow, store_template
+from holdfast.store.scripts.schedules.templates import TemplateRow
 from holdfast.store.scripts.tasks.known_tasks import check_request
 from holdfast.store.statements import sql
 
@@ -42,13 +35,13 @@ def schedule_task(
     `must_exist`: refuse a task that no worker has declared.
     """
     if repeated and tx.one(sql.schedule_by_id, ScheduleRow, id=schedule.id) is not None:
-        return find_schedule(tx, schedule.id)
+        return schedules.find_schedule(tx, schedule.id)
     check_request(tx, template.task, msgspec.json.decode(template.payload), must_exist=must_exist)
-    refuse_taken_name(tx, schedule.name)
+    schedules.refuse_taken_name(tx, schedule.name)
     if tx.one(sql.template_by_name, TemplateRow, name=schedule.name) is not None:
         raise Conflict(_taken(schedule.name))
     _put_own_template(tx, template, schedule.id, schedule.name, now)
-    return put_schedule(tx, msgspec.structs.replace(schedule, template=schedule.id), now)
+    return schedules.put_schedule(tx, msgspec.structs.replace(schedule, template=schedule.id), now)
 
 
 def declare_schedules(tx: Tx, declared: list[DeclaredSchedule], owners: list[str], now: Millis) -> Declared:
@@ -67,7 +60,7 @@ def declare_schedules(tx: Tx, declared: list[DeclaredSchedule], owners: list[str
     names = {wanted.schedule.name for wanted in declared}
     for row in tx.all(sql.code_schedules, ScheduleRow):
         if row.owner in owners and row.name not in names:
-            disable_schedule(tx, row.id, row.name, NO_LONGER, now)
+            schedule_stops.disable_schedule(tx, row.id, row.name, NO_LONGER, now)
             told.disabled.append(row.name)
     return told
 
@@ -97,14 +90,14 @@ def _declare(tx: Tx, wanted: DeclaredSchedule, now: Millis) -> bool:
         return False
     name = wanted.schedule.name if own is None else own.name
     _put_own_template(tx, wanted.template, schedule_id, name, now)
-    declare_schedule(tx, msgspec.structs.replace(wanted.schedule, id=schedule_id, template=schedule_id), now)
+    schedules.declare_schedule(tx, msgspec.structs.replace(wanted.schedule, id=schedule_id, template=schedule_id), now)
     if known is not None and known.disabled_reason == NO_LONGER:
-        resume_schedule(tx, known.id, now)
+        schedules.resume_schedule(tx, known.id, now)
     return True
 
 
 def _put_own_template(tx: Tx, template: NewTemplate, schedule_id: str, name: str, now: Millis) -> None:
-    store_template(tx, msgspec.structs.replace(template, id=schedule_id, name=name), now)
+    templates.store_template(tx, msgspec.structs.replace(template, id=schedule_id, name=name), now)
 
 
 def _taken(name: str) -> str:

@@ -31,12 +31,10 @@ from holdfast.core.values.group import Dependency, Needs
 from holdfast.store.engine import Tx
 from holdfast.store.rows import JobRow
 from holdfast.store.scripts.events.events import publish
-from holdfast.store.scripts.jobs.admission import how_many_fit
-from holdfast.store.scripts.jobs.endings import end_waiting
-from holdfast.store.scripts.jobs.enqueue import enqueue_any
+from holdfast.store.scripts.jobs import admission, endings, enqueue
+from holdfast.store.scripts.schedules import schedule_stops, templates
 from holdfast.store.scripts.schedules.schedule_rows import ScheduleRow, schedule_row, usable_template
-from holdfast.store.scripts.schedules.schedule_stops import disable_schedule
-from holdfast.store.scripts.schedules.templates import TemplateRow, job_from
+from holdfast.store.scripts.schedules.templates import TemplateRow
 from holdfast.store.scripts.tasks.known_tasks import Tasks
 from holdfast.store.statements import sql
 from holdfast.store.topics import STOPS
@@ -81,7 +79,7 @@ def fire_due(tx: Tx, now: Millis, limit: int = BATCH, only: str | None = None) -
         except Exception as error:
             # The others fire all the same.
             reason = f"it could not fire: {error}"
-            disable_schedule(tx, row.id, row.name, reason, now)
+            schedule_stops.disable_schedule(tx, row.id, row.name, reason, now)
             troubles.append(f"schedule {row.name!r} was disabled: {reason}")
             continue
         if due.is_reset:
@@ -102,7 +100,7 @@ def due_ids(tx: Tx, now: Millis, limit: int = BATCH) -> list[str]:
 def give_up(tx: Tx, schedule_id: str, trouble: str, now: Millis) -> Fired:
     """Disable a schedule whose jobs cannot be stored."""
     row = schedule_row(tx, schedule_id)
-    disable_schedule(tx, row.id, row.name, f"it could not fire: {trouble}", now)
+    schedule_stops.disable_schedule(tx, row.id, row.name, f"it could not fire: {trouble}", now)
     return Fired(0, 0, (f"schedule {row.name!r} was disabled: it could not fire: {trouble}",), more=True)
 
 
@@ -128,7 +126,7 @@ def run_schedule_now(
     if not repeated and tx.one(sql.job_by_id, JobRow, id=id) is not None:
         raise Conflict(f"there is a job {id} already; if this is a repeat, say so, otherwise make another id")
     job = msgspec.structs.replace(_job(row, template, id), trigger=by_hand(row.id, row.name, trigger))
-    [answer] = enqueue_any(tx, [job], now, repeated)
+    [answer] = enqueue.enqueue_any(tx, [job], now, repeated)
     return answer
 
 
@@ -145,7 +143,7 @@ def _prepare(tx: Tx, row: ScheduleRow, template: TemplateRow, now: Millis) -> Du
 
 def _job(row: ScheduleRow, template: TemplateRow, job_id: JobId) -> NewJob:
     overrides = row.overrides
-    job = job_from(template.to_template(), job_id, bytes(overrides.payload).decode(), overrides.options)
+    job = templates.job_from(template.to_template(), job_id, bytes(overrides.payload).decode(), overrides.options)
     return msgspec.structs.replace(job, schedule_id=row.id)
 
 
@@ -169,7 +167,7 @@ def _fire(tx: Tx, row: ScheduleRow, due: DueTicks, now: Millis) -> tuple[int, in
     earlier = _earlier(tx, row) if fresh else []
     jobs = _without_overlap(Overlap(row.overlap), fresh, bool(earlier))
     skipped += _left_out(SkipReason.OVERLAP, fresh, jobs)
-    wanted, jobs = jobs, jobs[: how_many_fit(tx, jobs, earlier)]
+    wanted, jobs = jobs, jobs[: admission.how_many_fit(tx, jobs, earlier)]
     skipped += _left_out(SkipReason.QUEUE_FULL, wanted, jobs)
     is_first = tx.run(
         sql.settle_ticks,
@@ -190,7 +188,7 @@ def _fire(tx: Tx, row: ScheduleRow, due: DueTicks, now: Millis) -> tuple[int, in
         _tell(tx, f"{ABOUT_SCHEDULE}skipped", row, now, **{name: str(value) for name, value in values.items()})
     if jobs and row.overlap == Overlap.SUPERSEDE:
         jobs = [_in_place_of(tx, earlier, jobs[0], now)]
-    enqueue_any(tx, jobs, now)
+    enqueue.enqueue_any(tx, jobs, now)
     for job in jobs:
         _tell(tx, f"{ABOUT_SCHEDULE}fired", row, now, job_id=job.id, fire_time=str(job.fire_time))
     return len(jobs), sum(skip.ticks for skip in skipped)
@@ -230,7 +228,9 @@ def _left_out(reason: SkipReason, all_of: list[NewJob], kept: list[NewJob]) -> l
 
 def _in_place_of(tx: Tx, earlier: list[JobId], job: NewJob, now: Millis) -> NewJob:
     """End earlier jobs that wait, and ask those that run to stop. The new job waits for their end."""
-    running = [job_id for job_id in earlier if not end_waiting(tx, job_id, StateName.SUPERSEDED, NEWER_TICK, now)]
+    running = [
+        job_id for job_id in earlier if not endings.end_waiting(tx, job_id, StateName.SUPERSEDED, NEWER_TICK, now)
+    ]
     for job_id in running:
         if tx.run(sql.replace_running, job_id=job_id, now=now):
             tx.changes.topics.add(STOPS)

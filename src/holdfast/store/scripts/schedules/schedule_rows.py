@@ -13,7 +13,8 @@ from holdfast.core.schedules.schedule import Misfire, Overlap
 from holdfast.core.tasks.task import ScheduleOptions
 from holdfast.decoding import decode
 from holdfast.store.engine import Tx
-from holdfast.store.scripts.schedules.templates import TemplateRow, template_row
+from holdfast.store.scripts.schedules import templates
+from holdfast.store.scripts.schedules.templates import TemplateRow
 from holdfast.store.statements import sql
 
 
@@ -110,7 +111,7 @@ def schedule_row(tx: Tx, ref: str) -> ScheduleRow:
 
 def usable_template(tx: Tx, ref: str) -> TemplateRow:
     """A template that jobs can be made from."""
-    row = template_row(tx, ref)
+    row = templates.template_row(tx, ref)
     if row.archived_at is not None:
         raise Conflict(f"template {row.name!r} is archived; a schedule needs one that is in use")
     return row

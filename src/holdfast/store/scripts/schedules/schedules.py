@@ -18,13 +18,13 @@ from holdfast.core.job import Millis
 from holdfast.core.messages.schedules import NewSchedule, Origin, Preview, Schedule, ScheduleChanges, Skips
 from holdfast.core.schedules.cron import UTC, parse
 from holdfast.core.schedules.schedule import Misfire, Overlap
-from holdfast.core.settings.rule_table import check
+from holdfast.core.settings import rule_table
 from holdfast.core.tasks.reserved import refuse_reserved
 from holdfast.core.tasks.task import ScheduleOptions
 from holdfast.core.values.payload import read_payload
 from holdfast.store.engine import Tx
+from holdfast.store.scripts.schedules import templates
 from holdfast.store.scripts.schedules.schedule_rows import ScheduleOverrides, ScheduleRow, schedule_row, usable_template
-from holdfast.store.scripts.schedules.templates import check_event, laid_over, template_row
 from holdfast.store.scripts.tasks.known_tasks import check_request, is_known
 from holdfast.store.statements import sql
 from holdfast.store.topics import DUE
@@ -45,8 +45,10 @@ def put_schedule(tx: Tx, schedule: NewSchedule, now: Millis, repeated: bool = Fa
     values = _values(schedule, template.id)
     cron = parse(schedule.cron, schedule.timezone)
     if schedule.origin is Origin.API:
-        check_event(template.to_template(), schedule.options)
-        check_request(tx, template.job_type, msgspec.json.decode(laid_over(template.payload, schedule.payload)))
+        templates.check_event(template.to_template(), schedule.options)
+        check_request(
+            tx, template.job_type, msgspec.json.decode(templates.laid_over(template.payload, schedule.payload))
+        )
     tx.run(
         sql.insert_schedule, id=schedule.id, last_fire_time=now, next_trigger_at=cron.next_after(now), now=now, **values
     )
@@ -82,7 +84,9 @@ def edit_schedule(tx: Tx, ref: str, changes: ScheduleChanges, now: Millis) -> Sc
         refuse_taken_name(tx, changes.name)
     overrides = row.overrides
     if changes.options is not None and _event_of(changes.options) != _event_of(overrides.options):
-        check_event(template_row(tx, changes.template or row.template_id).to_template(), changes.options)
+        templates.check_event(
+            templates.template_row(tx, changes.template or row.template_id).to_template(), changes.options
+        )
     given = {field: getattr(changes, field) for field in changes.__struct_fields__}
     as_it_is: dict[str, Any] = {
         "name": row.name,
@@ -99,8 +103,10 @@ def edit_schedule(tx: Tx, ref: str, changes: ScheduleChanges, now: Millis) -> Sc
     }
     wanted = as_it_is | {field: value for field, value in given.items() if value is not None}
     if changes.template is not None or changes.payload is not None:
-        template = template_row(tx, wanted["template"])
-        check_request(tx, template.job_type, msgspec.json.decode(laid_over(template.payload, wanted["payload"])))
+        template = templates.template_row(tx, wanted["template"])
+        check_request(
+            tx, template.job_type, msgspec.json.decode(templates.laid_over(template.payload, wanted["payload"]))
+        )
     return _replace(tx, row, NewSchedule(id=row.id, **wanted), now)
 
 
@@ -189,10 +195,10 @@ def _event_of(options: ScheduleOptions) -> tuple[str | None, Mapping[str, str] |
 
 def _values(wanted: NewSchedule, template_id: str) -> dict[str, Any]:
     """The columns of what was asked for, or a refusal."""
-    check("name", wanted.name, "schedule")
-    check("jitter_ms", wanted.jitter_ms)
+    rule_table.check("name", wanted.name, "schedule")
+    rule_table.check("jitter_ms", wanted.jitter_ms)
     if wanted.owner is not None:
-        check("NewSchedule.owner", wanted.owner, "owner")
+        rule_table.check("NewSchedule.owner", wanted.owner, "owner")
     parse(wanted.cron, wanted.timezone)
     overrides = ScheduleOverrides(_checked_payload(wanted.payload), wanted.options)
     return {
@@ -233,4 +239,4 @@ def _skips(tx: Tx, schedule_id: str | None) -> defaultdict[str, list[Skips]]:
 
 
 def _view(tx: Tx, row: ScheduleRow, skips: defaultdict[str, list[Skips]]) -> Schedule:
-    return row.to_schedule(skips[row.id], is_known(tx, template_row(tx, row.template_id).job_type))
+    return row.to_schedule(skips[row.id], is_known(tx, templates.template_row(tx, row.template_id).job_type))

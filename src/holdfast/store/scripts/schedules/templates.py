@@ -18,7 +18,7 @@ from holdfast.decoding import decode
 from holdfast.store.engine import Tx
 from holdfast.store.rows import JobRow
 from holdfast.store.scripts.jobs.enqueue import enqueue
-from holdfast.store.scripts.schedules.schedule_stops import disable_schedules_of
+from holdfast.store.scripts.schedules import schedule_stops
 from holdfast.store.scripts.tasks.known_tasks import check_request, is_known
 from holdfast.store.statements import sql
 
@@ -121,7 +121,7 @@ def archive_template(tx: Tx, ref: str, now: Millis) -> Template:
     """Make no more jobs from a template. Its name is free again, and its schedules are disabled. Twice is harmless."""
     row = template_row(tx, ref)
     tx.run(sql.archive_template, id=row.id, now=now)
-    disable_schedules_of(tx, row.id, f"template {row.name!r} was archived", now)
+    schedule_stops.disable_schedules_of(tx, row.id, f"template {row.name!r} was archived", now)
     return find_template(tx, row.id)
 
 

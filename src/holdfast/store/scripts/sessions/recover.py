@@ -8,7 +8,8 @@ from msgspec import Struct
 
 from holdfast.core.gates.breaker import Sign
 from holdfast.core.job import Millis, RunId, SessionId
-from holdfast.core.jobs.recovery import CRASH_CODE, Death, after_death, is_suspect
+from holdfast.core.jobs import recovery
+from holdfast.core.jobs.recovery import CRASH_CODE, Death
 from holdfast.core.jobs.run import RunStatus
 from holdfast.core.jobs.settle import (
     Broke,
@@ -23,9 +24,11 @@ from holdfast.core.messages.sessions import SessionRow
 from holdfast.core.values.retry import Failure, FailureKind
 from holdfast.store.engine import Tx
 from holdfast.store.rows import OwnedRow, policy_of
-from holdfast.store.scripts.queues.breakers import Ending, note_endings
-from holdfast.store.scripts.runs.settling import Decided, decide, write_settlements
-from holdfast.store.scripts.sessions.left_behind import free
+from holdfast.store.scripts.queues import breakers
+from holdfast.store.scripts.queues.breakers import Ending
+from holdfast.store.scripts.runs import settling
+from holdfast.store.scripts.runs.settling import Decided
+from holdfast.store.scripts.sessions import left_behind
 from holdfast.store.scripts.telling.wake_ups import wake_after_runs
 from holdfast.store.statements import sql
 
@@ -69,12 +72,12 @@ def recover(
     held = tx.all(sql.running_jobs_of_session, OwnedRow, session_id=session_id, limit=limit + len(spared))
     jobs = [job for job in held if job.open_run_id not in spared][:limit]
     decided = [_judge(tx, job, death, session.runs_lost or 1, now) for job in jobs]
-    write_settlements(tx, decided, now)
+    settling.write_settlements(tx, decided, now)
     wake_after_runs(tx, [job.job_id for job in jobs])
     if len(jobs) == limit:
         return Recovered(len(jobs), more=True)
     tx.run(sql.close_session, id=session_id, status="unknown", stopped_at=session.last_heartbeat_at)
-    free(tx, session_id, now)
+    left_behind.free(tx, session_id, now)
     return Recovered(len(jobs), more=False)
 
 
@@ -93,7 +96,7 @@ def _note_crash(tx: Tx, session: SessionRow, now: Millis) -> None:
         Ending(row["queue"], row["probe"], Sign.INFRA, failure, about | {"runs": str(row["runs"])})
         for row in tx.rows(sql.queues_of_session, session_id=session.id)
     ]
-    note_endings(tx, endings, now)
+    breakers.note_endings(tx, endings, now)
 
 
 def _judge(tx: Tx, job: OwnedRow, death: Death, company: int, now: Millis) -> Decided:
@@ -109,13 +112,13 @@ def _judge(tx: Tx, job: OwnedRow, death: Death, company: int, now: Millis) -> De
         )
     alone = job.run_pid is not None
     outcome = (
-        after_death(policy_of(job), death, company, has_own_process=alone)
+        recovery.after_death(policy_of(job), death, company, has_own_process=alone)
         if job.run_status is None
         else _as_recorded(job)
     )
     duration = None if job.run_started_at is None else max(0, now - job.run_started_at)
-    suspect = is_suspect(death, has_own_process=alone) or bool(job.is_suspect)
-    return Decided(job, decide(job, outcome, now), duration, suspect=suspect)
+    suspect = recovery.is_suspect(death, has_own_process=alone) or bool(job.is_suspect)
+    return Decided(job, settling.decide(job, outcome, now), duration, suspect=suspect)
 
 
 def _as_recorded(job: OwnedRow) -> Outcome:

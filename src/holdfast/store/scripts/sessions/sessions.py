@@ -8,12 +8,12 @@ from holdfast.core.job import Millis, SessionId
 from holdfast.core.machine.attendance import Span, merged
 from holdfast.core.messages.sessions import NewSession, Offer, SessionRow
 from holdfast.store.engine import Tx, urgent
-from holdfast.store.scripts.access.session_holders import check_holder, hash_of
-from holdfast.store.scripts.apps.app_owners import take_apps
-from holdfast.store.scripts.machines.nodes import note_node
+from holdfast.store.scripts.access import session_holders
+from holdfast.store.scripts.apps import app_owners
+from holdfast.store.scripts.machines import nodes
 from holdfast.store.scripts.machines.tokens import note_tokens
-from holdfast.store.scripts.sessions.left_behind import free
-from holdfast.store.scripts.tasks.declared_tasks import declare_tasks
+from holdfast.store.scripts.sessions import left_behind
+from holdfast.store.scripts.tasks import declared_tasks
 from holdfast.store.scripts.telling.wake_ups import wake_held_back
 from holdfast.store.statements import sql
 
@@ -24,11 +24,11 @@ def open_session(tx: Tx, session: NewSession, offer: Offer | None, now: Millis) 
     del row["tokens"], row["secret"]
     row["host"] = host = session.host or session.node
     # A worker may be in a container with a name of its own, on the machine of its daemon.
-    note_node(tx, session.node, host, now, may_rename=session.kind != "worker")
+    nodes.note_node(tx, session.node, host, now, may_rename=session.kind != "worker")
     if session.tokens is not None:
         note_tokens(tx, session.node, session.tokens, session.kind == "daemon", now)
-    if not tx.run(sql.insert_session, now=now, secret_hash=hash_of(session.secret), **row):
-        check_holder(tx, session.id, session.secret)
+    if not tx.run(sql.insert_session, now=now, secret_hash=session_holders.hash_of(session.secret), **row):
+        session_holders.check_holder(tx, session.id, session.secret)
     if offer is not None:
         tx.run(
             sql.insert_worker,
@@ -40,9 +40,9 @@ def open_session(tx: Tx, session: NewSession, offer: Offer | None, now: Millis) 
             slots=offer.slots,
             now=now,
         )
-        declare_tasks(tx, offer.worker_id, offer.declared, offer.tasks, now)
+        declared_tasks.declare_tasks(tx, offer.worker_id, offer.declared, offer.tasks, now)
         if offer.apps:
-            take_apps(tx, session.id, offer.apps, now, session.secret)
+            app_owners.take_apps(tx, session.id, offer.apps, now, session.secret)
 
 
 def _tasks(offer: Offer) -> tuple[str, ...] | dict[str, bool]:
@@ -67,9 +67,9 @@ def attendance(tx: Tx, limit: int = 1000) -> list[Span]:
 @urgent
 def beat(tx: Tx, session_id: SessionId, now: Millis, secret: str | None = None) -> bool:
     """Note that a session lives. False: it was settled as dead, and must not go on."""
-    if tx.run(sql.beat, id=session_id, now=now, secret_hash=hash_of(secret)):
+    if tx.run(sql.beat, id=session_id, now=now, secret_hash=session_holders.hash_of(secret)):
         return True
-    check_holder(tx, session_id, secret)
+    session_holders.check_holder(tx, session_id, secret)
     return False
 
 
@@ -81,10 +81,10 @@ def note_stop_request(tx: Tx, session_id: SessionId, now: Millis) -> None:
 
 def close_session(tx: Tx, session_id: SessionId, status: str, now: Millis, secret: str | None = None) -> bool:
     """End a session in order. Refused (False) while it still owns a run."""
-    check_holder(tx, session_id, secret)
+    session_holders.check_holder(tx, session_id, secret)
     if not tx.run(sql.close_session, id=session_id, status=status, stopped_at=now):
         return False
-    free(tx, session_id, now)
+    left_behind.free(tx, session_id, now)
     return True
 
 

@@ -14,8 +14,8 @@ from holdfast.core.tasks.reserved import BEHIND_SYSTEM_TASKS, SYSTEM_TASKS
 from holdfast.core.tasks.task import DeclaredTask, TaskOptions, check_declared
 from holdfast.decoding import decode
 from holdfast.store.engine import Tx
+from holdfast.store.scripts.tasks import offers
 from holdfast.store.scripts.tasks.known_tasks import MOST_NAMES, known_names, nearest_name, unknown_task
-from holdfast.store.scripts.tasks.offers import living_workers
 from holdfast.store.statements import sql
 
 MOST_UNDECLARED = 10
@@ -80,7 +80,7 @@ def find_task(tx: Tx, name: str) -> KnownTask:
 
 def list_undeclared(tx: Tx) -> list[UndeclaredTask]:
     """Tasks that jobs wait for, and that no worker has declared lately or offers now: the ten with the most jobs."""
-    offered = {task for worker in living_workers(tx) for task in msgspec.json.decode(worker.tasks)}
+    offered = {task for worker in offers.living_workers(tx) for task in msgspec.json.decode(worker.tasks)}
     which = {"command": COMMAND, "first": SYSTEM_TASKS, "behind": BEHIND_SYSTEM_TASKS}
     rows = tx.rows(sql.undeclared_tasks, limit=MOST_NAMES, **which)
     names = sorted({*known_names(tx), *offered})

@@ -11,7 +11,8 @@ import msgspec
 from msgspec import Struct
 
 from holdfast.core.errors import InvalidPayload, UnknownTask
-from holdfast.core.jobs.requests import COMMAND, OF_COMMANDS, NewJob, is_system_queue
+from holdfast.core.jobs import requests
+from holdfast.core.jobs.requests import COMMAND, OF_COMMANDS, NewJob
 from holdfast.core.tasks.command import check_command
 from holdfast.core.tasks.task import TaskOptions, with_options
 from holdfast.core.values.arguments import misfit
@@ -54,7 +55,7 @@ class Tasks:
         task = job.task
         if task not in self._known:
             self._known[task] = self._find(task) is not None
-        return self._known[task] or task == COMMAND or is_system_queue(job.line[0])
+        return self._known[task] or task == COMMAND or requests.is_system_queue(job.line[0])
 
     def resolve(self, job: NewJob) -> NewJob:
         """The job, with its open options as its task declares them. Raise why there can be no such job."""

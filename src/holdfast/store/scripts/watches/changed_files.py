@@ -15,7 +15,7 @@ from holdfast.core.values.watch import Change, FileChange, below
 from holdfast.decoding import decode
 from holdfast.store.engine import Tx
 from holdfast.store.rows import JobRow
-from holdfast.store.scripts.reading.read_jobs import find_row
+from holdfast.store.scripts.reading import read_jobs
 from holdfast.store.scripts.watches.watches import WatchRow
 from holdfast.store.statements import sql
 
@@ -62,7 +62,7 @@ def changed_files(tx: Tx, job_id: JobId, after: str = "", limit: int = MOST_CHAN
 
     `after` is the `relative` path of the last file of an earlier answer. A retry is about the same as the job before.
     """
-    row = find_row(tx, job_id)
+    row = read_jobs.find_row(tx, job_id)
     for _ in range(MOST_LINKS):
         found = tx.one(sql.changed_file_list, _List, job_id=row.id)
         if found is not None:

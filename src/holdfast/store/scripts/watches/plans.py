@@ -15,16 +15,16 @@ from holdfast.core.job import Millis
 from holdfast.core.jobs.requests import NewJob
 from holdfast.core.values.subject import DEFAULT_TENANT
 from holdfast.core.values.watch import Change, FileChange, SeenFile, below, differences
+from holdfast.core.watching import planning
 from holdfast.core.watching.git import GitMove
-from holdfast.core.watching.planning import WatchRule, about_change, about_many, about_moves, job_of, trigger_of
+from holdfast.core.watching.planning import WatchRule
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.events.events import publish
-from holdfast.store.scripts.jobs.admission import how_many_fit
-from holdfast.store.scripts.jobs.enqueue import enqueue_any
+from holdfast.store.scripts.jobs import admission, enqueue
 from holdfast.store.scripts.queues.queues import find_queue
 from holdfast.store.scripts.queues.tenants import notice_work
 from holdfast.store.scripts.tasks.known_tasks import Tasks
-from holdfast.store.scripts.watches.changed_files import gather, hand_over, keep_changes, waiting_for
+from holdfast.store.scripts.watches import changed_files
 from holdfast.store.scripts.watches.watches import WatchRow
 from holdfast.store.statements import sql
 
@@ -82,7 +82,7 @@ def plan(
     rule = watch.told
     if is_first and not rule.initial:
         told = [change for change in changes if change.change is Change.MODIFIED]
-    made = _fitting(tx, rule, [about_change(rule, change) for change in told])
+    made = _fitting(tx, rule, [planning.about_change(rule, change) for change in told])
     held = {change.path for change, job in zip(told, made, strict=True) if job is None} if rule.task else set()
     _remember(tx, watch, [change for change in changes if change.path not in held])
     changes = [change for change in told if change.path not in held]
@@ -91,7 +91,7 @@ def plan(
     jobs = _enqueue(tx, rule, made, now, is_edit=not is_first)
     for change in changes:
         attributes = {"watch": watch.name, "path": below(watch.path, change.path), "change": change.change.value}
-        publish(tx, "file:changed", attributes, now, trigger_of(rule, attributes))
+        publish(tx, "file:changed", attributes, now, planning.trigger_of(rule, attributes))
     _note(tx, watch, len(changes), jobs, watch.untold, now)
     return Planned(len(changes), jobs, tuple(sorted(held)))
 
@@ -104,7 +104,7 @@ def take_in(tx: Tx, watch_id: str, revision: int, seen: Sequence[SeenFile], now:
     changes = _differing(tx, watch, seen)
     if changes:
         _remember(tx, watch, changes)
-        keep_changes(tx, watch.id, changes)
+        changed_files.keep_changes(tx, watch.id, changes)
         _note(tx, watch, len(changes), 0, watch.untold + len(changes), now)
     return Planned(len(changes))
 
@@ -115,18 +115,20 @@ def tell(tx: Tx, watch_id: str, now: Millis) -> Planned:
     if watch is None or not watch.untold:
         return Planned()
     rule = watch.told
-    [job] = _fitting(tx, rule, [about_many(rule, watch.untold, [])])
+    [job] = _fitting(tx, rule, [planning.about_many(rule, watch.untold, [])])
     if job is None and rule.task is not None:
         return Planned(held=("",))
-    about = gather(tx, watch.id, watch.path, watch.untold, None if job is None else waiting_for(tx, job))
+    about = changed_files.gather(
+        tx, watch.id, watch.path, watch.untold, None if job is None else changed_files.waiting_for(tx, job)
+    )
     if job is not None:
-        job = _job(Tasks(tx), rule, about_many(rule, about.total, about.paths), job.id)
+        job = _job(Tasks(tx), rule, planning.about_many(rule, about.total, about.paths), job.id)
     jobs = _enqueue(tx, rule, [job], now)
     if job is not None:
-        hand_over(tx, watch.id, watch.path, job.id, about)
+        changed_files.hand_over(tx, watch.id, watch.path, job.id, about)
     tx.run(sql.forget_watch_changes, watch_id=watch.id)
     attributes = {"watch": watch.name, "path": watch.path, "change": Change.MODIFIED.value, "bulk": "true"}
-    publish(tx, "file:changed", attributes, now, trigger_of(rule, attributes))
+    publish(tx, "file:changed", attributes, now, planning.trigger_of(rule, attributes))
     _note(tx, watch, 0, jobs, 0, now)
     return Planned(0, jobs)
 
@@ -148,18 +150,18 @@ def plan_moves(
     if watch is None or where_it_stood(tx, watch_id) != known:
         return Planned()
     rule = watch.told
-    told = about_moves(rule, moves, rule.max_jobs)
+    told = planning.about_moves(rule, moves, rule.max_jobs)
     made = _fitting(tx, rule, told)
     if rule.task is not None and None in made:
         if not any(made):
             return Planned(held=tuple(move.new for move in moves))
-        told = about_moves(rule, moves, 1)
+        told = planning.about_moves(rule, moves, 1)
         made = _fitting(tx, rule, told)
     tx.run(sql.remember_watch_file, watch_id=watch_id, path=REPOSITORY, fingerprint=fingerprint)
     jobs = _enqueue(tx, rule, made, now)
     for fields in told:
         attributes = {name: str(fields[name]) for name in ("watch", "repo", "path", "branch", "head", "old_head")}
-        publish(tx, f"git:{fields['event']}", attributes, now, trigger_of(rule, fields))
+        publish(tx, f"git:{fields['event']}", attributes, now, planning.trigger_of(rule, fields))
     if moves:
         _note(tx, watch, len(moves), jobs, watch.untold, now)
     return Planned(len(moves), jobs)
@@ -223,10 +225,10 @@ def _fitting(tx: Tx, rule: WatchRule, told: Sequence[Mapping[str, Any]]) -> list
     subjects: set[str | None] = set()
     needing = []
     for job in jobs:
-        if job.subject not in subjects and waiting_for(tx, job) is None:
+        if job.subject not in subjects and changed_files.waiting_for(tx, job) is None:
             needing.append(job)
         subjects.add(job.subject)
-    left_out = {job.subject for job in needing[how_many_fit(tx, needing) :]}
+    left_out = {job.subject for job in needing[admission.how_many_fit(tx, needing) :]}
     return [None if job.subject in left_out else job for job in jobs]
 
 
@@ -236,7 +238,7 @@ def _enqueue(tx: Tx, rule: WatchRule, made: Sequence[NewJob | None], now: Millis
     tenants = {job.line[1] for job in jobs} or {rule.tenant or DEFAULT_TENANT}
     for tenant in sorted(tenants - {DEFAULT_TENANT}) if is_edit and made else ():
         notice_work(tx, tenant, now)
-    return len(enqueue_any(tx, jobs, now)) if jobs else 0
+    return len(enqueue.enqueue_any(tx, jobs, now)) if jobs else 0
 
 
 def _job(tasks: Tasks, rule: WatchRule, fields: Mapping[str, Any], job_id: str) -> NewJob:
@@ -246,7 +248,7 @@ def _job(tasks: Tasks, rule: WatchRule, fields: Mapping[str, Any], job_id: str) 
     """
     assert rule.task is not None
     if tasks.options_of(rule.task).subject is not None:
-        job = tasks.resolve(job_of(rule, fields, job_id, task_has_subject=True))
+        job = tasks.resolve(planning.job_of(rule, fields, job_id, task_has_subject=True))
         if job.subject is not None:
             return job
-    return tasks.resolve(job_of(rule, fields, job_id))
+    return tasks.resolve(planning.job_of(rule, fields, job_id))

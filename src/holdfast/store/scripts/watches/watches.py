@@ -10,10 +10,10 @@ from msgspec import Struct
 from holdfast.core.errors import Conflict, NotFound
 from holdfast.core.job import Millis
 from holdfast.core.messages.watches import Watch
+from holdfast.core.watching import planning
 from holdfast.core.watching.new_watch import NewWatch, check_watch
-from holdfast.core.watching.planning import sample_arguments
 from holdfast.store.engine import Tx
-from holdfast.store.scripts.machines.nodes import name_of
+from holdfast.store.scripts.machines import nodes
 from holdfast.store.scripts.tasks.known_tasks import check_request, is_known
 from holdfast.store.setting_columns import WATCH_COLUMNS
 from holdfast.store.statements import sql
@@ -64,7 +64,7 @@ def add_watch(tx: Tx, watch: NewWatch, now: Millis, replace: bool = False, must_
     """
     check_watch(watch)
     if watch.task is not None:
-        check_request(tx, watch.task, sample_arguments(watch), must_exist=must_exist)
+        check_request(tx, watch.task, planning.sample_arguments(watch), must_exist=must_exist)
     found = tx.one(sql.watch_by_name, WatchRow, name=watch.name)
     if found is None:
         taken = tx.one(sql.watch_by_id, WatchRow, id=watch.id)
@@ -175,7 +175,7 @@ def _enable(tx: Tx, ref: str, enabled: bool, now: Millis) -> Watch:
 
 
 def _belongs(tx: Tx, row: WatchRow) -> str:
-    return f"the watch {row.name!r} belongs to node {name_of(tx, row.node)!r}"
+    return f"the watch {row.name!r} belongs to node {nodes.name_of(tx, row.node)!r}"
 
 
 def _refuse_foreign(tx: Tx, row: WatchRow) -> None:
@@ -188,7 +188,7 @@ def _refuse_foreign(tx: Tx, row: WatchRow) -> None:
 def _view(tx: Tx, row: WatchRow) -> Watch:
     task = row.told.task
     known = task is None or is_known(tx, task)
-    return row.to_watch(name_of(tx, row.node), tx.value(sql.count_watch_files, watch_id=row.id), known)
+    return row.to_watch(nodes.name_of(tx, row.node), tx.value(sql.count_watch_files, watch_id=row.id), known)
 
 
 def _row(tx: Tx, ref: str) -> WatchRow:

@@ -15,9 +15,10 @@ from holdfast.core.rules.timing import FAR_FUTURE
 from holdfast.core.values.event import Event
 from holdfast.core.webhooks.webhook import SCHEDULE, TEST_EVENT, WEBHOOK, WEBHOOK_QUEUE, Delivery, key_of, receiver_of
 from holdfast.store.engine import Tx
-from holdfast.store.scripts.jobs.enqueue import take_in
+from holdfast.store.scripts.jobs import enqueue
 from holdfast.store.scripts.reading.read_jobs import find_row as find_job_row
-from holdfast.store.scripts.webhooks.webhook_rows import WebhookRow, find_row
+from holdfast.store.scripts.webhooks import webhook_rows
+from holdfast.store.scripts.webhooks.webhook_rows import WebhookRow
 from holdfast.store.statements import sql
 
 BEHIND = "\U0010ffff"  # behind every id
@@ -32,7 +33,7 @@ def deliver(tx: Tx, event: Event, webhook_ids: Iterable[str], now: Millis) -> li
 
 def list_deliveries(tx: Tx, ref: str, failed: bool = False, limit: int = 50, cursor: str | None = None) -> DeliveryPage:
     """A page of the deliveries of a webhook, newest first: all of them, or those that failed for good."""
-    row = find_row(tx, ref)
+    row = webhook_rows.find_row(tx, ref)
     below = None if cursor is None else _find(tx, row, cursor)
     found = tx.all(
         sql.list_deliveries,
@@ -106,12 +107,12 @@ def _enqueue(tx: Tx, row: WebhookRow, payload: str, trigger: str, now: Millis) -
         trigger=trigger,
         complete=True,
     )
-    take_in(tx, [job], now)
+    enqueue.take_in(tx, [job], now)
     return job.id
 
 
 def _enabled(tx: Tx, ref: str) -> WebhookRow:
-    row = find_row(tx, ref)
+    row = webhook_rows.find_row(tx, ref)
     if not row.is_enabled:
         raise Conflict(f"webhook {row.name!r} is disabled ({row.disabled_reason}); resume it first")
     return row

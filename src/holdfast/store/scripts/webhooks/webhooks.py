@@ -8,8 +8,9 @@ from msgspec import Struct
 from holdfast.core.errors import Conflict, NotFound
 from holdfast.core.job import Millis, RunId
 from holdfast.core.messages.webhooks import CreatedWebhook, NewWebhook, Outgoing, Webhook, WebhookChanges
-from holdfast.core.rules.rule import check_all
-from holdfast.core.settings.rule_table import RULES, check
+from holdfast.core.rules import rule
+from holdfast.core.settings import rule_table
+from holdfast.core.settings.rule_table import RULES
 from holdfast.core.values.event import shape_of
 from holdfast.core.webhooks.webhook import (
     ROTATION_MS,
@@ -24,8 +25,9 @@ from holdfast.core.webhooks.webhook import (
 from holdfast.decoding import decode
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.events.events import register_pattern
-from holdfast.store.scripts.jobs.cancel import cancel_job
-from holdfast.store.scripts.webhooks.webhook_rows import WebhookRow, find_row
+from holdfast.store.scripts.jobs import cancel
+from holdfast.store.scripts.webhooks import webhook_rows
+from holdfast.store.scripts.webhooks.webhook_rows import WebhookRow
 from holdfast.store.statements import sql
 
 PAUSED = "paused"
@@ -50,7 +52,9 @@ def put_webhook(tx: Tx, webhook: NewWebhook, now: Millis, repeated: bool = False
         )
     if known is not None:
         return CreatedWebhook(known.to_webhook(), known.secret if webhook.secret == known.secret else None)
-    secret = make_secret() if webhook.secret is None else check("NewWebhook.secret", webhook.secret, "secret")
+    secret = (
+        make_secret() if webhook.secret is None else rule_table.check("NewWebhook.secret", webhook.secret, "secret")
+    )
     tx.run(
         sql.insert_webhook,
         id=webhook.id,
@@ -67,12 +71,12 @@ def put_webhook(tx: Tx, webhook: NewWebhook, now: Millis, repeated: bool = False
 
 def edit_webhook(tx: Tx, ref: str, changes: WebhookChanges, now: Millis) -> Webhook:
     """Change a webhook. After a new secret, the one before signs beside it for a day."""
-    row = find_row(tx, ref)
+    row = webhook_rows.find_row(tx, ref)
     patterns = row.wanted if changes.patterns is None else _checked(changes.patterns)
     if changes.url is not None:
         read_url(changes.url)
     secret, previous, until = row.secret, row.previous_secret, row.previous_until
-    if changes.secret is not None and check("NewWebhook.secret", changes.secret, "secret") != secret:
+    if changes.secret is not None and rule_table.check("NewWebhook.secret", changes.secret, "secret") != secret:
         secret, previous, until = changes.secret, secret, now + ROTATION_MS
     tx.run(
         sql.edit_webhook,
@@ -93,7 +97,7 @@ def edit_webhook(tx: Tx, ref: str, changes: WebhookChanges, now: Millis) -> Webh
 
 def find_webhook(tx: Tx, ref: str) -> Webhook:
     """The webhook with this name or id, or NotFound."""
-    return find_row(tx, ref).to_webhook()
+    return webhook_rows.find_row(tx, ref).to_webhook()
 
 
 def list_webhooks(tx: Tx, limit: int = 1_000) -> list[Webhook]:
@@ -103,12 +107,12 @@ def list_webhooks(tx: Tx, limit: int = 1_000) -> list[Webhook]:
 
 def pause_webhook(tx: Tx, ref: str, now: Millis, reason: str | None = None) -> Webhook:
     """Send nothing to a webhook. Events meanwhile are not sent. Deliveries on their way fail, and are listed."""
-    return _disable(tx, find_row(tx, ref), reason or PAUSED, now)
+    return _disable(tx, webhook_rows.find_row(tx, ref), reason or PAUSED, now)
 
 
 def resume_webhook(tx: Tx, ref: str, now: Millis) -> Webhook:
     """Send events to a webhook again."""
-    row = find_row(tx, ref)
+    row = webhook_rows.find_row(tx, ref)
     if not row.is_enabled:
         tx.run(sql.set_webhook_enabled, id=row.id, is_enabled=1, reason=None, now=now)
         _listen(tx, row.id, row.wanted)
@@ -117,12 +121,12 @@ def resume_webhook(tx: Tx, ref: str, now: Millis) -> Webhook:
 
 def delete_webhook(tx: Tx, ref: str, now: Millis) -> Webhook:
     """Remove a webhook with the list of its deliveries. Those on their way are cancelled."""
-    row = find_row(tx, ref)
+    row = webhook_rows.find_row(tx, ref)
     # First, so that the events of the cancelled deliveries are not sent to it.
     tx.run(sql.delete_patterns_of_owner, owner=row.id)
     # If there are very many, the others end by themselves, as their webhook is gone.
     for job in tx.rows(sql.live_deliveries, webhook_id=row.id, limit=MOST_CANCELLED):
-        cancel_job(tx, job["id"], now, f"webhook {row.name} was deleted")
+        cancel.cancel_job(tx, job["id"], now, f"webhook {row.name} was deleted")
     tx.run(sql.delete_webhook, id=row.id)
     return row.to_webhook()
 
@@ -185,7 +189,7 @@ def _listen(tx: Tx, webhook_id: str, patterns: tuple[str, ...]) -> None:
 
 
 def _checked(patterns: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(sorted(set(check_all(RULES["patterns"], "patterns", patterns))))
+    return tuple(sorted(set(rule.check_all(RULES["patterns"], "patterns", patterns))))
 
 
 def _free_name(tx: Tx, url: str) -> str:
