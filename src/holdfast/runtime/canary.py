@@ -18,10 +18,9 @@ from holdfast.runtime.clock import Clock
 from holdfast.runtime.loop import Loop
 from holdfast.store.engine import Changes, Engine, new_uuid
 from holdfast.store.scripts.claiming.why import why
-from holdfast.store.scripts.jobs.cancel import cancel_job
-from holdfast.store.scripts.jobs.enqueue import enqueue_any
-from holdfast.store.scripts.maintenance.retention import forget_ended
-from holdfast.store.scripts.reading.read_jobs import find_job
+from holdfast.store.scripts.jobs import cancel, enqueue
+from holdfast.store.scripts.maintenance import retention
+from holdfast.store.scripts.reading import read_jobs
 from holdfast.store.topics import UNKNOWN
 
 EVERY_S = 60.0
@@ -87,17 +86,17 @@ class Canary(Loop):
         if self._sent is not None:
             # No observer is told of its end any more.
             with suppress(HoldfastError):
-                await self._engine.write(cancel_job, self._sent.job_id, self.clock.now(), "the daemon stopped")
+                await self._engine.write(cancel.cancel_job, self._sent.job_id, self.clock.now(), "the daemon stopped")
 
     async def _send(self) -> None:
         self._next = self.clock.monotonic() + self._every
-        await self._engine.write(forget_ended, SYSTEM_QUEUE, CANARY, self.clock.now() - KEEP_MS)
+        await self._engine.write(retention.forget_ended, SYSTEM_QUEUE, CANARY, self.clock.now() - KEEP_MS)
         sent = SentCanary(self._new_id(), self.clock.monotonic())
         job = NewJob(id=sent.job_id, task=CANARY, queue=SYSTEM_QUEUE, ttl_ms=TTL_MS, trigger='{"kind": "canary"}')
         # Before it is stored: it may end before the call returns.
         self._sent = sent
         try:
-            await self._engine.write(enqueue_any, [job], self.clock.now())
+            await self._engine.write(enqueue.enqueue_any, [job], self.clock.now())
         except BaseException:
             self._sent = None
             raise
@@ -105,7 +104,7 @@ class Canary(Loop):
     async def _is_over(self, sent: SentCanary) -> bool:
         """Whether there is nothing more to wait for. If so, the observer has been told."""
         try:
-            job = await self._engine.read(find_job, sent.job_id)
+            job = await self._engine.read(read_jobs.find_job, sent.job_id)
         except NotFound:
             return True  # It was removed, so it tells nothing.
         if job.state.name is StateName.DONE:
@@ -123,7 +122,7 @@ class Canary(Loop):
         reason = await self._engine.read(why, job.id, self.clock.now())
         self._miss(job, str(reason))
         # It is not waited for any more, and canaries must not pile up.
-        await self._engine.write(cancel_job, job.id, self.clock.now())
+        await self._engine.write(cancel.cancel_job, job.id, self.clock.now())
         return True
 
     def _miss(self, job: Job, reason: str) -> None:

@@ -18,12 +18,12 @@ from holdfast.store.engine import Engine
 from holdfast.store.files import JobFiles
 from holdfast.store.maintenance import Disturbed
 from holdfast.store.scripts.events.events import KEEP_EVENTS_MS, forget_events
-from holdfast.store.scripts.jobs.dead_letter_rows import name_old_letters
+from holdfast.store.scripts.jobs import dead_letter_rows
 from holdfast.store.scripts.machines.machines import forget_machines
+from holdfast.store.scripts.maintenance import retention
 from holdfast.store.scripts.maintenance.maintenance import LONGEST_LINE, loosen, release_pages, space, tight_lines
-from holdfast.store.scripts.maintenance.retention import forget_old, known_jobs
 from holdfast.store.scripts.queues.tenants import forget_tenants
-from holdfast.store.scripts.tasks.declared_tasks import forget_tasks
+from holdfast.store.scripts.tasks import declared_tasks
 
 AT_ONCE = 50  # rows that take the writer a few milliseconds
 FILES_AT_ONCE = 200
@@ -61,12 +61,16 @@ class Chores:
         match chore:
             case Chore.RETENTION:
                 before = self._clock.now() - self._keep_ms
-                return await self._remove(lambda: self._engine.write(forget_old, before, AT_ONCE), breathe)
+                return await self._remove(lambda: self._engine.write(retention.forget_old, before, AT_ONCE), breathe)
             case Chore.EVENTS:
                 before = self._clock.now() - min(self._keep_ms, KEEP_EVENTS_MS)
                 return await self._remove(lambda: self._engine.write(forget_events, before, AT_ONCE), breathe)
             case Chore.LETTERS:
-                return {"named": await _all_of(lambda: self._engine.write(name_old_letters, AT_ONCE), breathe)}
+                return {
+                    "named": await _all_of(
+                        lambda: self._engine.write(dead_letter_rows.name_old_letters, AT_ONCE), breathe
+                    )
+                }
             case Chore.MACHINES:
                 return {"removed": await self._engine.write(forget_machines, self._clock.now() - self._keep_ms)}
             case Chore.TENANTS:
@@ -75,7 +79,9 @@ class Chores:
                 )
             case Chore.TASKS:
                 before = self._clock.now() - RETIRED_MS
-                return await self._remove(lambda: self._engine.write(forget_tasks, before, AT_ONCE), breathe)
+                return await self._remove(
+                    lambda: self._engine.write(declared_tasks.forget_tasks, before, AT_ONCE), breathe
+                )
             case Chore.FILES:
                 return await self._sweep(breathe)
             case Chore.POSITIONS:
@@ -104,7 +110,7 @@ class Chores:
         removed = left = 0
         for start in range(0, len(jobs), FILES_AT_ONCE):
             batch = jobs[start : start + FILES_AT_ONCE]
-            known = set(await self._engine.read(known_jobs, batch))
+            known = set(await self._engine.read(retention.known_jobs, batch))
             for job_id in batch:
                 if job_id in known or files.changed_at(job_id) >= before or self._should_stop():
                     continue

@@ -9,7 +9,8 @@ from holdfast.runtime.clock import Clock
 from holdfast.runtime.clocks.clock_trust import HELD_S, ClockTrust
 from holdfast.runtime.loop import Loop
 from holdfast.store.engine import Changes, Engine
-from holdfast.store.scripts.schedules.firing import Fired, due_ids, fire_due, give_up, next_fire
+from holdfast.store.scripts.schedules import firing
+from holdfast.store.scripts.schedules.firing import Fired
 from holdfast.store.topics import DUE, UNKNOWN
 
 LONGEST_S = 60.0
@@ -49,23 +50,23 @@ class CronLoop(Loop):
 
     async def _wait(self) -> float | None:
         """In how many seconds the next tick comes. None if there is none."""
-        moment = await self._engine.read(next_fire, self.clock.now())
+        moment = await self._engine.read(firing.next_fire, self.clock.now())
         return None if moment is None else max(0.0, (moment - self.clock.now()) / 1000)
 
     async def _fire(self) -> int:
         try:
-            return self._told(await self._engine.write(fire_due, self.clock.now()))
+            return self._told(await self._engine.write(firing.fire_due, self.clock.now()))
         except InvalidInput:
             return await self._fire_one_by_one()
 
     async def _fire_one_by_one(self) -> int:
         """Fire each schedule in a transaction of its own, to find the one that the database refuses."""
         jobs = 0
-        for schedule_id in await self._engine.read(due_ids, self.clock.now()):
+        for schedule_id in await self._engine.read(firing.due_ids, self.clock.now()):
             try:
-                fired = await self._engine.write(fire_due, self.clock.now(), only=schedule_id)
+                fired = await self._engine.write(firing.fire_due, self.clock.now(), only=schedule_id)
             except InvalidInput as error:
-                fired = await self._engine.write(give_up, schedule_id, str(error), self.clock.now())
+                fired = await self._engine.write(firing.give_up, schedule_id, str(error), self.clock.now())
             jobs += self._told(fired)
         return jobs
 

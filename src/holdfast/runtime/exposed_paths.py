@@ -11,7 +11,8 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from holdfast.core.machine.ownership import ROOT_UID, Exposure, Ownership, exposure
+from holdfast.core.machine import ownership
+from holdfast.core.machine.ownership import ROOT_UID, Exposure, Ownership
 
 MOST_LINKS = 40
 # The owner of all that belongs to nobody known here: in a container without root, to root.
@@ -30,7 +31,7 @@ class Examiner:
         """How another user could change what is at a path, or put something else there."""
         for step in self._steps(str(path.absolute())):
             above = (found for folder in _folders_above(step) if (found := self._ownership(folder)) is not None)
-            exposed = exposure(self._ownership(step), above, self._user, _roots())
+            exposed = ownership.exposure(self._ownership(step), above, self._user, _roots())
             if exposed is not None:
                 return exposed
         return None

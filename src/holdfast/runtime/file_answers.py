@@ -8,7 +8,8 @@ from holdfast.runtime.clock import Clock
 from holdfast.runtime.loop import Loop
 from holdfast.store.engine import Changes, Engine
 from holdfast.store.remote_files import answer_for, has_files
-from holdfast.store.scripts.runs.file_requests import FileRequestRow, answer_file, forget_requests, list_requests
+from holdfast.store.scripts.runs import file_requests
+from holdfast.store.scripts.runs.file_requests import FileRequestRow
 from holdfast.store.topics import FILES, UNKNOWN
 
 KEEP_S = 60.0
@@ -27,11 +28,11 @@ class FileAnswers(Loop):
 
     async def tick(self) -> float | None:
         now = self.clock.monotonic()
-        rows = await self._engine.read(list_requests)
+        rows = await self._engine.read(file_requests.list_requests)
         self._seen = {row.id: self._seen.get(row.id, now) for row in rows}
         old = [request_id for request_id, since in self._seen.items() if now - since >= KEEP_S]
         if old:
-            await self._engine.write(forget_requests, old)
+            await self._engine.write(file_requests.forget_requests, old)
         left = False
         for row in rows:
             if row.node == self._engine.node and not row.is_answered and row.id not in old:
@@ -50,5 +51,7 @@ class FileAnswers(Loop):
         is_fresh = now - self._seen[row.id] < LEAVE_S
         if is_fresh and not await asyncio.to_thread(has_files, self._engine, row):
             return False
-        await self._engine.write(answer_file, row.id, await asyncio.to_thread(answer_for, self._engine, row))
+        await self._engine.write(
+            file_requests.answer_file, row.id, await asyncio.to_thread(answer_for, self._engine, row)
+        )
         return True

@@ -7,7 +7,8 @@ from holdfast.runtime.clocks.clock_steps import ClockSteps
 from holdfast.runtime.clocks.clock_trust import HELD_S, ClockTrust
 from holdfast.runtime.loop import Loop
 from holdfast.store.engine import Changes, Engine
-from holdfast.store.scripts.maintenance.clockwork import EVENTS_AT_ONCE, next_moment, tick
+from holdfast.store.scripts.maintenance import clockwork
+from holdfast.store.scripts.maintenance.clockwork import EVENTS_AT_ONCE
 from holdfast.store.scripts.maintenance.spread import is_spreading, spread
 from holdfast.store.topics import DUE, UNKNOWN
 
@@ -28,7 +29,7 @@ class Promoter(Loop):
         while not self._stopping:
             if self._trust.holds():
                 return await self._only_spread()
-            moment = await self._engine.read(next_moment)
+            moment = await self._engine.read(clockwork.next_moment)
             if moment is None:
                 return LONGEST_S
             now = self.clock.now()
@@ -38,7 +39,7 @@ class Promoter(Loop):
                 return min(wait, LONGEST_S)
             # Checked after `now` was read: jobs that only a step makes due are moved first.
             if not await self._steps.settle():
-                await self._engine.write(tick, now, events=EVENTS_AT_ONCE)
+                await self._engine.write(clockwork.tick, now, events=EVENTS_AT_ONCE)
         return None
 
     def heed(self, changes: Changes) -> None:

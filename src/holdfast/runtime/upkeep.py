@@ -21,7 +21,8 @@ from holdfast.runtime.sessions.judge import LEASE_S, Judge
 from holdfast.runtime.sessions.recovery import Recovery
 from holdfast.runtime.sessions.session import lock_folder
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.maintenance.clockwork import EVENTS_AT_ONCE, tick
+from holdfast.store.scripts.maintenance import clockwork
+from holdfast.store.scripts.maintenance.clockwork import EVENTS_AT_ONCE
 from holdfast.store.scripts.maintenance.retention import KEEP_MS
 
 
@@ -96,7 +97,7 @@ class Upkeep:
             now = self._clock.now()
             if await self._steps.settle():
                 continue
-            ticked = await self._engine.write(tick, now, events=EVENTS_AT_ONCE)
+            ticked = await self._engine.write(clockwork.tick, now, events=EVENTS_AT_ONCE)
             moved += ticked.promoted + ticked.expired
             if not ticked.more:
                 break

@@ -6,10 +6,11 @@ import asyncio
 import logging
 
 from holdfast.core.job import Millis
-from holdfast.core.machine.clock_step import is_step
+from holdfast.core.machine import clock_step
 from holdfast.runtime.clock import Clock
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.machines.clock_steps import ClockState, SeenStep, clock_state, move_waiting, note_step
+from holdfast.store.scripts.machines import clock_steps
+from holdfast.store.scripts.machines.clock_steps import ClockState, SeenStep
 
 log = logging.getLogger("holdfast.clock")
 
@@ -46,7 +47,7 @@ class ClockSteps:
     def _look(self) -> bool:
         """Whether the clock was not set. Remembers when that was last so."""
         ahead, now = self._clock.ahead(), self._clock.now()
-        if is_step(self._ahead, ahead):
+        if clock_step.is_step(self._ahead, ahead):
             return False
         self._ahead, self._looked_at = ahead, now
         return True
@@ -55,7 +56,7 @@ class ClockSteps:
         """Read the recorded steps. If the clock was set meanwhile, they cannot be used: they may contain this step."""
         if self._known is None:
             self._ahead, self._looked_at = self._clock.ahead(), self._clock.now()
-        found = await self._engine.read(clock_state)
+        found = await self._engine.read(clock_steps.clock_state)
         if self._look():
             return found
         return self._known or await self._learn()
@@ -65,12 +66,12 @@ class ClockSteps:
         ahead = self._clock.ahead()
         step = ahead - self._ahead
         seen = SeenStep(step, self._known.total_ms, self._looked_at + step)
-        noted = await self._engine.write(note_step, seen, self._clock.now())
+        noted = await self._engine.write(clock_steps.note_step, seen, self._clock.now())
         self._ahead, self._looked_at = ahead, self._clock.now()
         return noted
 
     async def _move(self, known: ClockState) -> None:
-        while (done := await self._engine.write(move_waiting, self._clock.now())) is not None:
+        while (done := await self._engine.write(clock_steps.move_waiting, self._clock.now())) is not None:
             if done.is_last:
                 log.warning(
                     "the clock was set %s by %.1f s; %d waiting jobs with a delay or a backoff were moved by that",

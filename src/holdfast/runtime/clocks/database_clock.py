@@ -9,17 +9,9 @@ from collections.abc import Callable
 
 from holdfast.core.errors import HoldfastError
 from holdfast.core.job import Millis
+from holdfast.core.machine import database_time
 from holdfast.core.machine.clock_step import STEP_MS
-from holdfast.core.machine.database_time import (
-    HELD,
-    ClockDoubt,
-    ClockEstimate,
-    Measurement,
-    doubt_at,
-    is_jump,
-    next_in,
-    weigh,
-)
+from holdfast.core.machine.database_time import HELD, ClockDoubt, ClockEstimate, Measurement
 from holdfast.runtime.clock import SystemClock
 from holdfast.store.boot_clock import boot_time
 from holdfast.store.forks import forget_after_fork
@@ -75,7 +67,7 @@ class DatabaseClock:
 
     def doubt(self) -> str | None:
         estimate = self._estimate
-        why = None if estimate is None else doubt_at(estimate, self._since_boot())
+        why = None if estimate is None else database_time.doubt_at(estimate, self._since_boot())
         return None if why is None else f"{_DOUBTS[why]}: {HELD}"
 
     @property
@@ -90,12 +82,12 @@ class DatabaseClock:
     def heed(self, found: Measurement) -> Millis:
         """Take a measurement, and return after how long the next one is due. Called from any thread."""
         with self._lock:
-            before, self._estimate = self._estimate, weigh(self._estimate, found)
-            if is_jump(before, self._estimate):
+            before, self._estimate = self._estimate, database_time.weigh(self._estimate, found)
+            if database_time.is_jump(before, self._estimate):
                 self._latest = 0
             estimate = self._estimate
         self._tell_off(found.error)
-        return next_in(estimate)
+        return database_time.next_in(estimate)
 
     def forget(self) -> object:
         """In a forked child: make a new lock, as a thread of the parent may hold the old one. Measurements stay."""

@@ -8,7 +8,7 @@ from holdfast.core.gates.crowding import Crowding, CrowdingRules
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.loop import Loop
 from holdfast.store.engine import Engine, Tx
-from holdfast.store.scripts.queues.crowding import find_crowded, list_crowded, note_crowded
+from holdfast.store.scripts.queues import crowding
 
 EVERY_S = 10.0
 
@@ -26,13 +26,13 @@ class CrowdWatch(Loop):
 
     async def tick(self) -> float | None:
         if await self._engine.read(_is_news, self._rules, self.clock.now()):
-            await self._engine.write(note_crowded, self._rules, self.clock.now())
-        crowded = await self._engine.read(list_crowded)
+            await self._engine.write(crowding.note_crowded, self._rules, self.clock.now())
+        crowded = await self._engine.read(crowding.list_crowded)
         self._heed(frozenset(row.queue for row in crowded if row.reading == Crowding.SUPERSEDED))
         return EVERY_S
 
 
 def _is_news(tx: Tx, rules: CrowdingRules, now: int) -> bool:
-    found = find_crowded(tx, rules, now)
-    known = {(row.queue, row.reading) for row in list_crowded(tx)}
+    found = crowding.find_crowded(tx, rules, now)
+    known = {(row.queue, row.reading) for row in crowding.list_crowded(tx)}
     return known != {(queue, reading.value) for queue, suffers in found.items() for reading in suffers}

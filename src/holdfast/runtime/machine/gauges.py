@@ -13,8 +13,8 @@ from typing import ClassVar
 from msgspec import Struct
 
 from holdfast.core.machine.readings import CpuSeen, DiskSeen, GpuSeen, HeatSeen, MemorySeen, WalSeen
-from holdfast.runtime.machine.load import CpuTimes, cpu_times
-from holdfast.runtime.machine.system_programs import output_of
+from holdfast.runtime.machine import load, system_programs
+from holdfast.runtime.machine.load import CpuTimes
 
 # The share of the processors is measured over so many seconds.
 WINDOW_S = 10.0
@@ -33,7 +33,7 @@ class CpuBusy:
     def __init__(
         self, measure: Callable[[], CpuTimes] | None = None, monotonic: Callable[[], float] = time.monotonic
     ) -> None:
-        self._measure = measure or cpu_times
+        self._measure = measure or load.cpu_times
         self._monotonic = monotonic
         self._before: tuple[float, CpuTimes] | None = None
         self._last: CpuSeen | None = None
@@ -119,7 +119,10 @@ class NvidiaSmi:
         now = self._monotonic()
         if self._asked_at is None or now - self._asked_at >= GPU_EVERY_S:
             self._asked_at = now
-            said = output_of(self._program, "--query-gpu=utilization.gpu", "--format=csv,noheader,nounits") or ""
+            said = (
+                system_programs.output_of(self._program, "--query-gpu=utilization.gpu", "--format=csv,noheader,nounits")
+                or ""
+            )
             shares = [int(line) for line in said.split() if line.isdigit()]
             self._last = GpuSeen("nvidia-smi", min(100, max(shares)) / 100) if shares else None
         return self._last

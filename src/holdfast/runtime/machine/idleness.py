@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from holdfast.core.job import Millis
 from holdfast.core.machine.readings import InputSeen
-from holdfast.runtime.machine.system_programs import output_of
+from holdfast.runtime.machine import system_programs
 
 PROPERTIES = ("Type", "Class", "State", "Desktop", "IdleHint", "IdleSinceHintMonotonic")
 GRAPHICAL = ("x11", "wayland", "mir")
@@ -30,12 +30,12 @@ class Logind(Struct, frozen=True):
 
     def look(self) -> InputSeen | None:
         """The latest input of all sessions. None if none of them tells."""
-        listed = output_of("loginctl", "list-sessions", "--no-legend")
+        listed = system_programs.output_of("loginctl", "list-sessions", "--no-legend")
         names = [line.split()[0] for line in (listed or "").splitlines() if line.strip()]
         if not names:
             return None
         # A question about several sessions fails if one of them ends meanwhile.
-        shown = output_of("loginctl", "show-session", *_wanted(), *names)
+        shown = system_programs.output_of("loginctl", "show-session", *_wanted(), *names)
         told = [idle for block in (shown or "").split("\n\n") if (idle := self._idle_ms(_fields(block))) is not None]
         return InputSeen("logind", min(told)) if told else None
 
@@ -62,7 +62,7 @@ class XPrintIdle(Struct, frozen=True):
 
     def look(self) -> InputSeen | None:
         """The time since the last input, or None."""
-        said = output_of("xprintidle") if os.environ.get("DISPLAY") else None
+        said = system_programs.output_of("xprintidle") if os.environ.get("DISPLAY") else None
         return InputSeen("X11", int(said)) if said is not None and said.strip().isdigit() else None
 
 
@@ -74,7 +74,7 @@ class HidIdleTime(Struct, frozen=True):
 
     def look(self) -> InputSeen | None:
         """The time since the last input, or None."""
-        found = _IDLE_TIME.search(output_of("ioreg", "-r", "-d", "1", "-c", "IOHIDSystem") or "")
+        found = _IDLE_TIME.search(system_programs.output_of("ioreg", "-r", "-d", "1", "-c", "IOHIDSystem") or "")
         return None if found is None else InputSeen("macOS", int(found[1]) // 1_000_000)
 
 

@@ -18,13 +18,15 @@ import msgspec
 from msgspec import Struct
 
 from holdfast.core.errors import InvalidInput
-from holdfast.core.gates.pressure import REFUSAL_MS, PendingLevels, Pressure, changed, press
+from holdfast.core.gates import pressure
+from holdfast.core.gates.pressure import REFUSAL_MS, PendingLevels, Pressure
 from holdfast.core.job import Millis
+from holdfast.core.machine import readings
 from holdfast.core.machine.machine import JudgedMachine, MachineMemory, Reading, Rules, judge
 from holdfast.core.machine.measures import Thresholds
-from holdfast.core.machine.readings import SeenReadings, Simulation, is_simulated
+from holdfast.core.machine.readings import SeenReadings, Simulation
 from holdfast.core.messages.machines import Machine
-from holdfast.core.rules.limits import shown
+from holdfast.core.rules import limits
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.loop import Loop
 from holdfast.runtime.machine.gauges import CpuBusy, DisksLeft, Heat, MemoryLeft, NvidiaSmi, WalSize
@@ -35,7 +37,7 @@ from holdfast.runtime.machine.simulated import SimulatedMachine
 from holdfast.store.engine import Changes, Engine
 from holdfast.store.locks import LifeLock
 from holdfast.store.scripts.machines.machines import probed
-from holdfast.store.scripts.maintenance.probed_machines import note_machine
+from holdfast.store.scripts.maintenance import probed_machines
 from holdfast.store.topics import UNKNOWN
 
 EVERY_S = 10.0
@@ -133,7 +135,7 @@ class Probe(Loop):
             if not self._is_news(known.machine, judged, pressing):
                 break
             found = (self._engine.node, judged, stored, self.clock.now(), pressing, self._probing.thresholds)
-            if await self._engine.write(note_machine, *found):
+            if await self._engine.write(probed_machines.note_machine, *found):
                 self.stored += 1
                 break
         return self._wait(is_full, simulation, is_known=True)
@@ -240,7 +242,7 @@ class Probe(Loop):
         seen = await asyncio.to_thread(gather, (*self._sources, *gauges), simulation.seen, is_full)
         self._looked_at, now = self.clock.monotonic(), self.clock.now()
         judged, self._memory = judge(Reading(seen, self._looked_at, now, is_full), self._memory, self._probing.rules)
-        pressing, self._pending = press(
+        pressing, self._pending = pressure.press(
             seen if gauges else _simulated(seen),
             () if known is None else known.pressure,
             self._pending,
@@ -252,7 +254,7 @@ class Probe(Loop):
         return judged, pressing
 
     def _is_news(self, known: Machine | None, judged: JudgedMachine, pressing: Sequence[Pressure]) -> bool:
-        if known is None or known.thresholds != self._probing.thresholds or changed(known.pressure, pressing):
+        if known is None or known.thresholds != self._probing.thresholds or pressure.changed(known.pressure, pressing):
             return True
         left = None if known.refuses_until is None else known.refuses_until - self.clock.now()
         if left is not None and not REFUSAL_MS / 2 < left <= REFUSAL_MS:
@@ -279,7 +281,7 @@ def is_pressure_off() -> bool:
     """Whether the environment turns pressure off. InvalidInput if it says neither on nor off."""
     said = os.environ.get(SWITCH) or "on"
     if said not in ("on", "off"):
-        raise InvalidInput(f"{SWITCH}={shown(said)} is not valid: use off, or on as it is by default")
+        raise InvalidInput(f"{SWITCH}={limits.shown(said)} is not valid: use off, or on as it is by default")
     return said == "off"
 
 
@@ -309,7 +311,7 @@ def gather(sources: Sequence[ReadingSource], before: SeenReadings, is_full: bool
 
 def _simulated(seen: SeenReadings) -> SeenReadings:
     parts = {part: getattr(seen, part) for part in SeenReadings.__struct_fields__}
-    return SeenReadings(**{part: told for part, told in parts.items() if is_simulated(told)})
+    return SeenReadings(**{part: told for part, told in parts.items() if readings.is_simulated(told)})
 
 
 def _asked(source: ReadingSource) -> Any:

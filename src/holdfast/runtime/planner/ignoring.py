@@ -6,8 +6,9 @@ import os
 from collections.abc import Callable, Iterable
 from hashlib import sha256
 
-from holdfast.core.watching.ignore_rules import MOST_BYTES, MOST_RULES, IgnoreRules, by_bytes, rules_of_file
-from holdfast.runtime.planner.regular_files import read_regular
+from holdfast.core.watching import ignore_rules
+from holdfast.core.watching.ignore_rules import MOST_BYTES, MOST_RULES, IgnoreRules
+from holdfast.runtime.planner import regular_files
 
 # As in a .gitignore. A watch can take one back with "!".
 USUAL = ("*~", ".*.sw?", "4913", ".#*", r"\#*#", ".DS_Store", "*.kate-swp", ".goutputstream-*")
@@ -29,7 +30,7 @@ class Ignoring:
         self, root: str, own: Iterable[str], respects_gitignore: bool, interrupt: Callable[[], object] = lambda: None
     ) -> None:
         self._root = root
-        self._own = IgnoreRules(map(by_bytes, (*USUAL, *own)))
+        self._own = IgnoreRules(map(ignore_rules.by_bytes, (*USUAL, *own)))
         self._respects = respects_gitignore
         self._interrupt = interrupt
         self.forget()
@@ -69,7 +70,7 @@ class Ignoring:
     def _ignores(self, relative: str, is_folder: bool) -> bool:
         if relative == ".git" or relative.endswith("/.git"):
             return True
-        path = by_bytes(relative)
+        path = ignore_rules.by_bytes(relative)
         verdict = self._own.verdict(path, is_folder, self._interrupt)
         if verdict is None and self._respects:
             verdict = self._by_files(relative, path, is_folder)
@@ -82,7 +83,7 @@ class Ignoring:
             folder = folder.rpartition("/")[0]
             rules = self._of(os.path.join(self._root, folder) if folder else self._root)
             if rules is not None:
-                inside = path[len(by_bytes(folder)) + 1 :] if folder else path
+                inside = path[len(ignore_rules.by_bytes(folder)) + 1 :] if folder else path
                 verdict = rules.verdict(inside, is_folder, self._interrupt)
                 if verdict is not None:
                     return verdict
@@ -106,10 +107,10 @@ class Ignoring:
         while True:
             git = os.path.join(folder, ".git")
             if prefix and (rules := self._of(folder)) is not None:
-                found.append((by_bytes(prefix), rules))
+                found.append((ignore_rules.by_bytes(prefix), rules))
             if os.path.lexists(git):
                 rules = self._read(os.path.join(git, "info", "exclude"))
-                return found if rules is None else [*found, (by_bytes(prefix), rules)]
+                return found if rules is None else [*found, (ignore_rules.by_bytes(prefix), rules)]
             parent = os.path.dirname(folder)
             if parent == folder:
                 return []  # There is no repository, so files further up do not matter.
@@ -118,7 +119,7 @@ class Ignoring:
 
     def _read(self, path: str, flags: int = 0) -> IgnoreRules | None:
         try:
-            data = read_regular(path, MOST_BYTES + 1, flags=flags)
+            data = regular_files.read_regular(path, MOST_BYTES + 1, flags=flags)
         except OSError:
             return None
         if data is None:
@@ -134,7 +135,7 @@ class Ignoring:
         digest = sha256(data).digest()
         rules = self._parsed.get(digest)
         if rules is None:
-            rules = rules_of_file(data, self._room)
+            rules = ignore_rules.rules_of_file(data, self._room)
             self._room -= rules.count
             if rules.count:
                 self._parsed[digest] = rules

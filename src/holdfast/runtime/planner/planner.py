@@ -13,7 +13,8 @@ from holdfast.runtime.clock import Clock
 from holdfast.runtime.loop import Loop
 from holdfast.runtime.planner.watched import OnPlanned, PlannerOptions, Watched
 from holdfast.store.engine import Changes, Engine
-from holdfast.store.scripts.watches.watches import WatchRow, settle_file_watches, watches_of_node
+from holdfast.store.scripts.watches import watches
+from holdfast.store.scripts.watches.watches import WatchRow
 from holdfast.store.topics import WATCHES
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ class Planner(Loop):
         self._crowded: frozenset[str] = frozenset()
 
     async def tick(self) -> float | None:
-        rows = {row.id: row for row in await self._engine.read(watches_of_node, self._node) if row.enabled}
+        rows = {row.id: row for row in await self._engine.read(watches.watches_of_node, self._node) if row.enabled}
         for old in list(self._watched.values()):
             row = rows.get(old.row.id)
             if row is None or row.revision != old.row.revision:
@@ -61,7 +62,9 @@ class Planner(Loop):
 
     async def settle_file(self) -> None:
         """Bring the watches of the settings up to date."""
-        for trouble in await self._engine.write(settle_file_watches, self._of_file, self._node, self.clock.now()):
+        for trouble in await self._engine.write(
+            watches.settle_file_watches, self._of_file, self._node, self.clock.now()
+        ):
             log.warning("%s", trouble, extra={"event": "watch_refused"})
 
     async def stop(self) -> None:

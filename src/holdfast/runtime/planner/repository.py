@@ -19,7 +19,7 @@ from holdfast.core.watching.git import (
     parse_entry,
 )
 from holdfast.decoding import decode
-from holdfast.runtime.planner.regular_files import read_regular
+from holdfast.runtime.planner import regular_files
 from holdfast.runtime.planner.tree import FolderGone
 
 TAIL = 120
@@ -146,13 +146,13 @@ def _whole(text: str) -> str:
 
 def _text(path: Path) -> str:
     """The line in a file of git, decoded as names of files are."""
-    return (read_regular(path, LONGEST_LINE) or b"").decode("utf-8", "surrogateescape").strip()
+    return (regular_files.read_regular(path, LONGEST_LINE) or b"").decode("utf-8", "surrogateescape").strip()
 
 
 def _commit_in(path: Path) -> str:
     """The commit in a file. Empty, if it has none."""
     try:
-        data = read_regular(path, LONGEST_LINE)
+        data = regular_files.read_regular(path, LONGEST_LINE)
     except (OSError, ValueError):
         return ""
     return commit_of((data or b"").decode("ascii", "replace").strip())
@@ -203,6 +203,6 @@ def _entries(journal: Path, known: RepositoryMemory) -> tuple[list[Entry] | None
 
 def _read(journal: Path, begin: int) -> bytes:
     try:
-        return read_regular(journal, LONGEST_JOURNAL, begin) or b""
+        return regular_files.read_regular(journal, LONGEST_JOURNAL, begin) or b""
     except (OSError, ValueError):
         return b""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from holdfast.core.errors import InvalidInput
-from holdfast.core.rules.limits import shown
+from holdfast.core.rules import limits
 from holdfast.core.values.watch import WatchKind
 from holdfast.core.watching.new_watch import NewWatch
 from holdfast.runtime.planner.repository import NoRepository, Repository
@@ -20,14 +20,16 @@ def check_place(watch: NewWatch) -> None:
     if not os.path.isdir(path):
         folder, name = os.path.split(path)
         raise InvalidInput(
-            f"path {shown(path)} is not valid: it is not a folder; watch {shown(folder)} with the glob {shown(name)}"
+            f"path {limits.shown(path)} is not valid: it is not a folder; watch {limits.shown(folder)} with "
+            f"the glob {limits.shown(name)}"
         )
     if watch.kind == WatchKind.GIT:
         try:
             Repository(path).folders()
         except NoRepository:
             raise InvalidInput(
-                f"path {shown(path)} is not a git repository; give its topmost folder, or watch the files of the folder"
+                f"path {limits.shown(path)} is not a git repository; give its topmost folder, or watch the "
+                "files of the folder"
             ) from None
         except FolderGone:
             pass  # It cannot be read now. The watch says so itself.

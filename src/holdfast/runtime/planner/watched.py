@@ -17,7 +17,7 @@ from holdfast.runtime.loop import Loop
 from holdfast.runtime.planner.tree import FolderGone
 from holdfast.runtime.planner.watcher import Watcher
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.watches.plans import note_problem, note_waits
+from holdfast.store.scripts.watches import plans
 from holdfast.store.scripts.watches.watches import WatchRow
 
 OnPlanned: TypeAlias = Callable[[float], None]
@@ -181,7 +181,7 @@ class Watched(Loop):
         if what is None or self._waits_for is None:
             extra = {"event": "watch_waits" if what else "watch_goes_on", "watch": self.row.name}
             log.info("watch %s %s", self.row.name, f"waits for {what}" if what else "goes on", extra=extra)
-        await self._engine.write(note_waits, self.row.id, what)
+        await self._engine.write(plans.note_waits, self.row.id, what)
         self._waits_for = what
 
     def told_late(self) -> str | None:
@@ -203,5 +203,5 @@ class Watched(Loop):
             problem or "all is well again",
             extra=extra,
         )
-        await self._engine.write(note_problem, self.row.id, problem)
+        await self._engine.write(plans.note_problem, self.row.id, problem)
         self._problem = problem

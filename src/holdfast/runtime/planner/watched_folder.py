@@ -10,21 +10,14 @@ from collections.abc import Iterable
 from holdfast.core.values.watch import Budget, Change, FileChange, SeenFile, Settling, differences, speakable
 from holdfast.core.watching.ignore_rules import LONGEST_LINE, MOST_BYTES, MOST_LINES, MOST_RULES
 from holdfast.runtime.clock import Clock
+from holdfast.runtime.planner import tree
 from holdfast.runtime.planner.ignoring import GITIGNORE
-from holdfast.runtime.planner.tree import Scan, Tree, fingerprint
+from holdfast.runtime.planner.tree import Scan, Tree
 from holdfast.runtime.planner.watched import ROOM_S, PlannerOptions, Watched, WatchStopped
 from holdfast.runtime.planner.watcher import Watcher
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.watches.plans import (
-    Known,
-    files_at,
-    files_behind,
-    files_below,
-    note_scanned,
-    plan,
-    take_in,
-    tell,
-)
+from holdfast.store.scripts.watches import plans
+from holdfast.store.scripts.watches.plans import Known
 from holdfast.store.scripts.watches.watches import WatchRow
 
 SLICE = 2_000  # entries of the disk in one go
@@ -64,7 +57,7 @@ class WatchedFolder(Watched):
         self._settling.keep(found.files)
         await self._plan(known, seen, is_first=self._is_first)
         if self._is_first:
-            await self._engine.write(note_scanned, self.row.id, self.row.revision, self.clock.now())
+            await self._engine.write(plans.note_scanned, self.row.id, self.row.revision, self.clock.now())
             self._is_first = False
         await self.say(self._trouble(found))
 
@@ -80,7 +73,7 @@ class WatchedFolder(Watched):
             found |= walk.files
         known = {item.path: item.fingerprint for item in await self._known_at([*found, *gone])}
         for path in (*gone, *map(speakable, folders)):
-            below = await self._engine.read(files_below, self.row.id, path, PAGE)
+            below = await self._engine.read(plans.files_below, self.row.id, path, PAGE)
             known |= {item.path: item.fingerprint for item in below if all(walk.knows(item.path) for walk in walks)}
             if len(below) == PAGE:
                 self.look_at_everything()
@@ -100,7 +93,7 @@ class WatchedFolder(Watched):
             if os.path.isdir(path) and not os.path.islink(path):
                 if not self._tree.ignoring.ignores_path(relative, True):
                     folders.append(relative)
-            elif (mark := fingerprint(path)) is None:
+            elif (mark := tree.fingerprint(path)) is None:
                 gone.append(speakable(relative))
             elif self._tree.wants(relative):
                 files[speakable(relative)] = mark
@@ -128,7 +121,7 @@ class WatchedFolder(Watched):
     async def _known(self) -> dict[str, str]:
         known: dict[str, str] = {}
         last = ""
-        while page := await self._engine.read(files_behind, self.row.id, last, PAGE):
+        while page := await self._engine.read(plans.files_behind, self.row.id, last, PAGE):
             known |= {item.path: item.fingerprint for item in page}
             last = page[-1].path
         return known
@@ -136,7 +129,7 @@ class WatchedFolder(Watched):
     async def _known_at(self, paths: list[str]) -> list[Known]:
         found: list[Known] = []
         for start in range(0, len(paths), PAGE):
-            found += await self._engine.read(files_at, self.row.id, paths[start : start + PAGE])
+            found += await self._engine.read(plans.files_at, self.row.id, paths[start : start + PAGE])
         return found
 
     async def _plan(self, known: dict[str, str], seen: list[SeenFile], *, is_first: bool = False) -> None:
@@ -153,7 +146,7 @@ class WatchedFolder(Watched):
         elif self._budget.is_bulk(len(changes), self.told.max_jobs, self.clock.monotonic()):
             self._untold = len(changes)
             for batch in _batches(changes):
-                await self._engine.write(take_in, self.row.id, self.row.revision, batch, self.clock.now())
+                await self._engine.write(plans.take_in, self.row.id, self.row.revision, batch, self.clock.now())
             await self._tell()
         else:
             await self._single(changes)
@@ -171,14 +164,16 @@ class WatchedFolder(Watched):
     async def _single(self, changes: list[FileChange], *, is_first: bool = False) -> None:
         for batch in _batches(changes):
             row = self.row
-            done = await self._engine.write(plan, row.id, row.revision, batch, self.clock.now(), is_first=is_first)
+            done = await self._engine.write(
+                plans.plan, row.id, row.revision, batch, self.clock.now(), is_first=is_first
+            )
             self._jobs_made += done.jobs
             self._budget.note(done.jobs, self.clock.monotonic())
             self._no_room |= set(done.held)
 
     async def _tell(self) -> None:
         """Make the job for changes that were taken in, perhaps by a daemon that died before it could make one."""
-        done = await self._engine.write(tell, self.row.id, self.clock.now())
+        done = await self._engine.write(plans.tell, self.row.id, self.clock.now())
         self._jobs_made += done.jobs
         if not done.held:
             self._untold = 0

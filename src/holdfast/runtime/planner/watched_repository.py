@@ -8,7 +8,7 @@ import os
 from holdfast.core.watching.git import GitEvent, GitMove
 from holdfast.runtime.planner.repository import Repository, RepositoryMemory
 from holdfast.runtime.planner.watched import ROOM_S, Watched
-from holdfast.store.scripts.watches.plans import note_scanned, plan_moves, where_it_stood
+from holdfast.store.scripts.watches import plans
 
 ROUNDS = 5
 
@@ -30,7 +30,7 @@ class WatchedRepository(Watched):
             self._folders = frozenset(await asyncio.to_thread(repository.folders))
             if self._watcher is None or not await self._watcher.cover(self.row.id, self._folders, only=True):
                 break
-        text = await self._engine.read(where_it_stood, self.row.id)
+        text = await self._engine.read(plans.where_it_stood, self.row.id)
         known = None if text is None else RepositoryMemory.decode(text)
         looked = await asyncio.to_thread(repository.look, known)
         moves = looked.moves
@@ -39,12 +39,12 @@ class WatchedRepository(Watched):
         new, held = looked.memory.encoded(), 0
         if new != text or moves:
             row = self.row
-            done = await self._engine.write(plan_moves, row.id, row.revision, text, new, moves, self.clock.now())
+            done = await self._engine.write(plans.plan_moves, row.id, row.revision, text, new, moves, self.clock.now())
             self._jobs_made += done.jobs
             held = len(done.held)
         if held:
             self.hold((), self.clock.monotonic() + ROOM_S)
         await self.wait_for(f"room in queue {self.told.queue} for {held} moves" if held else None)
         if self.row.scanned_at is None and known is None:
-            await self._engine.write(note_scanned, self.row.id, self.row.revision, self.clock.now())
+            await self._engine.write(plans.note_scanned, self.row.id, self.row.revision, self.clock.now())
         await self.say(self.told_late())

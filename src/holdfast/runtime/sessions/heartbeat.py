@@ -8,7 +8,7 @@ from holdfast.core.job import SessionId
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.loop import LONGEST_PAUSE_S, Loop
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.sessions.sessions import beat
+from holdfast.store.scripts.sessions import sessions
 
 BEAT_S = 10.0
 
@@ -38,7 +38,7 @@ class Heartbeat(Loop):
         return min(LONGEST_PAUSE_S, self._every())
 
     async def tick(self) -> float | None:
-        if not await self._engine.write(beat, self._session_id, self.clock.now(), self._secret):
+        if not await self._engine.write(sessions.beat, self._session_id, self.clock.now(), self._secret):
             self._on_lost()
             return None
         return self._every()

@@ -11,14 +11,14 @@ from holdfast.core.messages.sessions import SessionRow
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.loop import Loop
 from holdfast.runtime.node import boot_id, node_name
-from holdfast.runtime.sessions.hung import kill_holder
+from holdfast.runtime.sessions import hung, processes
 from holdfast.runtime.sessions.judge import Judge, LifeVerdict
-from holdfast.runtime.sessions.processes import GRACE_S, KILL_S, ProcessGroup, empty_groups
+from holdfast.runtime.sessions.processes import GRACE_S, KILL_S, ProcessGroup
 from holdfast.runtime.sessions.session import GUEST, lock_folder
 from holdfast.store.engine import Engine
 from holdfast.store.locks import clear, is_locked
+from holdfast.store.scripts.sessions import sessions
 from holdfast.store.scripts.sessions.recover import processes_of, recover
-from holdfast.store.scripts.sessions.sessions import running_sessions
 
 LOOK_S = 1.0
 
@@ -48,7 +48,7 @@ class Recovery(Loop):
         self._hung: set[SessionId] = set()
 
     async def tick(self) -> float | None:
-        found = await self._engine.read(running_sessions)
+        found = await self._engine.read(sessions.running_sessions)
         pulse = next((row.heartbeat for row in found if row.id == self.own), 0)
         self._judge.forget({row.id for row in found})
         self._hung &= {row.id for row in found}
@@ -67,7 +67,7 @@ class Recovery(Loop):
         lock = None if self._own_locks is None else self._own_locks / session.id
         if lock is None or not is_locked(str(lock)):
             return False
-        ended = not _is_guest(lock) and await asyncio.to_thread(kill_holder, str(lock), session.pid)
+        ended = not _is_guest(lock) and await asyncio.to_thread(hung.kill_holder, str(lock), session.pid)
         if ended or session.id not in self._hung:
             said = "it was killed" if ended else "its jobs wait until it goes on, or is ended by hand"
             extra = {"event": "worker_hung", "session_id": session.id}
@@ -104,7 +104,7 @@ class Recovery(Loop):
             return []
         # Processes that were asked before get no grace again.
         patience = (GRACE_S, KILL_S) if any(group.run_id not in self._stuck for group in groups) else (0.0, 0.0)
-        stuck = await asyncio.to_thread(empty_groups, groups, *patience)
+        stuck = await asyncio.to_thread(processes.empty_groups, groups, *patience)
         for group in stuck:
             if group.run_id not in self._stuck:
                 log.error("process group %d of run %s cannot be ended; its run stays open", group.pid, group.run_id)
