@@ -23,8 +23,8 @@ from holdfast.core.jobs.requests import Claimed
 from holdfast.core.messages.events import Emitted
 from holdfast.core.messages.jobs import Predecessor
 from holdfast.core.messages.watches import ChangedFiles
-from holdfast.core.rules.limits import check_payload, shown
-from holdfast.core.settings.rule_table import check
+from holdfast.core.rules import limits
+from holdfast.core.settings import rule_table
 from holdfast.core.values.event import joined_attributes
 from holdfast.core.values.event_data import encode_data
 from holdfast.tasks.files import FilesLeft, RunFiles
@@ -164,7 +164,8 @@ class Context:
     def progress(self, fraction: float, text: str | None = None) -> None:
         """Show how far the run is, from 0 to 1. Never waits; the last one counts."""
         self._note(
-            float(check("fraction", fraction, "progress")), None if text is None else storable(str(text))[:LONGEST_TEXT]
+            float(rule_table.check("fraction", fraction, "progress")),
+            None if text is None else storable(str(text))[:LONGEST_TEXT],
         )
 
     def checkpoint(self, data: Any) -> None:
@@ -302,12 +303,12 @@ def line_of(record: logging.LogRecord, error: BaseException | None) -> str:
 def _new_event(
     name: str, attributes: Mapping[str, object] | None, more: Mapping[str, object], data: object
 ) -> tuple[str, dict[str, str], Raw]:
-    return check("name", name, "event"), joined_attributes(attributes, more), encode_data(data)
+    return rule_table.check("name", name, "event"), joined_attributes(attributes, more), encode_data(data)
 
 
 def _check_child(task: Child) -> Child:
     if not hasattr(task, "enqueue_from"):
-        raise InvalidInput(f"{shown(task)} is not a task; enqueue what @hf.task made, or task.options(…)")
+        raise InvalidInput(f"{limits.shown(task)} is not a task; enqueue what @hf.task made, or task.options(…)")
     return task
 
 
@@ -316,5 +317,5 @@ def _encoded(data: Any) -> str:
         encoded = msgspec.json.encode(data)
     except Exception as error:
         raise InvalidPayload(f"the checkpoint is not JSON: {error}") from None
-    check_payload(encoded, "the checkpoint")
+    limits.check_payload(encoded, "the checkpoint")
     return encoded.decode()

@@ -10,7 +10,8 @@ from typing import Any, get_args, get_type_hints
 import msgspec
 
 from holdfast.core.errors import InvalidInput, InvalidPayload
-from holdfast.core.rules.limits import MAX_PAYLOAD, check_payload, shown
+from holdfast.core.rules import limits
+from holdfast.core.rules.limits import MAX_PAYLOAD
 from holdfast.core.values.filling import MARK, PREVIOUS, gaps
 from holdfast.core.values.subject import as_json
 from holdfast.decoding import new_decoder
@@ -61,7 +62,7 @@ class PayloadSchema:
             encoded = msgspec.json.encode(arguments)
         except Exception as error:
             raise self._not_json(arguments, error) from None
-        check_payload(encoded, f"the payload of task {self._task!r}", MAX_PAYLOAD)
+        limits.check_payload(encoded, f"the payload of task {self._task!r}", MAX_PAYLOAD)
         if b"null" in encoded:
             self._refuse_nan(arguments)
         if b"$holdfast" in encoded:
@@ -82,7 +83,7 @@ class PayloadSchema:
             encoded = msgspec.json.encode({**known, **dict.fromkeys(later, MARK)})
         except Exception as error:
             raise self._not_json(known, error) from None
-        check_payload(encoded, f"the payload of task {self._task!r}", MAX_PAYLOAD)
+        limits.check_payload(encoded, f"the payload of task {self._task!r}", MAX_PAYLOAD)
         self._refuse_nan(known)
         _refuse_marks(self._task, encoded, later)
         unchecked = [(name, Any) for name in later if name in self._names]
@@ -132,7 +133,7 @@ class PayloadSchema:
             encoded = msgspec.json.encode(result)
         except Exception as error:
             raise self._bad_result(result, str(error)) from None
-        check_payload(encoded, f"the result of task {self._task!r}")
+        limits.check_payload(encoded, f"the result of task {self._task!r}")
         if b"null" in encoded and _has_nan(result):
             raise self._bad_result(result, "it holds a number that JSON cannot write (nan or infinity)")
         return encoded.decode()
@@ -167,7 +168,10 @@ class PayloadSchema:
             try:
                 msgspec.json.encode({name: value})
             except Exception as its_error:
-                said = f"argument {name!r} of task {self._task!r} is not JSON: {shown(redacted(value))} ({its_error})"
+                said = (
+                    f"argument {name!r} of task {self._task!r} is not JSON: {limits.shown(redacted(value))} "
+                    f"({its_error})"
+                )
                 return InvalidPayload(f"{said}. Pass plain data: text, numbers, lists, dictionaries, dates, structs")
         return InvalidPayload(f"the payload of task {self._task!r} is not JSON: {error}")
 
@@ -183,7 +187,7 @@ class PayloadSchema:
             if inspect.iscoroutine(result):
                 result.close()
             why = "a function that awaits nothing cannot return something to await; make the task an `async def`"
-        return InvalidPayload(f"task {self._task!r} returned {shown(result)}, which is not JSON: {why}")
+        return InvalidPayload(f"task {self._task!r} returned {limits.shown(result)}, which is not JSON: {why}")
 
 
 def _refuse_marks(task: str, encoded: bytes, meant: Collection[str]) -> None:
@@ -191,8 +195,8 @@ def _refuse_marks(task: str, encoded: bytes, meant: Collection[str]) -> None:
     for name in gaps(encoded.decode()):
         if name not in meant:
             raise InvalidPayload(
-                f"argument {name!r} of task {task!r} is {shown(MARK)}, which stands for the result of the job before; "
-                "use PREVIOUS if that is meant, and put it into another object if not"
+                f"argument {name!r} of task {task!r} is {limits.shown(MARK)}, which stands for the result of "
+                "the job before; use PREVIOUS if that is meant, and put it into another object if not"
             )
 
 
@@ -203,7 +207,7 @@ def encode_payload(task: str, arguments: Mapping[str, Any]) -> str:
         encoded = msgspec.json.encode(known)
     except Exception as error:
         raise InvalidPayload(f"the payload of task {task!r} is not JSON: {error}") from None
-    check_payload(encoded, f"the payload of task {task!r}")
+    limits.check_payload(encoded, f"the payload of task {task!r}")
     if b"$holdfast" in encoded:
         _refuse_marks(task, encoded, [name for name, value in arguments.items() if value is PREVIOUS])
     if b"null" in encoded and _has_nan(known):

@@ -27,9 +27,9 @@ from holdfast.store.engine import Changes, Engine, new_uuid
 from holdfast.store.files import JobFiles
 from holdfast.store.scripts.events.events import emit
 from holdfast.store.scripts.jobs.predecessors import predecessors
+from holdfast.store.scripts.runs import progress
 from holdfast.store.scripts.runs.exchange import exchange
-from holdfast.store.scripts.runs.progress import save_checkpoint
-from holdfast.store.scripts.sessions.sessions import close_session
+from holdfast.store.scripts.sessions import sessions
 from holdfast.store.scripts.watches.changed_files import changed_files
 from holdfast.tasks.context import Context
 from holdfast.tasks.files import USUAL, LogLimits, RunFiles
@@ -216,7 +216,7 @@ class ExchangeLoop(Loop):
 
     def _make_context(self, claimed: Claimed) -> Context:
         def save(data: str) -> Future[None]:
-            return self._engine.submit(save_checkpoint, claimed.job_id, claimed.run_id, data, self._secret)
+            return self._engine.submit(progress.save_checkpoint, claimed.job_id, claimed.run_id, data, self._secret)
 
         def note(fraction: float, text: str | None) -> None:
             with self._lock:
@@ -278,7 +278,7 @@ class ExchangeLoop(Loop):
         now = self.clock.now()
         try:
             self._engine.submit(exchange, reports, [], self._request([]), None, now).result()
-            self._engine.submit(close_session, self._session_id, "success", now, self._secret).result()
+            self._engine.submit(sessions.close_session, self._session_id, "success", now, self._secret).result()
         except HoldfastError as error:
             log.warning("%d results came too late and could not be stored: %s", len(reports), error)
 

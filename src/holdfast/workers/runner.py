@@ -14,7 +14,7 @@ from typing import Any
 from holdfast.core.job import RunId
 from holdfast.core.jobs.requests import Claimed, Report
 from holdfast.core.jobs.settle import Broke, Completed, Outcome
-from holdfast.core.rules.timing import run_budget
+from holdfast.core.rules import timing
 from holdfast.core.values.retry import Failure, FailureKind
 from holdfast.observe.trace import using
 from holdfast.runtime.clock import Clock
@@ -24,7 +24,7 @@ from holdfast.tasks.raising import StopReason, ended_by, must_stop, outranks, st
 from holdfast.tasks.spec import TaskSpec
 from holdfast.workers.active_run import ActiveRun
 from holdfast.workers.printing import listen
-from holdfast.workers.process.previous import aarguments_of, arguments_of
+from holdfast.workers.process import previous
 from holdfast.workers.process.subprocesses import Subprocesses
 from holdfast.workers.process.threads import Threads
 from holdfast.workers.user_loop import UserLoop, end_without_loop
@@ -175,7 +175,7 @@ class Runner:
     async def _run_coroutine(self, run: ActiveRun) -> None:
         try:
             with using(run.span), inside(run.claimed):
-                arguments = await aarguments_of(run.spec.schema, run.context)
+                arguments = await previous.aarguments_of(run.spec.schema, run.context)
                 outcome = Completed(run.spec.schema.encode_result(await self._start(run, arguments)))
         except BaseException as error:
             ended = self._outcome(run, error)
@@ -190,7 +190,7 @@ class Runner:
     def _run_function(self, run: ActiveRun) -> None:
         try:
             with using(run.span), inside(run.claimed):
-                arguments = arguments_of(run.spec.schema, run.context)
+                arguments = previous.arguments_of(run.spec.schema, run.context)
                 outcome = Completed(run.spec.schema.encode_result(self._start(run, arguments)))
         except BaseException as error:
             ended = self._outcome(run, error)
@@ -262,7 +262,7 @@ class Runner:
             run.timer.cancel()
         took = round((self._clock.monotonic() - run.started) * 1000)
         timeout = None if run.claimed.timeout_ms is None else max(0, run.claimed.timeout_ms - took)
-        left, by_deadline = run_budget(self._clock.now(), timeout, run.claimed.deadline)
+        left, by_deadline = timing.run_budget(self._clock.now(), timeout, run.claimed.deadline)
         if left is None:
             return
         if left == 0:

@@ -11,7 +11,7 @@ from holdfast.runtime.sessions.processes import GRACE_S
 from holdfast.tasks.program import Program
 from holdfast.tasks.schema import PayloadSchema
 from holdfast.tasks.spec import TaskSpec
-from holdfast.workers.process.environment import kept_variables
+from holdfast.workers.process import environment
 
 
 def command(
@@ -31,7 +31,7 @@ def program_of(arguments: Mapping[str, Any], claimed: Claimed) -> Program:
     check_start(arguments)
     return Program(
         argv=tuple(arguments["argv"]),
-        env=kept_variables(),
+        env=environment.kept_variables(),
         # Before they were an option, variables were in the payload.
         own={**(arguments.get("env") or {}), **(claimed.env or {})},
         cwd=arguments.get("cwd"),

@@ -20,7 +20,7 @@ from typing import Any, NoReturn, TypeAlias
 
 from msgspec import Struct
 
-from holdfast.core.rules.limits import shown
+from holdfast.core.rules import limits
 from holdfast.core.webhooks.addresses import AddressPolicy
 from holdfast.core.webhooks.webhook import Target
 
@@ -105,7 +105,7 @@ def send(post: Post, policy: AddressPolicy, patience: PostPatience, resolve: Res
     except http.client.RemoteDisconnected:
         raise PostFailed("ERR_WEBHOOK_UNREACHABLE", "the connection was closed without an answer") from None
     except (http.client.HTTPException, ValueError) as error:
-        said = f"what came back is not HTTP: {type(error).__name__} {shown(str(error))}"
+        said = f"what came back is not HTTP: {type(error).__name__} {limits.shown(str(error))}"
         raise PostFailed("ERR_WEBHOOK_ANSWER", said) from None
     except OSError as error:
         said = f"{post.target.authority} cannot be reached: {error.strerror or error}"

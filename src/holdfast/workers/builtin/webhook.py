@@ -15,7 +15,7 @@ from holdfast.core.webhooks.addresses import AddressPolicy
 from holdfast.core.webhooks.webhook import TIMEOUT_MS, WEBHOOK, WEBHOOK_QUEUE, read_url
 from holdfast.runtime.clock import Clock
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.webhooks.webhooks import note_gone, request_of_run
+from holdfast.store.scripts.webhooks import webhooks
 from holdfast.tasks.context import Context
 from holdfast.tasks.raising import Permanent, Transient
 from holdfast.tasks.schema import PayloadSchema
@@ -84,7 +84,7 @@ class Deliverer:
         from holdfast.workers.builtin.posting import Post, PostFailed, PostPatience, look_up, send
 
         try:
-            request = self._engine.query(request_of_run, ctx.run_id, self._clock.now())
+            request = self._engine.query(webhooks.request_of_run, ctx.run_id, self._clock.now())
         except (Conflict, NotFound) as error:
             raise Permanent(str(error), code=DISABLED) from None
         patience = PostPatience((request.timeout_ms or self._timeout_ms) / 1000, ctx.check)
@@ -105,7 +105,7 @@ class Deliverer:
         if answer.body:
             ctx.log.warning("%s: %s", said, answer.body[:LONGEST_EXCERPT].decode("utf-8", "replace"))
         if status == GONE_FOR_GOOD:
-            self._engine.run(note_gone, ctx.run_id, self._clock.now(), url)
+            self._engine.run(webhooks.note_gone, ctx.run_id, self._clock.now(), url)
             raise Permanent(f"{said}; nothing more is sent there", code=GONE)
         if 300 <= status < 400:
             raise Transient(f"{said}; redirects are not followed, give the final URL", code=REDIRECT)

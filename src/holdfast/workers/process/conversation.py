@@ -19,6 +19,7 @@ from holdfast.core.messages.watches import ChangedFiles
 from holdfast.tasks.context import Context
 from holdfast.tasks.isolation import TaskPlace
 from holdfast.tasks.raising import StopReason
+from holdfast.workers.process import launching
 from holdfast.workers.process.channel import (
     CheckpointKept,
     Found,
@@ -37,7 +38,6 @@ from holdfast.workers.process.channel import (
     Stored,
     TaskEnded,
 )
-from holdfast.workers.process.launching import pipe
 from holdfast.workers.process.watching import ProcessWatch, WakePipe
 
 
@@ -50,8 +50,8 @@ class Conversation:
         self._ended_at = 0.0
         self._has_begun = False
         with ExitStack() as ours, ExitStack() as theirs:
-            self.orders, orders = pipe(theirs, ours)
-            self._heard, self.channel = pipe(ours, theirs)
+            self.orders, orders = launching.pipe(theirs, ours)
+            self._heard, self.channel = launching.pipe(ours, theirs)
             self._writer = MessageWriter(orders, wake_up)
             self._theirs, self._ours = theirs.pop_all(), ours.pop_all()
 

@@ -20,7 +20,8 @@ from pathlib import Path
 from holdfast.core.errors import InvalidInput
 from holdfast.core.job import RunId
 from holdfast.core.values.retry import Failure, FailureKind
-from holdfast.runtime.sessions.processes import RUN_VARIABLE, ProcessGroup, look_at
+from holdfast.runtime.sessions import processes
+from holdfast.runtime.sessions.processes import RUN_VARIABLE, ProcessGroup
 from holdfast.tasks.program import Program
 from holdfast.workers.process.launch import LENGTH
 
@@ -90,7 +91,7 @@ class Gated:
             )
             self._closing = ours.pop_all()
         self._status: int | None = None
-        seen = look_at(self._process.pid)
+        seen = processes.look_at(self._process.pid)
         assert seen is not None, "a child that nobody has waited for is there"
         self.group = ProcessGroup(seen.pid, seen.started_at, run_id)
 

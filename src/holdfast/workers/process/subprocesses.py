@@ -13,22 +13,21 @@ from holdfast.core.errors import InvalidInput, InvalidPayload, StoreError
 from holdfast.core.job import RunId, SessionId
 from holdfast.core.jobs.requests import Claimed, Report
 from holdfast.core.jobs.settle import Broke, Completed, Outcome, Skipped, Snoozed, Yielded
-from holdfast.core.rules.timing import run_budget
+from holdfast.core.rules import timing
 from holdfast.core.values.retry import Failure, FailureKind
 from holdfast.runtime.clock import Clock
-from holdfast.runtime.sessions.processes import GRACE_S, empty_groups
+from holdfast.runtime.sessions import processes
+from holdfast.runtime.sessions.processes import GRACE_S
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.runs.progress import note_start
+from holdfast.store.scripts.runs import progress
 from holdfast.tasks.context import Context
 from holdfast.tasks.program import Program
 from holdfast.tasks.raising import StopReason, must_stop, outranks, raised, stopped
 from holdfast.tasks.spec import TaskSpec, program_of
+from holdfast.workers.process import environment, exits, launching, previous
 from holdfast.workers.process.conversation import Conversation
-from holdfast.workers.process.environment import home_of, identity
-from holdfast.workers.process.exits import broke, crashed, exit_code
-from holdfast.workers.process.launching import Gated, why_not_started
+from holdfast.workers.process.launching import Gated
 from holdfast.workers.process.memory import MemoryKills
-from holdfast.workers.process.previous import complete
 from holdfast.workers.process.threads import Threads
 from holdfast.workers.process.watching import ProcessWatch, WakePipe
 
@@ -117,11 +116,13 @@ class ProcessRun:
         except InvalidInput as error:
             return Broke(Failure(FailureKind.PERMANENT, "ERR_TASK_NOT_LOADED", str(error)))
         files = self._context._files_of_run
-        self.claimed, arguments = complete(self._spec.schema, self._context)
+        self.claimed, arguments = previous.complete(self._spec.schema, self._context)
         program = make_program(arguments, self.claimed)
-        who = identity(self.claimed, files.make_artifact_folder())
+        who = environment.identity(self.claimed, files.make_artifact_folder())
         # A job may set the variable for another daemon, but not those that identify the run.
-        program = structs.replace(program, env={**program.env, **home_of(self._engine), **program.own, **who})
+        program = structs.replace(
+            program, env={**program.env, **environment.home_of(self._engine), **program.own, **who}
+        )
         self._grace_s = program.grace_s
         files.open_log()
         with ExitStack() as stack:
@@ -137,23 +138,23 @@ class ProcessRun:
             try:
                 return self._through_gate(process, program, talk)
             except BaseException:
-                empty_groups([process.group], grace=0)
+                processes.empty_groups([process.group], grace=0)
                 raise
 
     def _through_gate(self, process: Gated, program: Program, talk: Conversation | None) -> Outcome:
         group, files = process.group, self._context._files_of_run
         start = (self.claimed.run_id, self._session_id, group.pid, group.started_at, str(files.log_folder))
         try:
-            is_ours = self._engine.submit(note_start, *start, self._secret).result()
+            is_ours = self._engine.submit(progress.note_start, *start, self._secret).result()
         except StoreError as error:
             # A process that cannot be stored must not begin. The job is not to blame.
-            empty_groups([group], grace=0)
+            processes.empty_groups([group], grace=0)
             return Yielded(f"its start could not be stored: {error}")
         if not is_ours:
-            empty_groups([group], grace=0)
+            processes.empty_groups([group], grace=0)
             return _not_started("it was settled before its process could begin")
         if self._pause()[0]:
-            empty_groups([group], grace=0)
+            processes.empty_groups([group], grace=0)
             return self._stopped()
         watch = self._watch = ProcessWatch(process, program, self._wake_up, files.write, self._pause)
         watch.is_hurried = self._is_hurried
@@ -165,22 +166,22 @@ class ProcessRun:
         kills = MemoryKills()
         process.open(program)
         status = watch.follow()
-        self._exit_code = exit_code(status)
+        self._exit_code = exits.exit_code(status)
         if watch.failure:
             self._exit_code = None
-            return Broke(why_not_started(watch.failure, program))
+            return Broke(launching.why_not_started(watch.failure, program))
         if talk is not None:
             return self._said(talk, watch, status)
         if watch.was_stopped:
             return self._stopped()
         if status == 0:
             return Completed('{"exit_code":0}')
-        return broke(status, program, watch.last_line, is_out_of_memory=kills.have_risen())
+        return exits.broke(status, program, watch.last_line, is_out_of_memory=kills.have_risen())
 
     def _said(self, talk: Conversation, watch: ProcessWatch, status: int) -> Outcome:
         """The outcome that the process of a Python task has sent. If it sent none, it has crashed."""
         if talk.ended is None:
-            return self._stopped() if watch.was_stopped else crashed(status, self.claimed.task, watch.last_line)
+            return self._stopped() if watch.was_stopped else exits.crashed(status, self.claimed.task, watch.last_line)
         self._traceback = talk.ended.traceback
         outcome = talk.ended.outcome
         if must_stop(self._context._stop_reason) and not isinstance(outcome, Completed | Skipped | Snoozed):
@@ -202,7 +203,7 @@ class ProcessRun:
             return silent > self._grace_s, self._grace_s
         took = round((self._clock.monotonic() - self._started) * 1000)
         timeout = None if self.claimed.timeout_ms is None else max(0, self.claimed.timeout_ms - took)
-        left, by_deadline = run_budget(self._clock.now(), timeout, self.claimed.deadline)
+        left, by_deadline = timing.run_budget(self._clock.now(), timeout, self.claimed.deadline)
         if left is None:
             return False, None
         if left == 0:

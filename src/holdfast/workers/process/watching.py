@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 
-from holdfast.runtime.sessions.processes import living, signal_group
+from holdfast.runtime.sessions import processes
 from holdfast.tasks.program import Program
 from holdfast.workers.process.launching import Gated, PipeEnd
 
@@ -126,7 +126,7 @@ class ProcessWatch:
 
     def _until_empty(self) -> None:
         """The first process has ended. End the processes that it has left."""
-        while living(self._process.group):
+        while processes.living(self._process.group):
             if self._kill_at is None:
                 self._terminate()
             self._wait(LOOK_S)
@@ -135,7 +135,7 @@ class ProcessWatch:
         if self._kill_at is not None:
             left = self._kill_at - time.monotonic()
             if left <= 0 or self.is_hurried:
-                signal_group(self._process.group, signal.SIGKILL)
+                processes.signal_group(self._process.group, signal.SIGKILL)
                 # A process that survives SIGKILL hangs in the kernel, for an unknown time.
                 left = self._kill_again_s = min(2 * self._kill_again_s, LONGEST_LOOK_S)
             pause = left if pause is None else min(pause, left)
@@ -149,9 +149,9 @@ class ProcessWatch:
 
     def _terminate(self) -> None:
         self._kill_at = time.monotonic() + self._program.grace_s
-        signal_group(self._process.group, signal.SIGTERM)
+        processes.signal_group(self._process.group, signal.SIGTERM)
         # A stopped process gets no other signal before it continues.
-        signal_group(self._process.group, signal.SIGCONT)
+        processes.signal_group(self._process.group, signal.SIGCONT)
 
     def _watch_exit(self) -> int | None:
         if not hasattr(os, "pidfd_open"):
