@@ -38,7 +38,7 @@ from holdfast.client.holdfast import Holdfast
 from holdfast.client.resources.task import Enqueuing
 from holdfast.core.errors import InvalidInput
 from holdfast.core.jobs.stored_job import Job
-from holdfast.core.rules.limits import shown
+from holdfast.core.rules import limits
 from holdfast.core.values.event import Event, check_attributes
 from holdfast.runtime.clock import ManualClock
 from holdfast.runtime.machine.simulated import SimulatedMachine
@@ -146,7 +146,7 @@ def _name(task: Enqueuing[Any, Any] | str) -> str:
     if isinstance(task, str):
         return task
     if not isinstance(task, Enqueuing):
-        raise InvalidInput(f"{shown(task)} is not a task: give what @hf.task made, or its name")
+        raise InvalidInput(f"{limits.shown(task)} is not a task: give what @hf.task made, or its name")
     return task.name
 
 

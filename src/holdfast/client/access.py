@@ -12,7 +12,7 @@ from holdfast.core.access import Role
 from holdfast.core.messages.access import NewToken, User
 from holdfast.core.rules.rule import ChoiceRule
 from holdfast.core.rules.units import Duration
-from holdfast.core.settings.rule_table import check, millis
+from holdfast.core.settings import rule_table
 from holdfast.store.script_names import users
 
 
@@ -43,11 +43,13 @@ class AccessCalls:
 
     def revoke_user(self, name: str) -> User:
         """Refuse the calls of a user from now on."""
-        return self._access.write(users.revoke_user, check("name", name, "user"), self._access.now())
+        return self._access.write(users.revoke_user, rule_table.check("name", name, "user"), self._access.now())
 
     async def arevoke_user(self, name: str) -> User:
         """The awaitable twin of `revoke_user`."""
-        return await self._access.awrite(users.revoke_user, check("name", name, "user"), await self._access.anow())
+        return await self._access.awrite(
+            users.revoke_user, rule_table.check("name", name, "user"), await self._access.anow()
+        )
 
     def rotate_token(self, name: str, *, expires: Duration | None = None) -> NewToken:
         """Give a user a new token. The old one stops at once. `expires` counts from now. If left out, it stays."""
@@ -59,12 +61,12 @@ class AccessCalls:
 
 
 def _new(name: str, role: str, now: int, expires: Duration | None) -> tuple[Any, ...]:
-    return check("name", name, "user"), Role(ChoiceRule(Role).check("role", role)), now, _length(expires)
+    return rule_table.check("name", name, "user"), Role(ChoiceRule(Role).check("role", role)), now, _length(expires)
 
 
 def _rotated(name: str, now: int, expires: Duration | None) -> tuple[Any, ...]:
-    return check("name", name, "user"), now, _length(expires)
+    return rule_table.check("name", name, "user"), now, _length(expires)
 
 
 def _length(expires: Duration | None) -> int | None:
-    return None if expires is None else millis("expires_in_ms", expires, "expires")
+    return None if expires is None else rule_table.millis("expires_in_ms", expires, "expires")

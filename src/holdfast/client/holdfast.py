@@ -17,22 +17,23 @@ from holdfast.client.isolated import Isolated, placed
 from holdfast.client.operations import Operations
 from holdfast.client.options import given
 from holdfast.client.patience import PATIENCE_S
+from holdfast.client.resources import webhooks
 from holdfast.client.resources.commands import Commands
 from holdfast.client.resources.crons import Crons
 from holdfast.client.resources.dead_letters import DeadLetterCalls
 from holdfast.client.resources.schedules import Schedules
 from holdfast.client.resources.task import Task, TaskDecorator
 from holdfast.client.resources.watches import Watches
-from holdfast.client.resources.webhooks import Webhooks, make_policy
+from holdfast.client.resources.webhooks import Webhooks
 from holdfast.client.store_access import StoreAccess
 from holdfast.core.declared.option import SaidIn
 from holdfast.core.declared.options import OPTIONS, JobOptions
 from holdfast.core.errors import InvalidInput
 from holdfast.core.jobs.requests import COMMAND, DEFAULT_QUEUE
-from holdfast.core.rules.limits import shown
+from holdfast.core.rules import limits
 from holdfast.core.rules.units import Duration
 from holdfast.core.rules.value_rules import DURATION, FLAG
-from holdfast.core.settings.rule_table import check, check_slots
+from holdfast.core.settings import rule_table
 from holdfast.core.tasks.reserved import refuse_reserved
 from holdfast.core.values.retry_option import Retry
 from holdfast.hosting.database import clock_for, make_engine
@@ -93,8 +94,8 @@ class Holdfast(TaskHost[StoreAccess], Operations, Commands, DeadLetterCalls, Sch
         ca: str | Path | None = None,
         token: str | None = None,
     ) -> None:
-        check("durability", durability)
-        slots, keep_ms = check_slots("concurrency", concurrency), DURATION.millis("keep", keep)
+        rule_table.check("durability", durability)
+        slots, keep_ms = rule_table.check_slots("concurrency", concurrency), DURATION.millis("keep", keep)
         clock = clock_for(path_or_url) if clock is None else _check_clock(clock)
         engine = make_engine(path_or_url, durability, schema, clock, ids, ca=ca, token=token)
         super().__init__(
@@ -108,7 +109,7 @@ class Holdfast(TaskHost[StoreAccess], Operations, Commands, DeadLetterCalls, Sch
         )
         self._options: dict[str, JobOptions] = {}
         if not engine.is_remote:
-            self._targets = make_policy(webhook_allow)
+            self._targets = webhooks.make_policy(webhook_allow)
             self._deliver_webhooks(self._targets)
 
     def __repr__(self) -> str:
@@ -179,9 +180,9 @@ class Holdfast(TaskHost[StoreAccess], Operations, Commands, DeadLetterCalls, Sch
         if self._thread is not None:
             # A session offers its tasks when it begins, so a job of this task would wait for ever.
             raise InvalidInput("this Holdfast runs already: define its tasks before it starts, or stop it first")
-        called = check("task", function.__name__.strip("<>") if name is None else name)
+        called = rule_table.check("task", function.__name__.strip("<>") if name is None else name)
         named = options.get("queue")
-        queue = check("queue", DEFAULT_QUEUE if named is None else named)
+        queue = rule_table.check("queue", DEFAULT_QUEUE if named is None else named)
         refuse_reserved(called, queue)
         if called in self._specs or called == COMMAND:
             raise InvalidInput(f"there is a task {called!r} already; give this one another name=")
@@ -209,11 +210,11 @@ class Holdfast(TaskHost[StoreAccess], Operations, Commands, DeadLetterCalls, Sch
         """
         if not isinstance(key, str):
             raise InvalidInput(f'an app needs a key: write @hf.app("{getattr(key, "__name__", "kitchen").lower()}")')
-        key = check("app_key", key, "app")
+        key = rule_table.check("app_key", key, "app")
 
         def decorate(kind: AppType) -> AppType:
             if not (isinstance(kind, type) and issubclass(kind, App)):
-                raise InvalidInput(f"{shown(kind)} is no app: write `class {key.title()}(App)`")
+                raise InvalidInput(f"{limits.shown(kind)} is no app: write `class {key.title()}(App)`")
             if self._thread is not None:
                 raise InvalidInput("this Holdfast runs already: define its apps before it starts, or stop it first")
             if key in self._apps:
@@ -238,13 +239,15 @@ class Holdfast(TaskHost[StoreAccess], Operations, Commands, DeadLetterCalls, Sch
 
 def _check_clock(clock: Clock) -> Clock:
     if isinstance(clock, type) or not callable(getattr(clock, "now", None)):
-        raise InvalidInput(f"clock {shown(clock)} is not a clock: give an object like ManualClock()")
+        raise InvalidInput(f"clock {limits.shown(clock)} is not a clock: give an object like ManualClock()")
     return clock
 
 
 def _check_machine(machine: SimulatedMachine, engine: Engine) -> SimulatedMachine:
     if not isinstance(machine, SimulatedMachine):
-        raise InvalidInput(f"machine {shown(machine)} is not valid: give a SimulatedMachine(…) of holdfast.testing")
+        raise InvalidInput(
+            f"machine {limits.shown(machine)} is not valid: give a SimulatedMachine(…) of holdfast.testing"
+        )
     if engine.is_remote:
         raise InvalidInput("the machine of a daemon is not this program's to simulate: use `holdfast simulate`")
     return machine
@@ -254,10 +257,12 @@ def _check_function(function: Callable[..., Any]) -> None:
     if isinstance(function, Task):
         raise InvalidInput(f"{function!r} is a task already; other decorators, such as @hf.cron, stand above @hf.task")
     if not inspect.isroutine(function):
-        raise InvalidInput(f"{shown(function)} is not a function; use @hf.task on a function or coroutine")
+        raise InvalidInput(f"{limits.shown(function)} is not a function; use @hf.task on a function or coroutine")
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         raise InvalidInput(f"{function.__name__!r} is a generator; a task returns one result, so use `return`")
     try:
         inspect.signature(function)
     except ValueError as error:
-        raise InvalidInput(f"{shown(function)} does not tell its parameters ({error}); wrap it in a function") from None
+        raise InvalidInput(
+            f"{limits.shown(function)} does not tell its parameters ({error}); wrap it in a function"
+        ) from None

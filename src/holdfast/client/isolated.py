@@ -10,7 +10,7 @@ from msgspec import Struct, structs
 from holdfast.core.errors import InvalidInput
 from holdfast.core.rules.units import Duration
 from holdfast.core.rules.value_rules import FLAG
-from holdfast.core.settings.rule_table import check, millis
+from holdfast.core.settings import rule_table
 from holdfast.runtime.sessions.processes import GRACE_S
 from holdfast.tasks.isolation import Isolation, place_of
 from holdfast.tasks.spec import TaskSpec, check_place, remember
@@ -41,9 +41,9 @@ class Isolated(Struct, frozen=True):
             return None
         return cls(
             module,
-            None if memory_mb is None else check("memory_mb", memory_mb),
-            None if cpu is None else check("cpu_s", cpu, "cpu"),
-            GRACE_S if grace is None else millis("grace_ms", grace) / 1000,
+            None if memory_mb is None else rule_table.check("memory_mb", memory_mb),
+            None if cpu is None else rule_table.check("cpu_s", cpu, "cpu"),
+            GRACE_S if grace is None else rule_table.millis("grace_ms", grace) / 1000,
         )
 
     def spec(self, inside: TaskSpec) -> TaskSpec:

@@ -24,7 +24,8 @@ from holdfast.client.resources.overview import Overview
 from holdfast.client.resources.queues import Queues
 from holdfast.client.resources.tenants import Tenants
 from holdfast.client.resources.tokens import TokenCalls
-from holdfast.core.declared.option_kinds import JobRef, id_of
+from holdfast.core.declared import option_kinds
+from holdfast.core.declared.option_kinds import JobRef
 from holdfast.core.declared.options import JobOptions
 from holdfast.core.job import StateName
 from holdfast.core.jobs.requests import COMMAND, OF_COMMANDS, Enqueued, JobFilter, NewJob
@@ -35,7 +36,7 @@ from holdfast.core.messages.sessions import SessionRow
 from holdfast.core.rules.limits import MOST_PER_ACTION
 from holdfast.core.rules.rule import ChoiceRule
 from holdfast.core.rules.value_rules import FLAG
-from holdfast.core.settings.rule_table import check
+from holdfast.core.settings import rule_table
 from holdfast.core.tasks.command import check_command
 from holdfast.core.values.payload import check_arguments
 from holdfast.store.script_names import bulk, cancel, doctor, read_jobs, sessions
@@ -119,11 +120,13 @@ class Operations(
 
     def cancel(self, *, tag: str) -> Cancelling:
         """Cancel every job that has a tag."""
-        return self._access.write(cancel.cancel_tag, check("tag", tag), self._access.now(), MOST_PER_ACTION)
+        return self._access.write(cancel.cancel_tag, rule_table.check("tag", tag), self._access.now(), MOST_PER_ACTION)
 
     async def acancel(self, *, tag: str) -> Cancelling:
         """The awaitable twin of `cancel`."""
-        return await self._access.awrite(cancel.cancel_tag, check("tag", tag), self._access.now(), MOST_PER_ACTION)
+        return await self._access.awrite(
+            cancel.cancel_tag, rule_table.check("tag", tag), self._access.now(), MOST_PER_ACTION
+        )
 
     def bulk(
         self,
@@ -177,7 +180,7 @@ class Operations(
         from holdfast.tasks.schema import encode_payload
 
         arguments = {} if payload is None else check_arguments(payload)
-        schema, chosen = self._schema_of(check("task", task)), given(options)
+        schema, chosen = self._schema_of(rule_table.check("task", task)), given(options)
         own = self._options_of(task)
         if schema is not None:
             text, arguments = schema.encode((), arguments)
@@ -201,12 +204,12 @@ class Operations(
 def _page(
     filters: Mapping[str, Any], limit: int, cursor: str | None, payloads: bool
 ) -> tuple[JobFilter, int, str | None, bool]:
-    below = None if cursor is None else check("cursor", cursor)
-    return make_filter(filters), check("limit", limit), below, FLAG.check("payloads", payloads)
+    below = None if cursor is None else rule_table.check("cursor", cursor)
+    return make_filter(filters), rule_table.check("limit", limit), below, FLAG.check("payloads", payloads)
 
 
 def _check_ref(ref: JobRef | int) -> str | int:
-    return check("job_id", ref if isinstance(ref, str | int) else id_of(ref), "job")
+    return rule_table.check("job_id", ref if isinstance(ref, str | int) else option_kinds.id_of(ref), "job")
 
 
 def _by_queue(counts: list[Count]) -> dict[str, dict[StateName, int]]:
@@ -221,5 +224,9 @@ def _action(action: str) -> BulkAction:
 
 
 def _bulk_options(limit: int, dry_run: bool, priority: int | None) -> dict[str, Any]:
-    wanted = None if priority is None else check("priority", priority)
-    return {"limit": check("bulk.limit", limit, "limit"), "dry_run": FLAG.check("dry_run", dry_run), "priority": wanted}
+    wanted = None if priority is None else rule_table.check("priority", priority)
+    return {
+        "limit": rule_table.check("bulk.limit", limit, "limit"),
+        "dry_run": FLAG.check("dry_run", dry_run),
+        "priority": wanted,
+    }

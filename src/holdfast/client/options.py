@@ -9,7 +9,7 @@ from holdfast.core.declared.options import NAMES, OPTIONS, JobOptions
 from holdfast.core.errors import InvalidInput
 from holdfast.core.jobs.requests import NewJob
 from holdfast.core.rules.pairs import JOB, check_pairs
-from holdfast.core.settings.rule_table import check
+from holdfast.core.settings import rule_table
 from holdfast.core.values.subject import check_pattern_of_subject, fields_of, fill, tenant_of, unknown_field
 from holdfast.observe import trace
 from holdfast.runtime.caller import what_triggers
@@ -72,7 +72,7 @@ class Prepared:
         """A job with this payload. A subject like `editor::{repo}` is filled from the arguments."""
         subject = None
         if self.subject is not None:
-            subject = check("subject", fill(self.subject, arguments))
+            subject = rule_table.check("subject", fill(self.subject, arguments))
         trace_id = self._trace_id
         if trace_id is None and "parent_job_id" not in more:
             trace_id = trace.current_id()

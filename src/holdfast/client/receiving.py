@@ -10,10 +10,10 @@ from typing import Any
 import msgspec
 
 from holdfast.core.errors import InvalidInput
-from holdfast.core.rules.limits import shown
+from holdfast.core.rules import limits
 from holdfast.core.rules.units import Duration
 from holdfast.core.rules.value_rules import DURATION
-from holdfast.core.settings.rule_table import check
+from holdfast.core.settings import rule_table
 from holdfast.core.webhooks.webhook import SIGNATURE, TIMESTAMP, is_signed
 
 TOLERANCE = timedelta(minutes=5)
@@ -44,16 +44,16 @@ def verify_webhook(
     holdfast.core.errors.InvalidInput: the delivery is not signed with this secret
     """
     # With an empty secret, from a missing setting, anyone could sign.
-    check("NewWebhook.secret", secret, "secret")
+    rule_table.check("NewWebhook.secret", secret, "secret")
     if not isinstance(body, bytes | bytearray | memoryview):
-        raise InvalidInput(f"body {shown(body)} is not valid: give the bytes of the request, as they came")
+        raise InvalidInput(f"body {limits.shown(body)} is not valid: give the bytes of the request, as they came")
     body = bytes(body)
     given = {str(name).lower(): str(value) for name, value in headers.items()}
     timestamp, signatures = given.get(TIMESTAMP.lower()), given.get(SIGNATURE.lower())
     if timestamp is None or signatures is None:
         raise InvalidInput(f"the delivery is not signed: {TIMESTAMP} or {SIGNATURE} is missing")
     if not (timestamp.isascii() and timestamp.isdigit() and len(timestamp) <= 15):
-        raise InvalidInput(f"{TIMESTAMP} {shown(timestamp)} is not a moment in seconds")
+        raise InvalidInput(f"{TIMESTAMP} {limits.shown(timestamp)} is not a moment in seconds")
     if not is_signed(secret, timestamp, body, signatures):
         raise InvalidInput("the delivery is not signed with this secret")
     allowed = DURATION.millis("tolerance", tolerance) / 1000

@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 
 from holdfast.core.errors import InvalidInput, StoreUnavailable
-from holdfast.core.rules.limits import shown
-from holdfast.core.settings.rule_table import check
+from holdfast.core.rules import limits
+from holdfast.core.settings import rule_table
 from holdfast.runtime.clock import Clock, SystemClock
 from holdfast.runtime.clocks.database_clock import DatabaseClock
 from holdfast.store.engine import Engine, Ids
@@ -46,10 +46,10 @@ def make_engine(
             "token= is for a daemon at an http:// or https:// address; a database of one's own needs none"
         )
     if not isinstance(path_or_url, str | Path) or not str(path_or_url):
-        raise InvalidInput(f"{shown(path_or_url)} is not a database: give a file path or a postgresql:// URL")
+        raise InvalidInput(f"{limits.shown(path_or_url)} is not a database: give a file path or a postgresql:// URL")
     text = str(path_or_url)
     if text.startswith(POSTGRES):
-        check("schema", schema)
+        rule_table.check("schema", schema)
         try:
             from holdfast.store.postgres.engine import PostgresEngine
         except ImportError as error:
@@ -78,7 +78,7 @@ def make_engine(
             f"{scheme!r} is not a scheme that works here: give the path of a file, or a postgresql:// URL"
         )
     if "\x00" in text or not _can_be_a_path(text):
-        raise InvalidInput(f"{shown(text)} cannot be the path of a file")
+        raise InvalidInput(f"{limits.shown(text)} cannot be the path of a file")
     from holdfast.store.sqlite.engine import SqliteEngine
 
     return SqliteEngine(text, durability=durability, now=clock.now, ids=ids, files=files)

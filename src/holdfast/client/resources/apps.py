@@ -21,7 +21,7 @@ from holdfast.core.messages.telemetry import (
 )
 from holdfast.core.rules.units import Duration
 from holdfast.core.rules.value_rules import DURATION, FLAG, MOMENT
-from holdfast.core.settings.rule_table import check
+from holdfast.core.settings import rule_table
 from holdfast.store.script_names import apps, calls
 
 
@@ -83,11 +83,11 @@ class Apps:
 
     def listener(self, listener_id: int) -> ListenerView:
         """A handler of events by its id."""
-        return self._access.read(calls.find_listener, check("listener_id", listener_id, "listener"))
+        return self._access.read(calls.find_listener, rule_table.check("listener_id", listener_id, "listener"))
 
     async def alistener(self, listener_id: int) -> ListenerView:
         """The awaitable twin of `listener`."""
-        return await self._access.aread(calls.find_listener, check("listener_id", listener_id, "listener"))
+        return await self._access.aread(calls.find_listener, rule_table.check("listener_id", listener_id, "listener"))
 
     def invocations(
         self, listener_id: int, *, since: datetime | Duration | None = None, limit: int = 50, cursor: str | None = None
@@ -95,7 +95,7 @@ class Apps:
         """A page of the calls of a handler of events, newest first."""
         return self._access.read(
             calls.list_invocations,
-            check("listener_id", listener_id, "listener"),
+            rule_table.check("listener_id", listener_id, "listener"),
             *_page(self._access.now(), since, limit, cursor),
         )
 
@@ -105,7 +105,7 @@ class Apps:
         """The awaitable twin of `invocations`."""
         return await self._access.aread(
             calls.list_invocations,
-            check("listener_id", listener_id, "listener"),
+            rule_table.check("listener_id", listener_id, "listener"),
             *_page(await self._access.anow(), since, limit, cursor),
         )
 
@@ -130,11 +130,11 @@ class Apps:
 
     def timer(self, timer_id: int) -> TimerView:
         """A timer by its id."""
-        return self._access.read(calls.find_timer, check("timer_id", timer_id, "timer"))
+        return self._access.read(calls.find_timer, rule_table.check("timer_id", timer_id, "timer"))
 
     async def atimer(self, timer_id: int) -> TimerView:
         """The awaitable twin of `timer`."""
-        return await self._access.aread(calls.find_timer, check("timer_id", timer_id, "timer"))
+        return await self._access.aread(calls.find_timer, rule_table.check("timer_id", timer_id, "timer"))
 
     def executions(
         self, timer_id: int, *, since: datetime | Duration | None = None, limit: int = 50, cursor: str | None = None
@@ -142,7 +142,7 @@ class Apps:
         """A page of the calls of a timer, newest first."""
         return self._access.read(
             calls.list_executions,
-            check("timer_id", timer_id, "timer"),
+            rule_table.check("timer_id", timer_id, "timer"),
             *_page(self._access.now(), since, limit, cursor),
         )
 
@@ -152,25 +152,29 @@ class Apps:
         """The awaitable twin of `executions`."""
         return await self._access.aread(
             calls.list_executions,
-            check("timer_id", timer_id, "timer"),
+            rule_table.check("timer_id", timer_id, "timer"),
             *_page(await self._access.anow(), since, limit, cursor),
         )
 
     def run_timer(self, timer_id: int) -> TimerView:
         """Call a timer now, in the process that has its app. Conflict: none has it."""
-        return self._access.write(calls.ask_timer, check("timer_id", timer_id, "timer"), TimerWish.RUN)
+        return self._access.write(calls.ask_timer, rule_table.check("timer_id", timer_id, "timer"), TimerWish.RUN)
 
     async def arun_timer(self, timer_id: int) -> TimerView:
         """The awaitable twin of `run_timer`."""
-        return await self._access.awrite(calls.ask_timer, check("timer_id", timer_id, "timer"), TimerWish.RUN)
+        return await self._access.awrite(
+            calls.ask_timer, rule_table.check("timer_id", timer_id, "timer"), TimerWish.RUN
+        )
 
     def cancel_timer(self, timer_id: int) -> TimerView:
         """Cancel a timer until its app registers it again. Conflict: no process has the app."""
-        return self._access.write(calls.ask_timer, check("timer_id", timer_id, "timer"), TimerWish.CANCEL)
+        return self._access.write(calls.ask_timer, rule_table.check("timer_id", timer_id, "timer"), TimerWish.CANCEL)
 
     async def acancel_timer(self, timer_id: int) -> TimerView:
         """The awaitable twin of `cancel_timer`."""
-        return await self._access.awrite(calls.ask_timer, check("timer_id", timer_id, "timer"), TimerWish.CANCEL)
+        return await self._access.awrite(
+            calls.ask_timer, rule_table.check("timer_id", timer_id, "timer"), TimerWish.CANCEL
+        )
 
     def errors(
         self,
@@ -204,7 +208,7 @@ class Apps:
 
 
 def _key(app_key: str) -> str:
-    return check("app_key", app_key, "app")
+    return rule_table.check("app_key", app_key, "app")
 
 
 def _chosen(now: Millis, app: str | None, since: datetime | Duration | None) -> tuple[str | None, Millis | None]:
@@ -212,7 +216,11 @@ def _chosen(now: Millis, app: str | None, since: datetime | Duration | None) -> 
 
 
 def _page(now: Millis, since: datetime | Duration | None, limit: int, cursor: str | None) -> tuple[Any, ...]:
-    return _moment(now, since), check("limit", limit), None if cursor is None else check("cursor", cursor)
+    return (
+        _moment(now, since),
+        rule_table.check("limit", limit),
+        None if cursor is None else rule_table.check("cursor", cursor),
+    )
 
 
 def _moment(now: Millis, since: datetime | Duration | None) -> Millis | None:

@@ -10,7 +10,7 @@ from msgspec import structs
 
 from holdfast.core.errors import InvalidInput
 from holdfast.core.jobs.requests import NewJob
-from holdfast.core.rules.limits import shown
+from holdfast.core.rules import limits
 from holdfast.core.values.filling import gaps
 from holdfast.core.values.group import Dependency, GroupMode, Needs, OnFailure, check_count
 from holdfast.store.engine import Engine, Ids
@@ -90,7 +90,7 @@ _SEQUENCE = GroupMode.SEQUENTIAL
 
 def _calls(step: object) -> list[Call[Any]]:
     if not isinstance(step, list | tuple) or not step:
-        raise InvalidInput(f"{shown(step)} is not a step of a chain: give task.call(…), or a list of such calls")
+        raise InvalidInput(f"{limits.shown(step)} is not a step of a chain: give task.call(…), or a list of such calls")
     return list(step)
 
 
@@ -98,7 +98,7 @@ def _job(
     engine: Engine, new_id: Callable[[], str], call: object, group_id: str, after: tuple[Dependency, ...] = ()
 ) -> NewJob:
     if not isinstance(call, Call):
-        raise InvalidInput(f"{shown(call)} is not a call: give task.call(…), which is not enqueued yet")
+        raise InvalidInput(f"{limits.shown(call)} is not a call: give task.call(…), which is not enqueued yet")
     if call.engine is not engine:
         raise InvalidInput(f"{call!r} belongs to another database; a group is in one")
     if call.job.group_id is not None:

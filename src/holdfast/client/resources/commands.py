@@ -15,7 +15,7 @@ from holdfast.client.store_access import StoreAccess
 from holdfast.core.declared.options import JobOptions
 from holdfast.core.jobs.requests import OF_COMMANDS
 from holdfast.core.rules.units import Duration
-from holdfast.core.settings.rule_table import check, millis
+from holdfast.core.settings import rule_table
 from holdfast.core.tasks.command import check_command
 from holdfast.workers.builtin.command import SPEC
 
@@ -87,10 +87,10 @@ def command_arguments(
         # The worker may have another current folder.
         arguments["cwd"] = os.path.abspath(cwd) if isinstance(cwd, str | os.PathLike) else cwd
     if grace is not None:
-        arguments["grace_s"] = millis("grace_ms", grace) / 1000
+        arguments["grace_s"] = rule_table.millis("grace_ms", grace) / 1000
     if memory_mb is not None:
-        arguments["memory_mb"] = check("memory_mb", memory_mb)
+        arguments["memory_mb"] = rule_table.check("memory_mb", memory_mb)
     if cpu is not None:
-        arguments["cpu_s"] = check("cpu_s", cpu, "cpu")
+        arguments["cpu_s"] = rule_table.check("cpu_s", cpu, "cpu")
     check_command(arguments)
     return arguments

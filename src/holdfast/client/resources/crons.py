@@ -7,14 +7,14 @@ import sys
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar, cast, overload
 
-from holdfast.client.resources.schedules import complete_payload, timing
+from holdfast.client.resources import schedules, templates
 from holdfast.client.resources.task import Task
-from holdfast.client.resources.templates import Payload, new_template
+from holdfast.client.resources.templates import Payload
 from holdfast.client.store_access import StoreAccess
 from holdfast.core.declared.options import JobOptions
 from holdfast.core.errors import InvalidInput
 from holdfast.core.messages.schedules import DeclaredSchedule, NewSchedule, Origin
-from holdfast.core.rules.limits import shown
+from holdfast.core.rules import limits
 from holdfast.core.rules.units import Duration
 from holdfast.core.schedules.cron import UTC
 from holdfast.core.schedules.schedule import Misfire, Overlap
@@ -77,7 +77,7 @@ class Crons:
         the code no longer has is disabled, and one that a person has paused stays paused. Five fields, or six with the
         seconds last; the rest is as for `create_schedule`. A task may have several, each with a name.
         """
-        when = timing("cron" if name is None else name, expression, tz, misfire, overlap, jitter)
+        when = schedules.timing("cron" if name is None else name, expression, tz, misfire, overlap, jitter)
         module = sys._getframe(1).f_globals
         owner = self._declarations.claim(module)
 
@@ -88,12 +88,12 @@ class Crons:
                 )
             task = function if isinstance(function, Task) else self._register(function, None, {}, module)
             if task._access is not self._access:
-                raise InvalidInput(f"{shown(task)} belongs to another Holdfast; use that one's cron")
+                raise InvalidInput(f"{limits.shown(task)} belongs to another Holdfast; use that one's cron")
             called = task.name if name is None else name
-            text, arguments = complete_payload(task._spec.schema, payload)
+            text, arguments = schedules.complete_payload(task._spec.schema, payload)
             # A trace belongs to one job.
             options = cast(JobOptions, {name: value for name, value in task._options.items() if name != "trace_id"})
-            template = new_template(self._access.new_id(), called, task.name, text, arguments, options)
+            template = templates.new_template(self._access.new_id(), called, task.name, text, arguments, options)
             schedule = NewSchedule(
                 id=template.id, template=called, origin=Origin.CODE, owner=owner, **{**when, "name": called}
             )

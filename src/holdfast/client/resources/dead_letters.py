@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from holdfast.client.store_access import StoreAccess
-from holdfast.core.declared.option_kinds import JobRef, id_of
+from holdfast.core.declared import option_kinds
+from holdfast.core.declared.option_kinds import JobRef
 from holdfast.core.messages.dead_letters import AT_ONCE, Closing, DeadLetterJobs, DeadLetterPage, Letter
-from holdfast.core.settings.rule_table import check
+from holdfast.core.settings import rule_table
 from holdfast.runtime.caller import what_triggers
 from holdfast.store.script_names import dead_letter_rows, dead_letters, read_jobs
 
@@ -115,20 +116,20 @@ class Steps:
 
 
 def _fingerprint(value: str) -> str:
-    return check("fingerprint", value)
+    return rule_table.check("fingerprint", value)
 
 
 def _page(limit: int, cursor: str | None) -> tuple[int, str | None]:
-    return check("limit", limit), None if cursor is None else check("cursor", cursor)
+    return rule_table.check("limit", limit), None if cursor is None else rule_table.check("cursor", cursor)
 
 
 def _ref(job: JobRef | int) -> str | int:
-    return check("job_id", job, "job") if isinstance(job, int) else id_of(job)
+    return rule_table.check("job_id", job, "job") if isinstance(job, int) else option_kinds.id_of(job)
 
 
 def _priority(value: int | None) -> int | None:
-    return None if value is None else check("priority", value)
+    return None if value is None else rule_table.check("priority", value)
 
 
 def _reason(value: str | None) -> str | None:
-    return None if value is None else check("reason", value)
+    return None if value is None else rule_table.check("reason", value)

@@ -11,7 +11,7 @@ from typing import Any
 from holdfast.client.store_access import StoreAccess
 from holdfast.core.job import Millis
 from holdfast.core.messages.events import Emitted, EventPage, EventView
-from holdfast.core.settings.rule_table import check
+from holdfast.core.settings import rule_table
 from holdfast.core.values.event import joined_attributes
 from holdfast.core.values.event_data import encode_data
 from holdfast.runtime.caller import what_triggers
@@ -56,11 +56,11 @@ class Events:
 
     def event(self, event_id: str) -> EventView:
         """An event by its id, with what it triggered."""
-        return self._access.read(events.find_event, check("event_id", event_id, "event"))
+        return self._access.read(events.find_event, rule_table.check("event_id", event_id, "event"))
 
     async def aevent(self, event_id: str) -> EventView:
         """The awaitable twin of `event`."""
-        return await self._access.aread(events.find_event, check("event_id", event_id, "event"))
+        return await self._access.aread(events.find_event, rule_table.check("event_id", event_id, "event"))
 
     def _new_event(
         self,
@@ -70,13 +70,13 @@ class Events:
         more: Mapping[str, object],
         data: object,
     ) -> tuple[Any, ...]:
-        named = (check("name", name, "event"), joined_attributes(attributes, more))
+        named = (rule_table.check("name", name, "event"), joined_attributes(attributes, more))
         return (self._access.new_id(), *named, now, what_triggers(), False, encode_data(data))
 
 
 def _page(name: str | None, limit: int, cursor: str | None) -> tuple[str | None, int, str | None]:
     return (
-        None if name is None else check("list_events.name", name, "name"),
-        check("limit", limit),
-        None if cursor is None else check("cursor", cursor),
+        None if name is None else rule_table.check("list_events.name", name, "name"),
+        rule_table.check("limit", limit),
+        None if cursor is None else rule_table.check("cursor", cursor),
     )

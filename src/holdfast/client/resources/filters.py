@@ -7,14 +7,16 @@ from datetime import datetime
 from functools import partial
 from typing import Any, Protocol, TypedDict
 
-from holdfast.core.declared.option_kinds import HasId, id_of
+from holdfast.core.declared import option_kinds
+from holdfast.core.declared.option_kinds import HasId
 from holdfast.core.declared.options import FILTERS
 from holdfast.core.errors import InvalidInput
 from holdfast.core.job import StateName
 from holdfast.core.jobs.requests import JobFilter
-from holdfast.core.rules.rule import check_all
+from holdfast.core.rules import rule
 from holdfast.core.rules.value_rules import FLAG, MOMENT
-from holdfast.core.settings.rule_table import RULES, check
+from holdfast.core.settings import rule_table
+from holdfast.core.settings.rule_table import RULES
 
 
 class HasName(Protocol):
@@ -57,11 +59,11 @@ def make_filter(filters: Mapping[str, Any]) -> JobFilter:
 
 def _states(value: Any) -> tuple[StateName, ...]:
     names = [value] if isinstance(value, str) or not isinstance(value, Iterable) else list(value)
-    return tuple(map(StateName, check_all(RULES["state"], "state", names)))
+    return tuple(map(StateName, rule.check_all(RULES["state"], "state", names)))
 
 
 def _task_name(value: Any) -> str:
-    name: str = check("task", getattr(value, "name", value))
+    name: str = rule_table.check("task", getattr(value, "name", value))
     return name
 
 
@@ -70,9 +72,9 @@ READ: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
     "state": ("states", _states),
     **{option.name: (option.wire, partial(option.kind.check, option.name)) for option in FILTERS},
     "task": ("task", _task_name),
-    "schedule": ("schedule_id", id_of),
-    "subject_prefix": ("subject_prefix", partial(check, "subject_prefix")),
+    "schedule": ("schedule_id", option_kinds.id_of),
+    "subject_prefix": ("subject_prefix", partial(rule_table.check, "subject_prefix")),
     "created_after": ("created_after", partial(MOMENT.millis, "created_after")),
-    "error_text": ("error_text", partial(check, "error_text")),
+    "error_text": ("error_text", partial(rule_table.check, "error_text")),
     "without_system": ("without_system", partial(FLAG.check, "without_system")),
 }

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 from holdfast.client.resources.calls import Call, GroupPlan, Step, plan_chain, plan_group
 from holdfast.client.resources.group_handle import GroupHandle
 from holdfast.client.store_access import StoreAccess
-from holdfast.core.declared.option_kinds import HasId, id_of
+from holdfast.core.declared import option_kinds
+from holdfast.core.declared.option_kinds import HasId
 from holdfast.core.job import Millis
 from holdfast.core.rules.rule import ChoiceRule
-from holdfast.core.settings.rule_table import check
+from holdfast.core.settings import rule_table
 from holdfast.core.values.group import GroupMode, OnFailure
 from holdfast.store.script_names import group_jobs, groups
 
@@ -74,11 +75,11 @@ class Groups:
 
     def find_group(self, ref: HasId | str) -> GroupHandle:
         """A group by its id or its name; of several with one name, the newest."""
-        return self._group_handle(self._access.read(groups.head_of_group, id_of(ref)).group.id)
+        return self._group_handle(self._access.read(groups.head_of_group, option_kinds.id_of(ref)).group.id)
 
     async def afind_group(self, ref: HasId | str) -> GroupHandle:
         """The awaitable twin of `find_group`."""
-        return self._group_handle((await self._access.aread(groups.head_of_group, id_of(ref))).group.id)
+        return self._group_handle((await self._access.aread(groups.head_of_group, option_kinds.id_of(ref))).group.id)
 
     @property
     def _origin(self) -> tuple[Any, Callable[[], str]]:
@@ -121,7 +122,7 @@ class Groups:
 
 
 def _name(name: str | None) -> str | None:
-    return None if name is None else check("create_group.name", name, "name")
+    return None if name is None else rule_table.check("create_group.name", name, "name")
 
 
 def _mode(mode: str) -> GroupMode:

@@ -9,7 +9,8 @@ import msgspec
 
 from holdfast.client.resources.outputs import Outputs
 from holdfast.client.store_access import StoreAccess
-from holdfast.core.declared.option_kinds import JobRef, id_of
+from holdfast.core.declared import option_kinds
+from holdfast.core.declared.option_kinds import JobRef
 from holdfast.core.errors import InvalidInput, JobCancelled, JobFailed, NotFound, StillRunning
 from holdfast.core.job import Done, Failed, Millis, StateName
 from holdfast.core.jobs.requests import Enqueued
@@ -21,7 +22,7 @@ from holdfast.core.messages.watches import ChangedFiles
 from holdfast.core.messages.why import Why
 from holdfast.core.rules.units import Duration
 from holdfast.core.rules.value_rules import DURATION
-from holdfast.core.settings.rule_table import check, check_place
+from holdfast.core.settings import rule_table
 from holdfast.store.script_names import cancel, changed_files, conditions, read_jobs, reorder, retry, why
 
 if TYPE_CHECKING:
@@ -213,11 +214,11 @@ class JobHandle(Outputs, Generic[R]):
 
     def set_priority(self, priority: int) -> None:
         """Change the priority of a waiting job."""
-        self._access.write(reorder.set_priority, self.id, check("priority", priority))
+        self._access.write(reorder.set_priority, self.id, rule_table.check("priority", priority))
 
     async def aset_priority(self, priority: int) -> None:
         """The awaitable twin of `set_priority`."""
-        await self._access.awrite(reorder.set_priority, self.id, check("priority", priority))
+        await self._access.awrite(reorder.set_priority, self.id, rule_table.check("priority", priority))
 
     def set_node(self, node: str | None) -> None:
         """Have a waiting job run on one machine alone, by name or id; None: on any. Its place in the queue stays."""
@@ -276,18 +277,18 @@ def _still_running(why: Why, timeout: Duration | None) -> StillRunning:
 
 def _move(where: Where, job_id: str) -> tuple[Any, ...]:
     place, other = where if isinstance(where, tuple | list) and len(where) == 2 else (where, None)
-    check_place(place, other)
+    rule_table.check_place(place, other)
     if other is None:
         return (reorder.move_to_top if place == "top" else reorder.move_to_bottom, job_id)
-    return (reorder.move_before if place == "before" else reorder.move_after, job_id, id_of(other))
+    return (reorder.move_before if place == "before" else reorder.move_after, job_id, option_kinds.id_of(other))
 
 
 def _priority(value: int | None) -> int | None:
-    return None if value is None else check("priority", value)
+    return None if value is None else rule_table.check("priority", value)
 
 
 def _node(value: str | None) -> str | None:
-    return None if value is None else check("node", value)
+    return None if value is None else rule_table.check("node", value)
 
 
 def _seconds(timeout: Duration | None) -> float | None:

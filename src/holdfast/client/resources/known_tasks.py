@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from holdfast.client.store_access import StoreAccess
 from holdfast.core.messages.tasks import KnownTask
-from holdfast.core.settings.rule_table import check
+from holdfast.core.settings import rule_table
 from holdfast.store.script_names import declared_tasks
 
 
@@ -23,8 +23,8 @@ class TaskCalls:
 
     def find_task(self, name: str) -> KnownTask:
         """A task that workers have declared, by its name; NotFound names the nearest one."""
-        return self._access.read(declared_tasks.find_task, check("task", name))
+        return self._access.read(declared_tasks.find_task, rule_table.check("task", name))
 
     async def afind_task(self, name: str) -> KnownTask:
         """The awaitable twin of `find_task`."""
-        return await self._access.aread(declared_tasks.find_task, check("task", name))
+        return await self._access.aread(declared_tasks.find_task, rule_table.check("task", name))

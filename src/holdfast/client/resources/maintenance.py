@@ -10,7 +10,7 @@ from holdfast.core.job import Millis
 from holdfast.core.jobs.requests import Enqueued
 from holdfast.core.machine.maintenance import EVERY_CHORE
 from holdfast.core.messages.maintenance import ChoreView
-from holdfast.core.settings.rule_table import check
+from holdfast.core.settings import rule_table
 from holdfast.runtime.caller import what_triggers
 from holdfast.store.script_names import maintenance
 
@@ -47,4 +47,4 @@ class Maintaining:
 
 
 def _wanted(now: Millis, chore: str) -> tuple[str, int, str]:
-    return str(check("chore", chore)), now, what_triggers()
+    return str(rule_table.check("chore", chore)), now, what_triggers()

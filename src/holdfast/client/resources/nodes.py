@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from holdfast.client.store_access import StoreAccess
 from holdfast.core.messages.machines import KnownNode
-from holdfast.core.settings.rule_table import check
+from holdfast.core.settings import rule_table
 from holdfast.store.script_names import nodes, reorder
 
 MOST_COUNTED = 1_000
@@ -63,4 +63,4 @@ class NodeCalls:
 
 
 def _ends(node: str, to: str | None) -> tuple[str, str | None]:
-    return check("node", node), None if to is None else check("node", to, "to")
+    return rule_table.check("node", node), None if to is None else rule_table.check("node", to, "to")

@@ -16,7 +16,7 @@ from holdfast.core.messages.reservations import EVERYTHING, Reservation
 from holdfast.core.messages.sessions import Worker
 from holdfast.core.messages.stats import Stats
 from holdfast.core.rules.units import Duration
-from holdfast.core.settings.rule_table import check
+from holdfast.core.settings import rule_table
 from holdfast.store.script_names import groups, machines, probed_machines, reserve, stats, workers
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class Overview:
         )
 
     def _which(self, node: str | None) -> str:
-        return self._access.engine.node if node is None else check("node", node)
+        return self._access.engine.node if node is None else rule_table.check("node", node)
 
     def groups(self, *, limit: int = 50, cursor: str | None = None) -> GroupPage:
         """A page of groups, newest first."""
@@ -110,4 +110,4 @@ class Overview:
 
 
 def _page(limit: int, cursor: str | None) -> tuple[int, str | None]:
-    return check("limit", limit), None if cursor is None else check("cursor", cursor)
+    return rule_table.check("limit", limit), None if cursor is None else rule_table.check("cursor", cursor)

@@ -9,9 +9,8 @@ from typing import Unpack
 
 from holdfast.client.store_access import StoreAccess
 from holdfast.core.messages.queues import Queue
-from holdfast.core.settings.queue_changes import check_limit, make_changes
+from holdfast.core.settings import queue_changes, rule_table
 from holdfast.core.settings.queue_settings import QueueSettings
-from holdfast.core.settings.rule_table import check
 from holdfast.store.script_names import queues
 
 
@@ -31,43 +30,53 @@ class Queues:
         of the machine (5; 0 for never), nothing of it starts for `breaker_for` (30 s); then one job tries. None leaves
         a setting as it is; `clear` names those that get their default back.
         """
-        return self._access.write(queues.set_queue, check("queue", queue), make_changes(**settings))
+        return self._access.write(
+            queues.set_queue, rule_table.check("queue", queue), queue_changes.make_changes(**settings)
+        )
 
     async def aset_queue(self, queue: str, **settings: Unpack[QueueSettings]) -> Queue:
         """The awaitable twin of `set_queue`."""
-        return await self._access.awrite(queues.set_queue, check("queue", queue), make_changes(**settings))
+        return await self._access.awrite(
+            queues.set_queue, rule_table.check("queue", queue), queue_changes.make_changes(**settings)
+        )
 
     def limit(self, queue: str, concurrency: int | None) -> None:
         """How many jobs of a queue may run at once over all processes; None lifts the limit."""
-        self._access.write(queues.set_limit, check("queue", queue), check_limit("concurrency", concurrency))
+        self._access.write(
+            queues.set_limit, rule_table.check("queue", queue), queue_changes.check_limit("concurrency", concurrency)
+        )
 
     async def alimit(self, queue: str, concurrency: int | None) -> None:
         """The awaitable twin of `limit`."""
-        await self._access.awrite(queues.set_limit, check("queue", queue), check_limit("concurrency", concurrency))
+        await self._access.awrite(
+            queues.set_limit, rule_table.check("queue", queue), queue_changes.check_limit("concurrency", concurrency)
+        )
 
     def pause(self, queue: str, reason: str | None = None) -> None:
         """Start nothing new from a queue. What runs goes on."""
-        self._access.write(queues.pause, check("queue", queue), _reason(reason), self._access.now())
+        self._access.write(queues.pause, rule_table.check("queue", queue), _reason(reason), self._access.now())
 
     async def apause(self, queue: str, reason: str | None = None) -> None:
         """The awaitable twin of `pause`."""
-        await self._access.awrite(queues.pause, check("queue", queue), _reason(reason), await self._access.anow())
+        await self._access.awrite(
+            queues.pause, rule_table.check("queue", queue), _reason(reason), await self._access.anow()
+        )
 
     def resume(self, queue: str) -> None:
         """Start jobs of a paused queue again, also if its breaker was open."""
-        self._access.write(queues.resume, check("queue", queue), self._access.now())
+        self._access.write(queues.resume, rule_table.check("queue", queue), self._access.now())
 
     async def aresume(self, queue: str) -> None:
         """The awaitable twin of `resume`."""
-        await self._access.awrite(queues.resume, check("queue", queue), await self._access.anow())
+        await self._access.awrite(queues.resume, rule_table.check("queue", queue), await self._access.anow())
 
     def queue(self, name: str) -> Queue:
         """The settings of a queue. One without settings of its own has the defaults."""
-        return self._access.read(queues.find_queue, check("queue", name))
+        return self._access.read(queues.find_queue, rule_table.check("queue", name))
 
     async def aqueue(self, name: str) -> Queue:
         """The awaitable twin of `queue`."""
-        return await self._access.aread(queues.find_queue, check("queue", name))
+        return await self._access.aread(queues.find_queue, rule_table.check("queue", name))
 
     def queues(self) -> list[Queue]:
         """Every queue that has settings of its own."""
@@ -79,4 +88,4 @@ class Queues:
 
 
 def _reason(value: str | None) -> str | None:
-    return None if value is None else check("reason", value)
+    return None if value is None else rule_table.check("reason", value)

@@ -11,11 +11,12 @@ from holdfast.client.store_access import StoreAccess
 from holdfast.client.waiting import Countdown
 from holdfast.core.errors import Busy, Conflict, InvalidInput, NotFound, StoreError
 from holdfast.core.job import SessionId
-from holdfast.core.messages.reservations import EVERYTHING, NewReservation, Reservation, named, overlap, whose
+from holdfast.core.messages import reservations
+from holdfast.core.messages.reservations import EVERYTHING, NewReservation, Reservation
 from holdfast.core.rules.timing import LONGEST
 from holdfast.core.rules.units import Duration
 from holdfast.core.rules.value_rules import DURATION
-from holdfast.core.settings.rule_table import check, millis
+from holdfast.core.settings import rule_table
 from holdfast.hosting.recovery_thread import RecoveryThread
 from holdfast.hosting.reservation_session import ReservationSession
 from holdfast.runtime.current import current_run
@@ -82,10 +83,10 @@ class Reserving:
         self, access: StoreAccess, scope: str, wait: Duration | None, ttl: Duration, reserved_by: str | None
     ) -> None:
         self._access = access
-        self._scope = check("scope", scope)
+        self._scope = rule_table.check("scope", scope)
         self._wait_ms = LONGEST_WAIT if wait is None else min(DURATION.millis("wait", wait), LONGEST_WAIT)
-        self._ttl_ms = millis("NewReservation.ttl_ms", ttl, "ttl")
-        self._reserved_by = check("reserved_by", reserved_by or f"pid {os.getpid()} on {node_name()}")
+        self._ttl_ms = rule_table.millis("NewReservation.ttl_ms", ttl, "ttl")
+        self._reserved_by = rule_table.check("reserved_by", reserved_by or f"pid {os.getpid()} on {node_name()}")
         self._session: ReservationSession | None = None
         self._held: Held | None = None
 
@@ -101,7 +102,9 @@ class Reserving:
             self._leave()
             raise
         self._held = Held(self._access, row, session)
-        session.tell_at(row.expires_at, f"the reservation of {named(self._scope)} has run out while it is in use")
+        session.tell_at(
+            row.expires_at, f"the reservation of {reservations.named(self._scope)} has run out while it is in use"
+        )
         return self._held
 
     def __exit__(
@@ -184,10 +187,12 @@ class Reserving:
             return
         self._access.write(reserve.release, row.id, self._access.now())
         others = self._access.read(reserve.list_reservations)
-        first = next((other for other in others if other.id != row.id and overlap(other.scope, self._scope)), None)
+        first = next(
+            (other for other in others if other.id != row.id and reservations.overlap(other.scope, self._scope)), None
+        )
         if row.status == "ACTIVE" or first is None:
             raise Busy(f"what runs in {self._scope!r} has not ended in time; wait longer, or cancel it")
-        raise Busy(f"{whose(first, self._scope)}; wait longer")
+        raise Busy(f"{reservations.whose(first, self._scope)}; wait longer")
 
     def _leave(self) -> None:
         held, self._held = self._held, None

@@ -9,16 +9,9 @@ from typing import Any, TypeVar, Unpack
 import msgspec
 
 from holdfast.client.options import given
+from holdfast.client.resources import templates
 from holdfast.client.resources.handle import JobHandle
-from holdfast.client.resources.templates import (
-    Payload,
-    Templates,
-    ahandle_of,
-    encoded,
-    handle_of,
-    kept_over,
-    stored_options,
-)
+from holdfast.client.resources.templates import Payload, Templates
 from holdfast.core.declared.options import JobOptions
 from holdfast.core.job import Millis
 from holdfast.core.jobs.requests import JobFilter
@@ -29,7 +22,7 @@ from holdfast.core.rules.rule import ChoiceRule
 from holdfast.core.rules.units import Duration
 from holdfast.core.schedules.cron import UTC, parse, zone_of
 from holdfast.core.schedules.schedule import Misfire, Overlap
-from holdfast.core.settings.rule_table import check, millis
+from holdfast.core.settings import rule_table
 from holdfast.core.tasks.task import ScheduleOptions
 from holdfast.store.script_names import firing, read_jobs, schedules
 
@@ -91,7 +84,7 @@ class ScheduleHandle:
         given = _given(self.name, options, payload)
         if given is not None:
             now = self.view()
-            laid = kept_over(now.options, given)
+            laid = templates.kept_over(now.options, given)
             if options.keys() & EVENT_OPTIONS:
                 self._client._check_event(template or now.template, _about_event(laid))
             changes = msgspec.structs.replace(changes, options=laid)
@@ -115,7 +108,7 @@ class ScheduleHandle:
         given = _given(self.name, options, payload)
         if given is not None:
             now = await self.aview()
-            laid = kept_over(now.options, given)
+            laid = templates.kept_over(now.options, given)
             if options.keys() & EVENT_OPTIONS:
                 await self._client._acheck_event(template or now.template, _about_event(laid))
             changes = msgspec.structs.replace(changes, options=laid)
@@ -151,7 +144,7 @@ class ScheduleHandle:
         """Make a job of it now, paused or not. That is no tick: neither waits for the other."""
         answer = self._access.write(firing.run_schedule_now, self.id, self._access.new_id(), self._access.now())
         self._access.enqueued()
-        return handle_of(self._client, answer)
+        return templates.handle_of(self._client, answer)
 
     async def arun_now(self) -> JobHandle[Any]:
         """The awaitable twin of `run_now`."""
@@ -159,7 +152,7 @@ class ScheduleHandle:
             firing.run_schedule_now, self.id, self._access.new_id(), await self._access.anow()
         )
         await self._access.aenqueued()
-        return await ahandle_of(self._client, answer)
+        return await templates.ahandle_of(self._client, answer)
 
     def preview(self, count: int = 5) -> list[datetime]:
         """The next moments at which it fires, in its time zone, also if it is paused."""
@@ -178,8 +171,8 @@ class ScheduleHandle:
         return await self._access.aread(read_jobs.list_jobs, *self._page(limit, cursor), payloads)
 
     def _page(self, limit: int, cursor: str | None) -> tuple[JobFilter, int, str | None]:
-        below = None if cursor is None else check("cursor", cursor)
-        return JobFilter(schedule_id=self.id), check("limit", limit), below
+        below = None if cursor is None else rule_table.check("cursor", cursor)
+        return JobFilter(schedule_id=self.id), rule_table.check("limit", limit), below
 
     def _changed(self, schedule: Schedule) -> Schedule:
         self.name = schedule.name
@@ -204,13 +197,13 @@ def _changes(
     jitter: Duration | None,
 ) -> ScheduleChanges:
     if cron is not None:
-        parse(cron, UTC if tz is None else check("timezone", tz, "tz"))
+        parse(cron, UTC if tz is None else rule_table.check("timezone", tz, "tz"))
     return ScheduleChanges(
-        name=None if name is None else check("name", name, "schedule"),
-        template=None if template is None else check("ScheduleChanges.template", template, "template"),
+        name=None if name is None else rule_table.check("name", name, "schedule"),
+        template=None if template is None else rule_table.check("ScheduleChanges.template", template, "template"),
         cron=cron,
-        timezone=None if tz is None else zone_of(check("timezone", tz, "tz")).key,
-        payload=None if payload is None else encoded("schedule", payload, None)[0],
+        timezone=None if tz is None else zone_of(rule_table.check("timezone", tz, "tz")).key,
+        payload=None if payload is None else templates.encoded("schedule", payload, None)[0],
         misfire=None if misfire is None else one_of("misfire", misfire, Misfire),
         overlap=None if overlap is None else one_of("overlap", overlap, Overlap),
         jitter_ms=None if jitter is None else to_jitter(jitter),
@@ -218,12 +211,12 @@ def _changes(
 
 
 def _given(name: str, options: JobOptions, payload: Payload | None) -> ScheduleOptions | None:
-    return stored_options(given(options), payload or {}, ScheduleOptions, OF_TEMPLATES) if options else None
+    return templates.stored_options(given(options), payload or {}, ScheduleOptions, OF_TEMPLATES) if options else None
 
 
 def to_jitter(value: Duration) -> Millis:
     """How much later a job may come."""
-    return millis("jitter_ms", value)
+    return rule_table.millis("jitter_ms", value)
 
 
 def one_of(what: str, value: str, kind: type[E]) -> E:
@@ -237,9 +230,9 @@ def _moments(schedule: Schedule, now: Millis, count: int) -> list[datetime]:
 
 def upcoming(expression: str, tz: str, after: Millis, count: int) -> list[datetime]:
     """The next ticks after a moment, in their time zone."""
-    ticks = parse(expression, check("timezone", tz, "tz")).upcoming(after, check("count", count))
+    ticks = parse(expression, rule_table.check("timezone", tz, "tz")).upcoming(after, rule_table.check("count", count))
     return [datetime.fromtimestamp(tick / 1000, zone_of(tz)) for tick in ticks]
 
 
 def _reason(reason: str | None) -> str | None:
-    return None if reason is None else check("reason", reason)
+    return None if reason is None else rule_table.check("reason", reason)

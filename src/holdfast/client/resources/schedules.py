@@ -7,16 +7,9 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Unpack
 
 from holdfast.client.options import given
-from holdfast.client.resources.schedule_handle import ScheduleHandle, one_of, to_jitter, upcoming
-from holdfast.client.resources.templates import (
-    Payload,
-    TaskRef,
-    Templates,
-    encoded,
-    new_template,
-    stored_options,
-    task_and_options,
-)
+from holdfast.client.resources import schedule_handle, templates
+from holdfast.client.resources.schedule_handle import ScheduleHandle
+from holdfast.client.resources.templates import Payload, TaskRef, Templates
 from holdfast.core.declared.options import JobOptions
 from holdfast.core.errors import InvalidInput
 from holdfast.core.job import Millis
@@ -26,7 +19,8 @@ from holdfast.core.rules.units import Duration
 from holdfast.core.rules.value_rules import FLAG
 from holdfast.core.schedules.cron import UTC, parse
 from holdfast.core.schedules.schedule import Misfire, Overlap
-from holdfast.core.settings.rule_table import RULES, check
+from holdfast.core.settings import rule_table
+from holdfast.core.settings.rule_table import RULES
 from holdfast.core.tasks.task import ScheduleOptions
 from holdfast.core.values.filling import gaps
 from holdfast.core.values.payload import check_arguments
@@ -105,15 +99,19 @@ class Schedules(Templates):
 
     def schedule(self, name: str) -> ScheduleHandle:
         """A schedule by its name, or by its id."""
-        return ScheduleHandle(self, self._access.read(schedules.find_schedule, check("ref", name, "schedule")))
+        return ScheduleHandle(
+            self, self._access.read(schedules.find_schedule, rule_table.check("ref", name, "schedule"))
+        )
 
     async def aschedule(self, name: str) -> ScheduleHandle:
         """The awaitable twin of `schedule`."""
-        return ScheduleHandle(self, await self._access.aread(schedules.find_schedule, check("ref", name, "schedule")))
+        return ScheduleHandle(
+            self, await self._access.aread(schedules.find_schedule, rule_table.check("ref", name, "schedule"))
+        )
 
     def preview_cron(self, expression: str, tz: str = UTC, count: int = 5) -> list[datetime]:
         """The next moments that a cron expression means, in its time zone; nothing is stored."""
-        return upcoming(expression, tz, self._access.now(), count)
+        return schedule_handle.upcoming(expression, tz, self._access.now(), count)
 
     def _schedule_call(
         self,
@@ -131,8 +129,8 @@ class Schedules(Templates):
         if (template is None) == (task is None):
             raise InvalidInput(f"schedule {name!r} needs something to make jobs of: give either template= or task=")
         if task is None:
-            text, arguments = encoded(name, payload, None)
-            own_options = stored_options(given(options), arguments, ScheduleOptions, OF_TEMPLATES)
+            text, arguments = templates.encoded(name, payload, None)
+            own_options = templates.stored_options(given(options), arguments, ScheduleOptions, OF_TEMPLATES)
             made = NewSchedule(
                 id=schedule_id,
                 template=RULES["NewSchedule.template"].check("template", template),
@@ -141,24 +139,26 @@ class Schedules(Templates):
                 **when,
             )
             return schedules.put_schedule, (made, now), {}
-        called, chosen = task_and_options(task, options)
+        called, chosen = templates.task_and_options(task, options)
         schema = self._schema_of(called) if isinstance(task, str) else task._spec.schema
-        text, arguments = encoded(called, payload, None) if schema is None else complete_payload(schema, payload)
-        own = new_template(schedule_id, name, called, text, arguments, chosen)
+        text, arguments = (
+            templates.encoded(called, payload, None) if schema is None else complete_payload(schema, payload)
+        )
+        own = templates.new_template(schedule_id, name, called, text, arguments, chosen)
         made = NewSchedule(id=schedule_id, template=name, **when)
         return declaring.schedule_task, (own, made, now), {"must_exist": is_required}
 
 
 def timing(name: str, cron: str, tz: str, misfire: str, overlap: str, jitter: Duration) -> dict[str, Any]:
     """The name of a schedule and when it fires, checked."""
-    parse(cron, check("timezone", tz, "tz"))
+    parse(cron, rule_table.check("timezone", tz, "tz"))
     return {
-        "name": check("name", name, "schedule"),
+        "name": rule_table.check("name", name, "schedule"),
         "cron": cron,
         "timezone": tz,
-        "misfire": one_of("misfire", misfire, Misfire),
-        "overlap": one_of("overlap", overlap, Overlap),
-        "jitter_ms": to_jitter(jitter),
+        "misfire": schedule_handle.one_of("misfire", misfire, Misfire),
+        "overlap": schedule_handle.one_of("overlap", overlap, Overlap),
+        "jitter_ms": schedule_handle.to_jitter(jitter),
     }
 
 

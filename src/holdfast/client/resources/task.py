@@ -8,14 +8,15 @@ from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, Unpa
 import msgspec
 
 from holdfast.client.options import Prepared, check_fields, given, laid_over
-from holdfast.client.resources.calls import Call, check_gaps
+from holdfast.client.resources import calls
+from holdfast.client.resources.calls import Call
 from holdfast.client.resources.handle import JobHandle
 from holdfast.client.store_access import StoreAccess
 from holdfast.core.declared.options import JobOptions
 from holdfast.core.errors import InvalidInput
 from holdfast.core.jobs.requests import Claimed, Enqueued, NewJob
 from holdfast.core.jobs.trigger import by_parent
-from holdfast.core.rules.limits import shown
+from holdfast.core.rules import limits
 from holdfast.core.settings.rule_table import RULES
 from holdfast.core.values.payload import check_arguments
 from holdfast.core.values.retry_option import Retry
@@ -38,7 +39,7 @@ class Enqueuing(Generic[P, R]):
         self._prepared: Prepared | None = None
 
     def __repr__(self) -> str:
-        said = ", ".join(f"{name}={shown(redacted(value))}" for name, value in self._options.items())
+        said = ", ".join(f"{name}={limits.shown(redacted(value))}" for name, value in self._options.items())
         return f"<Task {self.name} with {said or 'no options'}>"
 
     @property
@@ -105,7 +106,7 @@ class Enqueuing(Generic[P, R]):
 
     def _jobs(self, payloads: Iterable[Mapping[str, Any]]) -> list[NewJob]:
         if not isinstance(payloads, Iterable) or isinstance(payloads, str | bytes | Mapping):
-            raise InvalidInput(f"{shown(payloads)} is not a list of payloads: give one dictionary for each job")
+            raise InvalidInput(f"{limits.shown(payloads)} is not a list of payloads: give one dictionary for each job")
         given = [check_arguments(payload, f"payload {number}") for number, payload in enumerate(payloads, 1)]
         jobs = [_complete(self._job((), arguments)) for arguments in given]
         RULES["jobs"].check_count("payloads", jobs)
@@ -132,7 +133,7 @@ class Enqueuing(Generic[P, R]):
 def _complete(job: NewJob) -> NewJob:
     """Check that a job with `PREVIOUS` comes after another one, or is in a group."""
     if not (job.after or job.group_id):
-        check_gaps(job)
+        calls.check_gaps(job)
     return job
 
 

@@ -15,13 +15,13 @@ from holdfast.core.errors import InvalidInput, InvalidPayload
 from holdfast.core.job import Millis
 from holdfast.core.jobs.requests import Enqueued
 from holdfast.core.messages.templates import NewTemplate, Template, TemplateChanges
-from holdfast.core.rules.limits import shown
+from holdfast.core.rules import limits
 from holdfast.core.rules.pairs import JOB, OF_TEMPLATES, check_pairs
 from holdfast.core.rules.value_rules import FLAG
-from holdfast.core.settings.rule_table import check
+from holdfast.core.settings import rule_table
 from holdfast.core.tasks.task import KeptOptions, Overrides, TemplateOptions
+from holdfast.core.values import retry_option
 from holdfast.core.values.payload import check_arguments
-from holdfast.core.values.retry_option import check_policy
 from holdfast.core.values.subject import fill
 from holdfast.runtime.caller import what_triggers
 from holdfast.store.script_names import read_jobs, templates
@@ -161,7 +161,12 @@ class Templates:
         called, chosen = task_and_options(task, options)
         text, arguments = encoded(called, payload, self._schema_of(called))
         made = new_template(
-            self._access.new_id(), check("NewTemplate.name", name, "template"), called, text, arguments, chosen
+            self._access.new_id(),
+            rule_table.check("NewTemplate.name", name, "template"),
+            called,
+            text,
+            arguments,
+            chosen,
         )
         return (templates.put_template, made, now)
 
@@ -219,12 +224,12 @@ def task_and_options(task: TaskRef, options: JobOptions) -> tuple[str, JobOption
     chosen = given(options)
     retry = chosen.get("retry")
     if retry is not None:
-        check_policy("retry", retry)
+        retry_option.check_policy("retry", retry)
     if isinstance(task, str):
-        return check("task", task), chosen
+        return rule_table.check("task", task), chosen
     own = getattr(task, "_options", None)
     if not isinstance(own, dict):
-        raise InvalidInput(f"{shown(task)} is not a task: give what @hf.task made, or the name of a task")
+        raise InvalidInput(f"{limits.shown(task)} is not a task: give what @hf.task made, or the name of a task")
     return task.name, laid_over(chosen, cast(JobOptions, own))
 
 
@@ -263,7 +268,7 @@ def stored_options(
     check_together(options, elsewhere=elsewhere)
     fields = checked(options)
     if "subject" in fields:
-        fields["subject"] = check("subject", fill(fields["subject"], arguments))
+        fields["subject"] = rule_table.check("subject", fill(fields["subject"], arguments))
     for name in options:
         if OPTIONS[name].wire not in kind.__struct_fields__:
             raise InvalidInput(f"{name!r} belongs to one job, not to a template or schedule")
@@ -297,7 +302,7 @@ def without_queue(options: JobOptions) -> JobOptions:
 
 
 def _queue(options: JobOptions) -> str | None:
-    return check("queue", options["queue"]) if "queue" in options else None
+    return rule_table.check("queue", options["queue"]) if "queue" in options else None
 
 
 def handle_of(client: Templates, answer: Enqueued) -> JobHandle[Any]:
@@ -313,4 +318,4 @@ async def ahandle_of(client: Templates, answer: Enqueued) -> JobHandle[Any]:
 
 
 def _ref(name: str) -> str:
-    return check("ref", name, "template")
+    return rule_table.check("ref", name, "template")

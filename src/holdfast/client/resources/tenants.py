@@ -11,7 +11,7 @@ from holdfast.core.job import Millis
 from holdfast.core.messages.queues import TenantView
 from holdfast.core.rules.limits import MOST_PER_PAGE
 from holdfast.core.rules.units import Duration
-from holdfast.core.settings.rule_table import check, millis
+from holdfast.core.settings import rule_table
 from holdfast.store.script_names import tenants
 
 
@@ -39,14 +39,14 @@ class Tenants:
         for all queues, in all of them to 10.
         """
         if weight is None:
-            self._access.write(tenants.clear_weight, check("tenant", tenant), _in_queue(queue))
+            self._access.write(tenants.clear_weight, rule_table.check("tenant", tenant), _in_queue(queue))
         else:
             self._access.write(tenants.set_weight, *_weighed(tenant, weight, queue))
 
     async def aset_weight(self, tenant: str, weight: int | None, *, queue: str | None = None) -> None:
         """The awaitable twin of `set_weight`."""
         if weight is None:
-            await self._access.awrite(tenants.clear_weight, check("tenant", tenant), _in_queue(queue))
+            await self._access.awrite(tenants.clear_weight, rule_table.check("tenant", tenant), _in_queue(queue))
         else:
             await self._access.awrite(tenants.set_weight, *_weighed(tenant, weight, queue))
 
@@ -64,16 +64,16 @@ class Tenants:
 
 
 def _wanted(queue: str | None, limit: int) -> tuple[str | None, int]:
-    return _in_queue(queue), check("limit", limit)
+    return _in_queue(queue), rule_table.check("limit", limit)
 
 
 def _active(now: Millis, tenant: str, lasting: Duration) -> tuple[str, Millis, Millis]:
-    return check("tenant", tenant), now, millis("for_ms", lasting, "lasting")
+    return rule_table.check("tenant", tenant), now, rule_table.millis("for_ms", lasting, "lasting")
 
 
 def _weighed(tenant: str, weight: int, queue: str | None) -> tuple[str, int, str | None]:
-    return check("tenant", tenant), check("weight", weight), _in_queue(queue)
+    return rule_table.check("tenant", tenant), rule_table.check("weight", weight), _in_queue(queue)
 
 
 def _in_queue(queue: str | None) -> str | None:
-    return None if queue is None else check("queue", queue)
+    return None if queue is None else rule_table.check("queue", queue)

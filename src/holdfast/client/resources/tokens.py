@@ -11,7 +11,7 @@ from holdfast.client.store_access import StoreAccess
 from holdfast.core.errors import InvalidInput
 from holdfast.core.messages.machines import NodeTokens
 from holdfast.core.rules.units import Duration
-from holdfast.core.settings.rule_table import check, millis
+from holdfast.core.settings import rule_table
 from holdfast.store.script_names import tokens
 
 
@@ -65,6 +65,6 @@ def _given(
     counts = {"cpu": cpu, "gpu": gpu, "io": io}
     if timeout is None and all(count is None for count in counts.values()):
         raise InvalidInput("nothing to set: give cpu, gpu, io or timeout")
-    checked = [None if count is None else check(kind, count) for kind, count in counts.items()]
-    wait = None if timeout is None else millis("set_tokens.timeout_ms", timeout, "timeout")
-    return (None if node is None else check("node", node), *checked, wait)
+    checked = [None if count is None else rule_table.check(kind, count) for kind, count in counts.items()]
+    wait = None if timeout is None else rule_table.millis("set_tokens.timeout_ms", timeout, "timeout")
+    return (None if node is None else rule_table.check("node", node), *checked, wait)

@@ -15,14 +15,15 @@ from holdfast.core.errors import UnknownTask
 from holdfast.core.messages.tasks import TaskVersion
 from holdfast.core.messages.watches import Watch
 from holdfast.core.rules.value_rules import FLAG
-from holdfast.core.settings.rule_table import RULES, check
+from holdfast.core.settings import rule_table
+from holdfast.core.settings.rule_table import RULES
 from holdfast.core.settings.watch_settings import WatchOptions
 from holdfast.core.tasks.task import with_options
 from holdfast.core.values.watch import Change, FileChange, WatchKind, speakable
+from holdfast.core.watching import planning
 from holdfast.core.watching.new_watch import NewWatch, make_watch
-from holdfast.core.watching.planning import about_change, job_of
+from holdfast.runtime.planner import watch_places
 from holdfast.runtime.planner.tree import Tree
-from holdfast.runtime.planner.watch_places import absent, check_place
 from holdfast.store.script_names import declared_tasks, watches
 
 Declared: TypeAlias = Callable[[str], TaskVersion | None]
@@ -136,7 +137,7 @@ class Watches:
     def _check_place(self, watch: NewWatch) -> None:
         # A daemon looks at its own disk, which may be another one.
         if not self._access.engine.is_remote:
-            check_place(watch)
+            watch_places.check_place(watch)
 
     def _new_watch(self, path: str | Path, options: WatchOptions) -> NewWatch:
         where = _absolute(path)
@@ -150,7 +151,7 @@ def _flags(replace: bool, must_exist: bool) -> dict[str, bool]:
 
 def _told(watch: Watch, here: str) -> Watch:
     """The watch. Warn if there is nothing to watch yet."""
-    trouble = absent(watch.kind, watch.path) if watch.node_id == here else None
+    trouble = watch_places.absent(watch.kind, watch.path) if watch.node_id == here else None
     if trouble is not None:
         log.warning("%s", trouble, extra={"event": "watch_absent", "watch": watch.name})
     return watch
@@ -185,7 +186,7 @@ def _tested(watch: Watch, path: str, here: str, declared: Declared) -> WatchTest
     change = FileChange(speakable(relative), None, Change.MODIFIED)
     version = declared(watch.task)
     has_subject = version is not None and version.options.subject is not None
-    job = job_of(watch, about_change(watch, change), "", task_has_subject=has_subject)
+    job = planning.job_of(watch, planning.about_change(watch, change), "", task_has_subject=has_subject)
     if version is not None:
         job = with_options(job, version.options, version.arguments or {})
     queue, _, _ = job.line
@@ -203,7 +204,7 @@ def _tested(watch: Watch, path: str, here: str, declared: Declared) -> WatchTest
 def _absolute(path: str | Path) -> str:
     if not isinstance(path, str | Path) or not str(path):
         raise RULES["NewWatch.path"].refusal("path", path)
-    return check("NewWatch.path", os.path.normpath(os.path.abspath(os.path.expanduser(path))), "path")
+    return rule_table.check("NewWatch.path", os.path.normpath(os.path.abspath(os.path.expanduser(path))), "path")
 
 
 def _name_of(path: str) -> str:
@@ -216,4 +217,4 @@ def _name_of(path: str) -> str:
 
 
 def _ref(ref: str) -> str:
-    return check("ref", ref, "watch")
+    return rule_table.check("ref", ref, "watch")

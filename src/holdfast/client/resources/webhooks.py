@@ -15,10 +15,11 @@ from holdfast.core.messages.webhooks import (
     Webhook,
     WebhookChanges,
 )
-from holdfast.core.rules.rule import check_all
+from holdfast.core.rules import rule
 from holdfast.core.rules.units import Duration
 from holdfast.core.rules.value_rules import FLAG
-from holdfast.core.settings.rule_table import RULES, check, millis
+from holdfast.core.settings import rule_table
+from holdfast.core.settings.rule_table import RULES
 from holdfast.core.webhooks.addresses import AddressPolicy
 from holdfast.core.webhooks.webhook import check_target, read_url
 from holdfast.store.script_names import deliveries, webhooks
@@ -170,9 +171,11 @@ class Webhooks:
             id=self._access.new_id(),
             url=self._checked(url),
             patterns=_patterns(on),
-            name=None if name is None else check("name", name),
+            name=None if name is None else rule_table.check("name", name),
             # Made here, so that a repeat of a call whose answer was lost still has it.
-            secret=webhooks.make_secret() if secret is None else check("NewWebhook.secret", secret, "secret"),
+            secret=webhooks.make_secret()
+            if secret is None
+            else rule_table.check("NewWebhook.secret", secret, "secret"),
             timeout_ms=_timeout(timeout),
         )
 
@@ -187,8 +190,8 @@ class Webhooks:
         return WebhookChanges(
             url=None if url is None else self._checked(url),
             patterns=None if on is None else _patterns(on),
-            name=None if name is None else check("name", name),
-            secret=None if secret is None else check("NewWebhook.secret", secret, "secret"),
+            name=None if name is None else rule_table.check("name", name),
+            secret=None if secret is None else rule_table.check("NewWebhook.secret", secret, "secret"),
             timeout_ms=_timeout(timeout),
         )
 
@@ -201,25 +204,25 @@ class Webhooks:
 
 
 def _patterns(on: str | Sequence[str]) -> tuple[str, ...]:
-    return tuple(check_all(RULES["patterns"], "on", (on,) if isinstance(on, str) else on))
+    return tuple(rule.check_all(RULES["patterns"], "on", (on,) if isinstance(on, str) else on))
 
 
 def _timeout(value: Duration | None) -> Millis | None:
-    return None if value is None else millis("NewWebhook.timeout_ms", value, "timeout")
+    return None if value is None else rule_table.millis("NewWebhook.timeout_ms", value, "timeout")
 
 
 def _ref(ref: str) -> str:
-    return check("ref", ref, "webhook")
+    return rule_table.check("ref", ref, "webhook")
 
 
 def _id(delivery: str | None) -> str | None:
-    return None if delivery is None else check("delivery_id", delivery, "delivery")
+    return None if delivery is None else rule_table.check("delivery_id", delivery, "delivery")
 
 
 def _reason(reason: str | None) -> str | None:
-    return None if reason is None else check("reason", reason)
+    return None if reason is None else rule_table.check("reason", reason)
 
 
 def _page(ref: str, failed: bool, limit: int, cursor: str | None) -> tuple[str, bool, int, str | None]:
-    below = None if cursor is None else check("cursor", cursor)
-    return _ref(ref), FLAG.check("failed", failed), check("limit", limit), below
+    below = None if cursor is None else rule_table.check("cursor", cursor)
+    return _ref(ref), FLAG.check("failed", failed), rule_table.check("limit", limit), below
