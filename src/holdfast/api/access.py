@@ -15,7 +15,8 @@ from holdfast.core.errors import HoldfastError, InvalidInput, InvalidToken
 from holdfast.core.messages.access import User
 from holdfast.runtime.clock import Clock
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.access.users import NOTED_EVERY_MS, note_use_of_token, user_of_token
+from holdfast.store.scripts.access import users
+from holdfast.store.scripts.access.users import NOTED_EVERY_MS
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -53,7 +54,7 @@ class Access:
         # Found by its hash, so that the time of a comparison tells nothing about it.
         token_hash = hash_secret(token[:LONGEST_TOKEN].decode("latin-1"))
         await self._refuse_if_early(token_hash, address)
-        user = await self._engine.read(user_of_token, token_hash)
+        user = await self._engine.read(users.user_of_token, token_hash)
         now = self._clock.now()
         if user is None:
             raise self._wrong(token_hash, address, "unknown", MISSING)
@@ -82,7 +83,7 @@ class Access:
         if noted_at is not None and now - NOTED_EVERY_MS < noted_at <= now:
             return
         self._noted_at[user.id] = now
-        self._engine.submit(note_use_of_token, user.id, now).add_done_callback(_heed)
+        self._engine.submit(users.note_use_of_token, user.id, now).add_done_callback(_heed)
 
 
 def _heed(noting: Future[None]) -> None:

@@ -34,7 +34,7 @@ from holdfast.observe.user import working_for
 from holdfast.runtime.clock import Clock
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.machines.machines import list_machines
-from holdfast.store.scripts.maintenance.retention import known_jobs
+from holdfast.store.scripts.maintenance import retention
 from holdfast.wire.call import ApiCall
 from holdfast.wire.calls import CALLS, Hello
 from holdfast.wire.peer import INSIDE
@@ -227,7 +227,7 @@ async def _refuse_known_ids(ids: list[str], engine: Engine, error: StoreError) -
     twice = next((job_id for job_id, count in Counter(ids).items() if count > 1), None)
     if twice is not None:
         raise Conflict(f"two of the jobs have the id {twice}; make one for each") from error
-    known = await engine.read(known_jobs, ids)
+    known = await engine.read(retention.known_jobs, ids)
     if known:
         raise Conflict(
             f"there is a job {known[0]} already; if this is a repeat of an earlier call, send repeated = true, "

@@ -23,8 +23,9 @@ from holdfast.core.messages.runs import ArtifactPart
 from holdfast.core.rules.pairs import LOG, check_pairs
 from holdfast.store.engine import Engine
 from holdfast.store.files import Excerpt, JobFiles
+from holdfast.store.scripts.runs import output
 from holdfast.store.scripts.runs.file_requests import PIECE_BYTES
-from holdfast.store.scripts.runs.output import Located, locate_job, locate_run
+from holdfast.store.scripts.runs.output import Located
 from holdfast.wire.special_calls import ARTIFACT, BYTES, PLAIN, RUN_LOG
 
 PIECE = 1 << 16
@@ -58,7 +59,7 @@ class Files:
         wanted: Any = await read_request(RUN_LOG, incoming, self._engine)
         check_pairs(LOG, lambda field: getattr(wanted, field))
         # First whether the run has ended, then the file: so the file of an ended run is complete.
-        located = await self._engine.read(locate_run, wanted.run_id)
+        located = await self._engine.read(output.locate_run, wanted.run_id)
         first = await self._in_thread(partial(self._first, located, wanted))
         if wanted.follow:
             return self._follow(incoming, located, first)
@@ -104,14 +105,14 @@ class Files:
                     else:
                         await waiter.rest(pause)
                         pause = min(pause * 1.5, LOOK_LATE_S)
-                        located = await self._in_thread(partial(self._engine.query, locate_run, located.run.id))
+                        located = await self._in_thread(partial(self._engine.query, output.locate_run, located.run.id))
                     piece = await self._in_thread(partial(located.read, self._engine, at, PIECE))
         except (DaemonStopping, Gone, NotFound):
             return  # The daemon stops, the caller has gone, or the job was removed.
 
     async def _artifact(self, incoming: Incoming) -> Stream:
         wanted: Any = await read_request(ARTIFACT, incoming, self._engine)
-        located = await self._engine.read(locate_job, wanted.job_id)
+        located = await self._engine.read(output.locate_job, wanted.job_id)
         self._long_calls.take_place()
         try:
             return await self._download(located, wanted.name)

@@ -8,7 +8,7 @@ from typing import Any
 from holdfast.core.watching.new_watch import check_watch
 from holdfast.core.webhooks.addresses import AddressPolicy
 from holdfast.core.webhooks.webhook import check_target
-from holdfast.runtime.planner.watch_places import check_place
+from holdfast.runtime.planner import watch_places
 from holdfast.wire.call import Guard
 
 
@@ -19,7 +19,7 @@ async def check_guard(guard: Guard | None, wanted: Any, policy: AddressPolicy) -
             _check_target(wanted, policy)
         case Guard.WATCHED_PLACE:
             # In a thread, as the disk may be slow.
-            await asyncio.to_thread(check_place, check_watch(wanted.watch))
+            await asyncio.to_thread(watch_places.check_place, check_watch(wanted.watch))
 
 
 def _check_target(wanted: Any, policy: AddressPolicy) -> None:

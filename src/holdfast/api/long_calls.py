@@ -21,7 +21,7 @@ from holdfast.core.job import TERMINAL, RunId
 from holdfast.core.jobs.stored_job import Job
 from holdfast.runtime.clock import Clock
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.reading.read_jobs import find_last
+from holdfast.store.scripts.reading import read_jobs
 from holdfast.store.scripts.runs.exchange import exchange
 from holdfast.wire.call import ApiCall
 from holdfast.wire.special_calls import CHANGES, EVENTS, EXCHANGE_WAIT, WAIT
@@ -93,7 +93,7 @@ class LongCalls:
         waiter, ids = Waiter(), {wanted.job_id}
 
         def look() -> tuple[Job, Answer]:
-            job = self._engine.query(find_last, wanted.job_id)
+            job = self._engine.query(read_jobs.find_last, wanted.job_id)
             return job, answer_to(incoming.caller, job)
 
         with self._place():

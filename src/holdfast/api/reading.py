@@ -12,16 +12,18 @@ from holdfast.api.incoming import Incoming
 from holdfast.core.errors import InvalidInput
 from holdfast.core.job import JobId
 from holdfast.core.jobs.requests import NewJob
-from holdfast.core.rules.limits import MAX_PAYLOAD, shown
+from holdfast.core.rules import limits
+from holdfast.core.rules.limits import MAX_PAYLOAD
 from holdfast.core.rules.number_rules import Counts
 from holdfast.core.rules.rule import TEXTS, ChoiceRule, Rule
 from holdfast.core.rules.text_rules import NamedTexts
 from holdfast.core.rules.value_rules import FLAG
-from holdfast.core.settings.rule_table import RULES, rule_of
+from holdfast.core.settings import rule_table
+from holdfast.core.settings.rule_table import RULES
 from holdfast.core.tasks.task import Overrides
 from holdfast.decoding import convert
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.reading.read_jobs import find_job
+from holdfast.store.scripts.reading import read_jobs
 from holdfast.wire.call import ApiCall
 from holdfast.wire.expected_values import are_texts_at, fields_at, words_at
 from holdfast.wire.preparation import check_trigger
@@ -73,7 +75,7 @@ async def resolve_dependencies(jobs: Sequence[NewJob | Overrides], engine: Engin
 
 async def job_id_of(ref: str | int, engine: Engine) -> JobId:
     """The id of a job that may be named by its number."""
-    return ref if _is_id(ref) else (await engine.read(find_job, ref)).id  # type: ignore[return-value]
+    return ref if _is_id(ref) else (await engine.read(read_jobs.find_job, ref)).id  # type: ignore[return-value]
 
 
 def _is_id(ref: str | int) -> bool:
@@ -104,7 +106,7 @@ def _query(call: ApiCall, incoming: Incoming) -> dict[str, Any]:
         if name in several:
             values.setdefault(name, []).append(value)
         elif name in values:
-            raise InvalidInput(f"{shown(name)} stands twice in the query of {call.name}")
+            raise InvalidInput(f"{limits.shown(name)} stands twice in the query of {call.name}")
         else:
             values[name] = value
     return values
@@ -153,7 +155,7 @@ def _rule(call: ApiCall, kind: type[msgspec.Struct], said: str, where: str) -> R
         return FLAG
     # The place does not tell which shape the field is in. It only matters if a shape has a rule of its own.
     own = (RULES.get(f"{owner}.{fields[-1]}") for owner in _named(call))
-    rule = next((rule for rule in own if rule is not None), None) or rule_of(call.name, fields[-1])
+    rule = next((rule for rule in own if rule is not None), None) or rule_table.rule_of(call.name, fields[-1])
     if said.startswith("Invalid enum value") and not isinstance(rule, ChoiceRule):
         rule = ChoiceRule(words_at(kind, where))
     if _NO_OBJECT.match(said):

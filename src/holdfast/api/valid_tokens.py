@@ -10,7 +10,7 @@ import asyncio
 
 from holdfast.runtime.clock import Clock
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.access.users import hashes_of_valid_tokens
+from holdfast.store.scripts.access import users
 
 READ_EVERY_S = 1.0
 
@@ -39,5 +39,5 @@ class ValidTokens:
         now = self._clock.monotonic()
         if self._reading is None or (self._reading.done() and now - self._begun_at >= READ_EVERY_S):
             self._begun_at = now
-            self._reading = asyncio.create_task(self._engine.read(hashes_of_valid_tokens, self._clock.now()))
+            self._reading = asyncio.create_task(self._engine.read(users.hashes_of_valid_tokens, self._clock.now()))
         return self._reading

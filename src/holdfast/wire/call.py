@@ -12,7 +12,8 @@ import msgspec
 
 from holdfast.core.access import Role
 from holdfast.core.computed_once import computed_once
-from holdfast.core.settings.rule_table import JOB_REF, rule_of
+from holdfast.core.settings import rule_table
+from holdfast.core.settings.rule_table import JOB_REF
 from holdfast.decoding import new_decoder
 from holdfast.observe.sla import Latency
 from holdfast.store.engine import Engine
@@ -167,7 +168,9 @@ class ApiCall:
     @computed_once
     def job_refs(self) -> tuple[str, ...]:
         """The arguments that name a job by id or by number, for scripts that want the id."""
-        named = (parameter.name for parameter in self.parameters if rule_of(self.name, parameter.name) is JOB_REF)
+        named = (
+            parameter.name for parameter in self.parameters if rule_table.rule_of(self.name, parameter.name) is JOB_REF
+        )
         return tuple(name for name in named if self._hints[name] is str)
 
     @computed_once

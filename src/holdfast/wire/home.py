@@ -10,7 +10,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from holdfast.core.errors import InvalidInput, StoreUnavailable
-from holdfast.core.rules.limits import shown
+from holdfast.core.rules import limits
 from holdfast.private_files import make_private_folder
 from holdfast.store.locks import is_held_by, is_locked
 
@@ -176,9 +176,9 @@ def find_daemon(url: str | None = None, ca: str | Path | None = None, token: str
     try:
         port = parts.port or (443 if parts.scheme == "https" else 80)
     except ValueError as error:
-        raise InvalidInput(f"{shown(url)} is not the address of a daemon: {error}") from None
+        raise InvalidInput(f"{limits.shown(url)} is not the address of a daemon: {error}") from None
     if not parts.hostname or parts.username or parts.query or parts.fragment:
-        raise InvalidInput(f"{shown(url)} is not the address of a daemon: write http://HOST:PORT")
+        raise InvalidInput(f"{limits.shown(url)} is not the address of a daemon: write http://HOST:PORT")
     is_tls = parts.scheme == "https"
     if not is_tls:
         _refuse_in_the_clear(url, parts.hostname)
@@ -195,8 +195,8 @@ def _refuse_in_the_clear(url: str, host: str) -> None:
 
     if not is_loopback(host):
         raise InvalidInput(
-            f"{shown(url)} would send the token over the network for all to read: use https://, or http:// with an "
-            "address of this machine, such as 127.0.0.1"
+            f"{limits.shown(url)} would send the token over the network for all to read: use https://, or "
+            "http:// with an address of this machine, such as 127.0.0.1"
         )
 
 

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from holdfast.core.webhooks.addresses import is_loopback
+from holdfast.core.webhooks import addresses
 from holdfast.decoding import decode
 from holdfast.store.machine import boot_id
 from holdfast.wire.calls import PROTOCOL, Hello
@@ -44,7 +44,7 @@ def host_at_home(address: Address, hello: Hello) -> str | None:
     if address.is_tls and address.host == own.hostname:
         return address.host  # A certificate is for this name.
     host = _reached_by(own.hostname or "", port)
-    if address.host == host or (address.host == "localhost" and is_loopback(host)):
+    if address.host == host or (address.host == "localhost" and addresses.is_loopback(host)):
         return address.host if address.is_tls else host
     return None
 

@@ -13,7 +13,7 @@ import msgspec
 from holdfast.core.errors import InvalidInput, InvalidPayload
 from holdfast.core.jobs.requests import NewJob, Report
 from holdfast.core.jobs.settle import Completed
-from holdfast.core.rules.limits import check_payload
+from holdfast.core.rules import limits
 from holdfast.core.rules.pairs import JOB, OF_TEMPLATES, check_pairs
 from holdfast.core.values.payload import PAYLOAD, read_payload
 from holdfast.core.values.variables import check_size
@@ -41,7 +41,7 @@ def payload_text(given: msgspec.Raw | str) -> str:
 def check_json(what: str, text: str) -> None:
     """Refuse a text that is not JSON."""
     encoded = text.encode()
-    check_payload(encoded, what)
+    limits.check_payload(encoded, what)
     try:
         msgspec.json.decode(encoded)
     except (ValueError, RecursionError) as error:

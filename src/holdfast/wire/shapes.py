@@ -15,7 +15,8 @@ from msgspec import Meta, Struct
 
 from holdfast.core.rules.rule import MOST_ITEMS, Rule
 from holdfast.core.rules.value_rules import WHOLE
-from holdfast.core.settings.rule_table import TEXT, rule_of
+from holdfast.core.settings import rule_table
+from holdfast.core.settings.rule_table import TEXT
 
 
 def may_be_left_out(hint: Any) -> bool:
@@ -25,7 +26,7 @@ def may_be_left_out(hint: Any) -> bool:
 
 def constrained(hint: Any, owner: str, field: str) -> Any:
     """The type of a field together with the rule for it."""
-    return _constrained(hint, rule_of(owner, field))
+    return _constrained(hint, rule_table.rule_of(owner, field))
 
 
 def _constrained(hint: Any, rule: Rule | None) -> Any:
