@@ -12,7 +12,7 @@ from typing import Any, get_type_hints
 import msgspec
 
 from holdfast.core.errors import InvalidInput
-from holdfast.core.rules.limits import shown
+from holdfast.core.rules import limits
 from holdfast.core.values.event import Event
 
 EVENT = "event"
@@ -62,7 +62,7 @@ class EventArguments:
             return msgspec.convert(value, self._hints.get(parameter, Any), strict=not is_text)
         except msgspec.ValidationError as error:
             raise DependencyError(
-                f"{name} {shown(value)} does not fit argument {parameter!r} of handler {self._name!r}: {error}"
+                f"{name} {limits.shown(value)} does not fit argument {parameter!r} of handler {self._name!r}: {error}"
             ) from None
 
 
@@ -95,7 +95,7 @@ def hints_of(handler: Callable[..., Any]) -> dict[str, Any]:
 def parameters_of(handler: Callable[..., Any]) -> list[inspect.Parameter]:
     """The parameters of a handler, without `self`."""
     if not callable(handler):
-        raise InvalidInput(f"handler {shown(handler)} cannot be called: give a method or a function")
+        raise InvalidInput(f"handler {limits.shown(handler)} cannot be called: give a method or a function")
     if inspect.isgeneratorfunction(handler) or inspect.isasyncgenfunction(handler):
         raise InvalidInput(f"handler {name_of(handler)!r} is a generator, which nobody would read; use no `yield`")
     try:

@@ -9,8 +9,8 @@ from typing import Any
 from holdfast.apps.arguments import EventArguments, name_of
 from holdfast.apps.listener import ActiveListener, ListenerRules
 from holdfast.apps.sources import source_of_caller
-from holdfast.core.apps.listening import check_controls
-from holdfast.core.apps.predicates import Where, describe
+from holdfast.core.apps import listening, predicates
+from holdfast.core.apps.predicates import Where
 from holdfast.core.errors import InvalidInput
 from holdfast.core.rules.units import Duration
 from holdfast.core.rules.value_rules import LABEL, PATTERN, PRIORITY, SPAN
@@ -92,9 +92,9 @@ class Bus:
             handler_method=method,
             arguments=arguments,
             where=where,
-            predicate_description=None if where is None else describe(where),
+            predicate_description=None if where is None else predicates.describe(where),
             source=source_of_caller(),
-            controls=check_controls(debounce=debounce, throttle=throttle, once=once, per=per, mode=mode),
+            controls=listening.check_controls(debounce=debounce, throttle=throttle, once=once, per=per, mode=mode),
             priority=PRIORITY.check("priority", priority),
             timeout_ms=SPAN.millis("timeout", timeout),
         )

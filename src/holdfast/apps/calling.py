@@ -18,7 +18,7 @@ from holdfast.apps.alarms import Alarm, Alarms
 from holdfast.core.apps.call import CallStatus, HandlerCall
 from holdfast.core.job import Millis
 from holdfast.core.messages.apps import AppError
-from holdfast.core.rules.units import duration_words
+from holdfast.core.rules import units
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.current import calling
 from holdfast.tasks.raising import storable
@@ -175,7 +175,8 @@ class Caller:
     def _time_out(self, run: RunningCall) -> None:
         assert run.timeout_ms is not None
         run.settle(
-            CallStatus.TIMED_OUT, AppError("TimeoutError", f"it took longer than {duration_words(run.timeout_ms)}")
+            CallStatus.TIMED_OUT,
+            AppError("TimeoutError", f"it took longer than {units.duration_words(run.timeout_ms)}"),
         )
         run.cancel()
 

@@ -36,9 +36,8 @@ from holdfast.core.values.event import Event
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.loop import Loop
 from holdfast.store.engine import Changes, Engine
-from holdfast.store.scripts.apps.app_owners import begin_app, fail_app, listen_app, release_app, take_apps
+from holdfast.store.scripts.apps import app_owners, records
 from holdfast.store.scripts.apps.hearing import events_after
-from holdfast.store.scripts.apps.records import clear_asked
 from holdfast.workers.user_loop import UserLoop
 
 START_LIMIT_S = 60.0
@@ -172,7 +171,9 @@ class AppHost(Loop):
     async def _take(self, app_keys: list[str]) -> None:
         """Become the owner of those of these apps that nobody has, and start them."""
         offered = [app for app in self.offered if app.app_key in app_keys]
-        taken = await self._engine.write(take_apps, self._session_id, offered, self.clock.now(), self._secret)
+        taken = await self._engine.write(
+            app_owners.take_apps, self._session_id, offered, self.clock.now(), self._secret
+        )
         if self._call_ids is None:
             self._call_ids = count(first_call(taken.session_number))
         for state in taken.apps:
@@ -274,7 +275,7 @@ class AppHost(Loop):
         match report:
             case Ended():
                 await self._recorder.flush()
-                await self._engine.write(release_app, self._session_id, app_key, secret=secret)
+                await self._engine.write(app_owners.release_app, self._session_id, app_key, secret=secret)
                 del self._owned[app_key]
             case _ if owned.stage in (Stage.ENDING, Stage.FAILED):
                 return
@@ -282,18 +283,20 @@ class AppHost(Loop):
                 await self._fail(owned, error)
             case Started(registered, patterns):
                 now = self.clock.now()
-                await self._engine.write(begin_app, self._session_id, app_key, patterns, registered, now, secret=secret)
+                await self._engine.write(
+                    app_owners.begin_app, self._session_id, app_key, patterns, registered, now, secret=secret
+                )
                 owned.stage = Stage.RUNNING
                 self._recorder.open(app_key)
                 self._user.call(owned.running.begin)
                 self._settled.set()
             case AskedDone(job_name):
-                await self._engine.write(clear_asked, self._session_id, app_key, job_name, secret=secret)
+                await self._engine.write(records.clear_asked, self._session_id, app_key, job_name, secret=secret)
                 self._done.discard((app_key, job_name))
             case ListenersChanged():
                 if owned.stage is Stage.RUNNING:
                     patterns = owned.running.bus.patterns
-                    await self._engine.write(listen_app, self._session_id, app_key, patterns, secret=secret)
+                    await self._engine.write(app_owners.listen_app, self._session_id, app_key, patterns, secret=secret)
 
     async def _settle_at_the_end(self) -> None:
         try:
@@ -314,7 +317,7 @@ class AppHost(Loop):
         log.error(
             "app %s failed: %s: %s", app_key, error.error_type, error.error_message, extra={"event": "app_failed"}
         )
-        await self._engine.write(fail_app, self._session_id, app_key, error, secret=self._secret)
+        await self._engine.write(app_owners.fail_app, self._session_id, app_key, error, secret=self._secret)
         owned.stage = Stage.FAILED
         self._settled.set()
 
