@@ -26,14 +26,14 @@ from holdfast.daemon.instruments import Instruments
 from holdfast.daemon.meter import Meter, Sources
 from holdfast.daemon.ownership import refuse_exposed
 from holdfast.daemon.server import HttpServers
+from holdfast.daemon.settings import settings_meaning
 from holdfast.daemon.settings.settings import Settings
 from holdfast.daemon.settings.settings_file import CONFIG
-from holdfast.daemon.settings.settings_meaning import crowding, places, planning, probing, tokens
 from holdfast.daemon.supervisor import Supervisor
 from holdfast.private_files import for_owner_alone
 from holdfast.runtime.clock import Clock, SystemClock
+from holdfast.runtime.machine import probe
 from holdfast.runtime.machine.crowding import CrowdWatch
-from holdfast.runtime.machine.probe import is_pressure_off
 from holdfast.runtime.node import boot_id, node_name
 from holdfast.runtime.parts import Parts, commits_of
 from holdfast.runtime.planner.planner import Planner
@@ -41,9 +41,9 @@ from holdfast.runtime.sessions.judge import BEATS
 from holdfast.runtime.upkeep import Upkeep
 from holdfast.store.engine import Engine
 from holdfast.store.locks import LifeLock
-from holdfast.store.scripts.machines.nodes import list_nodes
+from holdfast.store.scripts.machines import nodes
 from holdfast.store.scripts.queues.queues import set_queue
-from holdfast.store.scripts.sessions.sessions import note_stop_request, running_sessions
+from holdfast.store.scripts.sessions import sessions
 from holdfast.version import VERSION
 from holdfast.wire.calls import PROTOCOL, Hello
 from holdfast.wire.home import LOOKS_S, Home
@@ -77,7 +77,7 @@ class Daemon:
         self._environment = environment
         self._watches = watches
         self._queues = queues or {}
-        self._places = places(settings.daemon.apps, settings.daemon.workers)
+        self._places = settings_meaning.places(settings.daemon.apps, settings.daemon.workers)
         self._missing: str | None = "the daemon is starting"
         self._lacks_room: str | None = None
         self._is_stopping = False
@@ -133,7 +133,9 @@ class Daemon:
     async def _begin(self, undo: AsyncExitStack, meter: Meter) -> Upkeep | None:
         """Open a session, and start every part. None if a signal came while it waited for room on the disk."""
         settings, engine = self._settings.daemon, self._engine
-        session = DaemonSession(engine, self._clock, settings.lease / BEATS, tokens(self._settings.tokens))
+        session = DaemonSession(
+            engine, self._clock, settings.lease / BEATS, settings_meaning.tokens(self._settings.tokens)
+        )
         upkeep = Upkeep(
             engine,
             self._clock,
@@ -141,13 +143,13 @@ class Daemon:
             round(settings.keep * 1000),
             lease=settings.lease,
             own_locks=self._locks / "sessions",
-            probing=probing(self._settings.machine, self._settings.pressure),
+            probing=settings_meaning.probing(self._settings.machine, self._settings.pressure),
         )
         session.on_renewed(upkeep.rename)
         planner = Planner(
             engine,
             self._clock,
-            options=planning(self._settings.planner),
+            options=settings_meaning.planning(self._settings.planner),
             of_file=self._watches,
             on_planned=meter.planned,
         )
@@ -159,7 +161,7 @@ class Daemon:
             if not await self._do_with_room(step):
                 return None
         await self._learn_name()
-        crowds = CrowdWatch(engine, self._clock, crowding(self._settings.pressure), planner.slow_down)
+        crowds = CrowdWatch(engine, self._clock, settings_meaning.crowding(self._settings.pressure), planner.slow_down)
         # Every loop of the daemon stands here, but for those that measure it.
         parts = Parts([*upkeep.parts, planner, crowds])
         await parts.start(commits_of(engine))
@@ -168,7 +170,7 @@ class Daemon:
 
     async def _learn_name(self) -> None:
         """Read the name of this machine. With its first session it may get another one than its host name."""
-        known = await self._engine.read(list_nodes)
+        known = await self._engine.read(nodes.list_nodes)
         self._node_name = next((node.name for node in known if node.id == self._engine.node), node_name())
 
     async def _settle_queues(self) -> None:
@@ -281,7 +283,7 @@ class Daemon:
             settings=(self._environment or {}).get(CONFIG),
             workers=kept,
             trouble=self._lacks_room if trouble is None else trouble.sentence,
-            is_pressure_off=is_pressure_off(),
+            is_pressure_off=probe.is_pressure_off(),
             clock_off_ms=self._clock.off_by(),
             clock_doubt=self._clock.doubt(),
             lost_notifications=engine.notifications.lost,
@@ -309,9 +311,9 @@ class Daemon:
         return self._settings.daemon.short + self._settings.daemon.grace + MARGIN_S
 
     async def _note_stop_requests(self, pids: set[int]) -> None:
-        for session in await self._engine.read(running_sessions):
+        for session in await self._engine.read(sessions.running_sessions):
             if session.kind == "worker" and session.boot_id == boot_id() and session.pid in pids:
-                await self._engine.write(note_stop_request, session.id, self._clock.now())
+                await self._engine.write(sessions.note_stop_request, session.id, self._clock.now())
 
     async def _try(self, step: Awaitable[None]) -> None:
         """Do a step of the stop. A failure of the database does not end the stop."""

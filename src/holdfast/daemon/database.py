@@ -12,13 +12,13 @@ from msgspec import Struct
 
 from holdfast.core.errors import Conflict, HoldfastError, InvalidInput, NoDaemon, StoreUnavailable
 from holdfast.core.messages.maintenance import Violation
-from holdfast.daemon.settings.settings_file import find_file, load
+from holdfast.daemon.settings import settings_file
 from holdfast.decoding import decode
 from holdfast.hosting.database import clock_for, make_engine
 from holdfast.runtime.clock import SystemClock
 from holdfast.store.engine import new_uuid
 from holdfast.store.locks import LifeLock
-from holdfast.store.scripts.maintenance.doctor import examine
+from holdfast.store.scripts.maintenance import doctor
 from holdfast.store.sqlite import database_file
 from holdfast.store.sqlite.database_file import FileSize, Tell, Versions
 from holdfast.wire.home import Address, Home
@@ -48,7 +48,7 @@ class HomeDatabase:
         elif self.status is not None:
             self._path = self.name = self.status.store
         else:
-            daemon = load(find_file(home, config)).daemon
+            daemon = settings_file.load(settings_file.find_file(home, config)).daemon
             store = daemon.store or str(home.database)
             if "://" in store:
                 self._url, self._schema, self._path = store, daemon.schema, None
@@ -118,7 +118,7 @@ class HomeDatabase:
         else:
             raise NoDaemon("the daemon went away; try again")
         try:
-            return examine(engine)
+            return doctor.examine(engine)
         finally:
             engine.close()
 

@@ -10,15 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.core.errors import HoldfastError, InvalidInput
-from holdfast.core.rules.limits import shown
+from holdfast.core.rules import limits
 from holdfast.daemon.daemon import Daemon
 from holdfast.daemon.instruments import start_otlp
+from holdfast.daemon.settings import settings_file
 from holdfast.daemon.settings.settings import LogSettings, Settings
-from holdfast.daemon.settings.settings_file import CONFIG, find_file, load, load_queues, load_watches
+from holdfast.daemon.settings.settings_file import CONFIG
 from holdfast.hosting.database import clock_for, make_engine
 from holdfast.hosting.worker import WorkerSettings, serve
 from holdfast.observe.logs import set_up
-from holdfast.runtime.machine.probe import is_pressure_off
+from holdfast.runtime.machine import probe
 from holdfast.store.engine import new_uuid
 from holdfast.tasks.files import LogLimits
 from holdfast.wire.home import Home
@@ -37,9 +38,9 @@ def run_daemon(
     log_file: Path | None = None,
 ) -> None:
     """Be the daemon of a home until a signal ends it. It logs to a file only if one is given."""
-    file = find_file(home, config)
-    settings = load(file, options)
-    is_pressure_off()  # It raises if the variable is neither on nor off.
+    file = settings_file.find_file(home, config)
+    settings = settings_file.load(file, options)
+    probe.is_pressure_off()  # It raises if the variable is neither on nor off.
     set_up_logs(settings.logs, log_file)
     daemon = settings.daemon
     store = daemon.store or home.database
@@ -57,8 +58,8 @@ def run_daemon(
             settings=settings,
             environment=environment,
             clock=clock,
-            watches=load_watches(file),
-            queues=load_queues(file),
+            watches=settings_file.load_watches(file),
+            queues=settings_file.load_queues(file),
         ).run()
 
     asyncio.run(live())
@@ -77,7 +78,7 @@ def run_worker(
     folder = os.environ.get(LOGS) if place else None
     file = None if folder is None else Path(folder) / f"worker-{place}.log"
     try:
-        settings = load(find_file(home, config), options)
+        settings = settings_file.load(settings_file.find_file(home, config), options)
         _work(settings, apps, file, is_system=is_system, place=place)
     except (Exception, SystemExit) as error:
         if place is not None and (said := _why(error)):
@@ -138,7 +139,7 @@ def _shared_folder(named: str) -> Path:
     """A folder that other machines share. It is not made here: one that is not mounted would look like an empty one."""
     folder = Path(named).expanduser()
     if not folder.is_absolute():
-        raise InvalidInput(f"files.shared {shown(named)} is not valid: give the whole path of a folder")
+        raise InvalidInput(f"files.shared {limits.shown(named)} is not valid: give the whole path of a folder")
     if not folder.is_dir():
-        raise InvalidInput(f"files.shared {shown(named)} is not there; mount it, or create the folder")
+        raise InvalidInput(f"files.shared {limits.shown(named)} is not there; mount it, or create the folder")
     return folder

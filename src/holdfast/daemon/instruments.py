@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.core.errors import InvalidInput
-from holdfast.core.settings.rule_table import without_user
+from holdfast.core.settings import rule_table
 from holdfast.daemon.meter import Meter, Sources
 from holdfast.daemon.settings.settings import Settings, SlaSettings
 from holdfast.daemon.watching import MetricsSender, PrintedFile, SlaWatch
@@ -73,7 +73,7 @@ def start_otlp(endpoint: str | None, service: str) -> Otlp | None:
     try:
         from holdfast.observe.otlp import Otlp
     except ImportError as error:
-        raise InvalidInput(f"observe.otlp = {without_user(endpoint)!r} cannot be used: {error}") from None
+        raise InvalidInput(f"observe.otlp = {rule_table.without_user(endpoint)!r} cannot be used: {error}") from None
     return Otlp(endpoint, service)
 
 

@@ -13,7 +13,8 @@ from holdfast.core.gates.pressure import READINGS
 from holdfast.core.job import TERMINAL, Millis, RunId, StateName
 from holdfast.core.jobs.requests import Claimed, Report
 from holdfast.core.jobs.settle import Broke
-from holdfast.core.machine.attendance import Span, attended, merged
+from holdfast.core.machine import attendance
+from holdfast.core.machine.attendance import Span
 from holdfast.core.messages.jobs import Count
 from holdfast.core.messages.machines import Machine, NodeTokens
 from holdfast.core.messages.queues import Crowded, TenantView
@@ -26,11 +27,10 @@ from holdfast.runtime.clock import Clock
 from holdfast.store.engine import Engine, Tx
 from holdfast.store.scripts.machines.machines import list_machines
 from holdfast.store.scripts.machines.tokens import list_tokens
-from holdfast.store.scripts.queues.breakers import open_breakers
-from holdfast.store.scripts.queues.crowding import list_crowded
+from holdfast.store.scripts.queues import breakers, crowding
 from holdfast.store.scripts.queues.tenants import list_tenants
-from holdfast.store.scripts.reading.read_jobs import counts
-from holdfast.store.scripts.sessions.sessions import attendance
+from holdfast.store.scripts.reading import read_jobs
+from holdfast.store.scripts.sessions import sessions
 from holdfast.store.statements import sql
 from holdfast.store.tally import Tally
 from holdfast.wire.call import ApiCall, name_of
@@ -78,8 +78,8 @@ class Meter:
 
     async def learn_attendance(self) -> None:
         """Read when sessions were there before this daemon, to know how long its jobs have waited."""
-        before = await self._engine.read(attendance)
-        self._attended = merged([*before, (self._began, FAR_FUTURE)])
+        before = await self._engine.read(sessions.attendance)
+        self._attended = attendance.merged([*before, (self._began, FAR_FUTURE)])
 
     def committed(self, seconds: float, tally: Tally) -> None:
         """A transaction was committed by this process."""
@@ -130,7 +130,9 @@ class Meter:
 
     async def forget_lost_runs(self) -> None:
         """Forget runs that were never reported, as their workers died. If nothing runs, none is left."""
-        if self._runs and not any(count.jobs and count.state == RUNNING for count in await self._engine.read(counts)):
+        if self._runs and not any(
+            count.jobs and count.state == RUNNING for count in await self._engine.read(read_jobs.counts)
+        ):
             self._runs.clear()
             self._calm_since = self._clock.now()
 
@@ -195,7 +197,7 @@ class Meter:
 
     def _waited(self, since: Millis, until: Millis) -> Millis:
         """How long a job was ready, without the time in which no session was there."""
-        return max(0, until - since) if since >= self._began else attended(self._attended, since, until)
+        return max(0, until - since) if since >= self._began else attendance.attended(self._attended, since, until)
 
     def _ended(self, report: Report, state: StateName | None) -> None:
         queue = self._runs.pop(report.run_id, None)
@@ -211,11 +213,17 @@ class Meter:
 def _store(tx: Tx, now: Millis) -> Store:
     tripped = [
         Tripped(queue, state_at(found.opened_at, found.half_opens_at, now))
-        for queue, found in open_breakers(tx).items()
+        for queue, found in breakers.open_breakers(tx).items()
     ]
     tenants = list_tenants(tx, now, limit=MOST_TENANTS)
     return Store(
-        counts(tx), len(tx.rows(sql.offers)), tenants, tripped, list_tokens(tx), list_machines(tx), list_crowded(tx)
+        read_jobs.counts(tx),
+        len(tx.rows(sql.offers)),
+        tenants,
+        tripped,
+        list_tokens(tx),
+        list_machines(tx),
+        crowding.list_crowded(tx),
     )
 
 

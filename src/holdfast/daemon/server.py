@@ -19,7 +19,7 @@ from holdfast.api.budgets import BodyBudget, Budgets, ConnectionBudget, make_roo
 from holdfast.api.incoming import AsgiApp
 from holdfast.api.refused_counter import RefusedCounter
 from holdfast.core.errors import StoreUnavailable
-from holdfast.core.webhooks.addresses import is_loopback
+from holdfast.core.webhooks import addresses
 from holdfast.daemon.listening import Listener, TcpListener
 from holdfast.daemon.settings.settings import ApiSettings
 from holdfast.wire.home import Home
@@ -166,7 +166,7 @@ class HttpServers:
 
     def _say_who_may_come(self) -> None:
         where, extra = self._place, {"event": "tcp_open", "port": self.port}
-        if is_loopback(self._settings.host):
+        if addresses.is_loopback(self._settings.host):
             log.info("listening on %s, for callers with a token", where, extra=extra)
             return
         safe = "with TLS" if self._settings.tls_cert else "without TLS, which the proxy in front has to bring"

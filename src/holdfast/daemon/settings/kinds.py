@@ -11,8 +11,9 @@ from msgspec import Struct
 
 from holdfast.core.rules import rule, value_rules
 from holdfast.core.rules.number_rules import Period, Size, Whole
-from holdfast.core.rules.rule import ChoiceRule, Rule, refusal
-from holdfast.core.settings.rule_table import RULES, check_slots, without_user
+from holdfast.core.rules.rule import ChoiceRule, Rule
+from holdfast.core.settings import rule_table
+from holdfast.core.settings.rule_table import RULES
 from holdfast.core.webhooks.addresses import AddressPolicy
 
 _PERCENT = re.compile(r"(\d+(?:\.\d+)?)\s?%")
@@ -48,7 +49,7 @@ def kind(allowed: str, meaning: Callable[[Any], Any], write: Callable[[Any], str
         try:
             return meaning(value)
         except Wrong as wrong:
-            raise refusal(what, value, str(wrong) or allowed) from None
+            raise rule.refusal(what, value, str(wrong) or allowed) from None
 
     return SettingKind(allowed, read, write)
 
@@ -149,7 +150,7 @@ def _url(what: str, value: Any) -> str:
             return str(value)
     except (Wrong, ValueError):
         pass
-    raise refusal(what, without_user(value) if isinstance(value, str) else value, _AN_ADDRESS)
+    raise rule.refusal(what, rule_table.without_user(value) if isinstance(value, str) else value, _AN_ADDRESS)
 
 
 def _place(what: str, value: Any) -> str:
@@ -164,7 +165,8 @@ FLAG = within(value_rules.FLAG)
 HOSTS = SettingKind('a list of hosts, addresses and networks, such as ["intranet.example", "10.1.0.0/16"]', _hosts)
 WORDS = kind(rule.TEXTS, _words)
 SLOTS = SettingKind(
-    f'{RULES["worker.slots"].says}, or a table of numbers by queue, such as {{ mail = 2, "*" = 1 }}', check_slots
+    f'{RULES["worker.slots"].says}, or a table of numbers by queue, such as {{ mail = 2, "*" = 1 }}',
+    rule_table.check_slots,
 )
 _AN_ADDRESS = 'an http:// or https:// address, such as "http://localhost:4318"'
 URL = SettingKind(_AN_ADDRESS, _url)

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.core.errors import InvalidInput
-from holdfast.core.rules.limits import shown
-from holdfast.core.settings.queue_changes import QueueChanges, make_changes
+from holdfast.core.rules import limits
+from holdfast.core.settings import queue_changes, rule_table
+from holdfast.core.settings.queue_changes import QueueChanges
 from holdfast.core.settings.queue_settings import SETTINGS
-from holdfast.core.settings.rule_table import check
-from holdfast.daemon.settings.setting_tables import keys_of, read_table
+from holdfast.daemon.settings import setting_tables
 
-KEYS = keys_of(SETTINGS)
+KEYS = setting_tables.keys_of(SETTINGS)
 _NAMES = {setting.key.name: setting.name for setting in SETTINGS.values()}
 
 
@@ -26,17 +26,17 @@ MEANING = (
 def queues_of(tables: Any, file: Path | None) -> dict[str, QueueChanges]:
     """What the tables change, by queue. InvalidInput names what is wrong, where it is, and what is allowed."""
     if not isinstance(tables, dict) or not all(isinstance(table, dict) for table in tables.values()):
-        raise InvalidInput(f"{file}: queues = {shown(tables)} is not valid: write one [queues.NAME] for each")
+        raise InvalidInput(f"{file}: queues = {limits.shown(tables)} is not valid: write one [queues.NAME] for each")
     return {_name(name, file): _changes(table, f"{file}: queues.{name}.") for name, table in tables.items()}
 
 
 def _name(name: str, file: Path | None) -> str:
     try:
-        return check("queue", name)
+        return rule_table.check("queue", name)
     except InvalidInput as error:
         raise InvalidInput(f"{file}: [queues]: {error}") from None
 
 
 def _changes(table: Mapping[str, Any], where: str) -> QueueChanges:
-    values = read_table(table, KEYS, where, "a queue")
-    return make_changes(**{_NAMES[key]: value for key, value in values.items()})
+    values = setting_tables.read_table(table, KEYS, where, "a queue")
+    return queue_changes.make_changes(**{_NAMES[key]: value for key, value in values.items()})

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from holdfast.core.rules.units import written_duration, written_size
+from holdfast.core.rules import units
 from holdfast.daemon.settings import queue_tables, watch_tables
 from holdfast.daemon.settings.kinds import Says
 from holdfast.daemon.settings.settings import Settings, described
@@ -52,9 +52,9 @@ def written(says: Says, value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float):
-        return f'"{written_duration(value)}"'
+        return f'"{units.written_duration(value)}"'
     if isinstance(value, int) and value >= 1 << 16:
-        return f'"{written_size(value)}"'
+        return f'"{units.written_size(value)}"'
     if isinstance(value, tuple):
         return "[" + ", ".join(f'"{item}"' for item in value) + "]"
     return f'"{value}"' if isinstance(value, str) else str(value)

@@ -16,15 +16,16 @@ from holdfast.core.values import rate
 from holdfast.core.values.payload import check_arguments
 from holdfast.core.values.retry import RetryPolicy
 from holdfast.core.values.retry_option import MODE, Retry
-from holdfast.daemon.settings.kinds import FLAG, Says, SettingKind, by_rule, one_of, within
+from holdfast.daemon.settings import kinds
+from holdfast.daemon.settings.kinds import FLAG, Says, SettingKind
 
 _RETRY: Mapping[str, SettingKind] = {
-    "retries": by_rule("retries"),
-    "initial": by_rule("initial_ms"),
-    "factor": by_rule("factor"),
-    "cap": by_rule("cap_ms"),
-    "mode": one_of(*MODE.words),
-    "infra": by_rule("infra"),
+    "retries": kinds.by_rule("retries"),
+    "initial": kinds.by_rule("initial_ms"),
+    "factor": kinds.by_rule("factor"),
+    "cap": kinds.by_rule("cap_ms"),
+    "mode": kinds.one_of(*MODE.words),
+    "infra": kinds.by_rule("infra"),
 }
 
 
@@ -75,7 +76,7 @@ def _kind(setting: Setting) -> SettingKind:
     if one.typed is Typed.TEXTS:
         return SettingKind(rule.TEXTS, one.check)
     assert one.rule is not None, f"{setting.name} has no rule: say above how it is written"
-    return within(one.rule)
+    return kinds.within(one.rule)
 
 
 def keys_of(settings: Mapping[str, Setting]) -> dict[str, Says]:

@@ -8,25 +8,13 @@ from msgspec import Struct
 
 from holdfast.core.values.watch import DEBOUNCE_MS, MAX_WAIT_MS, RECONCILE_S
 from holdfast.core.webhooks.webhook import TIMEOUT_MS
-from holdfast.daemon.settings.kinds import (
-    FLAG,
-    HOSTS,
-    SLOTS,
-    TEXT,
-    URL,
-    WORDS,
-    Says,
-    by_rule,
-    duration,
-    one_of,
-    size,
-    whole,
-)
+from holdfast.daemon.settings import kinds
+from holdfast.daemon.settings.kinds import FLAG, HOSTS, SLOTS, TEXT, URL, WORDS, Says
 from holdfast.daemon.settings.machine_settings import MachineSettings, PressureSettings, TokenSettings
 
 LONGEST_KEPT_S = 100 * 365 * 86_400.0
-_MOMENTS = duration(0, 3_600)
-_PROMISE = duration(0.001, 3_600)
+_MOMENTS = kinds.duration(0, 3_600)
+_PROMISE = kinds.duration(0.001, 3_600)
 
 
 class DaemonSettings(Struct, frozen=True, kw_only=True):
@@ -41,13 +29,16 @@ class DaemonSettings(Struct, frozen=True, kw_only=True):
             '"postgresql://localhost/work"',
         ),
     ] = None
-    schema: Annotated[str, Says("PostgreSQL only: the schema that holds the tables.", by_rule("schema"))] = "holdfast"
+    schema: Annotated[
+        str,
+        Says("PostgreSQL only: the schema that holds the tables.", kinds.by_rule("schema")),
+    ] = "holdfast"
     durability: Annotated[
         Literal["full", "normal"],
         Says(
             "`full`: an acknowledged write survives power loss. `normal`: the last moments may be lost, never "
             "consistency.",
-            by_rule("durability"),
+            kinds.by_rule("durability"),
         ),
     ] = "full"
     apps: Annotated[
@@ -58,7 +49,7 @@ class DaemonSettings(Struct, frozen=True, kw_only=True):
             WORDS,
         ),
     ] = ()
-    workers: Annotated[int, Says("How many worker processes run that code.", by_rule("daemon.workers"))] = 1
+    workers: Annotated[int, Says("How many worker processes run that code.", kinds.by_rule("daemon.workers"))] = 1
     concurrency: Annotated[
         int | dict[str, int] | None,
         Says(
@@ -70,13 +61,17 @@ class DaemonSettings(Struct, frozen=True, kw_only=True):
     ] = None
     command_slots: Annotated[
         int | None,
-        Says("How many commands run at once. By default as many as the machine has processors.", whole(1, 10_000), "4"),
+        Says(
+            "How many commands run at once. By default as many as the machine has processors.",
+            kinds.whole(1, 10_000),
+            "4",
+        ),
     ] = None
     keep: Annotated[
         float,
         Says(
             "How long ended jobs are kept, with their runs, logs and artifacts.",
-            duration(0, LONGEST_KEPT_S),
+            kinds.duration(0, LONGEST_KEPT_S),
         ),
     ] = 7 * 86_400.0
     short: Annotated[float, Says("At a stop: how long running jobs may go on by themselves.", _MOMENTS)] = 5.0
@@ -86,7 +81,7 @@ class DaemonSettings(Struct, frozen=True, kw_only=True):
         Says(
             "How long a worker may be silent: then one on this machine hangs and is replaced, and one on another "
             "machine counts as gone.",
-            duration(0.5, 3_600),
+            kinds.duration(0.5, 3_600),
         ),
     ] = 30.0
     stuck: Annotated[
@@ -94,7 +89,7 @@ class DaemonSettings(Struct, frozen=True, kw_only=True):
         Says(
             "How long a function may take no notice of being cancelled or out of time; then its worker process is "
             "replaced.",
-            duration(0, 86_400),
+            kinds.duration(0, 86_400),
         ),
     ] = 30.0
 
@@ -106,7 +101,7 @@ class ApiSettings(Struct, frozen=True, kw_only=True):
         int | None,
         Says(
             "Listen on TCP too, on this port; 0 takes a free one. Callers need a token. By default there is no TCP.",
-            by_rule("api.port"),
+            kinds.by_rule("api.port"),
             "8787",
         ),
     ] = None
@@ -132,11 +127,12 @@ class ApiSettings(Struct, frozen=True, kw_only=True):
     max_body: Annotated[
         int,
         Says(
-            "The largest request that is read. Those under way have four times that together.", size(1 << 16, 1 << 30)
+            "The largest request that is read. Those under way have four times that together.",
+            kinds.size(1 << 16, 1 << 30),
         ),
     ] = 16 << 20
     long_calls: Annotated[
-        int, Says("How many calls that wait (for work, for an end, for changes) may be open.", whole(1, 100_000))
+        int, Says("How many calls that wait (for work, for an end, for changes) may be open.", kinds.whole(1, 100_000))
     ] = 1_000
     require_session_secret: Annotated[
         bool,
@@ -153,30 +149,33 @@ class LogSettings(Struct, frozen=True, kw_only=True):
 
     level: Annotated[
         Literal["debug", "info", "warning", "error"],
-        Says("What is worth a line.", one_of("debug", "info", "warning", "error")),
+        Says("What is worth a line.", kinds.one_of("debug", "info", "warning", "error")),
     ] = "info"
     format: Annotated[
         Literal["auto", "json", "text"],
         Says(
             "`json` for machines, `text` for people; `auto` is `text` on a terminal and `json` elsewhere.",
-            one_of("auto", "json", "text"),
+            kinds.one_of("auto", "json", "text"),
         ),
     ] = "auto"
     max_bytes: Annotated[
-        int, Says("The size at which the log files of a daemon in the background make room.", size(1 << 16, 1 << 40))
+        int,
+        Says("The size at which the log files of a daemon in the background make room.", kinds.size(1 << 16, 1 << 40)),
     ] = 10 << 20
-    files: Annotated[int, Says("How many log files are kept besides the one that is written.", whole(0, 1_000))] = 5
+    files: Annotated[
+        int, Says("How many log files are kept besides the one that is written.", kinds.whole(0, 1_000))
+    ] = 5
 
 
 class RunSettings(Struct, frozen=True, kw_only=True):
     """What a run may leave behind."""
 
     log_bytes: Annotated[
-        int, Says("How much of the log of a run is kept; the oldest part makes room.", size(1 << 16, 1 << 40))
+        int, Says("How much of the log of a run is kept; the oldest part makes room.", kinds.size(1 << 16, 1 << 40))
     ] = 64 << 20
-    log_segment: Annotated[int, Says("The size of the files that such a log consists of.", size(1 << 12, 1 << 30))] = (
-        8 << 20
-    )
+    log_segment: Annotated[
+        int, Says("The size of the files that such a log consists of.", kinds.size(1 << 12, 1 << 30))
+    ] = 8 << 20
 
 
 class ObserveSettings(Struct, frozen=True, kw_only=True):
@@ -186,7 +185,7 @@ class ObserveSettings(Struct, frozen=True, kw_only=True):
         float,
         Says(
             "How often a small job goes all the way, so that its latency shows how well the daemon works; 0 for never.",
-            duration(0, 86_400),
+            kinds.duration(0, 86_400),
         ),
     ] = 60.0
     otlp: Annotated[
@@ -198,7 +197,7 @@ class ObserveSettings(Struct, frozen=True, kw_only=True):
             '"http://localhost:4318"',
         ),
     ] = None
-    otlp_every: Annotated[float, Says("How often metrics are sent there.", duration(1, 3_600))] = 15.0
+    otlp_every: Annotated[float, Says("How often metrics are sent there.", kinds.duration(1, 3_600))] = 15.0
 
 
 class SlaSettings(Struct, frozen=True, kw_only=True):
@@ -228,7 +227,7 @@ class WebhookSettings(Struct, frozen=True, kw_only=True):
         float,
         Says(
             "How long one delivery may take in all, for webhooks that say nothing else.",
-            by_rule("NewWebhook.timeout_ms"),
+            kinds.by_rule("NewWebhook.timeout_ms"),
         ),
     ] = TIMEOUT_MS / 1000
 
@@ -254,21 +253,21 @@ class PlannerSettings(Struct, frozen=True, kw_only=True):
         float,
         Says(
             "How often everything is compared with the disk, to find what was not told.",
-            duration(0.1, 86_400),
+            kinds.duration(0.1, 86_400),
         ),
     ] = RECONCILE_S
     debounce: Annotated[
         float,
         Says(
             "How long it must be quiet before changes become jobs, for watches that say nothing else.",
-            by_rule("NewWatch.debounce_ms"),
+            kinds.by_rule("NewWatch.debounce_ms"),
         ),
     ] = DEBOUNCE_MS / 1000
     max_wait: Annotated[
         float,
         Says(
             "How long changes wait at most while others keep coming, for watches that say nothing else.",
-            by_rule("NewWatch.max_wait_ms"),
+            kinds.by_rule("NewWatch.max_wait_ms"),
         ),
     ] = MAX_WAIT_MS / 1000
     watcher: Annotated[

@@ -13,13 +13,12 @@ import msgspec
 from msgspec import Struct
 
 from holdfast.core.errors import InvalidInput
-from holdfast.core.rules.limits import shown
+from holdfast.core.rules import limits
 from holdfast.core.settings.queue_changes import QueueChanges
 from holdfast.core.watching.new_watch import NewWatch
-from holdfast.core.webhooks.addresses import is_loopback
-from holdfast.daemon.settings.queue_tables import queues_of
+from holdfast.core.webhooks import addresses
+from holdfast.daemon.settings import queue_tables, watch_tables
 from holdfast.daemon.settings.settings import Settings, described
-from holdfast.daemon.settings.watch_tables import watches_of
 from holdfast.wire.home import Home
 
 CONFIG = "HOLDFAST_CONFIG"
@@ -42,14 +41,16 @@ def load(file: Path | None = None, options: Mapping[str, Any] | None = None) -> 
     """
     folder = Path.cwd() if file is None else file.parent.absolute()
     given = {} if file is None else _read(file)
-    watches_of(given.pop("watch", []), file, folder)
-    queues_of(given.pop("queues", {}), file)
+    watch_tables.watches_of(given.pop("watch", []), file, folder)
+    queue_tables.queues_of(given.pop("queues", {}), file)
     _refuse_unknown(given, [*_kinds(Settings), "queues", "watch"], f"{file}: [", "]", "the sections are")
     sections: dict[str, Any] = {}
     for name, kind in _kinds(Settings).items():
         values = given.get(name, {})
         if not isinstance(values, dict):
-            raise InvalidInput(f"{file}: {name} = {shown(values)} is not valid: [{name}] is a section with settings")
+            raise InvalidInput(
+                f"{file}: {name} = {limits.shown(values)} is not valid: [{name}] is a section with settings"
+            )
         read = {key: _value(kind, f"{file}: {name}.", key, value, name) for key, value in values.items()}
         sections[name] = kind(**_rooted(read, folder))
     from_environment = {"daemon.store": os.environ.get(STORE) or None}
@@ -60,12 +61,12 @@ def load_watches(file: Path | None) -> list[NewWatch]:
     """The watches of a file."""
     if file is None:
         return []
-    return watches_of(_read(file).get("watch", []), file, file.parent.absolute())
+    return watch_tables.watches_of(_read(file).get("watch", []), file, file.parent.absolute())
 
 
 def load_queues(file: Path | None) -> dict[str, QueueChanges]:
     """What a file sets for queues."""
-    return {} if file is None else queues_of(_read(file).get("queues", {}), file)
+    return {} if file is None else queue_tables.queues_of(_read(file).get("queues", {}), file)
 
 
 def check(settings: Settings) -> Settings:
@@ -75,19 +76,20 @@ def check(settings: Settings) -> Settings:
         raise InvalidInput("api.tls_cert and api.tls_key go together: set both, or neither")
     for name, path in (("tls_cert", api.tls_cert), ("tls_key", api.tls_key)):
         if path is not None and not os.access(path, os.R_OK):
-            raise InvalidInput(f"api.{name} = {shown(path)} cannot be read; give the path of a PEM file")
+            raise InvalidInput(f"api.{name} = {limits.shown(path)} cannot be read; give the path of a PEM file")
     if api.tls_cert is not None and api.tls_key is not None:
         _check_certificate(api.tls_cert, api.tls_key)
-    if not is_loopback(api.host):
+    if not addresses.is_loopback(api.host):
         if not api.allow_remote:
             raise InvalidInput(
-                f"api.host = {shown(api.host)} can be reached from other machines: set api.allow_remote = true if that "
+                f"api.host = {limits.shown(api.host)} can be reached from other machines: set api.allow_remote "
+                "= true if that "
                 'is what you want, or use "127.0.0.1"'
             )
         if api.tls_cert is None and not api.behind_proxy:
             raise InvalidInput(
-                f"api.host = {shown(api.host)} would send the token over the network for all to read: set api.tls_cert "
-                "and api.tls_key, or api.behind_proxy = true if a proxy in front brings TLS"
+                f"api.host = {limits.shown(api.host)} would send the token over the network for all to read: "
+                "set api.tls_cert and api.tls_key, or api.behind_proxy = true if a proxy in front brings TLS"
             )
     if settings.runs.log_segment > settings.runs.log_bytes:
         raise InvalidInput(
@@ -104,8 +106,8 @@ def _check_certificate(certificate: str, key: str) -> None:
         server_context(certificate, key)
     except OSError as error:
         raise InvalidInput(
-            f"api.tls_cert = {shown(certificate)} and api.tls_key = {shown(key)} cannot be used ({error}): give a "
-            "certificate and its key as PEM files, the key without a password"
+            f"api.tls_cert = {limits.shown(certificate)} and api.tls_key = {limits.shown(key)} cannot be used "
+            f"({error}): give a certificate and its key as PEM files, the key without a password"
         ) from None
 
 

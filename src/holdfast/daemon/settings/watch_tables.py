@@ -8,17 +8,17 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.core.errors import InvalidInput
-from holdfast.core.rules.limits import shown
+from holdfast.core.rules import limits
 from holdfast.core.settings.watch_settings import SETTINGS
 from holdfast.core.values.watch import WatchKind
 from holdfast.core.watching.new_watch import NewWatch, make_watch
+from holdfast.daemon.settings import setting_tables
 from holdfast.daemon.settings.kinds import PLACE, Says
-from holdfast.daemon.settings.setting_tables import keys_of, read_table
 from holdfast.store.engine import new_uuid
 
 KEYS: Mapping[str, Says] = {
     "path": Says("The folder, or the repository, seen from the folder of this file.", PLACE, '"src"'),
-    **keys_of(SETTINGS),
+    **setting_tables.keys_of(SETTINGS),
 }
 
 
@@ -28,7 +28,7 @@ MEANING = "A folder or a git repository whose changes become jobs, one table for
 def watches_of(tables: Any, file: Path | None, folder: Path) -> list[NewWatch]:
     """The watches of the tables. InvalidInput names what is wrong, where it is, and what is allowed."""
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
-        raise InvalidInput(f"{file}: watch = {shown(tables)} is not valid: write one [[watch]] for each")
+        raise InvalidInput(f"{file}: watch = {limits.shown(tables)} is not valid: write one [[watch]] for each")
     found: dict[str, NewWatch] = {}
     for number, table in enumerate(tables, 1):
         watch = _watch(table, f"{file}: [[watch]] {number}", folder)
@@ -39,7 +39,7 @@ def watches_of(tables: Any, file: Path | None, folder: Path) -> list[NewWatch]:
 
 
 def _watch(table: Mapping[str, Any], where: str, folder: Path) -> NewWatch:
-    values = read_table(table, KEYS, f"{where}: ", "a [[watch]]")
+    values = setting_tables.read_table(table, KEYS, f"{where}: ", "a [[watch]]")
     if "path" not in values:
         raise InvalidInput(f"{where}: path is missing: say which folder or repository to watch")
     path = os.path.normpath(folder / os.path.expanduser(values.pop("path")))
