@@ -7,7 +7,7 @@ from typing import Annotated
 from holdfast.cli.frame.command import command_of
 from holdfast.cli.frame.words import Argument
 from holdfast.core.errors import InvalidInput
-from holdfast.core.rules.limits import shown
+from holdfast.core.rules import limits
 
 SHELLS = ("bash", "zsh", "fish")
 
@@ -29,7 +29,7 @@ def print_script(shell: Annotated[str, Argument("bash|zsh|fish", complete=lambda
 
     found = get_completion_class(shell) if shell in SHELLS else None
     if found is None:
-        raise InvalidInput(f"shell {shown(shell)} is not known: use {', '.join(SHELLS)}")
+        raise InvalidInput(f"shell {limits.shown(shell)} is not known: use {', '.join(SHELLS)}")
     print(found(app, {}, NAME, COMPLETE).source())
 
 

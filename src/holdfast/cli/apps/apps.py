@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
+from holdfast.cli.frame import completion, output, times
 from holdfast.cli.frame.clients import client
 from holdfast.cli.frame.command import group_of
-from holdfast.cli.frame.completion import named_apps
-from holdfast.cli.frame.output import GREEN, RED, YELLOW, Coloured, Fields, Output, described, listed
-from holdfast.cli.frame.times import ago, when
+from holdfast.cli.frame.output import GREEN, RED, YELLOW, Coloured, Fields, Output
 from holdfast.cli.frame.words import Argument
 
 if TYPE_CHECKING:
     from holdfast.core.messages.apps import AppView
 
-AppArgument = Annotated[str, Argument("APP", help="The key of an app.", complete=named_apps)]
+AppArgument = Annotated[str, Argument("APP", help="The key of an app.", complete=completion.named_apps)]
 HEAD = ("app", "status", "class", "pid", "node", "started", "detail")
 COLOURS = {"running": GREEN, "failed": RED, "stopped": YELLOW, "waiting": YELLOW, "starting": YELLOW}
 
@@ -27,7 +26,7 @@ def list_() -> Output:
       holdfast apps ls
     """
     apps = client().apps()
-    return listed(apps, HEAD, map(_row, apps), right=("pid",))
+    return output.listed(apps, HEAD, map(_row, apps), right=("pid",))
 
 
 def show(app: AppArgument) -> Output:
@@ -38,7 +37,7 @@ def show(app: AppArgument) -> Output:
       holdfast apps show kitchen
     """
     view = client().find_app(app)
-    return described(view, _fields(view))
+    return output.described(view, _fields(view))
 
 
 def start(app: AppArgument) -> Output:
@@ -83,7 +82,7 @@ def _row(view: AppView) -> list[str]:
         view.class_name,
         "" if view.pid is None else str(view.pid),
         view.node or "",
-        "" if view.started_at is None or view.session_id is None else ago(view.started_at),
+        "" if view.started_at is None or view.session_id is None else times.ago(view.started_at),
         _detail(view),
     ]
 
@@ -108,7 +107,7 @@ def _fields(view: AppView) -> Fields:
         ("wanted", view.wanted),
         ("pid", None if view.pid is None else str(view.pid)),
         ("node", view.node),
-        ("taken", None if view.started_at is None else when(view.started_at)),
+        ("taken", None if view.started_at is None else times.when(view.started_at)),
         ("error", None if view.error_type is None else _error(view)),
         ("traceback", view.error_traceback),
     ]

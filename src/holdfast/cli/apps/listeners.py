@@ -4,21 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-from holdfast.cli.apps.calls_shown import (
-    FIGURES,
-    HEAD,
-    AppOption,
-    RetiredOption,
-    SinceOption,
-    call_rows,
-    figures,
-    registration,
-)
+from holdfast.cli.apps import calls_shown
+from holdfast.cli.apps.calls_shown import FIGURES, HEAD, AppOption, RetiredOption, SinceOption
+from holdfast.cli.frame import output, times
 from holdfast.cli.frame.clients import client
 from holdfast.cli.frame.command import group_of
 from holdfast.cli.frame.options import CursorOption, LimitOption
-from holdfast.cli.frame.output import Output, listed, put, say_more, show_fields, show_table
-from holdfast.cli.frame.times import before, length
+from holdfast.cli.frame.output import Output
 from holdfast.cli.frame.words import Argument
 
 if TYPE_CHECKING:
@@ -33,9 +25,9 @@ def list_(app: AppOption = None, since: SinceOption = None, everything: RetiredO
       holdfast listeners ls
       holdfast listeners --app kitchen --since 24h
     """
-    found = client().listeners(app=app, since=before("since", since), retired=everything)
+    found = client().listeners(app=app, since=times.before("since", since), retired=everything)
     head = ("id", "app", "handler", "topic", "when", *FIGURES, "dropped")
-    return listed(found, head, map(_row, found), right=("id", "calls", "failed", "dropped"))
+    return output.listed(found, head, map(_row, found), right=("id", "calls", "failed", "dropped"))
 
 
 def show(
@@ -52,12 +44,12 @@ def show(
     """
     hf = client()
     view = hf.listener(listener)
-    page = hf.invocations(listener, since=before("since", since), limit=limit, cursor=cursor)
+    page = hf.invocations(listener, since=times.before("since", since), limit=limit, cursor=cursor)
     return Output({"listener": view, **_as_fields(page)}, lambda: _show(view, page, limit))
 
 
 def _show(view: ListenerView, page: InvocationPage, limit: int) -> None:
-    show_fields(
+    output.show_fields(
         [
             ("listener", str(view.id)),
             ("app", view.app_key),
@@ -67,12 +59,12 @@ def _show(view: ListenerView, page: InvocationPage, limit: int) -> None:
             ("where", view.predicate_description),
             ("when", _controls(view) or None),
             ("dropped", str(view.events_dropped) if view.events_dropped else None),
-            *registration(view),
+            *calls_shown.registration(view),
         ]
     )
-    put()
-    show_table(HEAD, list(call_rows((call, call.event_name) for call in page.invocations)))
-    say_more(page.cursor, f"newest {limit}", limit)
+    output.put()
+    output.show_table(HEAD, list(calls_shown.call_rows((call, call.event_name) for call in page.invocations)))
+    output.say_more(page.cursor, f"newest {limit}", limit)
 
 
 def _as_fields(page: InvocationPage) -> dict[str, object]:
@@ -86,7 +78,7 @@ def _row(view: ListenerView) -> list[str]:
         view.handler_method,
         view.topic,
         _controls(view) if view.retired_at is None else "retired",
-        *figures(view),
+        *calls_shown.figures(view),
         str(view.events_dropped),
     ]
 
@@ -94,8 +86,8 @@ def _row(view: ListenerView) -> list[str]:
 def _controls(view: ListenerView) -> str:
     """What decides when the handler is called, in the words of `bus.on`."""
     words = [
-        "" if view.debounce_ms is None else f"debounce {length(view.debounce_ms)}",
-        "" if view.throttle_ms is None else f"throttle {length(view.throttle_ms)}",
+        "" if view.debounce_ms is None else f"debounce {times.length(view.debounce_ms)}",
+        "" if view.throttle_ms is None else f"throttle {times.length(view.throttle_ms)}",
         "once" if view.once else "",
         "" if view.per == "name" else f"per {view.per}",
         "" if view.mode == "queued" else view.mode,

@@ -4,21 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-from holdfast.cli.apps.calls_shown import (
-    FIGURES,
-    HEAD,
-    AppOption,
-    RetiredOption,
-    SinceOption,
-    call_rows,
-    figures,
-    registration,
-)
+from holdfast.cli.apps import calls_shown
+from holdfast.cli.apps.calls_shown import FIGURES, HEAD, AppOption, RetiredOption, SinceOption
+from holdfast.cli.frame import output, times
 from holdfast.cli.frame.clients import client
 from holdfast.cli.frame.command import group_of
 from holdfast.cli.frame.options import CursorOption, LimitOption
-from holdfast.cli.frame.output import Output, listed, put, say_more, show_fields, show_table
-from holdfast.cli.frame.times import ago, before, when
+from holdfast.cli.frame.output import Output
 from holdfast.cli.frame.words import Argument
 
 if TYPE_CHECKING:
@@ -35,9 +27,9 @@ def list_(app: AppOption = None, since: SinceOption = None, everything: RetiredO
       holdfast timers ls
       holdfast timers --app kitchen --since 24h
     """
-    found = client().timers(app=app, since=before("since", since), retired=everything)
+    found = client().timers(app=app, since=times.before("since", since), retired=everything)
     head = ("id", "app", "timer", "trigger", "next", *FIGURES)
-    return listed(found, head, map(_row, found), right=("id", "calls", "failed"))
+    return output.listed(found, head, map(_row, found), right=("id", "calls", "failed"))
 
 
 def show(
@@ -54,7 +46,7 @@ def show(
     """
     hf = client()
     view = hf.timer(timer)
-    page = hf.executions(timer, since=before("since", since), limit=limit, cursor=cursor)
+    page = hf.executions(timer, since=times.before("since", since), limit=limit, cursor=cursor)
     shown = {"timer": view, "executions": page.executions, "cursor": page.cursor}
     return Output(shown, lambda: _show(view, page, limit))
 
@@ -84,33 +76,33 @@ def cancel(timer: TimerArgument) -> Output:
 
 
 def _show(view: TimerView, page: ExecutionPage, limit: int) -> None:
-    show_fields(
+    output.show_fields(
         [
             ("timer", str(view.id)),
             ("app", view.app_key),
             ("name", view.job_name),
             ("handler", view.handler_method),
             ("trigger", _trigger(view)),
-            ("next", None if view.next_run_at is None else when(view.next_run_at)),
+            ("next", None if view.next_run_at is None else times.when(view.next_run_at)),
             ("asked", view.asked),
             ("arguments", _arguments(view)),
-            *registration(view),
+            *calls_shown.registration(view),
         ]
     )
-    put()
-    show_table(HEAD, list(call_rows((call, _due(call)) for call in page.executions)))
-    say_more(page.cursor, f"newest {limit}", limit)
+    output.put()
+    output.show_table(HEAD, list(calls_shown.call_rows((call, _due(call)) for call in page.executions)))
+    output.say_more(page.cursor, f"newest {limit}", limit)
 
 
 def _row(view: TimerView) -> list[str]:
-    coming = "" if view.next_run_at is None else ago(view.next_run_at)
+    coming = "" if view.next_run_at is None else times.ago(view.next_run_at)
     return [
         str(view.id),
         view.app_key,
         view.job_name,
         _trigger(view),
         coming if view.retired_at is None else "retired",
-        *figures(view),
+        *calls_shown.figures(view),
     ]
 
 
@@ -123,7 +115,7 @@ def _arguments(view: TimerView) -> str | None:
 
 
 def _due(call: ExecutionView) -> str:
-    return "by hand" if call.fire_time is None else f"due {when(call.fire_time)}"
+    return "by hand" if call.fire_time is None else f"due {times.when(call.fire_time)}"
 
 
 timers = group_of(

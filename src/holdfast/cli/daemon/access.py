@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Annotated
 
+from holdfast.cli.frame import output, times
 from holdfast.cli.frame.clients import client
 from holdfast.cli.frame.command import group_of
 from holdfast.cli.frame.failures import say
-from holdfast.cli.frame.output import Output, listed, put
-from holdfast.cli.frame.times import local, seconds
+from holdfast.cli.frame.output import Output
 from holdfast.cli.frame.words import Argument, Option
 from holdfast.core.access import Role
 
@@ -39,7 +39,7 @@ def add(
       holdfast access add grafana --role metrics
       holdfast access add ci --role operate --expires 90d
     """
-    return _token(client().add_user(name, role=role, expires=seconds("expires", expires, "expires_in_ms")))
+    return _token(client().add_user(name, role=role, expires=times.seconds("expires", expires, "expires_in_ms")))
 
 
 def list_() -> Output:
@@ -53,7 +53,7 @@ def list_() -> Output:
     found = client().users()
     now = round(time.time() * 1000)
     none = "nobody has a token of its own; the file `token` in the home folder opens everything"
-    return listed(found, HEAD, (_row(user, now) for user in found), none=[none])
+    return output.listed(found, HEAD, (_row(user, now) for user in found), none=[none])
 
 
 def revoke(name: NameArgument) -> Output:
@@ -77,7 +77,7 @@ def rotate(name: NameArgument, expires: ExpiresOption = None) -> Output:
       holdfast access rotate ci
       holdfast access rotate ci --expires 90d
     """
-    return _token(client().rotate_token(name, expires=seconds("expires", expires, "expires_in_ms")))
+    return _token(client().rotate_token(name, expires=times.seconds("expires", expires, "expires_in_ms")))
 
 
 access = group_of(
@@ -92,13 +92,13 @@ access = group_of(
 
 def _token(made: NewToken) -> Output:
     def show() -> None:
-        until = "" if made.user.expires_at is None else f" until {local(made.user.expires_at)}"
+        until = "" if made.user.expires_at is None else f" until {times.local(made.user.expires_at)}"
         say(f"{made.user.name} has the role {made.user.role}{until}; this token is not shown again:")
-        put(made.token)
+        output.put(made.token)
 
     return Output(made, show)
 
 
 def _row(user: User, now: int) -> list[str]:
     state = "revoked" if user.disabled_at is not None else "expired" if user.has_expired(now) else "active"
-    return [user.name, user.role, state, *map(local, (user.created_at, user.expires_at, user.last_used_at))]
+    return [user.name, user.role, state, *map(times.local, (user.created_at, user.expires_at, user.last_used_at))]

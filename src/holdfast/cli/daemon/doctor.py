@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from holdfast.cli.frame import output
 from holdfast.cli.frame.failures import FAILED
-from holdfast.cli.frame.output import YELLOW, Coloured, Output, mark, put
+from holdfast.cli.frame.output import YELLOW, Coloured, Output
 from holdfast.cli.frame.progress import ProgressBar
 
 
@@ -38,5 +39,5 @@ def doctor() -> Output:
 
 def _show(findings: list[Finding]) -> None:
     for finding in findings:
-        sign = Coloured("!", YELLOW) if finding.is_well is None else mark(finding.is_well)
-        put(sign, f" {finding.check:12} {finding.said}")
+        sign = Coloured("!", YELLOW) if finding.is_well is None else output.mark(finding.is_well)
+        output.put(sign, f" {finding.check:12} {finding.said}")

@@ -11,13 +11,12 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from holdfast.cli.daemon import status
 from holdfast.cli.daemon.doctor import Finding
-from holdfast.cli.daemon.status import clock_says, not_working
-from holdfast.cli.frame.output import size
-from holdfast.cli.frame.times import length
+from holdfast.cli.frame import output, times
 from holdfast.cli.queues.queues import breaker_says
 from holdfast.core.errors import HoldfastError, NoDaemon
-from holdfast.core.jobs.requests import is_system_queue
+from holdfast.core.jobs import requests
 from holdfast.core.machine.measures import Level, Thresholds, measured
 from holdfast.core.machine.readings import DiskSeen, WalSeen
 from holdfast.core.messages.machines import Machine
@@ -149,7 +148,7 @@ def _disk(home: Home, limits: Thresholds) -> Iterator[Finding]:
     share = disk.free / disk.total
     seen = measured("disk", DiskSeen(HERE, share, disk.free), limits)
     if seen.rises_to is Level.CALM:
-        yield Finding("disk", True, f"{size(disk.free)} of {size(disk.total)} free ({share:.0%})")
+        yield Finding("disk", True, f"{output.size(disk.free)} of {output.size(disk.total)} free ({share:.0%})")
     else:
         yield Finding("disk", False, f"{seen.says}; free some, or move the home folder")
 
@@ -164,7 +163,7 @@ def _no_daemon(home: Home) -> Iterator[Finding]:
 
 
 def _daemon(daemon: DaemonStatus, now: int) -> Iterator[Finding]:
-    up = length(now - daemon.started_at)
+    up = times.length(now - daemon.started_at)
     said = f"version {daemon.version}, pid {daemon.pid}, up {up}, answers on {daemon.socket}"
     yield Finding("daemon", True, said)
     if daemon.version != VERSION:
@@ -211,13 +210,13 @@ def _undeclared(tasks: list[UndeclaredTask]) -> Iterator[Finding]:
 def _reserved(uses: list[ReservedUse]) -> Iterator[Finding]:
     """What uses a reserved name, from before those were refused."""
     for use in uses:
-        what = f"queue {use.queue}" if is_system_queue(use.queue) else f"task {use.task}"
+        what = f"queue {use.queue}" if requests.is_system_queue(use.queue) else f"task {use.task}"
         said = f"{use.kind} {use.name} uses {what}, which is reserved for the system"
         yield Finding("reserved", None, f"{said}; it goes on, but make it anew under another name")
 
 
 def _workers(daemon: DaemonStatus, workers: list[Worker]) -> Iterator[Finding]:
-    idle = not_working(daemon, workers)
+    idle = status.not_working(daemon, workers)
     for worker in daemon.workers:
         if worker.is_crash_looping:
             log = Path(daemon.home) / "logs" / f"worker-{worker.name}.log"
@@ -242,13 +241,13 @@ def _watches(watches: list[Watch]) -> Iterator[Finding]:
 
 def _clock(daemon: DaemonStatus, daemon_now: int, newest: list[int]) -> Iterator[Finding]:
     now = time.time()
-    said = clock_says(daemon)
+    said = status.clock_says(daemon)
     if said is not None:
         yield Finding("clock", None if daemon.clock_doubt is None else False, said)
     elif now < EARLIEST:
         yield Finding("clock", False, f"it says {time.strftime('%Y-%m-%d')}; set it")
     elif newest and newest[0] > daemon_now + NEAR_FUTURE_MS:
-        ahead = length(newest[0] - daemon_now)
+        ahead = times.length(newest[0] - daemon_now)
         yield Finding("clock", False, f"the newest job is {ahead} in the future: the clock was set back")
     else:
         yield Finding("clock", True, time.strftime("%Y-%m-%d %H:%M:%S %Z"))
@@ -261,7 +260,7 @@ def _wal(daemon: DaemonStatus, limits: Thresholds) -> Iterator[Finding]:
     path = Path(daemon.store)
     wal = Path(f"{path}-wal")
     long = wal.stat().st_size if wal.exists() else 0
-    said = f"{path}, {size(path.stat().st_size)}, write-ahead log {size(long)}"
+    said = f"{path}, {output.size(path.stat().st_size)}, write-ahead log {output.size(long)}"
     # Half of the size at which new jobs are refused.
     is_long = measured("wal", WalSeen(HERE, long), limits).falls_to is not Level.CALM
     yield Finding("store", None if is_long else True, said)

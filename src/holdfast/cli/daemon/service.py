@@ -11,11 +11,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from holdfast.cli.frame import output, times
 from holdfast.cli.frame.failures import say
 from holdfast.cli.frame.options import ConfigOption
-from holdfast.cli.frame.output import DIM, Coloured, Output, put_lines
+from holdfast.cli.frame.output import DIM, Coloured, Output
 from holdfast.cli.frame.progress import ProgressBar
-from holdfast.cli.frame.times import seconds
 from holdfast.cli.frame.words import Option
 from holdfast.core.errors import Conflict, HoldfastError, NoDaemon
 from holdfast.private_files import for_owner_alone
@@ -98,7 +98,7 @@ def up(
     if print_config:
         from holdfast.daemon.settings.sample import sample
 
-        return Output(settings, lambda: put_lines(sample(settings)))
+        return Output(settings, lambda: output.put_lines(sample(settings)))
     refuse_exposed(place, file, settings.daemon.apps)
     place.create()
     refuse_exposed(place)  # Another user may have made it meanwhile.
@@ -266,7 +266,7 @@ def down(
     """
     place = find_home()
     pid = _pid(place)
-    limit = seconds("timeout", timeout) or 0.0
+    limit = times.seconds("timeout", timeout) or 0.0
     with ProgressBar(f"stopping, pid {pid}"):
         _end(pid, now=now)
         until = time.monotonic() + limit

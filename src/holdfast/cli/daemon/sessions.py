@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from holdfast.cli.frame import output, times
 from holdfast.cli.frame.clients import client
-from holdfast.cli.frame.output import YELLOW, Coloured, Output, listed
-from holdfast.cli.frame.times import ago
+from holdfast.cli.frame.output import YELLOW, Coloured, Output
 
 if TYPE_CHECKING:
     from holdfast.core.messages.sessions import SessionRow, Worker
@@ -26,7 +26,7 @@ def sessions() -> Output:
     hf = client()
     rows, workers = hf.sessions(), {worker.session_id: worker for worker in hf.workers()}
     found = [{"session": row, "worker": workers.get(row.id)} for row in rows]
-    return listed(found, HEAD, (_row(row, workers.get(row.id)) for row in rows))
+    return output.listed(found, HEAD, (_row(row, workers.get(row.id)) for row in rows))
 
 
 def _row(row: SessionRow, worker: Worker | None) -> list[str]:
@@ -34,7 +34,7 @@ def _row(row: SessionRow, worker: Worker | None) -> list[str]:
         row.kind,
         str(row.pid),
         row.node,
-        ago(row.last_heartbeat_at),
+        times.ago(row.last_heartbeat_at),
         "" if worker is None else f"{worker.running} of {worker.slots}",
         "" if worker is None else " ".join(sorted(worker.queues)),
         "" if worker is None else " ".join(sorted(worker.tasks)),

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
+from holdfast.cli.frame import output
 from holdfast.cli.frame.clients import client
-from holdfast.cli.frame.output import Fields, Output, described
+from holdfast.cli.frame.output import Fields, Output
 from holdfast.cli.frame.words import Argument, Option
 from holdfast.core.errors import InvalidInput, NotFound
 from holdfast.core.machine.machine import NOBODY, NOT_LOOKED, NOT_YET
 from holdfast.core.machine.readings import NUMBERS, WAL
-from holdfast.core.rules.limits import shown
+from holdfast.core.rules import limits
 
 if TYPE_CHECKING:
     from holdfast.client.remote import Client
@@ -69,14 +70,16 @@ def simulate(
     hf = client()
     where = node or hf.daemon().node
     machine = hf.simulate(where, **wanted) if words else _find(hf, where)
-    return described(machine, fields(machine))
+    return output.described(machine, fields(machine))
 
 
 def _find(hf: Client, node: str) -> Machine:
     """The machine, as its probe sees it."""
     found = {machine.node: machine for machine in hf.machines()}
     if node not in found:
-        raise NotFound(f"nobody looks at machine {shown(node)}; there are {', '.join(sorted(found)) or 'none yet'}")
+        raise NotFound(
+            f"nobody looks at machine {limits.shown(node)}; there are {', '.join(sorted(found)) or 'none yet'}"
+        )
     return found[node]
 
 
@@ -86,7 +89,7 @@ def read(words: list[str]) -> dict[str, Any]:
     for word in words:
         name, _, value = SHORT.get(word, word).partition("=")
         if name in found:
-            raise InvalidInput(f"{name} is said twice ({shown(' '.join(words))}): say it once")
+            raise InvalidInput(f"{name} is said twice ({limits.shown(' '.join(words))}): say it once")
         found[name] = _meant(word, name, value)
     return found
 
@@ -96,7 +99,7 @@ def _meant(word: str, name: str, value: str) -> bool | int:
     if name in SWITCHED and value in SWITCHES:
         return SWITCHES[value]
     if name not in NUMBERS:
-        raise InvalidInput(f"{shown(word)} cannot be simulated: say {ALLOWED}")
+        raise InvalidInput(f"{limits.shown(word)} cannot be simulated: say {ALLOWED}")
     if name == "wal":
         return WAL.bytes("wal", value)
     rule = NUMBERS[name]

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from holdfast.cli.daemon.simulate import pressure, verdict
+from holdfast.cli.frame import output, times
 from holdfast.cli.frame.clients import client
-from holdfast.cli.frame.output import GREEN, RED, Coloured, Fields, Output, put, show_fields, show_table, size
-from holdfast.cli.frame.times import ago, length
+from holdfast.cli.frame.output import GREEN, RED, Coloured, Fields, Output
 from holdfast.cli.queues.queues import is_in_use, show_queues
 from holdfast.core.machine.clock_step import STEP_MS
 from holdfast.core.rules.tokens import KINDS
@@ -50,18 +50,18 @@ def _show(found: DaemonReport) -> None:
     daemon, stats = found.daemon, found.stats
     off = [("pressure", "off: HOLDFAST_PRESSURE=off; only what is simulated counts")] if daemon.is_pressure_off else []
     machine = [*_machines(found.machines, daemon.node), *off, *_tokens(found.tokens, daemon.node)]
-    show_fields(_fields(daemon, stats, found.reservations) + machine)
-    put()
-    show_table(
+    output.show_fields(_fields(daemon, stats, found.reservations) + machine)
+    output.put()
+    output.show_table(
         ["worker", "pid", "state", "running", "restarts", "queues"],
         _rows(daemon, found.workers),
         right=["running", "restarts"],
     )
     for kept in not_working(daemon, found.workers):
-        put(f"{kept.name} {kept.end}")
+        output.put(f"{kept.name} {kept.end}")
     queues = [line for line in stats.queues if is_in_use(line)]
     if queues:
-        put()
+        output.put()
         show_queues(queues)
 
 
@@ -72,7 +72,7 @@ def not_working(daemon: DaemonStatus, workers: list[Worker]) -> list[PlaceStatus
 
 
 def _fields(daemon: DaemonStatus, stats: Stats, reservations: list[Reservation]) -> Fields:
-    up = length(stats.now - daemon.started_at)
+    up = times.length(stats.now - daemon.started_at)
     return [
         ("daemon", f"version {daemon.version}, pid {daemon.pid} on {daemon.node}, up {up}"),
         ("home", daemon.home),
@@ -94,7 +94,7 @@ def clock_says(daemon: DaemonStatus) -> str | None:
     if abs(daemon.clock_off_ms) <= STEP_MS:
         return None
     side = "ahead of" if daemon.clock_off_ms > 0 else "behind"
-    off = length(abs(daemon.clock_off_ms))
+    off = times.length(abs(daemon.clock_off_ms))
     return f"this machine's is {off} {side} the database's, which is the one that counts; set it"
 
 
@@ -124,7 +124,7 @@ def _size(daemon: DaemonStatus) -> str:
     from pathlib import Path
 
     try:
-        return f" ({size(Path(daemon.store).stat().st_size)})"
+        return f" ({output.size(Path(daemon.store).stat().st_size)})"
     except OSError:
         return ""
 
@@ -133,8 +133,8 @@ def _reserved(held: Reservation) -> str:
     what = "everything" if held.scope == "*" else f"queue {held.scope}"
     if held.status == "WAITING":
         return f"{what} by {held.reserved_by}, once it is given back"
-    granted = f"since {ago(held.granted_at)}" if held.granted_at is not None else "waits for what runs there"
-    return f"{what} by {held.reserved_by}, {granted}, until {ago(held.expires_at)}"
+    granted = f"since {times.ago(held.granted_at)}" if held.granted_at is not None else "waits for what runs there"
+    return f"{what} by {held.reserved_by}, {granted}, until {times.ago(held.expires_at)}"
 
 
 def _rows(daemon: DaemonStatus, workers: list[Worker]) -> list[list[str]]:

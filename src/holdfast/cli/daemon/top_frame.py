@@ -13,9 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from holdfast.cli.daemon.simulate import pressure
-from holdfast.cli.frame.jobs_shown import what
-from holdfast.cli.frame.output import size
-from holdfast.cli.frame.times import length
+from holdfast.cli.frame import jobs_shown, output, times
 from holdfast.cli.queues.queues import breaker_says, is_in_use
 from holdfast.core.job import Millis, Running, StateName
 from holdfast.core.jobs.stored_job import Job
@@ -117,7 +115,7 @@ def _head(view: TopView, problem: str | None) -> Text:
     if problem is not None:
         return _text(problem, style="red", no_wrap=True, overflow="ellipsis")
     daemon, stats = view.daemon, view.stats
-    up = length(time.time() * 1000 - daemon.started_at)
+    up = times.length(time.time() * 1000 - daemon.started_at)
     line = Text(no_wrap=True, overflow="ellipsis")
     line.append("holdfast ", style="bold").append(f"{daemon.version}  up {up}  ")
     line.append(f"{stats.running}", style="cyan").append(f" running, {stats.slots} slots  ")
@@ -131,8 +129,8 @@ def _machine_line(machine: MachineFrame, width: int) -> Table:
     wide = min(16, (width - 70) // 3)
     parts = (
         ("load", machine.load / machine.cpus, f"{machine.load:.1f} of {machine.cpus}"),
-        ("memory", machine.memory, f"{machine.memory:.0%} of {size(machine.memory_total)}"),
-        ("disk", machine.disk, f"{size(machine.disk_free)} free "),
+        ("memory", machine.memory, f"{machine.memory:.0%} of {output.size(machine.memory_total)}"),
+        ("disk", machine.disk, f"{output.size(machine.disk_free)} free "),
     )
     cells: list[RenderableType] = []
     for name, share, said in parts:
@@ -194,7 +192,7 @@ def _queue(queue: QueueStats, rate: float | None, now: Millis) -> list[Text]:
         count(StateName.DONE, "green"),
         count(StateName.FAILED, "red"),
         _text("-" if rate is None else f"{rate:.1f}"),
-        _text("" if queue.ready_since is None else length(max(0, now - queue.ready_since))),
+        _text("" if queue.ready_since is None else times.length(max(0, now - queue.ready_since))),
         _cut(paused, "yellow"),
     ]
 
@@ -231,8 +229,8 @@ def _jobs(view: TopView, room: int) -> Table:
         table.add_row(
             str(job.number),
             job.queue,
-            _cut(what(job)),
-            length(max(0, view.stats.now - job.state.since)),
+            _cut(jobs_shown.what(job)),
+            times.length(max(0, view.stats.now - job.state.since)),
             drawn,
             _cut(f"{share}{said}"),
         )

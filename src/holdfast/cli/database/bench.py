@@ -6,8 +6,9 @@ from typing import Annotated
 
 from msgspec import Struct
 
+from holdfast.cli.frame import output
 from holdfast.cli.frame.clients import client
-from holdfast.cli.frame.output import Output, listed
+from holdfast.cli.frame.output import Output
 from holdfast.cli.frame.progress import ProgressBar
 from holdfast.cli.frame.words import Option
 
@@ -69,4 +70,4 @@ def bench(
         [f"enqueue {AT_ONCE} at once", "", "", f"{enqueued:,.0f} jobs/s"],
         [f"run the {jobs:,} that waited", "", "", f"{drained:,.0f} jobs/s"],
     ]
-    return listed(figures, ["what", "p50", "p95", "rate"], rows, right=["p50", "p95", "rate"])
+    return output.listed(figures, ["what", "p50", "p95", "rate"], rows, right=["p50", "p95", "rate"])

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from holdfast.cli.frame import confirm, output
 from holdfast.cli.frame.clients import client
 from holdfast.cli.frame.command import group_of
-from holdfast.cli.frame.confirm import agree
 from holdfast.cli.frame.failures import FAILED
 from holdfast.cli.frame.options import ConfigOption, YesOption
-from holdfast.cli.frame.output import Output, mark, put, size
+from holdfast.cli.frame.output import Output
 from holdfast.cli.frame.progress import ProgressBar
 from holdfast.cli.frame.words import Argument, Option
 
@@ -56,7 +56,7 @@ def backup(
         raise InvalidInput(f"{file} exists already; choose another name, or replace it with --force")
     with ProgressBar(f"copying {source}") as shown:
         written = found.back_up(file, shown.at)
-    return Output({"file": str(file.absolute()), "bytes": written}, f"{file}: {size(written)}, checked")
+    return Output({"file": str(file.absolute()), "bytes": written}, f"{file}: {output.size(written)}, checked")
 
 
 def restore(
@@ -74,7 +74,7 @@ def restore(
       holdfast down && holdfast db restore /backups/holdfast.db && holdfast up -d
     """
     found = _database(config)
-    agree(f"Put {file} in the place of {found.path}?", yes=yes)
+    confirm.agree(f"Put {file} in the place of {found.path}?", yes=yes)
     with ProgressBar(f"restoring {found.path}") as shown:
         aside = found.restore(file, shown.at)
     kept = "" if aside is None else f"; what was there is now {aside}"
@@ -105,19 +105,19 @@ def tell(violations: list[Violation], name: str) -> None:
     import msgspec
 
     if not violations:
-        put(mark(True), f" {name}: whole, and every invariant holds")
+        output.put(output.mark(True), f" {name}: whole, and every invariant holds")
     damage = [violation for violation in violations if violation.invariant == DAMAGE]
     for row in [row for violation in damage for row in violation.rows][:MOST_ROWS]:
-        put(mark(False), f" {name} is damaged: {row['message']}")
+        output.put(output.mark(False), f" {name} is damaged: {row['message']}")
     for violation in violations:
         if violation not in damage:
-            put(mark(False), f" {violation.invariant}: {len(violation.rows)} rows")
+            output.put(output.mark(False), f" {violation.invariant}: {len(violation.rows)} rows")
             for row in violation.rows[:MOST_ROWS]:
-                put(f"    {msgspec.json.encode(row).decode()}")
+                output.put(f"    {msgspec.json.encode(row).decode()}")
     if damage:
-        put("restore it from a backup: holdfast down && holdfast db restore FILE")
+        output.put("restore it from a backup: holdfast down && holdfast db restore FILE")
     elif violations:
-        put("this should never happen: please report it, with a copy made by holdfast db backup")
+        output.put("this should never happen: please report it, with a copy made by holdfast db backup")
 
 
 def migrate(config: ConfigOption = None) -> Output:
@@ -157,10 +157,10 @@ def compact(config: ConfigOption = None) -> Output:
     with ProgressBar(f"compacting {found.path}"):
         done = found.compact()
     before, after = done.before, done.after
-    lines = [f"{found.path}: {size(before.file + before.wal)} before, {size(after.file + after.wal)} now"]
+    lines = [f"{found.path}: {output.size(before.file + before.wal)} before, {output.size(after.file + after.wal)} now"]
     if not done.is_whole and after.free:
         lines.append(
-            f"{size(after.free)} of the file are free for new jobs; to give them back to the disk: "
+            f"{output.size(after.free)} of the file are free for new jobs; to give them back to the disk: "
             "holdfast down && holdfast db compact"
         )
     return Output(done, lines)

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
+from holdfast.cli.frame import output, times
 from holdfast.cli.frame.clients import client
 from holdfast.cli.frame.failures import FAILED, CommandEnded, say
-from holdfast.cli.frame.output import Output, listed, size
-from holdfast.cli.frame.times import ago
+from holdfast.cli.frame.output import Output
 from holdfast.cli.frame.words import Argument, Option
 from holdfast.cli.jobs.wait import wait_for
 from holdfast.core.job import Done
@@ -55,7 +55,7 @@ def maintain(
     hf = client()
     if chore is None:
         found = hf.maintenance()
-        return listed(found, HEAD, map(_row, found))
+        return output.listed(found, HEAD, map(_row, found))
     handles = hf.maintain(chore)
     is_paused = hf.queue(MAINTENANCE).paused_at is not None
     if is_paused:
@@ -76,9 +76,9 @@ def _row(one: ChoreView) -> list[str]:
     return [
         one.chore,
         one.says,
-        "" if last is None else ago(last.created_at),
+        "" if last is None else times.ago(last.created_at),
         "" if last is None else _said(last),
-        "" if one.due_at is None else ago(one.due_at),
+        "" if one.due_at is None else times.ago(one.due_at),
     ]
 
 
@@ -88,5 +88,6 @@ def _said(job: Job) -> str:
         return str(job.state.name)
     did = msgspec.json.decode(job.state.result_summary, type=dict[str, int])
     return ", ".join(
-        f"{name.removesuffix(BYTES)} {size(count) if name.endswith(BYTES) else count}" for name, count in did.items()
+        f"{name.removesuffix(BYTES)} {output.size(count) if name.endswith(BYTES) else count}"
+        for name, count in did.items()
     )

@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from holdfast.core.errors import NotFound
-from holdfast.core.rules.limits import shown
+from holdfast.core.rules import limits
 
 if TYPE_CHECKING:
     from holdfast.client.remote import Client
@@ -33,4 +33,4 @@ def find_group(hf: Client, ref: str) -> GroupHandle:
     try:
         return hf.find_group(ref)
     except NotFound:
-        raise NotFound(f"there is no group {shown(ref)}; make it with: holdfast group create {ref}") from None
+        raise NotFound(f"there is no group {limits.shown(ref)}; make it with: holdfast group create {ref}") from None

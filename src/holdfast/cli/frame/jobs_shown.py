@@ -6,8 +6,7 @@ import re
 import time
 from typing import TYPE_CHECKING, Any
 
-from holdfast.cli.frame.output import bar
-from holdfast.cli.frame.times import ago, length, local
+from holdfast.cli.frame import output, times
 from holdfast.core.errors import NotFound
 from holdfast.core.job import Queued, Running, Scheduled, StateName
 from holdfast.core.jobs.requests import COMMAND
@@ -47,7 +46,7 @@ def detail(job: Job) -> str:
         case Scheduled(until=until, reason=reason):
             event = job.wait_for_event
             if until is not None and (event is None or reason or until > time.time() * 1000):
-                said = ago(until)
+                said = times.ago(until)
             else:
                 said = "waits for other jobs" if event is None else f"waits for event {event}"
             return f"{said}: {reason}" if reason else said
@@ -61,7 +60,7 @@ def detail(job: Job) -> str:
             named = " and ".join(need for need in needs if need)
             return f"needs {named}" if named else ""
         case Running(since=since, cancel_requested_at=asked):
-            said = f"for {length(time.time() * 1000 - since)}"
+            said = f"for {times.length(time.time() * 1000 - since)}"
             if asked is not None:
                 said += ", asked to stop"
             return f"{progress(job)} {said}".strip()
@@ -73,7 +72,7 @@ def progress(job: Job) -> str:
     """How far a running job is, if that is known."""
     if job.progress is None:
         return ""
-    return f"▕{bar(job.progress)}▏{job.progress:4.0%} {job.progress_text or ''}".rstrip()
+    return f"▕{output.bar(job.progress)}▏{job.progress:4.0%} {job.progress_text or ''}".rstrip()
 
 
 def numbered(text: str, hf: Client | None = None) -> str:
@@ -98,7 +97,7 @@ def triggered(trigger: str | None, hf: Client) -> str:
     """What triggered a job, a run or an event, in words."""
     from holdfast.core.jobs.trigger import words
 
-    return numbered(words(trigger, local), hf)
+    return numbered(words(trigger, times.local), hf)
 
 
 def is_over(name: StateName) -> bool:

@@ -5,20 +5,22 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from holdfast.cli.frame.completion import jobs, states, tasks
+from holdfast.cli.frame import completion
 from holdfast.cli.frame.words import Argument, Option
 
 ConfigOption = Annotated[
     Path | None, Option("--config", metavar="FILE", help="The settings; by default holdfast.toml in the home.")
 ]
 YesOption = Annotated[bool, Option("--yes", "-y", help="Do not ask.")]
-JobArgument = Annotated[str, Argument("JOB", help="A job's number or id.", complete=jobs)]
-JobsArgument = Annotated[list[str] | None, Argument("[JOB]...", help="Numbers or ids of jobs.", complete=jobs)]
+JobArgument = Annotated[str, Argument("JOB", help="A job's number or id.", complete=completion.jobs)]
+JobsArgument = Annotated[
+    list[str] | None, Argument("[JOB]...", help="Numbers or ids of jobs.", complete=completion.jobs)
+]
 StateOption = Annotated[
     list[str] | None,
-    Option("--state", "-s", metavar="STATE", help="Only this state. Repeatable.", complete=states),
+    Option("--state", "-s", metavar="STATE", help="Only this state. Repeatable.", complete=completion.states),
 ]
-TaskOption = Annotated[str | None, Option("--task", metavar="TASK", help="Only this task.", complete=tasks)]
+TaskOption = Annotated[str | None, Option("--task", metavar="TASK", help="Only this task.", complete=completion.tasks)]
 LimitOption = Annotated[int, Option("--limit", "-n", metavar="N", field="limit", help="How many.")]
 CursorOption = Annotated[
     str | None, Option("--cursor", metavar="CURSOR", help="Go on where a page ended; --json prints its cursor.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from holdfast.cli.frame.typed import text_of
+from holdfast.cli.frame import typed
 from holdfast.core.declared.option import JobOption, Typed
 from holdfast.core.declared.options import OPTIONS
 from holdfast.core.jobs.requests import COMMAND
@@ -38,7 +38,7 @@ def options_text(options: KeptOptions, without: str | None = None) -> str:
 
 
 def _text(option: JobOption, value: Any) -> str:
-    return str(value.retries) if isinstance(value, RetryPolicy) else text_of(option.kind.typed, value)
+    return str(value.retries) if isinstance(value, RetryPolicy) else typed.text_of(option.kind.typed, value)
 
 
 def _retries(job: Job) -> str | None:

@@ -7,9 +7,8 @@ import threading
 import time
 from types import TracebackType
 
+from holdfast.cli.frame import output, times
 from holdfast.cli.frame.failures import say
-from holdfast.cli.frame.output import bar, cut
-from holdfast.cli.frame.times import length
 from holdfast.observe.terminal import in_a_line
 
 SHOW_AFTER_S = 0.3
@@ -61,12 +60,12 @@ class ProgressBar:
             return
         number = 0
         while True:
-            passed = length((time.monotonic() - self._started) * 1000)
+            passed = times.length((time.monotonic() - self._started) * 1000)
             if self._fraction is None:
                 line = f"{FRAMES[number % len(FRAMES)]} {self.text} {passed}"
             else:
-                line = f"{self.text} ▕{bar(self._fraction, 24)}▏ {self._fraction:4.0%} {passed}"
-            sys.stderr.write(f"\r\033[K{cut(in_a_line(line), shutil.get_terminal_size().columns - 1)}")
+                line = f"{self.text} ▕{output.bar(self._fraction, 24)}▏ {self._fraction:4.0%} {passed}"
+            sys.stderr.write(f"\r\033[K{output.cut(in_a_line(line), shutil.get_terminal_size().columns - 1)}")
             sys.stderr.flush()
             number += 1
             if self._done.wait(STEP_S):

@@ -7,7 +7,7 @@ import time
 from datetime import UTC, datetime, timedelta
 
 from holdfast.core.rules.value_rules import DURATION, MOMENT
-from holdfast.core.settings.rule_table import millis
+from holdfast.core.settings import rule_table
 
 FORMS = "written as 18:30, 2030-01-31 or 2030-01-31T18:30"
 
@@ -18,7 +18,7 @@ def seconds(what: str, text: str | None, field: str | None = None) -> float | No
     """A duration: 90, 90s, 1h30m, 2d. `field` is its name in the table of rules, if it has bounds there."""
     if text is None:
         return None
-    return (DURATION.millis(f"--{what}", text) if field is None else millis(field, text, f"--{what}")) / 1000
+    return (DURATION.millis(f"--{what}", text) if field is None else rule_table.millis(field, text, f"--{what}")) / 1000
 
 
 def moment(what: str, text: str | None) -> datetime | None:

@@ -6,13 +6,12 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
-from holdfast.cli.frame import completion
-from holdfast.cli.frame.times import length, moment, when
+from holdfast.cli.frame import completion, times
 from holdfast.cli.frame.words import Option
 from holdfast.core.declared.option import JobOption, Typed, Word
 from holdfast.core.declared.setting import Setting
 from holdfast.core.errors import InvalidInput
-from holdfast.core.rules.limits import shown
+from holdfast.core.rules import limits
 from holdfast.core.rules.tokens import KINDS
 from holdfast.core.rules.value_rules import SUBJECT
 
@@ -52,9 +51,9 @@ def text_of(typed: Typed, value: Any) -> str:
     """A value as it is shown."""
     match typed:
         case Typed.DURATION:
-            return length(value)
+            return times.length(value)
         case Typed.MOMENT:
-            return when(value)
+            return times.when(value)
         case Typed.FLAG:
             return "yes" if value else "no"
         case Typed.PAIRS | Typed.VARIABLES:
@@ -95,7 +94,7 @@ READERS: Mapping[Typed, Callable[[Client, str, Any], Any]] = {
     Typed.NO: lambda hf, word, flag: not flag,
     # The SDK reads a duration as people write it.
     Typed.DURATION: lambda hf, word, text: text,
-    Typed.MOMENT: lambda hf, word, text: moment(word.removeprefix("--"), text),
+    Typed.MOMENT: lambda hf, word, text: times.moment(word.removeprefix("--"), text),
     Typed.COUNTS: lambda hf, word, text: token_counts(word, text),
     Typed.PAIRS: lambda hf, word, texts: attributes(f"{word} ", texts),
     Typed.VARIABLES: lambda hf, word, texts: variables(texts),
@@ -133,7 +132,7 @@ def token_counts(word: str, given: str) -> dict[str, Any]:
         kind, is_set, count = part.strip().partition("=")
         if not is_set or kind in found:
             kinds = ", ".join(KINDS)
-            raise InvalidInput(f"{word} {shown(given)} is not valid: write KIND=N, each of {kinds} at most once")
+            raise InvalidInput(f"{word} {limits.shown(given)} is not valid: write KIND=N, each of {kinds} at most once")
         found[kind] = int(count) if _WHOLE.fullmatch(count) else count
     return found
 
@@ -146,7 +145,7 @@ def variables(given: list[str]) -> dict[str, str]:
     for text in given:
         name, is_set, value = text.partition("=")
         if not is_set and name not in os.environ:
-            raise InvalidInput(f"--env {shown(text)}: there is no such variable here; write NAME=VALUE")
+            raise InvalidInput(f"--env {limits.shown(text)}: there is no such variable here; write NAME=VALUE")
         found[name] = value if is_set else os.environ[name]
     return found
 
@@ -157,8 +156,8 @@ def attributes(said_by: str, given: list[str] | None) -> dict[str, str]:
     for word in given or ():
         name, is_set, value = word.partition("=")
         if not is_set:
-            raise InvalidInput(f"{said_by}{shown(word)} is not an attribute: write KEY=VALUE")
+            raise InvalidInput(f"{said_by}{limits.shown(word)} is not an attribute: write KEY=VALUE")
         if name in found:
-            raise InvalidInput(f"{said_by}{shown(name)} is given twice; an event has one value for each name")
+            raise InvalidInput(f"{said_by}{limits.shown(name)} is given twice; an event has one value for each name")
         found[name] = value
     return found

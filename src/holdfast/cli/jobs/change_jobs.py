@@ -5,20 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
+from holdfast.cli.frame import jobs_shown
 from holdfast.cli.frame.clients import client
 from holdfast.cli.frame.completion import jobs as some_jobs
 from holdfast.cli.frame.confirm import confirm
-from holdfast.cli.frame.jobs_shown import filters
 from holdfast.cli.frame.options import ErrorOption, JobsArgument, PriorityOption, StateOption, TaskOption, YesOption
 from holdfast.cli.frame.output import Output
 from holdfast.cli.frame.progress import ProgressBar
 from holdfast.cli.frame.words import Argument, Option
-from holdfast.cli.jobs.job_options import Anywhere, FilterWords, Here, machine, read_options
+from holdfast.cli.jobs import job_options
+from holdfast.cli.jobs.job_options import Anywhere, FilterWords, Here
 from holdfast.core.errors import InvalidInput
 from holdfast.core.job import TERMINAL, WAITING, StateName
 from holdfast.core.messages.jobs import Cancelling
-from holdfast.core.rules.rule import check_all
-from holdfast.core.settings.rule_table import RULES, check_place
+from holdfast.core.rules import rule
+from holdfast.core.settings import rule_table
+from holdfast.core.settings.rule_table import RULES
 
 if TYPE_CHECKING:
     from holdfast.client.remote import Client
@@ -45,7 +47,7 @@ def cancel(
       holdfast cancel --queue build --state queued
     """
     hf = client()
-    wanted = _which(jobs, filters(state, task) | read_options(hf, said))
+    wanted = _which(jobs, jobs_shown.filters(state, task) | job_options.read_options(hf, said))
     done = _cancel_each(hf, jobs) if jobs else _cancel_all(hf, wanted, yes=yes)
     counts = ((done.cancelled, "cancelled"), (done.requested, "asked to stop"), (done.ended, "had ended already"))
     return Output(done, ", ".join(f"{count} {said}" for count, said in counts if count) or "nothing to cancel")
@@ -97,7 +99,7 @@ def retry(
       holdfast retry --state failed --error "connection refused"
     """
     hf = client()
-    wanted = _which(jobs, filters(state, task, error) | read_options(hf, said))
+    wanted = _which(jobs, jobs_shown.filters(state, task, error) | job_options.read_options(hf, said))
     if jobs:
         again = [handle.retry(priority).job for handle in [hf.job(job) for job in jobs]]
     else:
@@ -158,7 +160,7 @@ def move(
       holdfast move --node old-laptop
     """
     hf = client()
-    target = machine(hf, here, to, anywhere)
+    target = job_options.machine(hf, here, to, anywhere)
     if node is not None:
         if job is not None or where is not None or priority is not None:
             raise InvalidInput(f"--node {node} means all jobs that are tied to it; give no job and no place with it")
@@ -188,7 +190,7 @@ def _check_place(where: str | None, other: str | None, *, is_enough: bool) -> No
             "--anywhere"
         )
     if where is not None:
-        check_place(where, other)
+        rule_table.check_place(where, other)
 
 
 def _move_all(hf: Client, node: str, target: str | None, *, yes: bool) -> Output:
@@ -209,7 +211,7 @@ def _which(jobs: list[str] | None, wanted: dict[str, Any]) -> dict[str, Any]:
             + (", not both" if jobs else "")
         )
     if "state" in wanted:
-        check_all(RULES["states"], "--state", wanted["state"])
+        rule.check_all(RULES["states"], "--state", wanted["state"])
     return wanted | {"without_system": True}
 
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
 
+from holdfast.cli.frame import completion, output, times
 from holdfast.cli.frame.clients import dead_letter_client
 from holdfast.cli.frame.command import group_of
-from holdfast.cli.frame.completion import fingerprints
 from holdfast.cli.frame.failures import say
 from holdfast.cli.frame.options import CursorOption, LimitOption, PriorityOption, ReasonOption, YesOption
-from holdfast.cli.frame.output import RED, Coloured, Output, put, say_more, show_fields, show_table
+from holdfast.cli.frame.output import RED, Coloured, Output
 from holdfast.cli.frame.progress import ProgressBar
-from holdfast.cli.frame.times import ago, when
 from holdfast.cli.frame.words import Argument, Option
 from holdfast.core.errors import InvalidInput
 from holdfast.core.rules.limits import MOST_PER_PAGE
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
 WhichArgument = Annotated[
     list[str] | None,
-    Argument("[FINGERPRINT]...", help="Which, as `holdfast dead ls` shows them.", complete=fingerprints),
+    Argument("[FINGERPRINT]...", help="Which, as `holdfast dead ls` shows them.", complete=completion.fingerprints),
 ]
 AllOption = Annotated[bool, Option("--all", help="Every dead letter there is.")]
 
@@ -53,13 +52,16 @@ def list_(
 
 def _show_page(page: DeadLetterPage, limit: int) -> None:
     head = ["fingerprint", "jobs", "last", "first", "code", "what"]
-    show_table(head, [_line(letters) for letters in page.letters], right=("jobs",))
-    say_more(page.cursor, f"{limit} that were seen last", limit)
+    output.show_table(head, [_line(letters) for letters in page.letters], right=("jobs",))
+    output.say_more(page.cursor, f"{limit} that were seen last", limit)
 
 
 def show(
     which: Annotated[
-        str, Argument("FINGERPRINT|JOB", help="A fingerprint, or the number or id of a job.", complete=fingerprints)
+        str,
+        Argument(
+            "FINGERPRINT|JOB", help="A fingerprint, or the number or id of a job.", complete=completion.fingerprints
+        ),
     ],
     limit: LimitOption = 20,
     cursor: CursorOption = None,
@@ -82,9 +84,9 @@ def show(
 
 def _show_jobs(page: DeadLetterJobs, limit: int) -> None:
     _show_letters(page.letters)
-    put()
-    show_table(["job", "what", "queue", "failed", "tries", "message"], [_row(job) for job in page.jobs])
-    say_more(page.cursor, f"newest {limit}", limit)
+    output.put()
+    output.show_table(["job", "what", "queue", "failed", "tries", "message"], [_row(job) for job in page.jobs])
+    output.say_more(page.cursor, f"newest {limit}", limit)
 
 
 def retry(
@@ -180,7 +182,7 @@ def _each(chosen: dict[str, int], what: str, act: Callable[[str], Closing], *, y
 def _line(letters: DeadLetters) -> list[str]:
     from holdfast.observe.redact import redacted_text
 
-    seen = (ago(letters.last_seen), ago(letters.first_seen))
+    seen = (times.ago(letters.last_seen), times.ago(letters.first_seen))
     return [letters.fingerprint, str(letters.jobs), *seen, _code(letters), redacted_text(letters.pattern)]
 
 
@@ -192,15 +194,15 @@ def _show_letters(letters: DeadLetters) -> None:
     from holdfast.observe.redact import redacted_text
 
     example = letters.example
-    show_fields(
+    output.show_fields(
         [
             ("fingerprint", letters.fingerprint),
             ("jobs", str(letters.jobs)),
             ("kind", letters.kind),
             ("code", _code(letters)),
             ("pattern", redacted_text(letters.pattern)),
-            ("first seen", when(letters.first_seen)),
-            ("last seen", when(letters.last_seen)),
+            ("first seen", times.when(letters.first_seen)),
+            ("last seen", times.when(letters.last_seen)),
             ("example", f"job {example.number}, {example.task}: {redacted_text(example.message)}"),
         ]
     )
@@ -210,7 +212,7 @@ def _row(job: Job) -> list[str]:
     from holdfast.cli.frame.jobs_shown import detail, what
     from holdfast.observe.redact import redacted_text
 
-    failed = ago(getattr(job.state, "at", None))
+    failed = times.ago(getattr(job.state, "at", None))
     return [str(job.number), what(job), job.queue, failed, str(job.attempts), redacted_text(detail(job))]
 
 
@@ -219,12 +221,12 @@ def _show_letter(hf: DeadLetterClient, letter: Letter) -> None:
     from holdfast.core.jobs.trigger import words
 
     again = letter.retried_as and f"job {numbered(letter.retried_as, hf)}"
-    show_fields(
+    output.show_fields(
         [
             ("job", str(letter.number)),
             ("fingerprint", letter.fingerprint),
-            ("failed", when(letter.failed_at)),
-            ("dealt with", f"{letter.closed_as} {when(letter.closed_at)}" if letter.closed_as else "not yet"),
+            ("failed", times.when(letter.failed_at)),
+            ("dealt with", f"{letter.closed_as} {times.when(letter.closed_at)}" if letter.closed_as else "not yet"),
             ("by", numbered(words(letter.closed_by), hf)),
             ("reason", letter.reason),
             ("runs again as", again),

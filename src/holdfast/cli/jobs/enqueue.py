@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
+from holdfast.cli.frame import completion, given, times
 from holdfast.cli.frame.clients import client
-from holdfast.cli.frame.completion import tasks
-from holdfast.cli.frame.given import read_object
 from holdfast.cli.frame.output import Output
-from holdfast.cli.frame.times import seconds
 from holdfast.cli.frame.words import Argument, Option
-from holdfast.cli.jobs.job_options import PLACE, Anyway, OptionWords, known_tasks, machine, read_options
+from holdfast.cli.jobs import job_options
+from holdfast.cli.jobs.job_options import PLACE, Anyway, OptionWords
 from holdfast.core.declared.option import SaidIn
 
 
 def enqueue(
-    task: Annotated[str, Argument("TASK", help="The task's name.", complete=tasks)],
+    task: Annotated[str, Argument("TASK", help="The task's name.", complete=completion.tasks)],
     payload: Annotated[
         str, Argument("[JSON]", help="Its arguments as a JSON object; - reads them from standard input.")
     ] = "{}",
@@ -34,10 +33,10 @@ def enqueue(
     """
     hf = client()
     here, node, anywhere = said.pop("here"), said.pop("node"), said.pop("anywhere")
-    hf.wait_for_room(seconds("wait-for-room", said.pop("wait_for_room")))
-    options = read_options(hf, said) | {"node": machine(hf, here, node, anywhere)}
-    with known_tasks():
-        handle = hf.enqueue(task, read_object(payload), must_exist=not anyway, **options)
+    hf.wait_for_room(times.seconds("wait-for-room", said.pop("wait_for_room")))
+    options = job_options.read_options(hf, said) | {"node": job_options.machine(hf, here, node, anywhere)}
+    with job_options.known_tasks():
+        handle = hf.enqueue(task, given.read_object(payload), must_exist=not anyway, **options)
     if wait:
         from holdfast.cli.jobs.wait import result_of
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
+from holdfast.cli.frame import completion, given, output, times
 from holdfast.cli.frame.clients import client
 from holdfast.cli.frame.command import group_of
-from holdfast.cli.frame.completion import named_groups
-from holdfast.cli.frame.given import find_group
 from holdfast.cli.frame.options import LimitOption, PatienceOption, YesOption
-from holdfast.cli.frame.output import Output, bar, listed, put, show_fields, show_table, state_text
-from holdfast.cli.frame.times import ago, when
+from holdfast.cli.frame.output import Output
 from holdfast.cli.frame.words import Argument, Option
 from holdfast.client.waiting import Countdown
 from holdfast.core.errors import StillRunning
@@ -25,7 +23,7 @@ if TYPE_CHECKING:
 LOOK_S = 1.0
 HEAD = ("group", "name", "mode", "status", "done", "created")
 
-GroupArgument = Annotated[str, Argument("GROUP", help="A group's id or name.", complete=named_groups)]
+GroupArgument = Annotated[str, Argument("GROUP", help="A group's id or name.", complete=completion.named_groups)]
 
 
 def create(
@@ -58,7 +56,7 @@ def list_(limit: LimitOption = 20) -> Output:
     """
     hf = client()
     page = hf.groups(limit=limit)
-    return listed(page, HEAD, (_row(hf.find_group(group.id).view()) for group in page.groups))
+    return output.listed(page, HEAD, (_row(hf.find_group(group.id).view()) for group in page.groups))
 
 
 def _row(view: GroupView) -> list[str]:
@@ -67,9 +65,9 @@ def _row(view: GroupView) -> list[str]:
         group.id,
         group.name or "",
         group.mode,
-        state_text(view.status),
+        output.state_text(view.status),
         f"{done} of {len(view.members)}",
-        ago(group.created_at),
+        times.ago(group.created_at),
     ]
 
 
@@ -81,7 +79,7 @@ def show(group: GroupArgument) -> Output:
       holdfast group show release
     """
     hf = client()
-    handle = find_group(hf, group)
+    handle = given.find_group(hf, group)
     view = handle.view()
     return Output(view, lambda: _show(hf, handle, view))
 
@@ -90,22 +88,25 @@ def _show(hf: Client, handle: GroupHandle, view: GroupView) -> None:
     from holdfast.cli.frame.jobs_shown import detail, numbered, what
 
     is_sequential = view.group.mode == "sequential"
-    show_fields(
+    output.show_fields(
         [
             ("group", view.group.id),
             ("name", view.group.name),
-            ("status", state_text(view.status)),
+            ("status", output.state_text(view.status)),
             ("progress", _progress(view)),
             ("mode", view.group.mode + (f", on failure: {view.group.on_failure}" if is_sequential else "")),
-            ("created", when(view.group.created_at)),
+            ("created", times.when(view.group.created_at)),
         ]
     )
     if view.members:
-        put()
+        output.put()
         jobs = handle.members()
-        show_table(
+        output.show_table(
             ["job", "state", "what", "detail"],
-            [[str(job.number), state_text(job.state.name), what(job), numbered(detail(job), hf)] for job in jobs],
+            [
+                [str(job.number), output.state_text(job.state.name), what(job), numbered(detail(job), hf)]
+                for job in jobs
+            ],
         )
 
 
@@ -119,7 +120,7 @@ def cancel(group: GroupArgument, yes: YesOption = False) -> Output:
     from holdfast.cli.frame.confirm import confirm
 
     hf = client()
-    handle = find_group(hf, group)
+    handle = given.find_group(hf, group)
     live = sum(state not in TERMINAL for state in handle.view().members.values())
     confirm("Cancel", live, yes=yes)
     done = handle.cancel()
@@ -147,7 +148,7 @@ def retry(
     from holdfast.core.values.group import STAYS
 
     hf = client()
-    handle = find_group(hf, group)
+    handle = given.find_group(hf, group)
     if not rest:
         again = sum(state in TERMINAL and state not in STAYS for state in handle.view().members.values())
         confirm("Retry", again, yes=yes)
@@ -168,7 +169,7 @@ def wait(group: GroupArgument, timeout: PatienceOption = None) -> Output:
     from holdfast.cli.frame.progress import ProgressBar
     from holdfast.cli.frame.times import seconds
 
-    handle = find_group(client(), group)
+    handle = given.find_group(client(), group)
     left = Countdown(seconds("timeout", timeout))
     with ProgressBar(f"waiting for {group}") as shown_progress:
         while True:
@@ -181,12 +182,12 @@ def wait(group: GroupArgument, timeout: PatienceOption = None) -> Output:
                 shown_progress.at(handle.view().progress, 1)
     view = handle.view()
     code = 0 if view.status is GroupStatus.COMPLETED else FAILED
-    return Output(view, lambda: put(state_text(view.status), f"  {_progress(view)}"), code=code)
+    return Output(view, lambda: output.put(output.state_text(view.status), f"  {_progress(view)}"), code=code)
 
 
 def _progress(view: GroupView) -> str:
     counted = ", ".join(f"{count} {state.lower()}" for state, count in sorted(view.counts.items()))
-    return f"▕{bar(view.progress)}▏{view.progress:4.0%} {counted}".rstrip()
+    return f"▕{output.bar(view.progress)}▏{view.progress:4.0%} {counted}".rstrip()
 
 
 group = group_of(

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import structs
 
+from holdfast.cli.frame import times, typed
 from holdfast.cli.frame.failures import say
-from holdfast.cli.frame.times import ago
-from holdfast.cli.frame.typed import READERS, hint_of, word_name
+from holdfast.cli.frame.typed import READERS
 from holdfast.cli.frame.words import Option
 from holdfast.core.declared.option import JobOption as JobOption
 from holdfast.core.declared.option import SaidIn, Word
@@ -46,7 +46,7 @@ class OptionWords:
 
     def hints(self) -> dict[str, Any]:
         """What the command line needs to know of each."""
-        words = {option.name: hint_of(option, option.word) for option in options_for(self._said) if option.word}
+        words = {option.name: typed.hint_of(option, option.word) for option in options_for(self._said) if option.word}
         return words | self._more
 
 
@@ -61,9 +61,9 @@ class FilterWords:
 def _filter_hint(option: JobOption) -> Any:
     # Short names may have another meaning there.
     word = structs.replace(
-        option.word or Word(), names=(word_name(option.name, None),), help=f"Only this {option.label}."
+        option.word or Word(), names=(typed.word_name(option.name, None),), help=f"Only this {option.label}."
     )
-    return hint_of(option, word)
+    return typed.hint_of(option, word)
 
 
 PLACE: Mapping[str, Any] = {"here": Here, "node": OnNode, "anywhere": Anywhere, "wait_for_room": WaitForRoom}
@@ -80,7 +80,7 @@ def read_options(
         if value is None or value is False:
             continue
         option = OPTIONS[name]
-        word = word_name(name, option.word)
+        word = typed.word_name(name, option.word)
         value = READERS[option.kind.typed](hf, word, value)
         option.kind.check(word, value)
         found[name] = value
@@ -89,12 +89,12 @@ def read_options(
         _check_event(hf, found, template)
     at = found.get("at")
     if at is not None and at < datetime.now(UTC):
-        say(f"holdfast: --at {said['at']} was {ago(round(at.timestamp() * 1000))}; it runs as soon as it can")
+        say(f"holdfast: --at {said['at']} was {times.ago(round(at.timestamp() * 1000))}; it runs as soon as it can")
     return found
 
 
 def _word(field: str) -> str:
-    return word_name(NAMES[field], None)
+    return typed.word_name(NAMES[field], None)
 
 
 def _check_event(hf: Any, options: Mapping[str, Any], template: str) -> None:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
+from holdfast.cli.frame import completion, jobs_shown, output, times
 from holdfast.cli.frame.clients import client
-from holdfast.cli.frame.completion import named_schedules
 from holdfast.cli.frame.failures import say
-from holdfast.cli.frame.jobs_shown import detail, filters, numbered, triggered, what
 from holdfast.cli.frame.options import CursorOption, ErrorOption, LimitOption, StateOption, TaskOption
-from holdfast.cli.frame.output import Output, say_more, show_table, state_text
-from holdfast.cli.frame.times import ago, before
+from holdfast.cli.frame.output import Output
 from holdfast.cli.frame.words import Option
-from holdfast.cli.jobs.job_options import FilterWords, read_options
+from holdfast.cli.jobs import job_options
+from holdfast.cli.jobs.job_options import FilterWords
 from holdfast.core.job import Queued
 from holdfast.core.jobs.stored_job import Job
 from holdfast.core.messages.jobs import Page
@@ -33,7 +32,9 @@ def ls(
     cursor: CursorOption = None,
     schedule: Annotated[
         str | None,
-        Option("--schedule", metavar="SCHEDULE", help="Only those of this schedule.", complete=named_schedules),
+        Option(
+            "--schedule", metavar="SCHEDULE", help="Only those of this schedule.", complete=completion.named_schedules
+        ),
     ] = None,
     everything: Annotated[bool, Option("--all", "-a", help="The daemon's own jobs too, such as canaries.")] = False,
     payloads: Annotated[
@@ -55,13 +56,13 @@ def ls(
       holdfast cancel $(holdfast ls -q --queue build)
     """
     hf = client()
-    wanted = filters(state, task, error) | read_options(hf, said)
+    wanted = jobs_shown.filters(state, task, error) | job_options.read_options(hf, said)
     if schedule is not None:
         wanted["schedule"] = hf.schedule_id(schedule)
     is_filtered = bool(wanted or subject or since)
     wanted |= {
         "subject_prefix": subject,
-        "created_after": before("since", since),
+        "created_after": times.before("since", since),
         "without_system": not everything,
     }
     page = hf.jobs(limit=limit, cursor=cursor, payloads=payloads, **wanted)
@@ -80,8 +81,8 @@ def ls(
 def _show(hf: Client, page: Page, limit: int) -> None:
     held = _held_back(hf, {job.queue for job in page.jobs if isinstance(job.state, Queued)})
     rows = [_row(hf, job, held.get(job.queue, "")) for job in page.jobs]
-    show_table(["job", "state", "what", "queue", "created", "tries", "detail"], rows)
-    say_more(page.cursor, f"newest {limit}", limit)
+    output.show_table(["job", "state", "what", "queue", "created", "tries", "detail"], rows)
+    output.say_more(page.cursor, f"newest {limit}", limit)
 
 
 def _held_back(hf: Client, queues: set[str]) -> dict[str, str]:
@@ -112,16 +113,16 @@ def _held_back(hf: Client, queues: set[str]) -> dict[str, str]:
 
 def _row(hf: Client, job: Job, held: str) -> list[str]:
     said = [
-        numbered(detail(job), hf),
+        jobs_shown.numbered(jobs_shown.detail(job), hf),
         held if isinstance(job.state, Queued) else "",
-        job.schedule_id and triggered(job.trigger, hf),
+        job.schedule_id and jobs_shown.triggered(job.trigger, hf),
     ]
     return [
         str(job.number),
-        state_text(job.state.name),
-        what(job),
+        output.state_text(job.state.name),
+        jobs_shown.what(job),
         job.queue,
-        ago(job.created_at),
+        times.ago(job.created_at),
         str(job.attempts),
         ", ".join(filter(None, said)),
     ]

@@ -8,11 +8,11 @@ import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
+from holdfast.cli.frame import jobs_shown, output
 from holdfast.cli.frame.clients import client
 from holdfast.cli.frame.failures import say
-from holdfast.cli.frame.jobs_shown import is_over
 from holdfast.cli.frame.options import JobArgument
-from holdfast.cli.frame.output import DIM, Coloured, put_bytes, put_json
+from holdfast.cli.frame.output import DIM, Coloured
 from holdfast.cli.frame.words import Option
 from holdfast.cli.jobs.wait import HeldNotice
 from holdfast.core.errors import InvalidInput
@@ -54,14 +54,14 @@ def logs(
     pieces = _follow(handle, run, tail) if follow else _once(handle, run, tail)
     decoder = _decoder()
     for piece in pieces:
-        _write_json(piece) if json else put_bytes(piece.data, decoder)
+        _write_json(piece) if json else output.put_bytes(piece.data, decoder)
 
 
 def stream(handle: JobHandle[Any]) -> None:
     """Print all that a job writes, until it has ended."""
     decoder = _decoder()
     for piece in _follow(handle, 1, None, is_first=True):
-        put_bytes(piece.data, decoder)
+        output.put_bytes(piece.data, decoder)
 
 
 def _decoder() -> codecs.IncrementalDecoder:
@@ -73,7 +73,7 @@ def _write_json(piece: LogPart) -> None:
     """Print one line for each piece. Bytes that are no text are replaced."""
     fields = {name: getattr(piece, name) for name in ("run_id", "attempt", "offset", "end", "eof")}
     text = piece.data.decode("utf-8", "replace")
-    put_json({**fields, "text": text})
+    output.put_json({**fields, "text": text})
 
 
 def _once(handle: JobHandle[Any], number: int | None, tail: int | None) -> Iterator[LogPart]:
@@ -112,7 +112,7 @@ def _follow(
                 if number is not None and not is_first:
                     return
                 place, tail = place + 1, None
-            elif is_over(handle.state):
+            elif jobs_shown.is_over(handle.state):
                 return
             else:
                 told.wait(LATE_S)

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
+from holdfast.cli.frame import times
 from holdfast.cli.frame.clients import command_client
 from holdfast.cli.frame.failures import FAILED, INTERRUPTED, CommandEnded, say
 from holdfast.cli.frame.output import Output
-from holdfast.cli.frame.times import seconds
 from holdfast.cli.frame.words import Argument, Option
-from holdfast.cli.jobs.job_options import PLACE, OptionWords, machine, read_options
+from holdfast.cli.jobs import job_options
+from holdfast.cli.jobs.job_options import PLACE, OptionWords
 from holdfast.core.declared.option import SaidIn
 from holdfast.core.errors import Elsewhere, InvalidInput
 from holdfast.core.job import Done
 from holdfast.core.jobs.stored_job import Job
-from holdfast.core.rules.limits import shown
+from holdfast.core.rules import limits
 
 if TYPE_CHECKING:
     from holdfast.client.resources.handle import JobHandle
@@ -53,11 +54,11 @@ def run(
     """
     hf = command_client()
     here, node, anywhere = said.pop("here"), said.pop("node"), said.pop("anywhere")
-    hf.wait_for_room(seconds("wait-for-room", said.pop("wait_for_room")))
-    options = read_options(hf, said)
-    grace_s = seconds("grace", grace, "grace_ms")
+    hf.wait_for_room(times.seconds("wait-for-room", said.pop("wait_for_room")))
+    options = job_options.read_options(hf, said)
+    grace_s = times.seconds("grace", grace, "grace_ms")
     # This asks the daemon, so it comes after all checks of the words.
-    options["node"] = machine(hf, here, node, anywhere, is_usual_here=True)
+    options["node"] = job_options.machine(hf, here, node, anywhere, is_usual_here=True)
     runs_here = hf.here == options["node"] or not (options["node"] or anywhere or hf.engine.is_shared)
     if runs_here and not options.keys() & {"after", "after_ended", "on_event", "group", "at", "delay"}:
         _check_folder(cwd)
@@ -71,7 +72,7 @@ def _check_folder(cwd: str) -> None:
 
     if not os.path.isdir(cwd):
         what = "is not a folder" if os.path.exists(cwd) else "does not exist"
-        raise InvalidInput(f"--cwd {shown(cwd)} {what}; make it first, or choose another folder to start in")
+        raise InvalidInput(f"--cwd {limits.shown(cwd)} {what}; make it first, or choose another folder to start in")
 
 
 def end_of(handle: JobHandle[Any], *, json: bool) -> Output:

@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Struct
 
+from holdfast.cli.frame import jobs_shown, output, times
 from holdfast.cli.frame.clients import client
 from holdfast.cli.frame.failures import say
-from holdfast.cli.frame.jobs_shown import detail, numbered, progress, retried_as, triggered, what
 from holdfast.cli.frame.options import JobArgument
 from holdfast.cli.frame.options_shown import option_lines
-from holdfast.cli.frame.output import DIM, YELLOW, Coloured, Fields, Output, put, show_fields, show_table, state_text
-from holdfast.cli.frame.times import length, local, when
+from holdfast.cli.frame.output import DIM, YELLOW, Coloured, Fields, Output
 from holdfast.cli.frame.words import Option
 from holdfast.core.errors import NotFound
 from holdfast.core.job import Done, Failed, ScheduleType
@@ -61,28 +60,28 @@ def show(
 def _show(hf: Client, asked: str, found: JobReport) -> None:
     job, runs = found.job, found.runs
     if asked.isdigit() and int(asked) != job.number:
-        put(f"job {asked} was continued by a retry:")
-    show_fields(_fields(hf, job, runs, found.retries))
+        output.put(f"job {asked} was continued by a retry:")
+    output.show_fields(_fields(hf, job, runs, found.retries))
     if found.conditions:
-        put()
-        show_table(["condition", "", "came true"], [_condition(hf, condition) for condition in found.conditions])
+        output.put()
+        output.show_table(["condition", "", "came true"], [_condition(hf, condition) for condition in found.conditions])
     if runs:
-        put()
-        show_table(
+        output.put()
+        output.show_table(
             ["run", "status", "started", "took", "triggered by", "error"],
             [_row(hf, run, number) for number, run in enumerate(runs, 1)],
         )
         if isinstance(job.state, Failed) and runs[-1].traceback:
             from holdfast.observe.redact import redacted_text
 
-            put()
+            output.put()
             for line in redacted_text(runs[-1].traceback).splitlines():
-                put(Coloured(line, DIM))
+                output.put(Coloured(line, DIM))
 
 
 def _show_files(found: ChangedFiles) -> None:
     for file in found:
-        put(f"{file.change:8}  {file.path}")
+        output.put(f"{file.change:8}  {file.path}")
     if found.truncated:
         say(f"holdfast: these are the first {len(found)} of {found.total}; the others were not kept")
     elif not found.files:
@@ -92,25 +91,25 @@ def _show_files(found: ChangedFiles) -> None:
 def _fields(hf: Client, job: Job, runs: list[Run], retries: list[Retried]) -> Fields:
     from holdfast.observe.redact import redacted_json, redacted_text
 
-    state = state_text(job.state.name)
-    said = numbered(detail(job), hf)
+    state = output.state_text(job.state.name)
+    said = jobs_shown.numbered(jobs_shown.detail(job), hf)
     done = job.state.result_summary if isinstance(job.state, Done) else None
     return [
         ("job", f"{job.number} ({job.id})"),
         ("state", Coloured(f"{state}  {redacted_text(said)}" if said else str(state), state.colour)),
         ("task", job.task),
-        ("command", what(job) if what(job) != job.task else None),
+        ("command", jobs_shown.what(job) if jobs_shown.what(job) != job.task else None),
         ("payload", redacted_json(job.payload) if job.payload not in (None, "{}") else None),
         *option_lines(job),
         ("starts", _STARTS[job.schedule_type]),
-        ("created", when(job.created_at)),
-        ("progress", progress(job)),
+        ("created", times.when(job.created_at)),
+        ("progress", jobs_shown.progress(job)),
         ("result", redacted_json(done) if done and done != "null" else None),
         ("ran on", ", ".join(dict.fromkeys(run.node for run in runs if run.node)) or None),
-        ("retry of", (old := job.retried_from or job.retry_of) and f"job {numbered(old, hf)}"),
-        ("retried as", retried_as(retries)),
-        ("child of", job.parent_job_id and f"job {numbered(job.parent_job_id, hf)}"),
-        ("trigger", triggered(job.trigger, hf)),
+        ("retry of", (old := job.retried_from or job.retry_of) and f"job {jobs_shown.numbered(old, hf)}"),
+        ("retried as", jobs_shown.retried_as(retries)),
+        ("child of", job.parent_job_id and f"job {jobs_shown.numbered(job.parent_job_id, hf)}"),
+        ("trigger", jobs_shown.triggered(job.trigger, hf)),
         ("template", _template(runs[-1].template_id if runs else job.template_id)),
         ("log", job.log_path),
         ("artifacts", _artifacts(runs)),
@@ -152,24 +151,31 @@ def _artifacts(runs: list[Run]) -> str | None:
 def _condition(hf: Client, condition: Condition) -> list[str]:
     match condition.kind:
         case ConditionKind.TIME:
-            what = local(condition.at)
+            what = times.local(condition.at)
         case ConditionKind.EVENT:
             wanted = "".join(f" {name}={value}" for name, value in sorted(condition.attributes.items()))
             what = f"{condition.event}{wanted}"
         case ConditionKind.IDLE | ConditionKind.CHARGING:
             what = "the machine"
         case _:
-            what = f"job {numbered(condition.job_id or '', hf)}"
+            what = f"job {jobs_shown.numbered(condition.job_id or '', hf)}"
     if not condition.is_met:
         return [condition.kind, what, Coloured("not yet", YELLOW)]
     by = f"by event {condition.event_name or ''} {condition.event_id}" if condition.event_id else ""
-    return [condition.kind, what, f"{local(condition.met_at) or 'yes'} {by}".rstrip()]
+    return [condition.kind, what, f"{times.local(condition.met_at) or 'yes'} {by}".rstrip()]
 
 
 def _row(hf: Client, run: Run, number: int) -> list[str]:
     from holdfast.observe.redact import redacted_text
 
     error = run.error or (f"exit code {run.exit_code}" if run.exit_code else "")
-    took = length(run.duration_ms)
-    status = state_text(run.status or "RUNNING")
-    return [str(number), status, local(run.started_at), took, triggered(run.trigger, hf), redacted_text(error)]
+    took = times.length(run.duration_ms)
+    status = output.state_text(run.status or "RUNNING")
+    return [
+        str(number),
+        status,
+        times.local(run.started_at),
+        took,
+        jobs_shown.triggered(run.trigger, hf),
+        redacted_text(error),
+    ]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
+from holdfast.cli.frame import output, times
 from holdfast.cli.frame.clients import client
 from holdfast.cli.frame.completion import tasks as completed_tasks
 from holdfast.cli.frame.options_shown import options_text
-from holdfast.cli.frame.output import GREEN, GREY, Coloured, Fields, Output, described, listed
-from holdfast.cli.frame.times import ago, when
+from holdfast.cli.frame.output import GREEN, GREY, Coloured, Fields, Output
 from holdfast.cli.frame.words import Argument
 
 if TYPE_CHECKING:
@@ -34,10 +34,10 @@ def tasks(
     hf = client()
     if task is not None:
         found = hf.find_task(task)
-        return described(found, _fields(found))
+        return output.described(found, _fields(found))
     all_tasks = hf.tasks()
     none = "no worker has declared a task yet; try: holdfast up --app tasks.py"
-    return listed(all_tasks, HEAD, map(_row, all_tasks), none=[none])
+    return output.listed(all_tasks, HEAD, map(_row, all_tasks), none=[none])
 
 
 def _row(one: KnownTask) -> list[str]:
@@ -66,15 +66,15 @@ def _fields(found: KnownTask) -> Fields:
         ("queue", newest.options.queue or "default"),
         ("options", options_text(newest.options, without="queue") or None),
         ("arguments", arguments_text(newest.arguments)),
-        ("declared", when(newest.declared_at)),
-        ("offered", None if newest.workers else ago(newest.offered_at)),
+        ("declared", times.when(newest.declared_at)),
+        ("offered", None if newest.workers else times.ago(newest.offered_at)),
         *[("also", _also(other)) for other in others],
     ]
 
 
 def _also(version: TaskVersion) -> str:
     """Another version in a few words."""
-    offered = f"{version.workers} workers" if version.workers else f"offered {ago(version.offered_at)}"
+    offered = f"{version.workers} workers" if version.workers else f"offered {times.ago(version.offered_at)}"
     return f"({arguments_text(version.arguments)}), {offered}"
 
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Annotated, Any
 
+from holdfast.cli.frame import completion, jobs_shown, output, times
 from holdfast.cli.frame.clients import client
-from holdfast.cli.frame.completion import jobs
 from holdfast.cli.frame.failures import FAILED, say
-from holdfast.cli.frame.jobs_shown import detail, numbered
 from holdfast.cli.frame.options import PatienceOption
-from holdfast.cli.frame.output import Output, put, show_json, state_text
-from holdfast.cli.frame.times import seconds, when
+from holdfast.cli.frame.output import Output
 from holdfast.cli.frame.words import Argument
 from holdfast.core.errors import StillRunning
 from holdfast.core.job import Done
@@ -28,7 +26,7 @@ LOOK_S, SELDOM_S = 2.0, 30.0
 
 
 def wait(
-    jobs: Annotated[list[str], Argument("JOB...", help="Numbers or ids of jobs.", complete=jobs)],
+    jobs: Annotated[list[str], Argument("JOB...", help="Numbers or ids of jobs.", complete=completion.jobs)],
     timeout: PatienceOption = None,
     *,
     json: bool,
@@ -46,7 +44,7 @@ def wait(
 
     hf = client()
     handles = [hf.job(job) for job in jobs]
-    limit = seconds("timeout", timeout)
+    limit = times.seconds("timeout", timeout)
     left = Countdown(limit)
     ended = []
     for handle in handles:
@@ -93,8 +91,8 @@ class HeldNotice:
         number = self._handle.number if news else None
         for gate in news:
             self._told.add(gate.gate)
-            opens = f"; opens {when(gate.opens_at)}" if gate.opens_at is not None else ""
-            said = numbered(f"{gate.reason} ({gate.now}{opens})", self._hf)
+            opens = f"; opens {times.when(gate.opens_at)}" if gate.opens_at is not None else ""
+            said = jobs_shown.numbered(f"{gate.reason} ({gate.now}{opens})", self._hf)
             say(f"holdfast: job {number} waits: {said}")
         if news:
             say(f"holdfast: more about that: holdfast why {number}")
@@ -105,9 +103,9 @@ def _why_not(error: StillRunning) -> str:
 
 
 def _tell(job: Job, *, is_alone: bool) -> None:
-    said = detail(job)
+    said = jobs_shown.detail(job)
     number = "" if is_alone else f"{job.number} "
-    put(number, state_text(job.state.name), f"  {said}" if said else "", flush=True)
+    output.put(number, output.state_text(job.state.name), f"  {said}" if said else "", flush=True)
 
 
 def result_of(handle: JobHandle[Any]) -> Output:
@@ -119,10 +117,10 @@ def result_of(handle: JobHandle[Any]) -> Output:
     if not isinstance(job.state, Done):
         return Output(job, lambda: say_state(job), code=FAILED)
     result = job.state.result_summary or "null"
-    return Output(job, lambda: show_json(msgspec.json.decode(result)))
+    return Output(job, lambda: output.show_json(msgspec.json.decode(result)))
 
 
 def say_state(job: Job) -> None:
     """Print on stderr how a job ended, unless it is done."""
-    said = detail(job)
+    said = jobs_shown.detail(job)
     say(f"holdfast: job {job.number} is {job.state.name}{f': {said}' if said else ''}")

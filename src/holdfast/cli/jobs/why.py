@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from holdfast.cli.frame import jobs_shown, output, times
 from holdfast.cli.frame.clients import client
-from holdfast.cli.frame.jobs_shown import detail, numbered, progress, retried_as, what
 from holdfast.cli.frame.options import JobArgument
-from holdfast.cli.frame.output import DIM, Coloured, Output, mark, put, state_text
-from holdfast.cli.frame.times import ago, when
+from holdfast.cli.frame.output import DIM, Coloured, Output
 from holdfast.core.gates.gates import Closed, Open
 from holdfast.core.job import Queued, Running, Scheduled
 from holdfast.core.jobs.stored_job import Job
@@ -40,7 +39,7 @@ def why(job: JobArgument) -> Output:
 
 def _show(hf: Client, handle: JobHandle[Any], said: Why) -> None:
     found = handle.job
-    put(f"job {found.number} ({what(found)}) is ", state_text(found.state.name), _since(found))
+    output.put(f"job {found.number} ({jobs_shown.what(found)}) is ", output.state_text(found.state.name), _since(found))
     match found.state:
         case Running():
             _tell_where(hf, found, handle.runs)
@@ -48,40 +47,40 @@ def _show(hf: Client, handle: JobHandle[Any], said: Why) -> None:
             _tell_gates(hf, found, said)
         case _:
             _tell_end(hf, found, handle.runs)
-    old, again = found.retried_from or found.retry_of, retried_as(handle.retries())
+    old, again = found.retried_from or found.retry_of, jobs_shown.retried_as(handle.retries())
     if old:
-        put(f"it is a retry of job {numbered(old, hf)}")
+        output.put(f"it is a retry of job {jobs_shown.numbered(old, hf)}")
     if again:
-        put(f"it was retried as {again}")
+        output.put(f"it was retried as {again}")
 
 
 def _since(job: Job) -> str:
     since = getattr(job.state, "since", None) or getattr(job.state, "at", None)
-    return f" since {when(since)}" if since is not None else ""
+    return f" since {times.when(since)}" if since is not None else ""
 
 
 def _tell_gates(hf: Client, job: Job, said: Why) -> None:
     closed = said.closed
     if closed:
         count = "one gate holds it" if len(closed) == 1 else f"{len(closed)} gates hold it"
-        put(f"{count}:")
+        output.put(f"{count}:")
     else:
-        put("nothing holds it: it is about to run")
-    put()
+        output.put("nothing holds it: it is about to run")
+    output.put()
     for gate in said.gates:
         match gate:
             case Closed():
-                put(mark(False), f" {gate.gate:{WIDE}} {numbered(gate.reason, hf)}")
-                for name, text in (("now", gate.now), ("opens with", gate.needs), ("at", when(gate.opens_at))):
+                output.put(output.mark(False), f" {gate.gate:{WIDE}} {jobs_shown.numbered(gate.reason, hf)}")
+                for name, text in (("now", gate.now), ("opens with", gate.needs), ("at", times.when(gate.opens_at))):
                     if text:
-                        put(f"  {'':{WIDE}} ", Coloured(f"{name}:", DIM), f" {numbered(text, hf)}")
+                        output.put(f"  {'':{WIDE}} ", Coloured(f"{name}:", DIM), f" {jobs_shown.numbered(text, hf)}")
             case Open():
-                put(mark(True), f" {gate.gate:{WIDE}} ", Coloured(numbered(gate.now, hf), DIM))
+                output.put(output.mark(True), f" {gate.gate:{WIDE}} ", Coloured(jobs_shown.numbered(gate.now, hf), DIM))
     hints = list(dict.fromkeys(hint for gate in closed if (hint := _hint(job, gate.gate))))
     if hints:
-        put()
+        output.put()
         for hint in hints:
-            put(hint)
+            output.put(hint)
 
 
 def _hint(job: Job, gate: str) -> str | None:
@@ -111,16 +110,16 @@ def _tell_where(hf: Client, job: Job, runs: Sequence[Run]) -> None:
     run = next((run for run in runs if run.id == state.run_id), None)
     where = "a worker that has just gone" if session is None else f"{session.kind} {session.pid} on {session.node}"
     own = f", process {run.pid}" if run is not None and run.pid else ""
-    put(f"it is run {len(runs)}, in {where}{own}")
+    output.put(f"it is run {len(runs)}, in {where}{own}")
     if job.progress is not None:
-        put(f"progress {progress(job)}")
+        output.put(f"progress {jobs_shown.progress(job)}")
     if state.cancel_requested_at is not None:
-        put(f"it was asked to stop {ago(state.cancel_requested_at)}")
+        output.put(f"it was asked to stop {times.ago(state.cancel_requested_at)}")
 
 
 def _tell_end(hf: Client, job: Job, runs: Sequence[Run]) -> None:
     count = {0: "it never ran", 1: "it ran once"}.get(len(runs), f"it ran {len(runs)} times")
-    said = numbered(detail(job), hf)
-    put(f"{count}{f'; {said}' if said else ''}")
+    said = jobs_shown.numbered(jobs_shown.detail(job), hf)
+    output.put(f"{count}{f'; {said}' if said else ''}")
     if job.state.name == "FAILED":
-        put(f"its output: holdfast logs {job.number}   again: holdfast retry {job.number}")
+        output.put(f"its output: holdfast logs {job.number}   again: holdfast retry {job.number}")

@@ -12,13 +12,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Annotated
 
+from holdfast.cli.frame import completion, times
 from holdfast.cli.frame.clients import client
-from holdfast.cli.frame.completion import queues
 from holdfast.cli.frame.failures import say
 from holdfast.cli.frame.guard import GRACE_S, TIME_OVER
 from holdfast.cli.frame.output import Output
 from holdfast.cli.frame.progress import ProgressBar
-from holdfast.cli.frame.times import seconds
 from holdfast.cli.frame.words import Argument, Option
 from holdfast.core.errors import HoldfastError
 
@@ -39,7 +38,7 @@ def direct(
             "-q",
             metavar="QUEUE",
             help="Keep this queue still; by default everything.",
-            complete=queues,
+            complete=completion.queues,
         ),
     ] = None,
     wait: Annotated[
@@ -61,8 +60,8 @@ def direct(
     hf = client()
     scope = queue or "*"
     who = f"holdfast direct -- {command[0]}"[:200]
-    patience = seconds("wait", wait)
-    limit = seconds("ttl", ttl, "NewReservation.ttl_ms") or 0.0
+    patience = times.seconds("wait", wait)
+    limit = times.seconds("ttl", ttl, "NewReservation.ttl_ms") or 0.0
     # The reservation is still held while the command ends.
     reserving = hf.reserve(scope, wait=patience, ttl=limit and limit + GRACE_S + MARGIN_S, reserved_by=who)
     with ProgressBar(_waiting(hf, scope), is_said=patience != 0):

@@ -6,18 +6,17 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
+from holdfast.cli.frame import completion, output, times, typed
 from holdfast.cli.frame.clients import client
-from holdfast.cli.frame.completion import queues
 from holdfast.cli.frame.failures import say
 from holdfast.cli.frame.options import ReasonOption
-from holdfast.cli.frame.output import RED, YELLOW, Coloured, Output, put, put_lines, show_table
-from holdfast.cli.frame.times import ago, length
-from holdfast.cli.frame.typed import read_settings, setting_words, text_of, word_name
+from holdfast.cli.frame.output import RED, YELLOW, Coloured, Output
 from holdfast.cli.frame.words import Argument, Option
 from holdfast.core.errors import InvalidInput
 from holdfast.core.gates.queue import usual_policy
 from holdfast.core.job import StateName
-from holdfast.core.jobs.requests import DEFAULT_QUEUE, is_system_queue
+from holdfast.core.jobs import requests
+from holdfast.core.jobs.requests import DEFAULT_QUEUE
 from holdfast.core.settings.queue_settings import CLEARABLE, SETTINGS
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from holdfast.core.messages.queues import Queue
     from holdfast.core.messages.stats import QueueStats
 
-QueueNames = Annotated[list[str], Argument("QUEUE...", help="Names of queues.", complete=queues)]
+QueueNames = Annotated[list[str], Argument("QUEUE...", help="Names of queues.", complete=completion.queues)]
 HEAD = ("queue", "class", "running", "limit", "rate", "queued", "scheduled", "max", "done", "failed", "held back")
 NUMBERS = ("running", "limit", "rate", "queued", "scheduled", "max", "done", "failed")
 
@@ -36,8 +35,8 @@ class SettingWords:
 
     def hints(self) -> dict[str, Any]:
         """What the command line needs to know of each."""
-        names = ", ".join(word_name(setting.name, setting.word).strip("-") for setting in CLEARABLE)
-        return setting_words(SETTINGS, "QueueChanges.") | {
+        names = ", ".join(typed.word_name(setting.name, setting.word).strip("-") for setting in CLEARABLE)
+        return typed.setting_words(SETTINGS, "QueueChanges.") | {
             "no_limit": Annotated[bool, Option("--no-limit", help="Let as many run as the workers have slots.")],
             "clear": Annotated[list[str] | None, Option(metavar="SETTING", help=f"Set this back: {names}.")],
         }
@@ -47,13 +46,13 @@ def read_changes(hf: Client, said: Mapping[str, Any]) -> dict[str, Any]:
     """The settings to change or set back, as the SDK takes them. What was not given is left out."""
     if said["limit"] is not None and said["no_limit"]:
         raise InvalidInput("give either --limit or --no-limit, not both")
-    found = read_settings(hf, SETTINGS, said)
+    found = typed.read_settings(hf, SETTINGS, said)
     clear = [*(said["clear"] or ()), *(["limit"] if said["no_limit"] else ())]
     return found | ({"clear": clear} if clear else {})
 
 
 def queue(
-    name: Annotated[str | None, Argument("[QUEUE]", help="Only this queue.", complete=queues)] = None,
+    name: Annotated[str | None, Argument("[QUEUE]", help="Only this queue.", complete=completion.queues)] = None,
     **said: Annotated[Any, SettingWords()],
 ) -> Output:
     """List the queues, or change what is set for one.
@@ -88,8 +87,8 @@ def queue(
 def _show(lines: list[QueueStats], *, is_one: bool) -> None:
     show_queues(lines)
     if is_one:
-        put()
-        put_lines(settings_of(lines[0]))
+        output.put()
+        output.put_lines(settings_of(lines[0]))
 
 
 def pause(names: QueueNames, reason: ReasonOption = None, *, json: bool) -> Output:
@@ -106,7 +105,7 @@ def pause(names: QueueNames, reason: ReasonOption = None, *, json: bool) -> Outp
     for name in names:
         hf.pause(name, reason)
         if not json:
-            put(f"queue {name} is paused; to go on: holdfast resume {name}")
+            output.put(f"queue {name} is paused; to go on: holdfast resume {name}")
     return Output(lambda: [line for line in overview(hf) if line.name in names])
 
 
@@ -122,7 +121,7 @@ def resume(names: QueueNames, *, json: bool) -> Output:
     for name in names:
         hf.resume(name)
         if not json:
-            put(f"queue {name} goes on")
+            output.put(f"queue {name} goes on")
     return Output(lambda: [line for line in overview(hf) if line.name in names])
 
 
@@ -136,7 +135,7 @@ def warn_of_new_queues(hf: Client, names: list[str]) -> None:
     served = {queue for worker in hf.workers() for queue in worker.queues}
     known = {DEFAULT_QUEUE, *hf.counts(), *(one.name for one in hf.queues()), *served}
     for name in names:
-        if name not in known and not is_system_queue(name):
+        if name not in known and not requests.is_system_queue(name):
             say(f"holdfast: queue {name!r} is new: no job, no setting and no worker names it so far")
 
 
@@ -161,7 +160,7 @@ def is_in_use(line: QueueStats) -> bool:
 
 def show_queues(lines: list[QueueStats]) -> None:
     """The queues as a table."""
-    show_table(HEAD, [row_of(line) for line in lines], right=NUMBERS)
+    output.show_table(HEAD, [row_of(line) for line in lines], right=NUMBERS)
 
 
 def row_of(line: QueueStats) -> list[str]:
@@ -171,12 +170,12 @@ def row_of(line: QueueStats) -> list[str]:
     held = []
     if line.paused_at is not None:
         why = f": {line.pause_reason}" if line.pause_reason else ""
-        held.append(f"paused {ago(line.paused_at)}{why}")
+        held.append(f"paused {times.ago(line.paused_at)}{why}")
     if line.tripped is not None:
         held.append(breaker_says(line.tripped))
     return [
         line.name,
-        "light" if is_system_queue(line.name) else str(line.queue_class),
+        "light" if requests.is_system_queue(line.name) else str(line.queue_class),
         str(counts.get(StateName.RUNNING, 0)),
         _or_dash(line.concurrency),
         _or_dash(line.rate),
@@ -195,7 +194,9 @@ def breaker_says(tripped: Breaker) -> str:
 
     left = (tripped.half_opens_at or 0) - time.time() * 1_000
     state = (
-        f"held back for {length(left)}" if left > 0 and not tripped.is_half_open else "held back while one job tries"
+        f"held back for {times.length(left)}"
+        if left > 0 and not tripped.is_half_open
+        else "held back while one job tries"
     )
     return f"{state}: {redacted_text(tripped.reason)}"
 
@@ -205,10 +206,11 @@ def settings_of(line: QueueStats) -> str:
     full = {"reject": "when it is full, new jobs are refused", "shed": "when it is full, lower priorities make room"}
     count = (line.retry or usual_policy(line.name)).retries
     retries = "1 retry" if count == 1 else f"{count} retries"
-    timeout = "no time-out" if line.timeout_ms is None else f"a time-out of {length(line.timeout_ms)}"
+    timeout = "no time-out" if line.timeout_ms is None else f"a time-out of {times.length(line.timeout_ms)}"
     breaker = (
-        f"{line.breaker} failures in a row by the fault of the machine hold it back for {length(line.breaker_for_ms)}"
-        if line.breaker and not is_system_queue(line.name)
+        f"{line.breaker} failures in a row by the fault of the machine hold it back for "
+        f"{times.length(line.breaker_for_ms)}"
+        if line.breaker and not requests.is_system_queue(line.name)
         else "failures by the fault of the machine do not hold it back"
     )
     return "\n".join(
@@ -222,7 +224,7 @@ def _labelled(line: QueueStats) -> Iterator[str]:
         for field, kind in setting.fields.items() if setting.label else ():
             value = getattr(line, field)
             if value != setting.default:
-                yield f"{setting.label} {text_of(kind.typed, value)}"
+                yield f"{setting.label} {typed.text_of(kind.typed, value)}"
 
 
 def _or_dash(value: object) -> str:

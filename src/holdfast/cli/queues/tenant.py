@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
+from holdfast.cli.frame import completion, output, times
 from holdfast.cli.frame.clients import client
 from holdfast.cli.frame.command import group_of
-from holdfast.cli.frame.completion import queues, tenants
 from holdfast.cli.frame.failures import say
-from holdfast.cli.frame.output import Output, listed
-from holdfast.cli.frame.times import length, seconds, when
+from holdfast.cli.frame.output import Output
 from holdfast.cli.frame.words import Argument, Option
 from holdfast.cli.queues.queues import warn_of_new_queues
 from holdfast.core.errors import InvalidInput
@@ -31,10 +30,13 @@ if TYPE_CHECKING:
 HEAD = ("queue", "tenant", "weight", "now", "share", "started", "waits", "active")
 
 TenantArgument = Annotated[
-    str, Argument("TENANT", help="The name of a tenant, as in the first two parts of a subject.", complete=tenants)
+    str,
+    Argument(
+        "TENANT", help="The name of a tenant, as in the first two parts of a subject.", complete=completion.tenants
+    ),
 ]
 QueueOption = Annotated[
-    str | None, Option("--queue", "-q", metavar="QUEUE", help="Only in this queue.", complete=queues)
+    str | None, Option("--queue", "-q", metavar="QUEUE", help="Only in this queue.", complete=completion.queues)
 ]
 
 
@@ -51,7 +53,7 @@ def list_(queue: QueueOption = None) -> Output:
     """
     found = client().tenants(queue)
     none = f"no tenants: nobody shares {'a queue' if queue is None else f'queue {queue}'}"
-    return listed(found, HEAD, map(_row, found), right=("weight", "now", "share", "started"), none=[none])
+    return output.listed(found, HEAD, map(_row, found), right=("weight", "now", "share", "started"), none=[none])
 
 
 def weight(
@@ -90,7 +92,7 @@ def weight(
 def activity(
     tenant: TenantArgument,
     lasting: Annotated[
-        str | None, Option("--for", metavar="TIME", help=f"How long; {length(ACTIVE_MS)} if not said.")
+        str | None, Option("--for", metavar="TIME", help=f"How long; {times.length(ACTIVE_MS)} if not said.")
     ] = None,
 ) -> Output:
     """Say that somebody works with a tenant right now.
@@ -103,14 +105,14 @@ def activity(
       holdfast activity acme::shop
       holdfast activity acme::shop --for 10m
     """
-    given = seconds("for", lasting)
+    given = times.seconds("for", lasting)
     hf = client()
     warn_of_new_tenant(hf, tenant)
     until = hf.report_activity(tenant, lasting=ACTIVE_MS / 1000 if given is None else given)
     return Output(
         {"tenant": tenant, "active_until": until},
-        f"tenant {tenant} has at least the weight {ACTIVE_WEIGHT} until {when(until)}, "
-        f"sinks to {RECENT_WEIGHT} within {length(FADING_MS)}, and back within a day",
+        f"tenant {tenant} has at least the weight {ACTIVE_WEIGHT} until {times.when(until)}, "
+        f"sinks to {RECENT_WEIGHT} within {times.length(FADING_MS)}, and back within a day",
     )
 
 
@@ -139,5 +141,5 @@ def _row(one: TenantView) -> list[str]:
         f"{one.share:.0%}" if one.is_waiting else "",
         str(one.starts),
         "yes" if one.is_waiting else "",
-        when(one.active_until) if one.weight_now > one.weight else "",
+        times.when(one.active_until) if one.weight_now > one.weight else "",
     ]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
+from holdfast.cli.frame import output, times
 from holdfast.cli.frame.clients import client
 from holdfast.cli.frame.command import group_of
-from holdfast.cli.frame.output import Output, listed
-from holdfast.cli.frame.times import length, seconds
+from holdfast.cli.frame.output import Output
 from holdfast.cli.frame.words import Option
 from holdfast.core.rules.tokens import KINDS, MOST_TOKENS
 
@@ -27,7 +27,7 @@ def list_() -> Output:
       holdfast tokens ls --json
     """
     found = client().tokens()
-    return listed(found, HEAD, map(_row, found), right=(*KINDS, "runs"))
+    return output.listed(found, HEAD, map(_row, found), right=(*KINDS, "runs"))
 
 
 def set_(
@@ -54,8 +54,12 @@ def set_(
       holdfast tokens set --io 4 --timeout 2m
     """
     hf = client()
-    found = hf.set_tokens(cpu=cpu, gpu=gpu, io=io, timeout=seconds("timeout", timeout), node=node or hf.daemon().node)
-    return Output(found, f"machine {found.node} has {found.capacity}; smaller jobs pass for {length(found.timeout_ms)}")
+    found = hf.set_tokens(
+        cpu=cpu, gpu=gpu, io=io, timeout=times.seconds("timeout", timeout), node=node or hf.daemon().node
+    )
+    return Output(
+        found, f"machine {found.node} has {found.capacity}; smaller jobs pass for {times.length(found.timeout_ms)}"
+    )
 
 
 tokens = group_of(
@@ -69,4 +73,4 @@ tokens = group_of(
 
 def _row(one: NodeTokens) -> list[str]:
     use = [f"{getattr(one.in_use, kind)} of {getattr(one.capacity, kind)}" for kind in KINDS]
-    return [one.node, *use, str(one.runs), length(one.timeout_ms) or "", SET_BY[one.set_by]]
+    return [one.node, *use, str(one.runs), times.length(one.timeout_ms) or "", SET_BY[one.set_by]]

@@ -8,14 +8,12 @@ from itertools import chain
 from json import dumps
 from typing import TYPE_CHECKING, Annotated, Any
 
+from holdfast.cli.frame import given, jobs_shown, output, times
 from holdfast.cli.frame.clients import client
 from holdfast.cli.frame.command import group_of
 from holdfast.cli.frame.failures import say
-from holdfast.cli.frame.given import read_json
-from holdfast.cli.frame.jobs_shown import triggered
 from holdfast.cli.frame.options import LimitOption
-from holdfast.cli.frame.output import DIM, Coloured, Output, listed, put, put_json, show_fields, show_table, state_text
-from holdfast.cli.frame.times import ago, local, when
+from holdfast.cli.frame.output import DIM, Coloured, Output
 from holdfast.cli.frame.typed import attributes as read_attributes
 from holdfast.cli.frame.words import Argument, Option
 
@@ -47,7 +45,7 @@ def emit(
     from holdfast.core.messages.events import MOST_COUNTED
 
     told = client().emit(
-        name, attributes=read_attributes("", about), data=None if data is None else read_json("--data", data)
+        name, attributes=read_attributes("", about), data=None if data is None else given.read_json("--data", data)
     )
     count = f"{MOST_COUNTED} jobs or more" if told.waiting >= MOST_COUNTED else _jobs(told.waiting)
     also = f", {told.webhooks} webhook{'s are' if told.webhooks > 1 else ' is'} told" if told.webhooks else ""
@@ -78,7 +76,7 @@ def list_(
         return None
     page = hf.events(name, limit=limit)
     none = ["no events fit" if name else "no events yet; try: holdfast emit hello", OWN]
-    return listed(page, HEAD, (_row(hf, view) for view in page.events), none=none)
+    return output.listed(page, HEAD, (_row(hf, view) for view in page.events), none=none)
 
 
 def _row(hf: Client, view: EventView) -> list[str]:
@@ -87,8 +85,8 @@ def _row(hf: Client, view: EventView) -> list[str]:
         view.event.id,
         view.event.name,
         _attributes(view),
-        ago(view.event.emitted_at),
-        triggered(view.event.trigger, hf),
+        times.ago(view.event.emitted_at),
+        jobs_shown.triggered(view.event.trigger, hf),
         _reached(view),
     ]
 
@@ -107,24 +105,24 @@ def show(event: Annotated[str, Argument("EVENT", help="An event's id.")]) -> Out
 
 def _show(hf: Client, view: EventView) -> None:
     found = view.event
-    show_fields(
+    output.show_fields(
         [
             ("event", found.id),
             ("number", str(found.number)),
             ("name", found.name),
             ("attributes", _attributes(view)),
             ("data", None if found.data is None else _data(found.data)),
-            ("emitted", when(found.emitted_at)),
-            ("triggered by", triggered(found.trigger, hf)),
+            ("emitted", times.when(found.emitted_at)),
+            ("triggered by", jobs_shown.triggered(found.trigger, hf)),
         ]
     )
-    rows = [[str(job.number), state_text(job.state), "waited for it"] for job in view.jobs]
-    rows += [[str(job.number), state_text(job.state), f"tells webhook {job.webhook}"] for job in view.deliveries]
+    rows = [[str(job.number), output.state_text(job.state), "waited for it"] for job in view.jobs]
+    rows += [[str(job.number), output.state_text(job.state), f"tells webhook {job.webhook}"] for job in view.deliveries]
     if rows:
-        put()
-        show_table(["job", "state", "why"], rows)
+        output.put()
+        output.show_table(["job", "state", "why"], rows)
     else:
-        put("no job waited for it")
+        output.put("no job waited for it")
     if view.more:
         say("there are more; these are the first")
 
@@ -178,11 +176,11 @@ def _newer(hf: Client, name: str | None, number: int) -> list[EventView]:
 
 def _tell(hf: Client, view: EventView, *, json: bool) -> None:
     if json:
-        put_json(view)
+        output.put_json(view)
         return
-    trigger = Coloured(triggered(view.event.trigger, hf), DIM)
+    trigger = Coloured(jobs_shown.triggered(view.event.trigger, hf), DIM)
     parts = [part for part in (view.event.name, _attributes(view), trigger, _reached(view)) if part]
-    put(local(view.event.emitted_at), *chain.from_iterable(("  ", part) for part in parts), flush=True)
+    output.put(times.local(view.event.emitted_at), *chain.from_iterable(("  ", part) for part in parts), flush=True)
 
 
 def _attributes(view: EventView) -> str:

@@ -4,29 +4,22 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
+from holdfast.cli.frame import completion, output, times
 from holdfast.cli.frame.clients import schedule_client
 from holdfast.cli.frame.command import group_of
-from holdfast.cli.frame.completion import named_schedules, named_templates, time_zones
 from holdfast.cli.frame.options import ReasonOption, RenameOption, YesOption
-from holdfast.cli.frame.output import Output, listed
-from holdfast.cli.frame.times import ago, seconds
+from holdfast.cli.frame.output import Output
 from holdfast.cli.frame.words import Argument, Option
-from holdfast.cli.jobs.job_options import Anyway, known_tasks, read_options
-from holdfast.cli.time.template_options import (
-    CommandWords,
-    NameWord,
-    OfSchedule,
-    PayloadWord,
-    TaskWord,
-    WaitWord,
-    made_job,
-    read_payload,
-    what_to_run,
-)
+from holdfast.cli.jobs import job_options
+from holdfast.cli.jobs.job_options import Anyway
+from holdfast.cli.time import template_options
+from holdfast.cli.time.template_options import CommandWords, NameWord, OfSchedule, PayloadWord, TaskWord, WaitWord
 from holdfast.core.errors import InvalidInput
 from holdfast.core.rules.pairs import OF_TEMPLATES
 
-ScheduleArgument = Annotated[str, Argument("SCHEDULE", help="A schedule's name or id.", complete=named_schedules)]
+ScheduleArgument = Annotated[
+    str, Argument("SCHEDULE", help="A schedule's name or id.", complete=completion.named_schedules)
+]
 CronWord = Annotated[
     str | None,
     Option(
@@ -43,11 +36,12 @@ ZoneWord = Annotated[
         metavar="ZONE",
         field="timezone",
         help="The time zone, such as Europe/Berlin; UTC at first.",
-        complete=time_zones,
+        complete=completion.time_zones,
     ),
 ]
 TemplateWord = Annotated[
-    str | None, Option("--template", metavar="NAME", help="The template to make jobs from.", complete=named_templates)
+    str | None,
+    Option("--template", metavar="NAME", help="The template to make jobs from.", complete=completion.named_templates),
 ]
 MisfireWord = Annotated[
     str | None, Option("--misfire", metavar="WORD", help="Ticks that nobody was there for: latest, skip or all.")
@@ -89,12 +83,12 @@ def add(
 
     if cron is None:
         raise InvalidInput('say when, such as --cron "30 2 * * *" for half past two every night')
-    called, arguments = what_to_run(task, payload, command)
+    called, arguments = template_options.what_to_run(task, payload, command)
     if (called is None) == (template is None):
         raise InvalidInput("say what its jobs are, by one of these: --template NAME, --task TASK, a command behind --")
     hf = schedule_client()
-    timing = {"tz": tz, **_ticks(misfire, overlap), "jitter": seconds("jitter", jitter, "jitter_ms")}
-    with known_tasks():
+    timing = {"tz": tz, **_ticks(misfire, overlap), "jitter": times.seconds("jitter", jitter, "jitter_ms")}
+    with job_options.known_tasks():
         made = hf.create_schedule(
             name,
             cron=cron,
@@ -103,7 +97,9 @@ def add(
             payload=arguments,
             must_exist=not anyway,
             **{word: value for word, value in timing.items() if value is not None},
-            **read_options(hf, options, elsewhere=() if template is None else OF_TEMPLATES, template=template),
+            **job_options.read_options(
+                hf, options, elsewhere=() if template is None else OF_TEMPLATES, template=template
+            ),
         )
     return shown_schedule(made)
 
@@ -130,11 +126,19 @@ def list_() -> Output:
 
     found = schedule_client().schedules()
     rows = (
-        [one.name, status(one), one.words, ago(one.next_fire), ago(one.last_triggered_at), str(one.fires), skipped(one)]
+        [
+            one.name,
+            status(one),
+            one.words,
+            times.ago(one.next_fire),
+            times.ago(one.last_triggered_at),
+            str(one.fires),
+            skipped(one),
+        ]
         for one in found
     )
     head = ["name", "status", "when", "next", "last", "fired", "skipped"]
-    return listed(found, head, rows, right=("fired", "skipped"))
+    return output.listed(found, head, rows, right=("fired", "skipped"))
 
 
 def show(schedule: ScheduleArgument) -> Output:
@@ -178,10 +182,10 @@ def edit(
         cron=cron,
         tz=tz,
         template=template,
-        payload=read_payload(payload),
+        payload=template_options.read_payload(payload),
         **_ticks(misfire, overlap),
-        jitter=seconds("jitter", jitter, "jitter_ms"),
-        **read_options(hf, options, elsewhere=OF_TEMPLATES),
+        jitter=times.seconds("jitter", jitter, "jitter_ms"),
+        **job_options.read_options(hf, options, elsewhere=OF_TEMPLATES),
     )
     return shown_schedule(handle)
 
@@ -235,12 +239,12 @@ def run(schedule: ScheduleArgument, wait: WaitWord = False, *, json: bool) -> Ou
       holdfast schedule run nightly --wait
     """
 
-    return made_job(schedule_client().schedule(schedule).run_now(), wait=wait, json=json)
+    return template_options.made_job(schedule_client().schedule(schedule).run_now(), wait=wait, json=json)
 
 
 def next_(
     schedule: Annotated[
-        str | None, Argument("[SCHEDULE]", help="A schedule's name or id.", complete=named_schedules)
+        str | None, Argument("[SCHEDULE]", help="A schedule's name or id.", complete=completion.named_schedules)
     ] = None,
     cron: CronWord = None,
     tz: ZoneWord = None,

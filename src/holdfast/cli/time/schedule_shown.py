@@ -6,9 +6,8 @@ import time
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from holdfast.cli.frame.jobs_shown import detail, what
-from holdfast.cli.frame.output import GREEN, YELLOW, Coloured, Output, put, show_fields, show_table, state_text
-from holdfast.cli.frame.times import ago, length, when
+from holdfast.cli.frame import jobs_shown, output, times
+from holdfast.cli.frame.output import GREEN, YELLOW, Coloured, Output
 from holdfast.core.schedules.cron import parse, zone_of
 
 if TYPE_CHECKING:
@@ -31,8 +30,8 @@ def _show(schedule: Schedule, ticks: list[datetime], jobs: list[Job]) -> None:
     from holdfast.cli.frame.options_shown import options_text
     from holdfast.observe.redact import redacted_json
 
-    jitter = f"up to {length(schedule.jitter_ms)}" if schedule.jitter_ms else None
-    show_fields(
+    jitter = f"up to {times.length(schedule.jitter_ms)}" if schedule.jitter_ms else None
+    output.show_fields(
         [
             ("schedule", schedule.id),
             ("name", schedule.name),
@@ -47,21 +46,28 @@ def _show(schedule: Schedule, ticks: list[datetime], jobs: list[Job]) -> None:
             ("jitter", jitter),
             ("declared by", schedule.owner),
             ("fired", f"{schedule.fires} times" if schedule.fires != 1 else "once"),
-            ("last", when(schedule.last_triggered_at)),
+            ("last", times.when(schedule.last_triggered_at)),
         ]
     )
-    put()
-    show_table(["next if it goes on" if not schedule.enabled else "next", ""], [_tick(tick) for tick in ticks])
+    output.put()
+    output.show_table(["next if it goes on" if not schedule.enabled else "next", ""], [_tick(tick) for tick in ticks])
     if schedule.skips:
-        put()
+        output.put()
         rows = [[str(skip.ticks), skip.reason, in_zone(schedule, skip.last_fire_time)] for skip in schedule.skips]
-        show_table(["skipped", "why", "the newest"], rows, right=("skipped",))
+        output.show_table(["skipped", "why", "the newest"], rows, right=("skipped",))
     if jobs:
-        put()
+        output.put()
         rows = [
-            [str(job.number), state_text(job.state.name), what(job), ago(job.created_at), detail(job)] for job in jobs
+            [
+                str(job.number),
+                output.state_text(job.state.name),
+                jobs_shown.what(job),
+                times.ago(job.created_at),
+                jobs_shown.detail(job),
+            ]
+            for job in jobs
         ]
-        show_table(["job", "state", "what", "created", "detail"], rows)
+        output.show_table(["job", "state", "what", "created", "detail"], rows)
 
 
 def shown_ticks(words: str, ticks: list[datetime]) -> Output:
@@ -93,4 +99,4 @@ def skipped(schedule: Schedule) -> str:
 
 
 def _tick(tick: datetime) -> list[str]:
-    return [tick.strftime(CLOCK), ago(int(tick.timestamp() * 1000))]
+    return [tick.strftime(CLOCK), times.ago(int(tick.timestamp() * 1000))]

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
+from holdfast.cli.frame import completion, output, times
 from holdfast.cli.frame.clients import schedule_client
 from holdfast.cli.frame.command import group_of
-from holdfast.cli.frame.completion import named_templates
 from holdfast.cli.frame.options_shown import options_text
-from holdfast.cli.frame.output import GREEN, GREY, Coloured, Fields, Output, described, listed
-from holdfast.cli.frame.times import ago, when
+from holdfast.cli.frame.output import GREEN, GREY, Coloured, Fields, Output
 from holdfast.cli.frame.words import Argument, Option
-from holdfast.cli.jobs.job_options import Anyway, known_tasks, read_options
+from holdfast.cli.jobs import job_options
+from holdfast.cli.jobs.job_options import Anyway
+from holdfast.cli.time import template_options
 from holdfast.cli.time.template_options import (
     CommandWords,
     NameWord,
@@ -20,9 +21,6 @@ from holdfast.cli.time.template_options import (
     PayloadWord,
     TaskWord,
     WaitWord,
-    made_job,
-    read_payload,
-    what_to_run,
 )
 from holdfast.core.errors import Conflict, InvalidInput
 from holdfast.core.rules.pairs import OF_TEMPLATES
@@ -30,7 +28,9 @@ from holdfast.core.rules.pairs import OF_TEMPLATES
 if TYPE_CHECKING:
     from holdfast.core.messages.templates import Template
 
-TemplateArgument = Annotated[str, Argument("TEMPLATE", help="A template's name or id.", complete=named_templates)]
+TemplateArgument = Annotated[
+    str, Argument("TEMPLATE", help="A template's name or id.", complete=completion.named_templates)
+]
 
 HEAD = ("name", "status", "what", "queue", "options", "changed")
 
@@ -53,14 +53,16 @@ def add(
       holdfast template add usage -- sh -c 'du -s /home > usage.txt'
     """
 
-    called, arguments = what_to_run(task, payload, command)
+    called, arguments = template_options.what_to_run(task, payload, command)
     if called is None:
         raise InvalidInput("say what its jobs run: --task TASK, or a command behind --")
     hf = schedule_client()
     if any(known.name == name for known in hf.templates()):
         raise Conflict(f"there is a template {name!r} already; change it: holdfast template edit {name}")
-    with known_tasks():
-        made = hf.create_template(name, called, arguments, must_exist=not anyway, **read_options(hf, options))
+    with job_options.known_tasks():
+        made = hf.create_template(
+            name, called, arguments, must_exist=not anyway, **job_options.read_options(hf, options)
+        )
     return Output(made, f"template {made.name}; to make a job of it: holdfast template run {made.name}")
 
 
@@ -73,7 +75,7 @@ def list_(everything: Annotated[bool, Option("--all", "-a", help="Those that wer
     """
 
     found = schedule_client().templates(archived=everything)
-    return listed(found, HEAD, map(_row, found))
+    return output.listed(found, HEAD, map(_row, found))
 
 
 def show(template: TemplateArgument) -> Output:
@@ -87,7 +89,7 @@ def show(template: TemplateArgument) -> Output:
     """
 
     found = schedule_client().template(template)
-    return described(found, _fields(found))
+    return output.described(found, _fields(found))
 
 
 def edit(
@@ -105,10 +107,12 @@ def edit(
     """
 
     hf = schedule_client()
-    said = read_options(hf, options, elsewhere=OF_TEMPLATES, template=template)
-    with known_tasks():
-        changed = hf.edit_template(template, task=task, payload=read_payload(payload), must_exist=not anyway, **said)
-    return described(changed, _fields(changed))
+    said = job_options.read_options(hf, options, elsewhere=OF_TEMPLATES, template=template)
+    with job_options.known_tasks():
+        changed = hf.edit_template(
+            template, task=task, payload=template_options.read_payload(payload), must_exist=not anyway, **said
+        )
+    return output.described(changed, _fields(changed))
 
 
 def archive(template: TemplateArgument) -> Output:
@@ -142,8 +146,10 @@ def run(
     """
 
     hf = schedule_client()
-    said = read_options(hf, options, elsewhere=OF_TEMPLATES, template=template)
-    return made_job(hf.enqueue_template(template, read_payload(payload), **said), wait=wait, json=json)
+    said = job_options.read_options(hf, options, elsewhere=OF_TEMPLATES, template=template)
+    return template_options.made_job(
+        hf.enqueue_template(template, template_options.read_payload(payload), **said), wait=wait, json=json
+    )
 
 
 template = group_of(
@@ -164,14 +170,14 @@ def _fields(template: Template) -> Fields:
         ("payload", redacted_json(template.payload) if template.payload != "{}" else None),
         ("queue", template.queue),
         ("options", options_text(template.options)),
-        ("created", when(template.created_at)),
-        ("changed", when(template.updated_at)),
-        ("archived", when(template.archived_at)),
+        ("created", times.when(template.created_at)),
+        ("changed", times.when(template.updated_at)),
+        ("archived", times.when(template.archived_at)),
     ]
 
 
 def _row(one: Template) -> list[str]:
-    return [one.name, _status(one), _what(one), one.queue or "", options_text(one.options), ago(one.updated_at)]
+    return [one.name, _status(one), _what(one), one.queue or "", options_text(one.options), times.ago(one.updated_at)]
 
 
 def _status(template: Template) -> Coloured:

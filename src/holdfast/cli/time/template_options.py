@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
-from holdfast.cli.frame.completion import tasks
+from holdfast.cli.frame import completion
 from holdfast.cli.frame.given import read_object
 from holdfast.cli.frame.output import Output
 from holdfast.cli.frame.words import Argument, Option
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from holdfast.client.resources.handle import JobHandle
 
 NameWord = Annotated[str, Argument("NAME", help="What to call it.")]
-TaskWord = Annotated[str | None, Option("--task", metavar="TASK", help="The task that its jobs run.", complete=tasks)]
+TaskWord = Annotated[
+    str | None, Option("--task", metavar="TASK", help="The task that its jobs run.", complete=completion.tasks)
+]
 PayloadWord = Annotated[
     str | None,
     Option("--payload", metavar="JSON", help="The arguments as a JSON object; - reads them from standard input."),

@@ -6,35 +6,22 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from holdfast.cli.frame import completion, output, times, typed
 from holdfast.cli.frame.clients import watch_client
 from holdfast.cli.frame.command import group_of
-from holdfast.cli.frame.completion import named_watches
 from holdfast.cli.frame.failures import FAILED
 from holdfast.cli.frame.options import YesOption
-from holdfast.cli.frame.output import (
-    GREEN,
-    RED,
-    YELLOW,
-    Coloured,
-    Fields,
-    Output,
-    described,
-    listed,
-    mark,
-    put,
-    show_fields,
-)
-from holdfast.cli.frame.times import ago, when
-from holdfast.cli.frame.typed import read_settings, setting_words, text_of
+from holdfast.cli.frame.output import GREEN, RED, YELLOW, Coloured, Fields, Output
 from holdfast.cli.frame.words import Argument, Option
-from holdfast.cli.jobs.job_options import Anyway, known_tasks
+from holdfast.cli.jobs import job_options
+from holdfast.cli.jobs.job_options import Anyway
 from holdfast.core.settings.watch_settings import SETTINGS
 
 if TYPE_CHECKING:
     from holdfast.client.resources.watches import WatchTest
     from holdfast.core.messages.watches import Watch
 
-WatchArgument = Annotated[str, Argument("WATCH", help="A watch's name or id.", complete=named_watches)]
+WatchArgument = Annotated[str, Argument("WATCH", help="A watch's name or id.", complete=completion.named_watches)]
 HEAD = ("name", "status", "kind", "task", "files", "jobs", "last change", "path")
 
 
@@ -43,7 +30,7 @@ class WatchWords:
 
     def hints(self) -> dict[str, Any]:
         """What the command line needs to know of each."""
-        return setting_words(SETTINGS, "NewWatch.")
+        return typed.setting_words(SETTINGS, "NewWatch.")
 
 
 def add(
@@ -60,8 +47,8 @@ def add(
       holdfast watch add . --git --task test_commit
     """
     hf = watch_client()
-    with known_tasks():
-        watch = hf.add_watch(path, replace=replace, must_exist=not anyway, **read_settings(hf, SETTINGS, said))
+    with job_options.known_tasks():
+        watch = hf.add_watch(path, replace=replace, must_exist=not anyway, **typed.read_settings(hf, SETTINGS, said))
     return Output(watch, f"watch {watch.name} of {watch.path}: {_makes(watch)}")
 
 
@@ -73,7 +60,7 @@ def list_() -> Output:
       holdfast watch ls
     """
     found = watch_client().watches()
-    return listed(found, HEAD, map(_row, found), right=("files", "jobs"))
+    return output.listed(found, HEAD, map(_row, found), right=("files", "jobs"))
 
 
 def show(watch: WatchArgument) -> Output:
@@ -84,7 +71,7 @@ def show(watch: WatchArgument) -> Output:
       holdfast watch show src
     """
     found = watch_client().watch(watch)
-    return described(found, _fields(found))
+    return output.described(found, _fields(found))
 
 
 def remove(watch: WatchArgument, yes: YesOption = False) -> Output:
@@ -142,11 +129,11 @@ def examine(path: Annotated[Path, Argument("PATH", help="A file, whether it exis
 
 def _show_tests(found: list[WatchTest]) -> None:
     if not found:
-        put("no watch has this path in it; see: holdfast watch ls")
+        output.put("no watch has this path in it; see: holdfast watch ls")
     for said in found:
-        put(mark(said.is_meant), f" {said.watch}: {said.reason}")
+        output.put(output.mark(said.is_meant), f" {said.watch}: {said.reason}")
         if said.task is not None:
-            show_fields(
+            output.show_fields(
                 [
                     ("  task", said.task),
                     ("  queue", said.queue),
@@ -186,7 +173,7 @@ def _row(watch: Watch) -> list[str]:
         watch.task or "-",
         str(watch.files) if watch.kind == "folder" else "-",
         str(watch.jobs),
-        "" if watch.changed_at is None else ago(watch.changed_at),
+        "" if watch.changed_at is None else times.ago(watch.changed_at),
         watch.path,
     ]
 
@@ -202,8 +189,8 @@ def _fields(watch: Watch) -> Fields:
         ("files", str(watch.files) if watch.kind == "folder" else ""),
         ("changes", str(watch.changes)),
         ("jobs", str(watch.jobs)),
-        ("changed", "" if watch.changed_at is None else when(watch.changed_at)),
-        ("created", when(watch.created_at)),
+        ("changed", "" if watch.changed_at is None else times.when(watch.changed_at)),
+        ("created", times.when(watch.created_at)),
     ]
 
 
@@ -215,7 +202,7 @@ def _said(watch: Watch) -> Iterator[tuple[str, str]]:
         if setting.name in _SPECIAL:
             yield label, _SPECIAL[setting.name](watch)
         elif value != setting.default:
-            yield label, text_of(setting.kind.typed, value)
+            yield label, typed.text_of(setting.kind.typed, value)
 
 
 _SPECIAL: Mapping[str, Callable[[Watch], str]] = {

@@ -5,13 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from holdfast.cli.frame import completion, output, times
 from holdfast.cli.frame.clients import webhook_client
 from holdfast.cli.frame.command import group_of
-from holdfast.cli.frame.completion import named_webhooks
 from holdfast.cli.frame.failures import FAILED
 from holdfast.cli.frame.options import LimitOption, ReasonOption, RenameOption, YesOption
-from holdfast.cli.frame.output import GREEN, YELLOW, Coloured, Fields, Output, described, listed, put, state_text
-from holdfast.cli.frame.times import ago, length, seconds, when
+from holdfast.cli.frame.output import GREEN, YELLOW, Coloured, Fields, Output
 from holdfast.cli.frame.words import Argument, Option
 from holdfast.core.errors import InvalidInput
 
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from holdfast.cli.frame.webhook_client import WebhookClient
     from holdfast.core.messages.webhooks import DeliveryView, Webhook
 
-HookArgument = Annotated[str, Argument("WEBHOOK", help="A webhook's name or id.", complete=named_webhooks)]
+HookArgument = Annotated[str, Argument("WEBHOOK", help="A webhook's name or id.", complete=completion.named_webhooks)]
 OnOption = Annotated[
     list[str] | None,
     Option(
@@ -52,7 +51,7 @@ def add(
         raise InvalidInput("say which events it is about, such as --on job.run.failed or --on 'job.*'")
     secret = _read(secret_file)
     made = webhook_client().add_webhook(
-        url, on=on, name=name, secret=secret, timeout=seconds("timeout", timeout, "NewWebhook.timeout_ms")
+        url, on=on, name=name, secret=secret, timeout=times.seconds("timeout", timeout, "NewWebhook.timeout_ms")
     )
     lines = [f"webhook {made.webhook.name} is told about {', '.join(made.webhook.patterns)}"]
     if secret is None:
@@ -68,8 +67,10 @@ def list_() -> Output:
       holdfast webhook ls
     """
     found = webhook_client().webhooks()
-    rows = ([hook.name, _status(hook), ", ".join(hook.patterns), hook.url, ago(hook.created_at)] for hook in found)
-    return listed(found, ["name", "status", "events", "url", "created"], rows)
+    rows = (
+        [hook.name, _status(hook), ", ".join(hook.patterns), hook.url, times.ago(hook.created_at)] for hook in found
+    )
+    return output.listed(found, ["name", "status", "events", "url", "created"], rows)
 
 
 def show(webhook: HookArgument) -> Output:
@@ -80,7 +81,7 @@ def show(webhook: HookArgument) -> Output:
       holdfast webhook show ci.example
     """
     found = webhook_client().webhook(webhook)
-    return described(found, _fields(found))
+    return output.described(found, _fields(found))
 
 
 def edit(
@@ -99,11 +100,11 @@ def edit(
     Examples:
       holdfast webhook edit ci.example --on job.failed --secret-file new-key.txt
     """
-    limit = seconds("timeout", timeout, "NewWebhook.timeout_ms")
+    limit = times.seconds("timeout", timeout, "NewWebhook.timeout_ms")
     changed = webhook_client().edit_webhook(
         webhook, url=url, on=on, name=name, secret=_read(secret_file), timeout=limit
     )
-    return described(changed, _fields(changed))
+    return output.described(changed, _fields(changed))
 
 
 def remove(webhook: HookArgument, yes: YesOption = False) -> Output:
@@ -158,9 +159,9 @@ def try_out(
     """
     hf = webhook_client()
     sent = hf.test_webhook(webhook)
-    after = _first_try(hf, webhook, sent, seconds("timeout", timeout) or 0)
+    after = _first_try(hf, webhook, sent, times.seconds("timeout", timeout) or 0)
     code = 0 if after.state == "DONE" else FAILED
-    return Output(after, lambda: put(state_text(after.state), f"  {_outcome(after)}".rstrip()), code=code)
+    return Output(after, lambda: output.put(output.state_text(after.state), f"  {_outcome(after)}".rstrip()), code=code)
 
 
 def deliveries(
@@ -176,7 +177,7 @@ def deliveries(
     """
     page = webhook_client().deliveries(webhook, failed=failed, limit=limit)
     head = ["delivery", "event", "job", "state", "tries", "sent", "detail"]
-    return listed(page, head, map(_row, page.deliveries), right=("job", "tries"))
+    return output.listed(page, head, map(_row, page.deliveries), right=("job", "tries"))
 
 
 def redeliver(
@@ -229,9 +230,9 @@ def _fields(hook: Webhook) -> Fields:
         ("status", _status(hook)),
         ("url", hook.url),
         ("events", ", ".join(hook.patterns)),
-        ("time-out", length(hook.timeout_ms) or None),
-        ("old secret signs until", None if hook.rotating_until is None else when(hook.rotating_until)),
-        ("created", when(hook.created_at)),
+        ("time-out", times.length(hook.timeout_ms) or None),
+        ("old secret signs until", None if hook.rotating_until is None else times.when(hook.rotating_until)),
+        ("created", times.when(hook.created_at)),
     ]
 
 
@@ -242,16 +243,16 @@ def _status(hook: Webhook) -> Coloured:
 def _row(view: DeliveryView) -> list[str]:
     said = view.error or ""
     if view.state == "SCHEDULED" and view.scheduled_at is not None:
-        said = f"again {ago(view.scheduled_at)}: {said}"
-    tries, sent = str(view.attempts), ago(view.created_at)
-    return [view.id, view.event_name, str(view.job_number), state_text(view.state), tries, sent, said]
+        said = f"again {times.ago(view.scheduled_at)}: {said}"
+    tries, sent = str(view.attempts), times.ago(view.created_at)
+    return [view.id, view.event_name, str(view.job_number), output.state_text(view.state), tries, sent, said]
 
 
 def _outcome(view: DeliveryView) -> str:
     """How the first try went, and what comes next."""
     said = view.error or ""
     if view.state == "SCHEDULED" and view.scheduled_at is not None:
-        return f"{said}; it is tried again {ago(view.scheduled_at)}"
+        return f"{said}; it is tried again {times.ago(view.scheduled_at)}"
     return said or ("" if view.finished_at is not None else "it has not been tried yet")
 
 
