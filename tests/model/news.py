@@ -60,7 +60,9 @@ def emit(model: Model, event_id: str, name: str, about: dict[str, str], now: int
     if event_id in model.events and not repeated:
         raise Conflict(event_id)
     if event_id not in model.events:
-        model.events[event_id] = Event(name, about, now, model.numbers, is_heard(model, name, about))
+        model.events[event_id] = Event(
+            name, about, now, model.numbers, is_heard(model, name, about), number_of(model, event_id)
+        )
     return len(awaited(model, model.events[event_id]))
 
 
@@ -74,12 +76,17 @@ def publish(model: Model, name: str, about: dict[str, str], now: int) -> None:
             if known == name and about.items() <= values.items() and event_id not in model.events
         )
         event_id = found[0] if found else f"?{len(model.events)}"
-        model.events[event_id] = Event(name, about, now, model.numbers, heard)
+        model.events[event_id] = Event(name, about, now, model.numbers, heard, number_of(model, event_id))
+
+
+def number_of(model: Model, event_id: str) -> int:
+    """The number that the store has given to an event."""
+    return model.seen.numbers.get(event_id, 0)
 
 
 def spread(model: Model, now: int) -> bool:
     """The oldest event that is under way reaches everybody who waits for it. Whether there was one."""
-    under_way = sorted((event.at, event_id) for event_id, event in model.events.items() if event.spreads)
+    under_way = sorted((event.number, event_id) for event_id, event in model.events.items() if event.spreads)
     if not under_way:
         return False
     event_id = under_way[0][1]
@@ -109,9 +116,9 @@ def _deliver(model: Model, hook_id: str, event_id: str, event: Event, now: int) 
 
 def forget(model: Model, before: int, limit: int) -> int:
     """Old events go, but none that is under way; and wishes that nobody has any more."""
-    old = sorted((event.at, event_id) for event_id, event in model.events.items() if not event.spreads)
-    old = [found for found in old if found[0] < before][:limit]
-    for _, event_id in old:
+    done = sorted((event.at, event.number, event_id) for event_id, event in model.events.items() if not event.spreads)
+    old = [found for found in done if found[0] < before][:limit]
+    for *_, event_id in old:
         del model.events[event_id]
     if len(old) < limit:
         wanted = {job.ask.wait_for_event for job in model.jobs.values() if job.unheard}

@@ -61,7 +61,7 @@ BREAKERS = statement(
     "SELECT queue, failures, failed_at, opened_at, half_opens_at, is_half_open = 1, probe FROM queue_breakers"
 )
 GROUPS = statement("SELECT id FROM job_groups")
-EVENTS = statement("SELECT id, name, attributes, emitted_at, is_spreading FROM events")
+EVENTS = statement("SELECT id, number, name, attributes, emitted_at, is_spreading FROM events")
 CAME = statement("SELECT job_id, satisfied_by FROM job_conditions WHERE key = 'event' AND satisfied_by IS NOT NULL")
 PATTERNS = statement("SELECT pattern, attributes FROM event_patterns WHERE owner = ''")
 MACHINES = statement("SELECT node, is_idle, is_charging FROM machines")
@@ -134,6 +134,7 @@ def in_store(tx: Tx) -> tuple[Things, Seen]:
         times={row["id"]: row["scheduled_at"] for row in jobs},
         ticks={(row["schedule_id"], row["fire_time"]): row["id"] for row in jobs if row["retry_of"] is None},
         events={event_id: (row["name"], row["about"]) for event_id, row in events.items()},
+        numbers={event_id: row["number"] for event_id, row in events.items()},
         deliveries={(row["webhook_id"], row["event_id"]): (row["id"], row["job_id"]) for row in deliveries},
         payloads=payloads,
     )

@@ -215,6 +215,7 @@ class Event:
     at: int
     upto: int  # the newest job at that moment
     spreads: bool
+    number: int
 
 
 @dataclass
@@ -267,5 +268,6 @@ class Seen:
     times: dict[str, int | None] = field(default_factory=dict)  # when a job is due
     ticks: dict[tuple[str, int], str] = field(default_factory=dict)  # the first job of a tick
     events: dict[str, tuple[str, dict[str, str]]] = field(default_factory=dict)  # names and attributes
+    numbers: dict[str, int] = field(default_factory=dict)  # of the events
     deliveries: dict[tuple[str, str], tuple[str, str]] = field(default_factory=dict)  # of a webhook and an event
     payloads: dict[str, str] = field(default_factory=dict)

@@ -112,6 +112,16 @@ BREAKS: list[tuple[str, str, list[dict[str, Any]]]] = [
         [{"id": "later", "state": "SCHEDULED", "finished_at": 5}],
     ),
     (
+        "app_has_an_owner_that_lives",
+        "INSERT INTO apps (app_key, class, status, session_id) VALUES ('kitchen', 'Kitchen', 'running', 'nobody')",
+        [{"app_key": "kitchen", "status": "running", "session_id": "nobody"}],
+    ),
+    (
+        "patterns_of_apps_have_one",
+        "INSERT INTO event_patterns (pattern, attributes, owner) VALUES ('light.*', '[]', 'app:kitchen')",
+        [{"pattern": "light.*", "owner": "app:kitchen"}],
+    ),
+    (
         "event_conditions_come_together",
         "UPDATE job_conditions SET satisfied_by = 'e1' WHERE key = 'event.branch'",
         [{"job_id": "listening", "key": "event.branch"}],

@@ -82,9 +82,8 @@ def check(settings: Settings) -> Settings:
     if not addresses.is_loopback(api.host):
         if not api.allow_remote:
             raise InvalidInput(
-                f"api.host = {limits.shown(api.host)} can be reached from other machines: set api.allow_remote "
-                "= true if that "
-                'is what you want, or use "127.0.0.1"'
+                f"api.host = {limits.shown(api.host)} can be reached from other machines: set "
+                'api.allow_remote = true if that is what you want, or use "127.0.0.1"'
             )
         if api.tls_cert is None and not api.behind_proxy:
             raise InvalidInput(
