@@ -22,15 +22,19 @@ from reference_texts import CODES, SETTINGS, TABLES
 
 import holdfast
 from holdfast import testing
+from holdfast.apps.bus import Bus
+from holdfast.apps.scheduler import Scheduler
 from holdfast.cli.frame.typed import word_name
 from holdfast.client.resources.filters import JobFilters
 from holdfast.client.resources.group_handle import GroupHandle
 from holdfast.client.resources.watches import WatchTest
 from holdfast.core import job as jobs
+from holdfast.core.apps.predicates import P
 from holdfast.core.declared.option import JobOption, RetryKind, SaidIn
 from holdfast.core.declared.options import OPTIONS
 from holdfast.core.errors import HoldfastError
 from holdfast.core.gates.gates import Closed, Open
+from holdfast.core.messages.apps import AppView
 from holdfast.core.messages.conditions import Condition
 from holdfast.core.messages.events import Emitted, EventPage, EventView, Told, Triggered
 from holdfast.core.messages.groups import Group, GroupPage, GroupView
@@ -38,9 +42,19 @@ from holdfast.core.messages.jobs import BulkResult, Cancelling, Page
 from holdfast.core.messages.maintenance import Violation
 from holdfast.core.messages.reservations import Reservation
 from holdfast.core.messages.runs import Artifact, LogPart
-from holdfast.core.messages.sessions import Worker
+from holdfast.core.messages.sessions import EndedSession, EndedSessionPage, Worker
 from holdfast.core.messages.stats import QueueStats, Stats
 from holdfast.core.messages.tasks import KnownTask, TaskVersion
+from holdfast.core.messages.telemetry import (
+    ExecutionPage,
+    ExecutionView,
+    FailedCall,
+    FailedCallPage,
+    InvocationPage,
+    InvocationView,
+    ListenerView,
+    TimerView,
+)
 from holdfast.core.messages.watches import Watch
 from holdfast.core.messages.webhooks import CreatedWebhook, DeliveryPage, DeliveryView, Webhook
 from holdfast.core.messages.why import Why
@@ -52,6 +66,7 @@ from holdfast.tasks.raising import TaskError
 FOLDER = Path(__file__).parent / "reference"
 SOURCE = Path(holdfast.__file__).parent
 NOTE = "<!-- Written by docs/generate_reference.py; edit the docstrings instead. -->\n\n"
+SCHEDULES = ("run_in", "run_at", "run_every", "run_daily", "run_cron", "register")
 # Needed by other parts of Holdfast, not by its users.
 INTERNAL = {"forget", "prepare", "enqueue_from", "aenqueue_from"}
 CODE = re.compile(r'(?<!code=)"(ERR_[A-Z_]+)"')  # not the ones that a user of an example made up
@@ -100,6 +115,17 @@ ANSWERS: tuple[type[msgspec.Struct], ...] = (
     DeliveryPage,
     Watch,
     WatchTest,
+    AppView,
+    ListenerView,
+    TimerView,
+    InvocationView,
+    InvocationPage,
+    ExecutionView,
+    ExecutionPage,
+    FailedCall,
+    FailedCallPage,
+    EndedSession,
+    EndedSessionPage,
     RetryPolicy,
     Tries,
 )
@@ -119,6 +145,10 @@ def api() -> str:
         *class_section(GroupHandle, show_call=False),
         *class_section(holdfast.Context, show_call=False),
         *class_section(holdfast.Retry),
+        *class_section(holdfast.App, show_call=False),
+        *member("bus.on", Bus.on, "###"),
+        *(part for name in SCHEDULES for part in member(f"scheduler.{name}", getattr(Scheduler, name), "###")),
+        *member("P", P, "###"),
         "## What a task may raise",
         *(part for kind in RAISED for part in [f"### `{call_of(kind, kind.__name__)}`", *doc(kind)]),
         "## Jobs, runs and answers",

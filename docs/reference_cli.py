@@ -84,7 +84,7 @@ JSON: dict[str, object] = {
     },
     "top": TopView,
     "worker": "the log of the worker, one object in each line",
-    "sessions": [{"session": SessionRow, "worker": "Worker | None"}],
+    "sessions": [{"session": SessionRow, "worker": "Worker | None"}],  # with --ended: EndedSessionPage
     "doctor": {"is_well": "bool", "findings": [Finding]},
     "run": Job,
     "enqueue": Job,

@@ -14,6 +14,10 @@ SETTINGS = {
             "for those not named). Names add queues that no task of this program has by default; `*` adds all others, "
             "which then share its number."
         ),
+        "keep_telemetry": (
+            "How long the calls of handlers and timers of apps are kept on record. Who runs jobs removes older ones, at "
+            "its start and every hour."
+        ),
         "keep": (
             "How long ended jobs and their runs are kept. They are removed by a program that runs jobs, at its start "
             "and once an hour."

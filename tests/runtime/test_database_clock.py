@@ -12,6 +12,7 @@ import pytest
 from holdfast.core.errors import StoreUnavailable
 from holdfast.core.job import StateName
 from holdfast.core.machine.database_time import AGAIN_MS, EVERY_MS, SILENCE_MS, Measurement
+from holdfast.core.machine.maintenance import KeepTimes
 from holdfast.core.messages.schedules import NewSchedule
 from holdfast.core.messages.templates import NewTemplate
 from holdfast.runtime.clock import SystemClock
@@ -170,7 +171,7 @@ def test_in_doubt_nothing_is_promoted_expired_or_fired_until_two_measurements_ag
     async def work() -> None:
         trust = ClockTrust(clock)
         promoter = Promoter(engine, clock, ClockSteps(engine, clock), trust)
-        cron, maintenance = CronLoop(engine, clock, trust), Maintenance(engine, clock, "s1", KEEP_MS, trust)
+        cron, maintenance = CronLoop(engine, clock, trust), Maintenance(engine, clock, "s1", KeepTimes(KEEP_MS), trust)
         trouble(server)
         server.wait(60_000)
         assert [await loop.tick() for loop in (promoter, cron, maintenance)] == [HELD_S] * 3

@@ -19,7 +19,7 @@ import pytest
 from holdfast import Holdfast
 from holdfast.core.job import Done, Scheduled, StateName
 from holdfast.core.jobs.stored_job import Job
-from holdfast.core.machine.maintenance import HOUR_MS, MAINTENANCE, RULES, Chore
+from holdfast.core.machine.maintenance import HOUR_MS, MAINTENANCE, RULES, Chore, KeepTimes
 from holdfast.core.messages.reservations import NewReservation
 from holdfast.runtime import chores
 from holdfast.runtime.chores import AT_ONCE, Chores, TryLater
@@ -43,6 +43,7 @@ from tests.migrated import copy_migrated
 from tests.store.acts import FAILED, claim_some, end, execute, open_session, put_and_end, put_one, runs, select
 
 KEEP_MS = 1_000
+KEPT = KeepTimes(KEEP_MS)
 
 Hook = Callable[[], Awaitable[object]]
 
@@ -94,7 +95,7 @@ def look_after(engine: Engine, clock: ManualClock, session: str = "s1") -> float
     """Tick until there is nothing to do; in how many seconds to come back."""
 
     async def work() -> float:
-        loop = Maintenance(engine, clock, session, KEEP_MS, ClockTrust(clock))
+        loop = Maintenance(engine, clock, session, KEPT, ClockTrust(clock))
         while not (wait := await loop.tick()):
             pass
         return wait
@@ -272,7 +273,7 @@ def test_a_stop_lets_the_chore_go_on_another_time(engine: Noticing, clock: Manua
     chore = old_jobs(engine, clock)
 
     async def work() -> None:
-        loop = Maintenance(engine, clock, "s1", KEEP_MS, ClockTrust(clock))
+        loop = Maintenance(engine, clock, "s1", KEPT, ClockTrust(clock))
         stopping: asyncio.Future[asyncio.Task[None]] = asyncio.get_running_loop().create_future()
 
         async def stop() -> None:
@@ -317,7 +318,7 @@ def test_a_vacuum_is_tried_some_times_before_that(engine: Noticing, clock: Manua
     async def breathe() -> None:
         breaths.append(1)
 
-    disturbed = Chores(engine, clock, KEEP_MS, should_stop=lambda: True)
+    disturbed = Chores(engine, clock, KEPT, should_stop=lambda: True)
     with pytest.raises(TryLater):
         asyncio.run(disturbed.do(Chore.VACUUM, breathe, by_hand=True))
     assert len(breaths) == chores.VACUUM_TRIES

@@ -6,7 +6,7 @@ import asyncio
 
 from holdfast.core.jobs.requests import Claimed, ClaimRequest, QueueSlots, Report
 from holdfast.core.jobs.settle import Completed, Outcome, StoppedByCancel, Yielded
-from holdfast.core.machine.maintenance import MAINTENANCE, Chore, chore_of, chores_of
+from holdfast.core.machine.maintenance import MAINTENANCE, Chore, KeepTimes, chore_of, chores_of
 from holdfast.core.messages.sessions import NewSession
 from holdfast.runtime.chores import Chores
 from holdfast.runtime.clock import ManualClock
@@ -96,7 +96,7 @@ class Keeper:
         """What is due becomes a job, or somebody wants something done at once."""
         world = self.world
         if world.random.random() < 0.5:
-            world.call(plan_chores, self.tasks, KEPT, world.now)
+            world.call(plan_chores, self.tasks, KeepTimes(KEPT), world.now)
             return
         known = [
             chore for chore in chores_of(is_file=world.engine.dialect is Dialect.SQLITE) if chore is not Chore.FILES
@@ -134,7 +134,7 @@ class Keeper:
         chore = chore_of(run.task)
         assert chore is not None
         [before] = self.ledger.rows(OLD)
-        chores = Chores(self.world.engine, _Clock(self.world), KEPT, lambda: False)
+        chores = Chores(self.world.engine, _Clock(self.world), KeepTimes(KEPT), lambda: False)
         did = asyncio.run(chores.do(chore, breathe, by_hand=run.payload == BY_HAND))
         [after] = self.ledger.rows(OLD)
         self.ledger.forgotten += before["jobs"] - after["jobs"]

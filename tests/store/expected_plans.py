@@ -153,7 +153,17 @@ PLANS = {
     "ended_job": Plan(ONE, (JOB,)),
     "jobs_with_breaker": Plan({"ids": '["DONE6"]'}, (JOB,)),
     "note_runs_lost": Plan({"id": "s1"}, (BY_SESSION,)),
-    "close_session": Plan({"id": "s1", "status": "success", "stopped_at": 1}, (BY_SESSION,)),
+    "close_session": Plan(
+        {
+            "id": "s1",
+            "status": "success",
+            "stopped_at": 1,
+            "error_type": None,
+            "error_message": None,
+            "error_traceback": None,
+        },
+        (BY_SESSION,),
+    ),
     "offers": Plan({}, (BY_SESSION,)),
     "running_by_queue": Plan({"session_id": "s1"}, (BY_SESSION,)),
     "running_by_tenant": Plan({"session_id": "s1", "queue": "default"}, (f"idx_jobs_state_queue|{BY_SESSION}",)),

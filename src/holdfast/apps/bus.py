@@ -99,7 +99,7 @@ class Bus:
             timeout_ms=SPAN.millis("timeout", timeout),
         )
         with self._lock:
-            if any(other.rules.name == rules.name for other in self._listeners):
+            if self.has(rules.name):
                 raise InvalidInput(
                     f"app {self._app_key!r} has a listener {rules.name!r} already; give this one another name="
                 )
@@ -117,6 +117,10 @@ class Bus:
     def patterns(self) -> list[str]:
         """The events that they listen to."""
         return sorted({listener.rules.topic for listener in self._listeners})
+
+    def has(self, name: str) -> bool:
+        """Whether there is a listener of this name."""
+        return any(listener.rules.name == name for listener in self._listeners)
 
     def for_event(self, name: str) -> list[ActiveListener]:
         """Those that an event of this name is for, in the order of their calls."""

@@ -17,7 +17,7 @@ from msgspec import Struct
 from holdfast.apps.alarms import Alarm, Alarms
 from holdfast.core.apps.call import CallStatus, HandlerCall
 from holdfast.core.job import Millis
-from holdfast.core.messages.apps import AppError
+from holdfast.core.messages.telemetry import RaisedError
 from holdfast.core.rules import units
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.current import calling
@@ -38,7 +38,7 @@ class CallResult(Struct, frozen=True):
     status: CallStatus
     started_at: Millis
     duration_ms: float
-    error: AppError | None = None
+    error: RaisedError | None = None
 
 
 class RunningCall:
@@ -63,7 +63,7 @@ class RunningCall:
         self._on_end = on_end
         self._has_result = False
 
-    def settle(self, status: CallStatus, error: AppError | None = None) -> None:
+    def settle(self, status: CallStatus, error: RaisedError | None = None) -> None:
         """Tell the result, if that was not done. Called on the event loop."""
         if self._has_result:
             return
@@ -176,7 +176,7 @@ class Caller:
         assert run.timeout_ms is not None
         run.settle(
             CallStatus.TIMED_OUT,
-            AppError("TimeoutError", f"it took longer than {units.duration_words(run.timeout_ms)}"),
+            RaisedError("TimeoutError", f"it took longer than {units.duration_words(run.timeout_ms)}"),
         )
         run.cancel()
 
@@ -225,7 +225,7 @@ def is_coroutine_function(function: Callable[..., Any]) -> bool:
     return inspect.iscoroutinefunction(inner) or inspect.iscoroutinefunction(type(inner).__call__)
 
 
-def error_of(error: BaseException) -> AppError:
+def error_of(error: BaseException) -> RaisedError:
     """What is told of an exception: its type, its message, and the end of its traceback, which says most."""
     import traceback
 
@@ -234,7 +234,7 @@ def error_of(error: BaseException) -> AppError:
     except Exception:
         message = "its message cannot be read"
     trace = storable("".join(traceback.format_exception(error))).encode()[-LONGEST_TRACEBACK:].decode(errors="ignore")
-    return AppError(storable(type(error).__qualname__)[:LONGEST_TYPE], message, trace)
+    return RaisedError(storable(type(error).__qualname__)[:LONGEST_TYPE], message, trace)
 
 
 def _refuse_awaitable(result: object) -> None:

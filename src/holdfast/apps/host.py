@@ -30,8 +30,8 @@ from holdfast.core.apps.call import first_call
 from holdfast.core.apps.status import AppStatus, Wanted
 from holdfast.core.errors import HoldfastError, NotHolder
 from holdfast.core.job import SessionId
-from holdfast.core.messages.apps import AppError, AppState, OfferedApp
-from holdfast.core.messages.telemetry import AskedTimer
+from holdfast.core.messages.apps import AppState, OfferedApp
+from holdfast.core.messages.telemetry import AskedTimer, RaisedError
 from holdfast.core.values.event import Event
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.loop import Loop
@@ -310,9 +310,9 @@ class AppHost(Loop):
             if owned.stage is Stage.STARTING and self.clock.monotonic() - owned.began >= self._start_limit:
                 self._user.call(owned.running.abandon)
                 said = f"on_start took longer than {self._start_limit:g} s"
-                await self._fail(owned, AppError("TimeoutError", said))
+                await self._fail(owned, RaisedError("TimeoutError", said))
 
-    async def _fail(self, owned: OwnedApp, error: AppError) -> None:
+    async def _fail(self, owned: OwnedApp, error: RaisedError) -> None:
         app_key = owned.running.app_key
         log.error(
             "app %s failed: %s: %s", app_key, error.error_type, error.error_message, extra={"event": "app_failed"}

@@ -18,13 +18,13 @@ from holdfast.core.apps.call import COUNTER_BITS, CallStatus
 from holdfast.core.errors import HoldfastError, NotHolder
 from holdfast.core.job import Millis, SessionId
 from holdfast.core.jobs.fingerprint import fingerprint_of
-from holdfast.core.messages.apps import AppError
 from holdfast.core.messages.telemetry import (
     AppRecord,
     NewExecution,
     NewInvocation,
     NewListener,
     NewTimer,
+    RaisedError,
     Registrations,
 )
 from holdfast.core.values.retry import FailureKind
@@ -227,7 +227,7 @@ class Recorder(Loop):
             self._home.call_soon_threadsafe(self._home.call_later, EVERY_S, self.wake)
 
 
-def fingerprint(status: CallStatus, error: AppError | None) -> str | None:
+def fingerprint(status: CallStatus, error: RaisedError | None) -> str | None:
     """The short name of such failures, as that of jobs."""
     if error is None or status not in (CallStatus.ERROR, CallStatus.TIMED_OUT):
         return None

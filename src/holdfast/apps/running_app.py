@@ -25,13 +25,13 @@ from holdfast.apps.scheduler import Scheduler
 from holdfast.apps.timer import ActiveTimer, TimerRules
 from holdfast.core.apps.call import COUNTER_BITS, HandlerCall
 from holdfast.core.job import Millis
-from holdfast.core.messages.apps import AppError
 from holdfast.core.messages.telemetry import (
     AskedTimer,
     NewExecution,
     NewInvocation,
     NewListener,
     NewTimer,
+    RaisedError,
     Registrations,
     TimerWish,
 )
@@ -54,7 +54,7 @@ class Started(Struct, frozen=True):
 class StartFailed(Struct, frozen=True):
     """`on_start` has raised."""
 
-    error: AppError
+    error: RaisedError
 
 
 class ListenersChanged(Struct, frozen=True):
@@ -249,7 +249,8 @@ class RunningApp:
         self._report(self, ListenersChanged())
 
     def _listener_removed(self, listener: ActiveListener) -> None:
-        self._change(lambda buffer: buffer.retired_listeners.add(listener.rules.name))
+        name = listener.rules.name
+        self._change(lambda buffer: None if self.bus.has(name) else buffer.retired_listeners.add(name))
         self._report(self, ListenersChanged())
 
     def _make_timer(self, rules: TimerRules, scheduler: Scheduler) -> ActiveTimer:
@@ -276,9 +277,9 @@ class RunningApp:
         self._retire_unshared(timer)
 
     def _retire_unshared(self, timer: ActiveTimer) -> None:
-        """Its row is in use while others share it."""
-        if not self.scheduler.of_name(timer.rules.name):
-            self._change(lambda buffer: buffer.retired_timers.add(timer.rules.name))
+        """Its row is in use while others share it. One that is added meanwhile brings it back."""
+        name = timer.rules.name
+        self._change(lambda buffer: None if self.scheduler.of_name(name) else buffer.retired_timers.add(name))
 
     def _change(self, change: Callable[[AppBuffer], None]) -> None:
         self._recorder.change(self._buffer, change)

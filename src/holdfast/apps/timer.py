@@ -93,12 +93,13 @@ class ActiveTimer:
         if self.is_cancelled:
             return
         self._state, fire_time = timers.due(self._state, self.rules.trigger, self._now())
+        is_finished = timers.is_finished(self._state, self.rules.trigger)
+        if is_finished:
+            self._on_finish(self)  # Before the call, which may register another one of its name.
         if fire_time is not None:
             self._fire(fire_time)
         self._tell_next_run()
-        if timers.is_finished(self._state, self.rules.trigger):
-            self._on_finish(self)
-        else:
+        if not is_finished:
             self._arm()
 
     def _tell_next_run(self) -> None:

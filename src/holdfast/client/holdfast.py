@@ -30,6 +30,7 @@ from holdfast.core.declared.option import SaidIn
 from holdfast.core.declared.options import OPTIONS, JobOptions
 from holdfast.core.errors import InvalidInput
 from holdfast.core.jobs.requests import COMMAND, DEFAULT_QUEUE
+from holdfast.core.machine.maintenance import KeepTimes
 from holdfast.core.rules import limits
 from holdfast.core.rules.units import Duration
 from holdfast.core.rules.value_rules import DURATION, FLAG
@@ -68,10 +69,11 @@ class Holdfast(TaskHost[StoreAccess], Operations, Commands, DeadLetterCalls, Sch
     `hf.run()`; they can be enqueued and looked at before, inside and after. `concurrency` is how many jobs of each
     queue run at once here: a number, or one for each queue by name. A queue is served here if a task of this program
     has it (`@hf.task(queue=…)`), or if `concurrency` names it; `"*"` names all others. `durability="normal"` trades the
-    last moments before a power loss for speed; `keep` is how long ended jobs are remembered. `commands` says whether
-    what `hf.command` queues runs here too, from the queue `default` and those named. `machine` is what tests put in
-    place of the machine that this runs on, for jobs that wait until it is idle or charging. `wait_for_room` is how long
-    an enqueue waits while its queue is full, or the machine has no room for more, before it raises; 0: not at all.
+    last moments before a power loss for speed; `keep` is how long ended jobs are remembered, and `keep_telemetry` how
+    long the calls of handlers and timers of apps are. `commands` says whether what `hf.command` queues runs here too,
+    from the queue `default` and those named. `machine` is what tests put in place of the machine that this runs on, for
+    jobs that wait until it is idle or charging. `wait_for_room` is how long an enqueue waits while its queue is full,
+    or the machine has no room for more, before it raises; 0: not at all.
     `ca` is a file with the certificates to trust at a daemon's `https://` address; by default `HOLDFAST_CA` names it,
     or the system's count. `token` is for a daemon at an address; by default it is that in `HOLDFAST_TOKEN`, or that of
     the home folder for the daemon which runs there.
@@ -84,6 +86,7 @@ class Holdfast(TaskHost[StoreAccess], Operations, Commands, DeadLetterCalls, Sch
         durability: str = "full",
         concurrency: int | Mapping[str, int] = DEFAULT_SLOTS,
         keep: Duration = timedelta(days=7),
+        keep_telemetry: Duration = timedelta(days=7),
         schema: str = "holdfast",
         clock: Clock | None = None,
         ids: Ids = new_uuid,
@@ -95,7 +98,7 @@ class Holdfast(TaskHost[StoreAccess], Operations, Commands, DeadLetterCalls, Sch
         token: str | None = None,
     ) -> None:
         rule_table.check("durability", durability)
-        slots, keep_ms = rule_table.check_slots("concurrency", concurrency), DURATION.millis("keep", keep)
+        slots = rule_table.check_slots("concurrency", concurrency)
         clock = clock_for(path_or_url) if clock is None else _check_clock(clock)
         engine = make_engine(path_or_url, durability, schema, clock, ids, ca=ca, token=token)
         super().__init__(
@@ -103,7 +106,7 @@ class Holdfast(TaskHost[StoreAccess], Operations, Commands, DeadLetterCalls, Sch
             slots,
             # With a daemon, commands have a worker of their own.
             commands=not engine.is_remote if commands is None else FLAG.check("commands", commands),
-            keep_ms=keep_ms,
+            keep=KeepTimes(DURATION.millis("keep", keep), DURATION.millis("keep_telemetry", keep_telemetry)),
             machine=None if machine is None else _check_machine(machine, engine),
             declarations=Declarations(sys._getframe(1).f_globals),
         )

@@ -6,12 +6,13 @@ Every blocking call has an awaitable twin with the prefix `a`.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from functools import partial
 from typing import Any, Unpack
 
 from holdfast.client.access import AccessCalls
 from holdfast.client.options import Prepared, given, laid_over
-from holdfast.client.resources.apps import Apps
+from holdfast.client.resources.apps import Apps, page_of
 from holdfast.client.resources.calls import Call
 from holdfast.client.resources.events import Events
 from holdfast.client.resources.filters import JobFilters, make_filter
@@ -32,9 +33,10 @@ from holdfast.core.jobs.requests import COMMAND, OF_COMMANDS, Enqueued, JobFilte
 from holdfast.core.jobs.stored_job import Job
 from holdfast.core.messages.jobs import BulkAction, BulkResult, Cancelling, Count, Page
 from holdfast.core.messages.maintenance import Violation
-from holdfast.core.messages.sessions import SessionRow
+from holdfast.core.messages.sessions import EndedSessionPage, SessionRow
 from holdfast.core.rules.limits import MOST_PER_ACTION
 from holdfast.core.rules.rule import ChoiceRule
+from holdfast.core.rules.units import Duration
 from holdfast.core.rules.value_rules import FLAG
 from holdfast.core.settings import rule_table
 from holdfast.core.tasks.command import check_command
@@ -157,6 +159,19 @@ class Operations(
         access = self._access
         run = access.aread if options["dry_run"] else access.awrite
         return await run(bulk.bulk, _action(action), wanted, await access.anow(), **options)
+
+    def ended_sessions(
+        self, *, since: datetime | Duration | None = None, limit: int = 50, cursor: str | None = None
+    ) -> EndedSessionPage:
+        """A page of the lives of processes that have ended, newest first: in order, by an exception, or killed."""
+        return self._access.read(sessions.ended_sessions, *page_of(self._access.now(), since, limit, cursor))
+
+    async def aended_sessions(
+        self, *, since: datetime | Duration | None = None, limit: int = 50, cursor: str | None = None
+    ) -> EndedSessionPage:
+        """The awaitable twin of `ended_sessions`."""
+        page = page_of(await self._access.anow(), since, limit, cursor)
+        return await self._access.aread(sessions.ended_sessions, *page)
 
     def sessions(self) -> list[SessionRow]:
         """Every process that claims jobs now: the daemon, its workers, embedded programs."""

@@ -16,8 +16,10 @@ import msgspec
 from holdfast.api.access import Access
 from holdfast.api.app import Api, Backend, make_app
 from holdfast.api.hub import Hub
+from holdfast.apps.calling import error_of
 from holdfast.core.errors import Conflict, HoldfastError, StoreFull, StoreUnavailable
 from holdfast.core.job import Millis
+from holdfast.core.machine.maintenance import KeepTimes
 from holdfast.core.settings.queue_changes import QueueChanges
 from holdfast.core.watching.new_watch import NewWatch
 from holdfast.core.webhooks.addresses import AddressPolicy
@@ -140,7 +142,7 @@ class Daemon:
             engine,
             self._clock,
             session.id,
-            round(settings.keep * 1000),
+            KeepTimes(round(settings.keep * 1000), round(settings.keep_telemetry * 1000)),
             lease=settings.lease,
             own_locks=self._locks / "sessions",
             probing=settings_meaning.probing(self._settings.machine, self._settings.pressure),
@@ -155,7 +157,11 @@ class Daemon:
         )
         if not await self._do_with_room(self._settle_queues) or not await self._do_with_room(session.start):
             return None
-        undo.push_async_callback(session.stop)
+
+        async def end(_: object, error: BaseException | None, trace: object) -> None:
+            await session.stop(error_of(error) if isinstance(error, Exception) else None)
+
+        undo.push_async_exit(end)
         undo.callback(upkeep.leave)
         for step in (upkeep.prepare, planner.settle_file):
             if not await self._do_with_room(step):

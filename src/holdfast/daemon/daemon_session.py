@@ -9,6 +9,7 @@ from collections.abc import Callable
 from holdfast.core.errors import HoldfastError
 from holdfast.core.job import SessionId
 from holdfast.core.messages.machines import TokenSetting
+from holdfast.core.messages.telemetry import RaisedError
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.sessions.heartbeat import Heartbeat
 from holdfast.runtime.sessions.session import Session
@@ -46,15 +47,16 @@ class DaemonSession:
         await self._session.open(None)
         self._heartbeat.start()
 
-    async def stop(self) -> None:
-        """Close the session."""
+    async def stop(self, error: RaisedError | None = None) -> None:
+        """Close the session, with the exception that ended the daemon."""
         if self._renewing is not None:
             self._renewing.cancel()
         await self._heartbeat.stop()
         try:
-            await self._session.close()
-        except HoldfastError as error:
-            log.warning("the daemon's session could not be closed, it is settled when this process is gone: %s", error)
+            await self._session.close(error)
+        except HoldfastError as trouble:
+            said = "the daemon's session could not be closed, it is settled when this process is gone"
+            log.warning("%s: %s", said, trouble)
 
     def _new_session(self) -> Session:
         return Session(self._engine, self._clock, new_uuid(), "daemon", tokens=self._tokens)

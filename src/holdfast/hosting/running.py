@@ -12,6 +12,7 @@ from queue import SimpleQueue
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
 
+from holdfast.apps.calling import error_of
 from holdfast.core.errors import InvalidInput
 from holdfast.core.rules.units import Duration
 from holdfast.core.rules.value_rules import DURATION
@@ -60,14 +61,17 @@ class RunsJobs(ABC, Generic[A]):
 
     def stop(self, *, short: Duration = SHORT_WORK_S, grace: Duration = GRACE_S) -> None:
         """Stop in order: claim nothing new, let work end for `short`, ask the rest to stop and give it `grace`."""
-        patience = (DURATION.millis("short", short) / 1000, DURATION.millis("grace", grace) / 1000)
+        self._stop(DURATION.millis("short", short) / 1000, DURATION.millis("grace", grace) / 1000, None)
+
+    def _stop(self, short: float, grace: float, ended_by: BaseException | None) -> None:
+        """Stop in order. An exception that ends the program's work is kept with the session."""
         if is_coroutines_thread():
             raise InvalidInput("a coroutine task must `await hf.astop()`, or it would wait for itself")
         self._asked_to_stop.put(None)
         thread, self._leaving = self._thread, self._thread or self._leaving
         self._thread = None
         if thread is not None:
-            thread.stop(*patience)
+            thread.stop(short, grace, error_of(ended_by) if isinstance(ended_by, Exception) else None)
             _running.discard(self)
         elif self._leaving is not None:
             self._leaving.join()
@@ -93,7 +97,11 @@ class RunsJobs(ABC, Generic[A]):
 
         with heeding_signals(heed):
             self.start()
-            wait_for(asked)
+            try:
+                wait_for(asked)
+            except Exception as error:
+                self._stop(0, self._settings.grace, error)
+                raise
             if signals > 1:
                 self.stop(short=0, grace=0)
             else:
@@ -137,7 +145,7 @@ class RunsJobs(ABC, Generic[A]):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.stop()
+        self._stop(SHORT_WORK_S, GRACE_S, error)
 
     async def __aenter__(self) -> Self:
         await self.astart()
@@ -146,7 +154,7 @@ class RunsJobs(ABC, Generic[A]):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self.astop()
+        await asyncio.to_thread(self._stop, SHORT_WORK_S, GRACE_S, error)
 
     def forget(self) -> object:
         """In a forked child nothing runs: the threads are those of the parent."""

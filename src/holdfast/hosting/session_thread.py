@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 from holdfast.core.errors import HoldfastError, StoreError
+from holdfast.core.messages.telemetry import RaisedError
 from holdfast.hosting.signals import join
 from holdfast.hosting.work_session import WorkSession
 
@@ -31,6 +32,7 @@ class SessionThread:
         self._stop: Callable[[], None] = lambda: None
         self._hurry: Callable[[], None] = lambda: None
         self._patience = (5.0, 5.0)
+        self._ended_by: RaisedError | None = None
         self._thread = threading.Thread(target=self._serve, name="holdfast", daemon=True)
 
     def start(self) -> None:
@@ -41,9 +43,10 @@ class SessionThread:
             self._thread.join()
             raise self._error
 
-    def stop(self, short: float, grace: float) -> None:
-        """Return once the session has stopped in order."""
+    def stop(self, short: float, grace: float, error: RaisedError | None = None) -> None:
+        """Return once the session has stopped in order. `error` is the exception that ends it."""
         self._patience = (short, grace)
+        self._ended_by = error
         self._stop()
         self.join()
 
@@ -91,7 +94,7 @@ class SessionThread:
             if lost.is_set():
                 log.error("others took this session for dead and settled its runs; starting a new one")
                 session.abandon()
-            await session.stop(*self._patience)
+            await session.stop(*self._patience, self._ended_by)
 
 
 async def _first(*events: asyncio.Event) -> None:

@@ -11,6 +11,7 @@ from holdfast.apps.app import App
 from holdfast.core.errors import InvalidInput
 from holdfast.core.job import Millis
 from holdfast.core.jobs.requests import ANY_QUEUE, COMMAND
+from holdfast.core.machine.maintenance import WEEK_MS, KeepTimes
 from holdfast.core.webhooks.addresses import AddressPolicy
 from holdfast.core.webhooks.webhook import TIMEOUT_MS, WEBHOOK, WEBHOOK_QUEUE
 from holdfast.hosting.declarations import Declarations
@@ -25,7 +26,7 @@ from holdfast.workers.builtin import command
 from holdfast.workers.builtin.webhook import Deliverer
 
 DEFAULT_SLOTS = 10
-WEEK_MS: Millis = 7 * 86_400_000
+USUAL_TIMES = KeepTimes(WEEK_MS)
 
 
 class TaskHost(RunsJobs[A]):
@@ -44,12 +45,12 @@ class TaskHost(RunsJobs[A]):
         commands: bool,
         declarations: Declarations,
         tasks: Mapping[str, TaskSpec] = MappingProxyType({}),
-        keep_ms: Millis = WEEK_MS,
+        keep: KeepTimes = USUAL_TIMES,
         machine: SimulatedMachine | None = None,
     ) -> None:
         super().__init__(access)
         self._concurrency = slots
-        self._keep_ms = keep_ms
+        self._keep = keep
         self._machine = machine
         self._declarations = declarations
         self._specs = dict(tasks)
@@ -87,7 +88,7 @@ class TaskHost(RunsJobs[A]):
             self._access,
             self._specs | self._built_in,
             self._slots(),
-            self._keep_ms,
+            self._keep,
             on_lost,
             self._settings.log,
             self._declarations,

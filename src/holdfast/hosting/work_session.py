@@ -9,9 +9,10 @@ from collections.abc import Callable, Mapping
 from holdfast.apps.app import App
 from holdfast.apps.host import AppHost
 from holdfast.core.errors import HoldfastError
-from holdfast.core.job import Millis
 from holdfast.core.jobs.requests import QueueSlots
+from holdfast.core.machine.maintenance import KeepTimes
 from holdfast.core.messages.sessions import Offer
+from holdfast.core.messages.telemetry import RaisedError
 from holdfast.hosting.declarations import Declarations
 from holdfast.hosting.engine_access import EngineAccess
 from holdfast.hosting.replacement import KeptBy, OrphanWatch
@@ -49,7 +50,7 @@ class WorkSession:
         access: EngineAccess,
         specs: Mapping[str, TaskSpec],
         slots: Mapping[str, int],
-        keep_ms: Millis,
+        keep: KeepTimes,
         on_lost: Callable[[], None],
         log_limits: LogLimits,
         declarations: Declarations,
@@ -82,7 +83,7 @@ class WorkSession:
             self._session.secret,
         )
         probing = Probing(simulated=machine)
-        self._upkeep = Upkeep(engine, clock, session_id, keep_ms, probing=probing) if daemon is None else None
+        self._upkeep = Upkeep(engine, clock, session_id, keep, probing=probing) if daemon is None else None
         self._heartbeat = Heartbeat(engine, clock, session_id, on_lost, self._beat_s, self._session.secret)
         parts: list[Part] = [self.exchange]
         if self._upkeep is not None:
@@ -179,8 +180,11 @@ class WorkSession:
         """Look at the machine, if a job waits for that. Return whether something changed."""
         return self._upkeep is not None and await self._upkeep.look_around()
 
-    async def stop(self, short: float, grace: float) -> None:
-        """Claim no more, let short work end, ask the other runs to stop, and give back what they leave."""
+    async def stop(self, short: float, grace: float, error: RaisedError | None = None) -> None:
+        """Claim no more, let short work end, ask the other runs to stop, and give back what they leave.
+
+        `error` is the exception that ends the session.
+        """
         self.exchange.stop_claiming()
         if self._daemon is not None and self._daemon.is_gone and not self.exchange.held:
             # No daemon is there to be told, and there is nothing to deliver.
@@ -188,17 +192,17 @@ class WorkSession:
             short = grace = 0
         try:
             await self._session.announce_stop()
-        except HoldfastError as error:
-            log.warning("the stop could not be noted: %s", error)
+        except HoldfastError as trouble:
+            log.warning("the stop could not be noted: %s", trouble)
         if not await self.exchange.wait_idle(short):
             self.exchange.runner.stop_all(StopReason.SHUTDOWN)
             await self.exchange.wait_idle(grace)
         if self._apps is not None:
             self._apps.patience = short
         await self._parts.stop()
-        await self.close()
+        await self.close(error)
 
-    async def close(self) -> None:
+    async def close(self, error: RaisedError | None = None) -> None:
         """Close the session, unless a function still runs that ignored the request to stop."""
         await asyncio.to_thread(self.exchange.close)
         if self._apps is not None:
@@ -207,9 +211,9 @@ class WorkSession:
         if self._upkeep is not None:
             self._upkeep.leave()
         try:
-            closed = await self._session.close()
-        except HoldfastError as error:
-            log.warning("the session could not be closed, it is settled when this process is gone: %s", error)
+            closed = await self._session.close(error)
+        except HoldfastError as trouble:
+            log.warning("the session could not be closed, it is settled when this process is gone: %s", trouble)
             return
         if not closed:
             names = ", ".join(f"{run.task} (job {run.job_id})" for run in self.exchange.held)

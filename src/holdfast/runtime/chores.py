@@ -9,14 +9,14 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TypeAlias
 
-from holdfast.core.job import Millis
-from holdfast.core.machine.maintenance import Chore, can_release, is_worth_vacuuming
+from holdfast.core.machine.maintenance import Chore, KeepTimes, can_release, is_worth_vacuuming
 from holdfast.core.tasks.task import RETIRED_MS
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.node import node_name
 from holdfast.store.engine import Engine
 from holdfast.store.files import JobFiles
 from holdfast.store.maintenance import Disturbed
+from holdfast.store.scripts.apps import records
 from holdfast.store.scripts.events.events import KEEP_EVENTS_MS, forget_events
 from holdfast.store.scripts.jobs import dead_letter_rows
 from holdfast.store.scripts.machines.machines import forget_machines
@@ -50,20 +50,20 @@ def place_of(engine: Engine) -> str:
 class Chores:
     """The chores of one database. `should_stop` is asked during a chore that has no steps."""
 
-    def __init__(self, engine: Engine, clock: Clock, keep_ms: Millis, should_stop: Callable[[], bool]) -> None:
+    def __init__(self, engine: Engine, clock: Clock, keep: KeepTimes, should_stop: Callable[[], bool]) -> None:
         self._engine = engine
         self._clock = clock
-        self._keep_ms = keep_ms
+        self._keep = keep
         self._should_stop = should_stop
 
     async def do(self, chore: Chore, breathe: Breathe, *, by_hand: bool) -> Did:
         """Do a chore, and return what it did. `breathe` is called between its steps, and may raise to end it."""
         match chore:
             case Chore.RETENTION:
-                before = self._clock.now() - self._keep_ms
+                before = self._clock.now() - self._keep.jobs_ms
                 return await self._remove(lambda: self._engine.write(retention.forget_old, before, AT_ONCE), breathe)
             case Chore.EVENTS:
-                before = self._clock.now() - min(self._keep_ms, KEEP_EVENTS_MS)
+                before = self._clock.now() - min(self._keep.jobs_ms, KEEP_EVENTS_MS)
                 return await self._remove(lambda: self._engine.write(forget_events, before, AT_ONCE), breathe)
             case Chore.LETTERS:
                 return {
@@ -72,7 +72,7 @@ class Chores:
                     )
                 }
             case Chore.MACHINES:
-                return {"removed": await self._engine.write(forget_machines, self._clock.now() - self._keep_ms)}
+                return {"removed": await self._engine.write(forget_machines, self._clock.now() - self._keep.jobs_ms)}
             case Chore.TENANTS:
                 return await self._remove(
                     lambda: self._engine.write(forget_tenants, self._clock.now(), AT_ONCE), breathe
@@ -82,6 +82,9 @@ class Chores:
                 return await self._remove(
                     lambda: self._engine.write(declared_tasks.forget_tasks, before, AT_ONCE), breathe
                 )
+            case Chore.TELEMETRY:
+                before = self._clock.now() - self._keep.telemetry_ms
+                return await self._remove(lambda: self._engine.write(records.forget_calls, before), breathe)
             case Chore.FILES:
                 return await self._sweep(breathe)
             case Chore.POSITIONS:
@@ -105,7 +108,7 @@ class Chores:
         changed within the time for which jobs are kept are left alone. They may belong to another database of the same
         home, or to jobs that a just restored older copy does not know.
         """
-        files, before = JobFiles(self._engine.files), self._clock.now() - self._keep_ms
+        files, before = JobFiles(self._engine.files), self._clock.now() - self._keep.jobs_ms
         jobs = await asyncio.to_thread(files.jobs)
         removed = left = 0
         for start in range(0, len(jobs), FILES_AT_ONCE):

@@ -14,7 +14,7 @@ from holdfast.core.errors import HoldfastError
 from holdfast.core.job import Millis, SessionId
 from holdfast.core.jobs.requests import Claimed, Report
 from holdfast.core.jobs.settle import Broke, Completed, Outcome, Snoozed, StoppedByCancel, Yielded
-from holdfast.core.machine.maintenance import MAINTENANCE, chore_of
+from holdfast.core.machine.maintenance import MAINTENANCE, KeepTimes, chore_of
 from holdfast.core.values.retry import Failure, FailureKind
 from holdfast.runtime.chores import Chores, TryLater, place_of
 from holdfast.runtime.clock import Clock
@@ -51,13 +51,13 @@ class _GiveUp(Exception):
 class Maintenance(Loop):
     """Does one chore at a time, for the session `own`. Woken when a job comes into the queue."""
 
-    def __init__(self, engine: Engine, clock: Clock, own: SessionId, keep_ms: Millis, trust: ClockTrust) -> None:
+    def __init__(self, engine: Engine, clock: Clock, own: SessionId, keep: KeepTimes, trust: ClockTrust) -> None:
         super().__init__(clock)
         self._trust = trust
         self.own = own
         self._engine = engine
-        self._keep_ms = keep_ms
-        self._chores = Chores(engine, clock, keep_ms, lambda: self._stopping)
+        self._keep = keep
+        self._chores = Chores(engine, clock, keep, lambda: self._stopping)
         self._unsettled: tuple[Report, str] | None = None
         self._home = asyncio.get_running_loop()
         self._look_is_coming = False
@@ -69,7 +69,7 @@ class Maintenance(Loop):
             return HELD_S
         found = await self._engine.read(outlook, self._own_tasks(), self.clock.now())
         if found.due_at is not None and found.due_at <= self.clock.now():
-            await self._engine.write(plan_chores, self._own_tasks(), self._keep_ms, self.clock.now())
+            await self._engine.write(plan_chores, self._own_tasks(), self._keep, self.clock.now())
             return 0
         if await self.run_ready():
             return 0

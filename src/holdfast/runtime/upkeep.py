@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from holdfast.core.job import Millis, SessionId
+from holdfast.core.job import SessionId
+from holdfast.core.machine.maintenance import KeepTimes
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.clocks.clock_steps import ClockSteps
 from holdfast.runtime.clocks.clock_trust import ClockTrust
@@ -21,9 +22,10 @@ from holdfast.runtime.sessions.judge import LEASE_S, Judge
 from holdfast.runtime.sessions.recovery import Recovery
 from holdfast.runtime.sessions.session import lock_folder
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.maintenance import clockwork
+from holdfast.store.scripts.maintenance import clockwork, retention
 from holdfast.store.scripts.maintenance.clockwork import EVENTS_AT_ONCE
-from holdfast.store.scripts.maintenance.retention import KEEP_MS
+
+USUAL_TIMES = KeepTimes(retention.KEEP_MS)
 
 
 class Upkeep:
@@ -37,7 +39,7 @@ class Upkeep:
         engine: Engine,
         clock: Clock,
         own: SessionId,
-        keep_ms: Millis = KEEP_MS,
+        keep: KeepTimes = USUAL_TIMES,
         *,
         lease: float = LEASE_S,
         own_locks: Path | None = None,
@@ -53,7 +55,7 @@ class Upkeep:
         locks = None if engine.is_shared else lock_folder(engine)
         # The id of the machine is asked for later: nothing is made beside a file that cannot be opened.
         judge = Judge(boot_id(), lambda: engine.node, locks=locks, lease=lease)
-        self._maintenance = Maintenance(engine, clock, own, keep_ms, self._trust)
+        self._maintenance = Maintenance(engine, clock, own, keep, self._trust)
         self._recovery = Recovery(engine, clock, judge, own, own_locks)
         self._probe = Probe(engine, clock, probing or Probing())
         self.parts: list[Part] = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from holdfast.core.jobs.requests import Claimed, Report
+from holdfast.core.machine.maintenance import KeepTimes
 from holdfast.core.messages.machines import TokenSetting
 from holdfast.core.messages.sessions import NewSession, Offer
 from holdfast.core.rules.tokens import Tokens
@@ -61,7 +62,7 @@ def act_measure(engine: Engine, runs: dict[str, Claimed]) -> None:
 
 
 def act_plan_chores(engine: Engine, runs: dict[str, Claimed]) -> None:
-    write(engine, plan_chores, CHORES, DAY, LATER + 1)
+    write(engine, plan_chores, CHORES, KeepTimes(DAY), LATER + 1)
 
 
 def planned_world(engine: Engine) -> dict[str, Claimed]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from holdfast.core.jobs.requests import Claimed
-from holdfast.core.messages.apps import AppError, OfferedApp
+from holdfast.core.messages.apps import OfferedApp
+from holdfast.core.messages.telemetry import RaisedError
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.apps.app_owners import begin_app, fail_app, listen_app, release_app, take_apps
-from holdfast.store.scripts.apps.records import record_calls
-from tests.chaos.scenarios.shared import DOOMED, NOW, Scenario, begin
+from holdfast.store.scripts.apps.records import forget_calls, record_calls
+from tests.chaos.scenarios.shared import DOOMED, MINUTE, NOW, Scenario, begin
 from tests.store.app_acts import record, registered
 
 APPS = ("kitchen", "hall")
@@ -47,7 +48,7 @@ def act_record(engine: Engine, runs: dict[str, Claimed]) -> None:
 
 
 def act_fail_app(engine: Engine, runs: dict[str, Claimed]) -> None:
-    engine.submit(fail_app, DOOMED, "kitchen", AppError("ValueError", "kaputt", None)).result()
+    engine.submit(fail_app, DOOMED, "kitchen", RaisedError("ValueError", "kaputt", None)).result()
 
 
 def act_release_app(engine: Engine, runs: dict[str, Claimed]) -> None:
@@ -61,11 +62,23 @@ def taken_world(engine: Engine) -> dict[str, Claimed]:
     return {}
 
 
+def act_forget(engine: Engine, runs: dict[str, Claimed]) -> None:
+    engine.submit(forget_calls, NOW + MINUTE).result()
+
+
+def recorded_world(engine: Engine) -> dict[str, Claimed]:
+    """Two apps with calls on record."""
+    owned_world(engine)
+    act_record(engine, {})
+    return {}
+
+
 OWNERS: dict[str, Scenario] = {
     "take apps": Scenario(offered_world, act_take_apps),
     "begin apps": Scenario(taken_world, act_begin_apps, commits=len(APPS)),
     "fail an app": Scenario(owned_world, act_fail_app),
     "listen to other events": Scenario(owned_world, act_listen),
     "record calls": Scenario(owned_world, act_record),
+    "forget calls": Scenario(recorded_world, act_forget),
     "release an app": Scenario(owned_world, act_release_app),
 }

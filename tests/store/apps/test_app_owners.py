@@ -8,9 +8,9 @@ import pytest
 
 from holdfast.core.apps.status import AppStatus, Wanted
 from holdfast.core.errors import NotFound, NotHolder
-from holdfast.core.messages.apps import AppError, AppState, OfferedApp
+from holdfast.core.messages.apps import AppState, OfferedApp
 from holdfast.core.messages.sessions import NewSession, Offer
-from holdfast.core.messages.telemetry import Registrations
+from holdfast.core.messages.telemetry import RaisedError, Registrations
 from holdfast.store.engine import Changes, Engine
 from holdfast.store.scripts.apps.app_owners import begin_app, fail_app, listen_app, release_app, states_of, take_apps
 from holdfast.store.scripts.apps.apps import find_app, list_apps, start_app, stop_app
@@ -23,7 +23,7 @@ from tests.store.acts import NOW, select, settle, write
 from tests.store.acts import open_session as begin
 
 KITCHEN = OfferedApp("kitchen", "Kitchen")
-BROKEN = AppError("ValueError", "kaputt", "Traceback …")
+BROKEN = RaisedError("ValueError", "kaputt", "Traceback …")
 
 
 @pytest.fixture(autouse=True)

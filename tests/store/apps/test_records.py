@@ -20,7 +20,7 @@ from holdfast.store.scripts.apps.calls import (
     list_timers,
 )
 from holdfast.store.scripts.apps.hearing import events_after
-from holdfast.store.scripts.apps.records import clear_asked, record_calls
+from holdfast.store.scripts.apps.records import clear_asked, forget_calls, record_calls
 from holdfast.store.scripts.sessions.recover import recover
 from holdfast.store.scripts.sessions.sessions import close_session
 from tests.store.acts import NOW, open_session, select, write
@@ -229,3 +229,10 @@ def test_no_timer_is_due_while_nobody_has_the_app(engine: Engine, how: str) -> N
 def test_who_does_not_hold_the_session_records_nothing(engine: Engine) -> None:
     with pytest.raises(NotHolder):
         write(engine, record_calls, "one", 1, [record()], 0, NOW, "not the secret of the session" * 2)
+
+
+def test_old_calls_are_forgotten_a_few_at_a_time(engine: Engine) -> None:
+    tell(engine, 1, *(invocation(number) for number in range(1, 6)), execution(6), execution(7))
+    assert [write(engine, forget_calls, NOW + 7, 4) for _ in range(3)] == [4, 2, 0]
+    assert [call.id for call in write(engine, list_executions, timer_id(engine)).executions] != []
+    assert write(engine, list_listeners)[0].counts == {}

@@ -17,6 +17,7 @@ from holdfast.core.machine.maintenance import (
     MAINTENANCE,
     RULES,
     Chore,
+    KeepTimes,
     chore_of,
     chores_of,
     task_of,
@@ -67,7 +68,7 @@ def tasks(engine: Engine) -> tuple[str, ...]:
 
 
 def plan(engine: Engine, now: Millis = NOW) -> set[Chore | None]:
-    return {chore_of(task) for task in write(engine, plan_chores, tasks(engine), KEEP, now)}
+    return {chore_of(task) for task in write(engine, plan_chores, tasks(engine), KeepTimes(KEEP), now)}
 
 
 def start(engine: Engine, chore: str, now: Millis = NOW) -> str:
@@ -129,7 +130,7 @@ def test_a_clock_that_was_set_back_puts_off_no_chore_for_long(engine: Engine) ->
 def test_files_of_another_place_are_another_chore(engine: Engine) -> None:
     plan(engine)
     other = own_tasks(engine.dialect, "other-1a2b3c")
-    write(engine, plan_chores, other, KEEP, NOW)
+    write(engine, plan_chores, other, KeepTimes(KEEP), NOW)
     [answer] = [found for found in write(engine, maintain, "files", NOW) if job(engine, found.id or "").task in other]
     assert take(engine) is not None  # Ours.
     assert state(engine, answer.id or "") is StateName.QUEUED
@@ -279,7 +280,7 @@ def test_chores_that_are_done_are_kept_for_two_days(engine: Engine) -> None:
 
 
 def test_places_that_nobody_looks_after_are_forgotten(engine: Engine) -> None:
-    write(engine, plan_chores, own_tasks(engine.dialect, "gone-1a2b3c"), KEEP, NOW)
+    write(engine, plan_chores, own_tasks(engine.dialect, "gone-1a2b3c"), KeepTimes(KEEP), NOW)
     plan(engine, NOW + 60 * DAY_MS)
     known = {row["task"] for row in select(engine, "SELECT task FROM maintenance")}
     assert task_of(Chore.FILES, "gone-1a2b3c") not in known

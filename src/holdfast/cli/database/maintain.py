@@ -44,6 +44,7 @@ def maintain(
     Chores:
       retention           events        letters   machines  tenants
       files               positions     analyze   checkpoint  tasks
+      telemetry
       incremental-vacuum  vacuum        all: every one but the vacuum
 
     \b

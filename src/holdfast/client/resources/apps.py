@@ -96,7 +96,7 @@ class Apps:
         return self._access.read(
             calls.list_invocations,
             rule_table.check("listener_id", listener_id, "listener"),
-            *_page(self._access.now(), since, limit, cursor),
+            *page_of(self._access.now(), since, limit, cursor),
         )
 
     async def ainvocations(
@@ -106,7 +106,7 @@ class Apps:
         return await self._access.aread(
             calls.list_invocations,
             rule_table.check("listener_id", listener_id, "listener"),
-            *_page(await self._access.anow(), since, limit, cursor),
+            *page_of(await self._access.anow(), since, limit, cursor),
         )
 
     def timers(
@@ -143,7 +143,7 @@ class Apps:
         return self._access.read(
             calls.list_executions,
             rule_table.check("timer_id", timer_id, "timer"),
-            *_page(self._access.now(), since, limit, cursor),
+            *page_of(self._access.now(), since, limit, cursor),
         )
 
     async def aexecutions(
@@ -153,7 +153,7 @@ class Apps:
         return await self._access.aread(
             calls.list_executions,
             rule_table.check("timer_id", timer_id, "timer"),
-            *_page(await self._access.anow(), since, limit, cursor),
+            *page_of(await self._access.anow(), since, limit, cursor),
         )
 
     def run_timer(self, timer_id: int) -> TimerView:
@@ -188,7 +188,7 @@ class Apps:
         return self._access.read(
             calls.list_failed_calls,
             None if app is None else _key(app),
-            *_page(self._access.now(), since, limit, cursor),
+            *page_of(self._access.now(), since, limit, cursor),
         )
 
     async def aerrors(
@@ -203,7 +203,7 @@ class Apps:
         return await self._access.aread(
             calls.list_failed_calls,
             None if app is None else _key(app),
-            *_page(await self._access.anow(), since, limit, cursor),
+            *page_of(await self._access.anow(), since, limit, cursor),
         )
 
 
@@ -215,7 +215,8 @@ def _chosen(now: Millis, app: str | None, since: datetime | Duration | None) -> 
     return None if app is None else _key(app), _moment(now, since)
 
 
-def _page(now: Millis, since: datetime | Duration | None, limit: int, cursor: str | None) -> tuple[Any, ...]:
+def page_of(now: Millis, since: datetime | Duration | None, limit: int, cursor: str | None) -> tuple[Any, ...]:
+    """The arguments of a list that goes back in time."""
     return (
         _moment(now, since),
         rule_table.check("limit", limit),

@@ -13,6 +13,7 @@ EVERY_CHORE = "all"  # but the vacuum
 KEEP_MS: Millis = 2 * 86_400_000  # how long the job of a chore is kept
 HOUR_MS: Millis = 3_600_000
 DAY_MS: Millis = 24 * HOUR_MS
+WEEK_MS: Millis = 7 * DAY_MS
 
 SLACK_BYTES = 4 << 20  # new rows will need it again
 WORTH_BYTES = 64 << 20
@@ -33,12 +34,20 @@ class Chore(StrEnum):
     MACHINES = "machines"
     TENANTS = "tenants"
     TASKS = "tasks"
+    TELEMETRY = "telemetry"
     FILES = "files"
     POSITIONS = "positions"
     CHECKPOINT = "checkpoint"
     ANALYZE = "analyze"
     INCREMENTAL_VACUUM = "incremental-vacuum"
     VACUUM = "vacuum"
+
+
+class KeepTimes(Struct, frozen=True):
+    """How long ended jobs are kept, and the record of the calls of handlers and timers."""
+
+    jobs_ms: Millis
+    telemetry_ms: Millis = WEEK_MS
 
 
 class ChoreRule(Struct, frozen=True):
@@ -62,6 +71,7 @@ RULES: dict[Chore, ChoreRule] = {
     Chore.MACHINES: ChoreRule("forgets machines on which nobody works any more", DAY_MS),
     Chore.TENANTS: ChoreRule("forgets tenants that have no jobs, where there are very many", DAY_MS),
     Chore.TASKS: ChoreRule("forgets versions of tasks that no worker has offered for 30 days", DAY_MS, asks_first=True),
+    Chore.TELEMETRY: ChoreRule("removes the record of old calls of handlers and timers", HOUR_MS, asks_first=True),
     Chore.FILES: ChoreRule("removes logs and artifacts whose jobs are gone", HOUR_MS, of_place=True),
     Chore.POSITIONS: ChoreRule("makes room between jobs that stand too close to be moved between", DAY_MS),
     Chore.CHECKPOINT: ChoreRule("brings the write-ahead log into the database file", HOUR_MS, of_file=True),

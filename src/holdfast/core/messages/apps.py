@@ -50,14 +50,6 @@ class HeardEvents(Struct, frozen=True):
     asked: list[AskedTimer]
 
 
-class AppError(Struct, frozen=True):
-    """Why an app or a handler failed."""
-
-    error_type: str
-    error_message: str
-    error_traceback: str | None = None
-
-
 class AppView(Struct, frozen=True, kw_only=True):
     """An app: what is wanted of it, how it is, and the process that calls its handlers."""
 

@@ -69,6 +69,35 @@ class SessionRow(Struct, frozen=True):
     runs_lost: int | None
 
 
+class EndedSession(Struct, frozen=True):
+    """A session that has ended: in order (`success`), by an exception (`error`), or with its process (`unknown`).
+
+    `rows_dropped` are calls of handlers and timers that could not be recorded.
+    """
+
+    id: SessionId
+    number: int
+    kind: str
+    status: str
+    node: str
+    pid: int
+    started_at: Millis
+    last_heartbeat_at: Millis
+    stopped_at: Millis
+    runs_lost: int | None
+    rows_dropped: int
+    error_type: str | None
+    error_message: str | None
+    error_traceback: str | None
+
+
+class EndedSessionPage(Struct, frozen=True):
+    """Some sessions that have ended, newest first, and the cursor of the next page if there is one."""
+
+    sessions: list[EndedSession]
+    cursor: str | None
+
+
 class Worker(Struct, frozen=True, kw_only=True):
     """A worker that lives: where it is, what it offers, how much of that is in use."""
 

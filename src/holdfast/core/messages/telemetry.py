@@ -11,6 +11,19 @@ from holdfast.core.apps.listening import CallMode, Per
 from holdfast.core.job import Millis
 
 
+class RaisedError(Struct, frozen=True):
+    """An exception that ended something: its type, its message, and its traceback."""
+
+    error_type: str
+    error_message: str
+    error_traceback: str | None = None
+
+
+def columns_of(error: RaisedError | None) -> dict[str, str | None]:
+    """An exception, or none, as the columns that keep it."""
+    return {name: getattr(error, name, None) for name in RaisedError.__struct_fields__}
+
+
 class NewListener(Struct, frozen=True, kw_only=True):
     """A handler of events that an app has registered."""
 

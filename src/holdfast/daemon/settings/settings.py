@@ -74,6 +74,13 @@ class DaemonSettings(Struct, frozen=True, kw_only=True):
             kinds.duration(0, LONGEST_KEPT_S),
         ),
     ] = 7 * 86_400.0
+    keep_telemetry: Annotated[
+        float,
+        Says(
+            "How long the calls of handlers and timers of apps are kept.",
+            kinds.duration(0, LONGEST_KEPT_S),
+        ),
+    ] = 7 * 86_400.0
     short: Annotated[float, Says("At a stop: how long running jobs may go on by themselves.", _MOMENTS)] = 5.0
     grace: Annotated[float, Says("At a stop: how long they have after they were asked to stop.", _MOMENTS)] = 5.0
     lease: Annotated[

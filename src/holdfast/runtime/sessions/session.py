@@ -9,6 +9,7 @@ from holdfast.core.access import SECRET_BYTES
 from holdfast.core.job import SessionId
 from holdfast.core.messages.machines import TokenSetting
 from holdfast.core.messages.sessions import NewSession, Offer
+from holdfast.core.messages.telemetry import RaisedError
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.node import boot_id, node_name, own_tokens, process_id
 from holdfast.store.engine import Engine
@@ -73,11 +74,16 @@ class Session:
             self._lock.release()
             self._lock = None
 
-    async def close(self) -> bool:
-        """Close the session. False while a run is open: then the lock stays until the process is gone."""
+    async def close(self, error: RaisedError | None = None) -> bool:
+        """Close the session, with the exception that ended it.
+
+        False while a run is open: then the lock stays until the process is gone.
+        """
         if self._lock is None:
             return True
-        if not await self._engine.write(sessions.close_session, self.id, "success", self._clock.now(), self.secret):
+        status = "success" if error is None else "error"
+        now = self._clock.now()
+        if not await self._engine.write(sessions.close_session, self.id, status, now, self.secret, error):
             open_ones = await self._engine.read(sessions.running_sessions)
             # It may have been closed already, by a run that ended at the last moment.
             if any(session.id == self.id for session in open_ones):

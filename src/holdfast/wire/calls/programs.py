@@ -8,6 +8,7 @@ from holdfast.wire.call import WORKERS, ApiCall
 
 CALLS: tuple[ApiCall, ...] = (
     ApiCall(Role.READ, "sessions", "GET", "/v1/sessions", sessions.running_sessions),
+    ApiCall(Role.READ, "sessions", "GET", "/v1/sessions/ended", sessions.ended_sessions),
     ApiCall(Role.READ, WORKERS, "GET", "/v1/workers", workers.list_workers),
     ApiCall(Role.READ, "tasks", "GET", "/v1/tasks", declared_tasks.list_tasks),
     ApiCall(Role.READ, "tasks", "GET", "/v1/tasks/{name}", declared_tasks.find_task),

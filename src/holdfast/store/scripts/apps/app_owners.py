@@ -12,8 +12,9 @@ import msgspec
 from holdfast.core.apps.status import AppStatus, pattern_owner
 from holdfast.core.errors import NotHolder
 from holdfast.core.job import Millis, SessionId
-from holdfast.core.messages.apps import AppError, AppState, OfferedApp, TakenApps
-from holdfast.core.messages.telemetry import Registrations
+from holdfast.core.messages import telemetry
+from holdfast.core.messages.apps import AppState, OfferedApp, TakenApps
+from holdfast.core.messages.telemetry import RaisedError, Registrations
 from holdfast.core.values.event import shape_of
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.access import session_holders
@@ -81,7 +82,7 @@ def fail_app(
     tx: Tx,
     session_id: SessionId,
     app_key: str,
-    error: AppError,
+    error: RaisedError,
     instance_index: int = 0,
     secret: str | None = None,
 ) -> None:
@@ -128,16 +129,15 @@ def _settle(
     app_key: str,
     instance_index: int,
     status: AppStatus,
-    error: AppError | None = None,
+    error: RaisedError | None = None,
 ) -> None:
     check_owner(tx, session_id, app_key, instance_index)
-    about = {"error_type": None, "error_message": None, "error_traceback": None}
     tx.run(
         sql.settle_app,
         session_id=session_id,
         app_key=app_key,
         instance_index=instance_index,
         status=status,
-        **(about if error is None else msgspec.structs.asdict(error)),
+        **telemetry.columns_of(error),
     )
     tx.changes.topics.add(APPS)

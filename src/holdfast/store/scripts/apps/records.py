@@ -14,6 +14,8 @@ from holdfast.store.record_columns import as_row
 from holdfast.store.scripts.access import session_holders
 from holdfast.store.statements import Statement, sql
 
+FORGOTTEN_AT_ONCE = 1_000
+
 
 def record_calls(
     tx: Tx,
@@ -54,6 +56,21 @@ def clear_asked(
     session_holders.check_holder(tx, session_id, secret)
     place = {"app_key": app_key, "instance_index": instance_index}
     tx.run(sql.clear_asked, session_id=session_id, job_name=job_name, **place)
+
+
+def has_old_calls(tx: Tx, before: Millis) -> bool:
+    """Whether there are calls that began before a moment."""
+    return any(tx.rows(old, before=before, limit=1) for old in (sql.old_invocations, sql.old_executions))
+
+
+def forget_calls(tx: Tx, before: Millis, limit: int = FORGOTTEN_AT_ONCE) -> int:
+    """Remove calls that began before a moment. What is registered stays, and so do the sessions."""
+    removed = 0
+    for old, delete in ((sql.old_invocations, sql.delete_invocation), (sql.old_executions, sql.delete_execution)):
+        rows = tx.rows(old, before=before, limit=limit - removed)
+        tx.run_many(delete, rows)
+        removed += len(rows)
+    return removed
 
 
 def register(tx: Tx, app_key: str, instance_index: int, registered: Registrations, now: Millis) -> None:

@@ -25,6 +25,7 @@ from holdfast.core.machine.maintenance import (
     MAINTENANCE,
     RULES,
     Chore,
+    KeepTimes,
     Space,
 )
 from holdfast.core.messages.maintenance import ChoreView
@@ -35,6 +36,7 @@ from holdfast.core.values.event import ALERT
 from holdfast.store.engine import Tx
 from holdfast.store.rows import JobRow, OwnedRow
 from holdfast.store.scripts.access.session_holders import SecretRow
+from holdfast.store.scripts.apps import records
 from holdfast.store.scripts.claiming import claim, free_slots
 from holdfast.store.scripts.events.events import KEEP_EVENTS_MS, publish
 from holdfast.store.scripts.jobs import enqueue, reorder
@@ -89,7 +91,7 @@ def outlook(tx: Tx, tasks: Sequence[str], now: Millis) -> Outlook:
     return Outlook(tx.value(sql.any_ready, queue=MAINTENANCE) is not None, min(moments, default=None))
 
 
-def plan_chores(tx: Tx, tasks: Sequence[str], keep_ms: Millis, now: Millis) -> list[str]:
+def plan_chores(tx: Tx, tasks: Sequence[str], keep: KeepTimes, now: Millis) -> list[str]:
     """Make jobs of the chores that are due and have something to do. Return their tasks."""
     known = {row.task: row for row in tx.all(sql.list_maintenance, Due)}
     planned = []
@@ -101,7 +103,7 @@ def plan_chores(tx: Tx, tasks: Sequence[str], keep_ms: Millis, now: Millis) -> l
             chore = _chore(task)
             due = now + RULES[chore].every_ms
             retention.forget_ended(tx, MAINTENANCE, task, now - KEEP_MS)
-            if _has_work(tx, chore, keep_ms, now) and tx.value(sql.open_chore, queue=MAINTENANCE, task=task) is None:
+            if _has_work(tx, chore, keep, now) and tx.value(sql.open_chore, queue=MAINTENANCE, task=task) is None:
                 job_id = _put(tx, task, now, DUE, PLANNED).id
                 planned.append(task)
         if row is None or row.due_at != due:
@@ -224,16 +226,18 @@ def _is_far(due_at: Millis, task: str, now: Millis) -> bool:
     return due_at > now + 2 * RULES[_chore(task)].every_ms
 
 
-def _has_work(tx: Tx, chore: Chore, keep_ms: Millis, now: Millis) -> bool:
+def _has_work(tx: Tx, chore: Chore, keep: KeepTimes, now: Millis) -> bool:
     match chore:
         case Chore.RETENTION:
-            return bool(tx.rows(sql.finished_before, before=now - keep_ms, limit=1))
+            return bool(tx.rows(sql.finished_before, before=now - keep.jobs_ms, limit=1))
         case Chore.EVENTS:
-            return bool(tx.rows(sql.old_events, before=now - min(keep_ms, KEEP_EVENTS_MS), limit=1))
+            return bool(tx.rows(sql.old_events, before=now - min(keep.jobs_ms, KEEP_EVENTS_MS), limit=1))
         case Chore.LETTERS:
             return bool(tx.rows(sql.unnamed_dead_letters, limit=1))
         case Chore.TASKS:
             return bool(tx.rows(sql.old_task_versions, before=now - RETIRED_MS, limit=1))
+        case Chore.TELEMETRY:
+            return records.has_old_calls(tx, now - keep.telemetry_ms)
         case Chore.INCREMENTAL_VACUUM:
             return maintenance.can_release(space(tx))
         case Chore.VACUUM:

@@ -20,6 +20,7 @@ from holdfast.core.jobs.settle import (
     StoppedByCancel,
     Yielded,
 )
+from holdfast.core.messages import telemetry
 from holdfast.core.messages.sessions import SessionRow
 from holdfast.core.values.retry import Failure, FailureKind
 from holdfast.store.engine import Tx
@@ -76,7 +77,8 @@ def recover(
     wake_after_runs(tx, [job.job_id for job in jobs])
     if len(jobs) == limit:
         return Recovered(len(jobs), more=True)
-    tx.run(sql.close_session, id=session_id, status="unknown", stopped_at=session.last_heartbeat_at)
+    columns = telemetry.columns_of(None)
+    tx.run(sql.close_session, id=session_id, status="unknown", stopped_at=session.last_heartbeat_at, **columns)
     left_behind.free(tx, session_id, now)
     return Recovered(len(jobs), more=False)
 

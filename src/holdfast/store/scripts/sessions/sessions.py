@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import msgspec
 
+from holdfast.core.errors import NotFound
 from holdfast.core.job import Millis, SessionId
 from holdfast.core.machine.attendance import Span, merged
-from holdfast.core.messages.sessions import NewSession, Offer, SessionRow
+from holdfast.core.messages import telemetry
+from holdfast.core.messages.sessions import EndedSession, EndedSessionPage, NewSession, Offer, SessionRow
+from holdfast.core.messages.telemetry import RaisedError
+from holdfast.core.rules.limits import MAX_INT
 from holdfast.store.engine import Tx, urgent
 from holdfast.store.scripts.access import session_holders
 from holdfast.store.scripts.apps import app_owners
@@ -79,13 +83,29 @@ def note_stop_request(tx: Tx, session_id: SessionId, now: Millis) -> None:
     wake_held_back(tx)
 
 
-def close_session(tx: Tx, session_id: SessionId, status: str, now: Millis, secret: str | None = None) -> bool:
-    """End a session in order. Refused (False) while it still owns a run."""
+def close_session(
+    tx: Tx,
+    session_id: SessionId,
+    status: str,
+    now: Millis,
+    secret: str | None = None,
+    error: RaisedError | None = None,
+) -> bool:
+    """End a session in order, or by an exception. Refused (False) while it still owns a run."""
     session_holders.check_holder(tx, session_id, secret)
-    if not tx.run(sql.close_session, id=session_id, status=status, stopped_at=now):
+    if not tx.run(sql.close_session, id=session_id, status=status, stopped_at=now, **telemetry.columns_of(error)):
         return False
     left_behind.free(tx, session_id, now)
     return True
+
+
+def ended_sessions(tx: Tx, since: Millis | None = None, limit: int = 50, cursor: str | None = None) -> EndedSessionPage:
+    """A page of the sessions that have ended, newest first. `unknown`: their process died."""
+    below = MAX_INT if cursor is None else tx.value(sql.session_number, session_id=cursor)
+    if below is None:
+        raise NotFound(f"there is no session {cursor!r}, so the list cannot go on behind it; start without a cursor")
+    found = tx.all(sql.ended_sessions, EndedSession, below=below, since=since, limit=limit + 1)
+    return EndedSessionPage(found[:limit], found[limit - 1].id if len(found) > limit else None)
 
 
 def running_sessions(tx: Tx) -> list[SessionRow]:

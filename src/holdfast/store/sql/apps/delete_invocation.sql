@@ -1,0 +1,1 @@
+DELETE FROM handler_invocations WHERE id = :id

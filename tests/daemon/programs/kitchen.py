@@ -1,0 +1,33 @@
+"""An app, whose handlers tell in the side folder which process calls them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from holdfast import App, Event, Holdfast
+from tests.chaos.journal import Journal
+
+journal = Journal(Path(os.environ["HOLDFAST_TEST_SIDE"]))
+hf = Holdfast()
+
+
+@hf.app("kitchen")
+class Kitchen(App):
+    async def on_start(self) -> None:
+        journal.note("start")
+        self.bus.on("light.*", self.on_light)
+        self.bus.on("boom", self.on_boom)
+        self.scheduler.register(self.tick)
+
+    async def on_light(self, event: Event) -> None:
+        journal.note("light", str(event.number))
+
+    def on_boom(self) -> None:
+        raise ValueError("kaputt")
+
+    async def tick(self) -> None:
+        journal.note("tick")
+
+    async def on_stop(self) -> None:
+        journal.note("stop")
