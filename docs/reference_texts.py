@@ -15,7 +15,7 @@ SETTINGS = {
             "which then share its number."
         ),
         "keep_telemetry": (
-            "How long the calls of handlers and timers of apps are kept on record. Who runs jobs removes older ones, at "
+            "How long the calls of handlers and timers of apps are kept. Who runs jobs removes older ones, at "
             "its start and every hour."
         ),
         "keep": (

@@ -172,8 +172,11 @@ class RunningApp:
 
     def note_next_run(self, rules: TimerRules) -> None:
         """A timer is due at another moment than before, or never more."""
-        next_run_at = self._next_run(rules.name)
-        self._change(lambda buffer: buffer.next_runs.__setitem__(rules.name, next_run_at))
+
+        def note(buffer: AppBuffer) -> None:
+            buffer.next_runs[rules.name] = self._next_run(rules.name)
+
+        self._change(note)
 
     def _next_run(self, name: str) -> Millis | None:
         """When the first of those that share a row is due."""
@@ -257,11 +260,12 @@ class RunningApp:
         return ActiveTimer(rules, self._caller, self, self._timer_finished)
 
     def _timer_added(self, timer: ActiveTimer) -> None:
-        new = self._new_timer(timer)
+        name = timer.rules.name
 
         def add(buffer: AppBuffer) -> None:
-            buffer.timers[new.job_name] = new
-            buffer.retired_timers.discard(new.job_name)
+            buffer.timers[name] = self._new_timer(timer)
+            buffer.next_runs.pop(name, None)
+            buffer.retired_timers.discard(name)
 
         self._change(add)
         self._caller.call(lambda: timer.start() if self._is_begun else None)
