@@ -72,8 +72,8 @@ class ActiveTimer:
         return timers.next_run_at(self._state, self.rules.trigger, self._now())
 
     def start(self) -> None:
-        """Wait for its moments."""
-        self._arm()
+        """Wait for its moments. Time may have passed since it was made."""
+        self._look()
 
     def run_now(self) -> None:
         """Call the handler although it is not due. Its moments stay."""
