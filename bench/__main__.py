@@ -13,6 +13,7 @@ from pathlib import Path
 import apsw
 
 from bench import (
+    apps,
     claiming,
     command_line,
     draining,
@@ -40,6 +41,7 @@ MEASUREMENTS: dict[str, Callable[[Place], Table]] = {
     "waiting": waiting.measure,
     "recover": recovering.measure,
     "pickup": pickup.measure,
+    "apps": apps.measure,
     "memory": memory.measure,
     "daemon": through_daemon.measure,
     "watch": watching.measure,
