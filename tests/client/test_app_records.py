@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import resource
+import threading
 from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Any
@@ -13,6 +15,8 @@ from holdfast import App, Holdfast, P
 from holdfast.apps import recorder
 from holdfast.core.apps.call import CallStatus
 from holdfast.core.messages.telemetry import FailedCall, ListenerView
+from holdfast.store.engine import Tx
+from holdfast.store.scripts.events.events import emit
 from holdfast.testing import ManualClock
 from tests.chaos.processes import until
 from tests.store.acts import statement
@@ -229,3 +233,31 @@ def test_a_log_line_names_the_app_and_the_call(hf: Holdfast, caplog: pytest.LogC
     [line] = [one for one in caplog.records if one.message == "it is bright"]
     assert (line.app, line.handler) == ("kitchen", "<lambda>")  # type: ignore[attr-defined]
     assert line.invocation == hf.invocations(listener.id).invocations[0].id  # type: ignore[attr-defined]
+
+
+@pytest.mark.long
+def test_a_hundred_thousand_events_at_once_take_bounded_memory(hf: Holdfast) -> None:
+    began, go = threading.Event(), threading.Event()
+
+    def handler() -> None:
+        began.set()
+        go.wait(600)  # However long the emitting takes.
+
+    kitchen(hf, lambda app: app.bus.on("light", handler))
+    with hf:
+        hf.emit("light")
+        assert began.wait(PATIENCE_S)
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        for _ in range(100):
+            hf._access.write(emit_many, 1_000)
+        until(lambda: hf.listeners()[0].events_dropped == 99_000, "all but those that may wait are dropped")
+        grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+        go.set()
+        recorded(hf, 1_001)
+    assert grown < 100_000  # KiB
+
+
+def emit_many(tx: Tx, count: int) -> None:
+    """Emit so many events in one transaction."""
+    for _ in range(count):
+        emit(tx, tx.new_id(), "light", None, 1_700_000_000_000)
