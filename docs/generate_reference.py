@@ -147,6 +147,8 @@ def api() -> str:
         *class_section(holdfast.Retry),
         *class_section(holdfast.App, show_call=False),
         *member("bus.on", Bus.on, "###"),
+        "### `scheduler`",
+        *doc(Scheduler),
         *(part for name in SCHEDULES for part in member(f"scheduler.{name}", getattr(Scheduler, name), "###")),
         *member("P", P, "###"),
         "## What a task may raise",

@@ -262,6 +262,7 @@ def test_a_moment_that_the_clock_jumps_over_is_reckoned_anew(hf: Holdfast, clock
         (lambda app: app.scheduler.run_in(1, tell, if_exists="maybe"), "maybe"),
         (lambda app: app.scheduler.run_in(1, tell, args=[1, 2, 3]), "the arguments do not fit 'tell'"),
         (lambda app: app.scheduler.run_in(1, 7), "handler 7 cannot be called"),
+        (lambda app: app.scheduler.run_in(1, tell, nmae="off"), "a timer has no option 'nmae'; there are name, args"),
     ],
 )
 def test_a_bad_timer_is_refused(hf: Holdfast, wrong: Callable[[App], object], text: str) -> None:

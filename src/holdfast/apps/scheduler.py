@@ -5,18 +5,27 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, time
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
-from holdfast.apps.arguments import check_given, name_of
-from holdfast.apps.sources import source_of_caller
 from holdfast.apps.timer import ActiveTimer, TimerRules
 from holdfast.core.apps import timers
 from holdfast.core.apps.timers import ByHand, KeptTimer, TimerTrigger
+from holdfast.core.errors import InvalidInput
 from holdfast.core.job import Millis
 from holdfast.core.rules.units import Duration
 from holdfast.core.rules.value_rules import SPAN
 
 TIMEOUT_S = 600.0
+
+
+class TimerOptions(TypedDict, total=False):
+    """What every timer may be given beside its trigger and its handler. See `Scheduler`."""
+
+    name: str | None
+    args: Sequence[Any]
+    kwargs: Mapping[str, Any] | None
+    timeout: Duration
+    if_exists: str
 
 
 class TimerHandle:
@@ -68,29 +77,19 @@ class Scheduler:
         self,
         delay: Duration,
         handler: Callable[..., Any],
-        *,
-        name: str | None = None,
-        args: Sequence[Any] = (),
-        kwargs: Mapping[str, Any] | None = None,
-        timeout: Duration = TIMEOUT_S,
-        if_exists: str = "error",
+        **options: Unpack[TimerOptions],
     ) -> TimerHandle:
         """Call a method once, after a delay: `self.scheduler.run_in(300, self.lights_off)`."""
-        return self._add(timers.after(delay), handler, name, args, kwargs, timeout, if_exists)
+        return self._add(timers.after(delay), handler, options)
 
     def run_at(
         self,
         moment: datetime,
         handler: Callable[..., Any],
-        *,
-        name: str | None = None,
-        args: Sequence[Any] = (),
-        kwargs: Mapping[str, Any] | None = None,
-        timeout: Duration = TIMEOUT_S,
-        if_exists: str = "error",
+        **options: Unpack[TimerOptions],
     ) -> TimerHandle:
         """Call a method once, at a moment: a datetime with a time zone."""
-        return self._add(timers.at(moment), handler, name, args, kwargs, timeout, if_exists)
+        return self._add(timers.at(moment), handler, options)
 
     def run_every(
         self,
@@ -98,17 +97,13 @@ class Scheduler:
         handler: Callable[..., Any],
         *,
         start: Duration | datetime | None = None,
-        name: str | None = None,
-        args: Sequence[Any] = (),
-        kwargs: Mapping[str, Any] | None = None,
-        timeout: Duration = TIMEOUT_S,
-        if_exists: str = "error",
+        **options: Unpack[TimerOptions],
     ) -> TimerHandle:
         """Call a method again and again: `self.scheduler.run_every("5min", self.look)`.
 
         `start` is when the first call is, as a delay or a datetime; by default after one period.
         """
-        return self._add(timers.every(period, start), handler, name, args, kwargs, timeout, if_exists)
+        return self._add(timers.every(period, start), handler, options)
 
     def run_daily(
         self,
@@ -116,14 +111,10 @@ class Scheduler:
         handler: Callable[..., Any],
         *,
         tz: str = "UTC",
-        name: str | None = None,
-        args: Sequence[Any] = (),
-        kwargs: Mapping[str, Any] | None = None,
-        timeout: Duration = TIMEOUT_S,
-        if_exists: str = "error",
+        **options: Unpack[TimerOptions],
     ) -> TimerHandle:
         """Call a method each day: `self.scheduler.run_daily("7:00", self.open_blinds, tz="Europe/Berlin")`."""
-        return self._add(timers.daily(time_of_day, tz), handler, name, args, kwargs, timeout, if_exists)
+        return self._add(timers.daily(time_of_day, tz), handler, options)
 
     def run_cron(
         self,
@@ -131,27 +122,18 @@ class Scheduler:
         handler: Callable[..., Any],
         *,
         tz: str = "UTC",
-        name: str | None = None,
-        args: Sequence[Any] = (),
-        kwargs: Mapping[str, Any] | None = None,
-        timeout: Duration = TIMEOUT_S,
-        if_exists: str = "error",
+        **options: Unpack[TimerOptions],
     ) -> TimerHandle:
         """Call a method at the ticks of a cron expression: `self.scheduler.run_cron("0 7 * * *", self.open_blinds)`."""
-        return self._add(timers.on_cron(expression, tz), handler, name, args, kwargs, timeout, if_exists)
+        return self._add(timers.on_cron(expression, tz), handler, options)
 
     def register(
         self,
         handler: Callable[..., Any],
-        *,
-        name: str | None = None,
-        args: Sequence[Any] = (),
-        kwargs: Mapping[str, Any] | None = None,
-        timeout: Duration = TIMEOUT_S,
-        if_exists: str = "error",
+        **options: Unpack[TimerOptions],
     ) -> TimerHandle:
         """Call a method only by hand: `holdfast timers run ID`."""
-        return self._add(ByHand(), handler, name, args, kwargs, timeout, if_exists)
+        return self._add(ByHand(), handler, options)
 
     @property
     def timers(self) -> tuple[ActiveTimer, ...]:
@@ -162,21 +144,16 @@ class Scheduler:
         """Those that share a row."""
         return [timer for timer in self._timers if timer.rules.name == name]
 
-    def _add(
-        self,
-        trigger: TimerTrigger,
-        handler: Callable[..., Any],
-        name: str | None,
-        args: Sequence[Any],
-        kwargs: Mapping[str, Any] | None,
-        timeout: Duration,
-        if_exists: str,
-    ) -> TimerHandle:
-        given, named = tuple(args), dict(kwargs or {})
+    def _add(self, trigger: TimerTrigger, handler: Callable[..., Any], options: TimerOptions) -> TimerHandle:
+        unknown = sorted(options.keys() - TimerOptions.__annotations__.keys())
+        if unknown:
+            known = ", ".join(TimerOptions.__annotations__)
+            raise InvalidInput(f"a timer has no option {unknown[0]!r}; there are {known}")
+        given, named = tuple(options.get("args", ())), dict(options.get("kwargs") or {})
         check_given(handler, given, named)
         method = name_of(handler)
-        wanted = timers.if_exists_of(if_exists)
-        only = timers.name_of(trigger, name, method)
+        if_exists = timers.if_exists_of(options.get("if_exists", "error"))
+        only = timers.name_of(trigger, options.get("name"), method)
         rules = TimerRules(
             name=method if only is None else only,
             is_named=only is not None,
@@ -185,12 +162,12 @@ class Scheduler:
             handler_method=method,
             args=given,
             kwargs=named,
-            timeout_ms=SPAN.millis("timeout", timeout),
+            timeout_ms=SPAN.millis("timeout", options.get("timeout", TIMEOUT_S)),
             source=source_of_caller(),
         )
         with self._lock:
             old = next((one for one in self._timers if rules.is_named and self._has_name(one, rules.name)), None)
-            if old is not None and timers.on_taken_name(rules.name, wanted) is KeptTimer.OLD:
+            if old is not None and timers.on_taken_name(rules.name, if_exists) is KeptTimer.OLD:
                 return TimerHandle(old, self)
             timer = self._make(rules, self)
             self._timers = (*(one for one in self._timers if one is not old), timer)
