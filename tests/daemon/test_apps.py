@@ -16,8 +16,7 @@ def owner(hf: Holdfast) -> AppView:
     """The app, once it runs."""
 
     def look() -> AppView | None:
-        apps = hf.apps()
-        return apps[0] if apps and apps[0].status == "running" else None
+        return next((app for app in hf.apps() if app.app_key == "kitchen" and app.status == "running"), None)
 
     found = until(look, "the app runs")
     assert found is not None
@@ -55,10 +54,10 @@ def test_another_worker_takes_over_from_one_that_is_killed(house: House, deaths:
     for _ in range(deaths):
         emit_and_await(house, hf, 10)
         kill(next(one for one in house.everybody() if one.pid == owners[-1].pid))
-        until(lambda: hf.apps()[0].session_id != owners[-1].session_id, "the app is free")
+        until(lambda: hf.find_app("kitchen").session_id != owners[-1].session_id, "the app is free")
         owners.append(owner(hf))
     emit_and_await(house, hf, 10)
-    until(lambda: sum(hf.listeners()[0].counts.values()) >= 10, "the last calls are on record")
+    until(lambda: sum(hf.listeners(app="kitchen")[0].counts.values()) >= 10, "the last calls are on record")
     sessions = hf.ended_sessions().sessions
     assert [one.status for one in sessions if one.id in {was.session_id for was in owners[:-1]}] == ["unknown"] * deaths
     assert hf.doctor() == []
@@ -89,11 +88,11 @@ def test_a_stopped_app_stays_stopped_when_the_daemon_is_restarted(house: House) 
     hf = house.client()
     owner(hf)
     hf.stop_app("kitchen")
-    until(lambda: hf.apps()[0].status == "stopped", "it is stopped")
+    until(lambda: hf.find_app("kitchen").status == "stopped", "it is stopped")
     house.down(daemon)
     daemon = house.up(app="kitchen")
     house.worker()
-    assert hf.apps()[0].status == "stopped"
+    assert hf.find_app("kitchen").status == "stopped"
     hf.start_app("kitchen")
     owner(hf)
     house.down(daemon)
@@ -110,3 +109,15 @@ def test_apps_go_on_when_their_daemon_is_killed_and_replaced(house: House) -> No
     assert owner(hf).session_id == first.session_id
     house.down(daemon)
     assert len(heard(house)) == len(set(heard(house)))
+
+
+def test_an_app_that_listens_to_nothing_more_holds_up_no_other(house: House) -> None:
+    daemon = house.up(app="kitchen")
+    hf = house.client()
+    owner(hf)
+    until(lambda: hf.find_app("hall").status == "running", "the other app runs too")
+    hf.emit("only")
+    until(lambda: entries(house.side, "only"), "the only event of that app is heard")
+    until(lambda: hf.listeners(app="hall") == [], "it listens to nothing")
+    emit_and_await(house, hf, 5)
+    house.down(daemon)

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import heapq
+import logging
 from collections.abc import Callable
 from itertools import count
 
 from holdfast.core.job import Millis
 from holdfast.runtime.clock import Clock
+
+CROWDED = 1_000
+
+log = logging.getLogger("holdfast.app")
 
 
 class Alarm:
@@ -44,6 +49,7 @@ class Alarms:
         self._waiting: list[tuple[Millis, int, Alarm]] = []
         self._order = count()
         self._timer: asyncio.TimerHandle | None = None
+        self._crowded = CROWDED
 
     def now(self) -> Millis:
         """The moment by the monotonic clock, in milliseconds."""
@@ -52,6 +58,11 @@ class Alarms:
     def set(self, moment: Millis, function: Callable[[], None]) -> Alarm:
         """Call the function at this moment, or soon if it has passed."""
         alarm = Alarm(function)
+        if len(self._waiting) > self._crowded:
+            # Most of them may be cancelled: those of calls that ended in time.
+            self._waiting = [one for one in self._waiting if one[2].is_set]
+            heapq.heapify(self._waiting)
+            self._crowded = max(CROWDED, 2 * len(self._waiting))
         heapq.heappush(self._waiting, (moment, next(self._order), alarm))
         if self._waiting[0][2] is alarm:
             self._arm()
@@ -60,9 +71,15 @@ class Alarms:
     def check(self) -> None:
         """Call what is due, then wait for the next."""
         now = self.now()
-        while self._waiting and (self._waiting[0][0] <= now or not self._waiting[0][2].is_set):
-            heapq.heappop(self._waiting)[2].ring()
-        self._arm()
+        try:
+            while self._waiting and (self._waiting[0][0] <= now or not self._waiting[0][2].is_set):
+                alarm = heapq.heappop(self._waiting)[2]
+                try:
+                    alarm.ring()
+                except Exception:
+                    log.exception("something that was due failed")
+        finally:
+            self._arm()
 
     def close(self) -> None:
         """Call nothing any more."""

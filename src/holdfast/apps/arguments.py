@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, get_type_hints
 
 import msgspec
 
 from holdfast.core.errors import InvalidInput
 from holdfast.core.rules import limits
+from holdfast.core.rules.limits import MAX_NAME
 from holdfast.core.values.event import Event
+from holdfast.tasks.raising import storable
 
 EVENT = "event"
 
@@ -75,14 +78,23 @@ def check_given(handler: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapp
 
 
 def name_of(handler: Callable[..., Any]) -> str:
-    """The name of a handler: that of its method or function."""
-    inner = getattr(handler, "func", handler)  # of a partial
-    return str(getattr(inner, "__name__", type(inner).__name__))
+    """The name of a handler as it is stored: that of its method or function."""
+    inner = unwrapped(handler)
+    name = str(getattr(inner, "__name__", type(inner).__name__))
+    return "".join(letter if letter.isprintable() else "?" for letter in storable(name))[:MAX_NAME] or "?"
+
+
+def unwrapped(handler: Callable[..., Any]) -> Callable[..., Any]:
+    """The function inside of partials."""
+    while isinstance(handler, partial):
+        handler = handler.func
+    return handler
 
 
 def hints_of(handler: Callable[..., Any]) -> dict[str, Any]:
     """The type hints of a handler."""
-    function = handler if inspect.isroutine(handler) else getattr(handler, "func", type(handler).__call__)
+    inner = unwrapped(handler)
+    function = inner if inspect.isroutine(inner) else type(inner).__call__
     try:
         return get_type_hints(function, include_extras=True)
     except Exception as error:

@@ -17,6 +17,7 @@ from holdfast.core.rules.value_rules import LABEL, PATTERN, PRIORITY, SPAN
 from holdfast.core.values.event import matches
 
 TIMEOUT_S = 600.0
+MOST_LISTENERS = 1_000
 
 
 class ListenerHandle:
@@ -48,11 +49,13 @@ class Bus:
         make: Callable[[ListenerRules, Bus], ActiveListener],
         on_add: Callable[[ActiveListener], None],
         on_remove: Callable[[ActiveListener], None],
+        on_change: Callable[[], None],
     ) -> None:
         self._app_key = app_key
         self._make = make
         self._on_add = on_add
         self._on_remove = on_remove
+        self._on_change = on_change
         self._lock = threading.Lock()
         # In the order of their calls. It is replaced, not changed, so that it may be read while one is added.
         self._listeners: tuple[ActiveListener, ...] = ()
@@ -103,9 +106,13 @@ class Bus:
                 raise InvalidInput(
                     f"app {self._app_key!r} has a listener {rules.name!r} already; give this one another name="
                 )
+            if len(self._listeners) >= MOST_LISTENERS:
+                raise InvalidInput(f"app {self._app_key!r} has {MOST_LISTENERS} listeners already; let one serve more")
             listener = self._make(rules, self)
+            # It is on record first, as it may hear an event at once.
+            self._on_add(listener)
             self._listeners = tuple(sorted((*self._listeners, listener), key=lambda one: -one.rules.priority))
-        self._on_add(listener)
+        self._on_change()
         return ListenerHandle(listener, self)
 
     @property
@@ -129,5 +136,8 @@ class Bus:
     def _remove(self, listener: ActiveListener) -> None:
         listener.is_cancelled = True
         with self._lock:
+            if listener not in self._listeners:
+                return
             self._listeners = tuple(other for other in self._listeners if other is not listener)
-        self._on_remove(listener)
+            self._on_remove(listener)
+        self._on_change()

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import logging
+from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -15,6 +17,7 @@ from typing import Any
 from msgspec import Struct
 
 from holdfast.apps.alarms import Alarm, Alarms
+from holdfast.apps.arguments import unwrapped
 from holdfast.core.apps.call import CallStatus, HandlerCall
 from holdfast.core.job import Millis
 from holdfast.core.messages.telemetry import RaisedError
@@ -28,8 +31,13 @@ from holdfast.workers.user_loop import UserLoop, end_without_loop
 # What a call may take to clean up once it was asked to stop.
 CLEAN_UP_S = 1.0
 LONGEST_TYPE = 200
+# So many plain functions run at once. Others wait.
+MOST_THREADS = 100
+NO_THREAD_MS = 1_000
 LONGEST_MESSAGE = 2_000
 LONGEST_TRACEBACK = 16 << 10
+
+log = logging.getLogger("holdfast.app")
 
 
 class CallResult(Struct, frozen=True):
@@ -68,9 +76,12 @@ class RunningCall:
         if self._has_result:
             return
         self._has_result = True
+        took = max(0.0, round((self._clock.monotonic() - self._began) * 1000, 3))
+        if status is CallStatus.SUCCESS and self.timeout_ms is not None and took > self.timeout_ms:
+            # What blocks the event loop is not told of its time-out before it ends.
+            status, error = CallStatus.TIMED_OUT, too_long(self.timeout_ms)
         if self.alarm is not None:
             self.alarm.cancel()
-        took = max(0.0, round((self._clock.monotonic() - self._began) * 1000, 3))
         self._on_result(CallResult(status, self._started_at, took, error))
 
     def end(self) -> None:
@@ -95,6 +106,9 @@ class Caller:
         self._running: set[RunningCall] = set()
         self._ended = asyncio.Event()
         self._is_hurried = False
+        # Functions that wait for a thread, and how many have one.
+        self._waiting: deque[Callable[[], None]] = deque()
+        self._in_threads = 0
 
     def begin(
         self,
@@ -120,8 +134,50 @@ class Caller:
             run.task = self._user.loop.create_task(_run_coroutine(run, function, arguments))
             run.task.add_done_callback(lambda _: run.end())
         else:
-            self._threads.run(lambda: self._run_function(run, function, arguments))
+            self._waiting.append(lambda: self._run_function(run, function, arguments))
+            self._begin_functions()
         return run
+
+    async def run(self, function: Callable[[], Any]) -> None:
+        """Call a function of a user that is no handler, as handlers are called."""
+        if is_coroutine_function(function):
+            await function()
+            return
+        ended: asyncio.Future[None] = self._user.loop.create_future()
+
+        def settle(error: BaseException | None) -> None:
+            if ended.done():
+                return
+            if error is None:
+                ended.set_result(None)
+            else:
+                ended.set_exception(RuntimeError(str(error)) if isinstance(error, StopIteration) else error)
+
+        def call() -> None:
+            error: BaseException | None = None
+            try:
+                _refuse_awaitable(function())
+            except BaseException as raised:
+                error = raised
+            with suppress(RuntimeError):  # The event loop has come to its end.
+                self._user.call(settle, error)
+
+        self._threads.run(call)
+        await ended
+
+    def _begin_functions(self) -> None:
+        """Begin those that wait for a thread, as far as there may be more threads."""
+        while self._waiting and self._in_threads < MOST_THREADS:
+            function = self._waiting.popleft()
+            self._in_threads += 1
+            try:
+                self._threads.run(function)
+            except RuntimeError as error:  # There can be no more threads on this machine now.
+                self._in_threads -= 1
+                self._waiting.appendleft(function)
+                log.warning("a handler waits for a thread: %s", error, extra={"event": "no_thread"})
+                self.alarms.set(self.alarms.now() + NO_THREAD_MS, self._begin_functions)
+                return
 
     def call(self, function: Callable[[], None]) -> None:
         """Call a function on the event loop. Called from any thread."""
@@ -135,6 +191,12 @@ class Caller:
                 self.cancel_all(app_key)
         for run in self._of(app_key):
             run.settle(CallStatus.CANCELLED)
+
+    async def all_ended(self, app_key: str) -> None:
+        """Wait until no code of the app runs any more, however long that takes."""
+        while self._of(app_key):
+            self._ended.clear()
+            await self._ended.wait()
 
     def cancel_all(self, app_key: str) -> None:
         """Ask every call of an app to stop."""
@@ -174,10 +236,7 @@ class Caller:
 
     def _time_out(self, run: RunningCall) -> None:
         assert run.timeout_ms is not None
-        run.settle(
-            CallStatus.TIMED_OUT,
-            RaisedError("TimeoutError", f"it took longer than {units.duration_words(run.timeout_ms)}"),
-        )
+        run.settle(CallStatus.TIMED_OUT, too_long(run.timeout_ms))
         run.cancel()
 
     def _run_function(
@@ -196,8 +255,10 @@ class Caller:
             status, error = CallStatus.ERROR, error_of(raised)
 
         def settle() -> None:
+            self._in_threads -= 1
             run.settle(status, error)
             run.end()
+            self._begin_functions()
 
         with suppress(RuntimeError):  # The event loop has come to its end, which has settled it.
             self._user.call(settle)
@@ -219,9 +280,14 @@ async def _run_coroutine(
         run.settle(CallStatus.SUCCESS)
 
 
+def too_long(timeout_ms: Millis) -> RaisedError:
+    """Why a call has timed out."""
+    return RaisedError("TimeoutError", f"it took longer than {units.duration_words(timeout_ms)}", None)
+
+
 def is_coroutine_function(function: Callable[..., Any]) -> bool:
     """Whether a call of it is to be awaited."""
-    inner = getattr(function, "func", function)  # of a partial
+    inner = unwrapped(function)
     return inspect.iscoroutinefunction(inner) or inspect.iscoroutinefunction(type(inner).__call__)
 
 
@@ -229,11 +295,17 @@ def error_of(error: BaseException) -> RaisedError:
     """What is told of an exception: its type, its message, and the end of its traceback, which says most."""
     import traceback
 
+    # All of it is code of users, which may raise anything.
     try:
         message = storable(str(error))[:LONGEST_MESSAGE]
-    except Exception:
+    except BaseException:
         message = "its message cannot be read"
-    trace = storable("".join(traceback.format_exception(error))).encode()[-LONGEST_TRACEBACK:].decode(errors="ignore")
+    try:
+        trace = (
+            storable("".join(traceback.format_exception(error))).encode()[-LONGEST_TRACEBACK:].decode(errors="ignore")
+        )
+    except BaseException:
+        trace = "its traceback cannot be read"
     return RaisedError(storable(type(error).__qualname__)[:LONGEST_TYPE], message, trace)
 
 

@@ -23,12 +23,21 @@ from enum import Enum
 from itertools import count
 
 from holdfast.apps.app import App
-from holdfast.apps.calling import Caller
+from holdfast.apps.calling import Caller, error_of
 from holdfast.apps.recorder import Recorder
-from holdfast.apps.running_app import AppReport, AskedDone, Ended, ListenersChanged, RunningApp, Started, StartFailed
+from holdfast.apps.running_app import (
+    AppReport,
+    AskedDone,
+    Begun,
+    Ended,
+    ListenersChanged,
+    RunningApp,
+    Started,
+    StartFailed,
+)
 from holdfast.core.apps.call import first_call
 from holdfast.core.apps.status import AppStatus, Wanted
-from holdfast.core.errors import HoldfastError, NotHolder
+from holdfast.core.errors import HoldfastError, InvalidInput, NotHolder
 from holdfast.core.job import SessionId
 from holdfast.core.messages.apps import AppState, OfferedApp
 from holdfast.core.messages.telemetry import AskedTimer, RaisedError
@@ -45,6 +54,8 @@ LOOK_AGAIN_S = 10.0
 MOST_EVENTS = 200  # asked for at once
 # How long the rest of an orderly stop may take: `on_stop`, and to give the apps back.
 LAST_S = 15.0
+# How long handlers may go on when one app is stopped.
+PATIENCE_S = 5.0
 # How long the event loop of the apps may take to end. A handler may block it.
 CLOSE_S = 5.0
 
@@ -63,11 +74,17 @@ class Stage(Enum):
 class OwnedApp:
     """An app that this process has, as the loop of the session knows it. `number`: it has heard the events up to it."""
 
-    def __init__(self, running: RunningApp, number: int, began: float) -> None:
+    def __init__(self, running: RunningApp, number: int) -> None:
         self.running = running
         self.number = number
-        self.began = began
         self.stage = Stage.STARTING
+        self.has_begun = False
+        self.patterns: list[str] = []
+
+    @property
+    def is_starting(self) -> bool:
+        """Whether it neither works yet nor has failed."""
+        return self.stage is Stage.STARTING or (self.stage is Stage.RUNNING and not self.has_begun)
 
 
 class AppHost(Loop):
@@ -94,7 +111,7 @@ class AppHost(Loop):
         self._owned: dict[str, OwnedApp] = {}
         self._reports: deque[tuple[RunningApp, AppReport]] = deque()
         self._is_handing_out = False
-        self._done: set[tuple[str, str]] = set()
+        self._done: set[AskedTimer] = set()
         self._user = UserLoop(self._end_left)
         self._caller = Caller(self._user, clock)
         self._recorder = Recorder(engine, clock, session_id, secret, self._lose)
@@ -119,7 +136,7 @@ class AppHost(Loop):
 
     async def started(self) -> None:
         """Wait until each app that this process takes at its start runs, or has failed."""
-        while self._call_ids is None or any(owned.stage is Stage.STARTING for owned in self._owned.values()):
+        while self._call_ids is None or any(owned.is_starting for owned in self._owned.values()):
             self._settled.clear()
             await self._settled.wait()
 
@@ -131,15 +148,17 @@ class AppHost(Loop):
         if self._is_handing_out:
             return LOOK_AGAIN_S
         await self._listen()
-        begins = [owned.began for owned in self._owned.values() if owned.stage is Stage.STARTING]
-        left = min(begins, default=float("inf")) + self._start_limit - self.clock.monotonic()
+        begins = [owned.running.began for owned in self._owned.values() if owned.stage is Stage.STARTING]
+        first = min((began for began in begins if began is not None), default=float("inf"))
+        left = first + self._start_limit - self.clock.monotonic()
         return max(0.0, min(LOOK_AGAIN_S, left))
 
     async def stop(self) -> None:
         """Stop every app in order, and give it back."""
         await super().stop()
         for owned in self._owned.values():
-            self._end(owned, self.patience)
+            if owned.stage is not Stage.ENDING:
+                self._end(owned, self.patience, is_process_ending=True)
         with suppress(TimeoutError):
             async with asyncio.timeout(self.patience + LAST_S):
                 while self._owned:
@@ -180,7 +199,8 @@ class AppHost(Loop):
             if state.session_id == self._session_id and state.app_key not in self._owned:
                 kind = self._kinds[state.app_key]
                 running = RunningApp(state.app_key, kind, self._caller, self._recorder, self._call_ids, self._report)
-                self._owned[state.app_key] = OwnedApp(running, taken.number, self.clock.monotonic())
+                self._done = {done for done in self._done if done.app_key != state.app_key}
+                self._owned[state.app_key] = OwnedApp(running, taken.number)
                 self._user.call(running.start)
         self._settled.set()
 
@@ -217,8 +237,8 @@ class AppHost(Loop):
         """Do once what is asked of timers. It is read until it is told that it is done."""
         for one in asked:
             owned = self._owned.get(one.app_key)
-            if owned is not None and owned.stage is Stage.RUNNING and (one.app_key, one.job_name) not in self._done:
-                self._done.add((one.app_key, one.job_name))
+            if owned is not None and owned.stage is Stage.RUNNING and one not in self._done:
+                self._done.add(one)
                 self._user.call(owned.running.do_asked, one)
 
     async def _compare(self, states: list[AppState]) -> None:
@@ -233,13 +253,13 @@ class AppHost(Loop):
                 if state.status is AppStatus.WAITING and state.wanted is Wanted.RUNNING:
                     free.append(state.app_key)
             elif state.wanted is Wanted.STOPPED and owned.stage is not Stage.ENDING:
-                self._end(owned, self.patience)
+                self._end(owned, PATIENCE_S)
         if free:
             await self._take(free)
 
-    def _end(self, owned: OwnedApp, patience: float) -> None:
+    def _end(self, owned: OwnedApp, patience: float, *, is_process_ending: bool = False) -> None:
         owned.stage = Stage.ENDING
-        self._user.call(owned.running.end, patience)
+        self._user.call(lambda: owned.running.end(patience, is_process_ending=is_process_ending))
 
     def _lose(self, app_key: str) -> None:
         """The store says that an app is not ours."""
@@ -268,6 +288,14 @@ class AppHost(Loop):
                     await self._settle_one(owned, report)
                 except NotHolder:
                     self._drop(owned)
+                except HoldfastError as error:
+                    if error.is_worth_repeating and not isinstance(error, InvalidInput):
+                        raise
+                    # It would be refused again, and no other app would be heard.
+                    log.error("app %s: %s", running.app_key, error, extra={"event": "app_refused"})
+                    if owned.stage is Stage.STARTING:
+                        self._user.call(running.abandon)
+                        await self._fail(owned, error_of(error))
             self._reports.popleft()
 
     async def _settle_one(self, owned: OwnedApp, report: AppReport) -> None:
@@ -276,7 +304,11 @@ class AppHost(Loop):
             case Ended():
                 await self._recorder.flush()
                 await self._engine.write(app_owners.release_app, self._session_id, app_key, secret=secret)
-                del self._owned[app_key]
+                self._owned.pop(app_key, None)
+                self._settled.set()
+            case Begun():
+                owned.has_begun = True
+                self._settled.set()
             case _ if owned.stage in (Stage.ENDING, Stage.FAILED):
                 return
             case StartFailed(error):
@@ -286,28 +318,32 @@ class AppHost(Loop):
                 await self._engine.write(
                     app_owners.begin_app, self._session_id, app_key, patterns, registered, now, secret=secret
                 )
-                owned.stage = Stage.RUNNING
+                owned.stage, owned.patterns = Stage.RUNNING, patterns
                 self._recorder.open(app_key)
                 self._user.call(owned.running.begin)
-                self._settled.set()
-            case AskedDone(job_name):
-                await self._engine.write(records.clear_asked, self._session_id, app_key, job_name, secret=secret)
-                self._done.discard((app_key, job_name))
+            case AskedDone(asked):
+                name, wish = asked.job_name, asked.asked
+                await self._engine.write(records.clear_asked, self._session_id, app_key, name, wish, secret=secret)
+                self._done.discard(asked)
             case ListenersChanged():
-                if owned.stage is Stage.RUNNING:
-                    patterns = owned.running.bus.patterns
+                patterns = owned.running.bus.patterns
+                if owned.stage is Stage.RUNNING and patterns != owned.patterns:
                     await self._engine.write(app_owners.listen_app, self._session_id, app_key, patterns, secret=secret)
+                    owned.patterns = patterns
 
     async def _settle_at_the_end(self) -> None:
         try:
             await self._settle()
-        except HoldfastError as error:
+        except Exception as error:
             log.warning("apps could not be given back; that is done when the session is settled: %s", error)
             self._owned.clear()
 
     async def _refuse_late_starts(self) -> None:
         for owned in list(self._owned.values()):
-            if owned.stage is Stage.STARTING and self.clock.monotonic() - owned.began >= self._start_limit:
+            began = owned.running.began
+            if owned.stage is not Stage.STARTING or began is None:
+                continue
+            if self.clock.monotonic() - began >= self._start_limit:
                 self._user.call(owned.running.abandon)
                 said = f"on_start took longer than {self._start_limit:g} s"
                 await self._fail(owned, RaisedError("TimeoutError", said))

@@ -6,6 +6,7 @@ All of it lives on the event loop of the apps. Only `is_cancelled` is read and s
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import deepcopy
 from typing import Any, Protocol
 
 from msgspec import Struct
@@ -92,7 +93,7 @@ class ActiveListener:
             return True
         try:
             return bool(where(event))
-        except Exception as raised:
+        except BaseException as raised:  # Whatever it is, other listeners hear the event.
             call = self._record.new_call(self.rules.handler_method)
             result = CallResult(CallStatus.ERROR, self._caller.clock.now(), 0.0, error_of(raised))
             self._record.add_invocation(self.rules, call, event, result)
@@ -100,6 +101,8 @@ class ActiveListener:
 
     def _pass_time(self) -> None:
         self._alarm_at = None
+        if self.is_cancelled:
+            return
         self._follow(*listening.pass_time(self._state, self.rules.controls, self._caller.alarms.now()))
 
     def _end_call(self, number: int) -> None:
@@ -127,7 +130,8 @@ class ActiveListener:
         call = self._record.new_call(self.rules.handler_method)
         self._calls[number] = self._caller.begin(
             self.rules.handler,
-            lambda: ((), self.rules.arguments.of(event)),
+            # A copy of its own, as a handler may change what it gets.
+            lambda: ((), self.rules.arguments.of(deepcopy(event))),
             call,
             self.rules.timeout_ms,
             lambda result: self._record.add_invocation(self.rules, call, event, result),

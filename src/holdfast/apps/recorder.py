@@ -13,9 +13,11 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from itertools import islice
+from typing import TypeVar
 
 from holdfast.core.apps.call import COUNTER_BITS, CallStatus
-from holdfast.core.errors import HoldfastError, NotHolder
+from holdfast.core.errors import HoldfastError, InvalidInput, NotHolder
 from holdfast.core.job import Millis, SessionId
 from holdfast.core.jobs.fingerprint import fingerprint_of
 from holdfast.core.messages.telemetry import (
@@ -33,6 +35,7 @@ from holdfast.runtime.loop import Loop
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.apps.records import record_calls
 
+T = TypeVar("T")
 EVERY_S = 0.1
 MOST_KEPT = 50_000
 MOST_IN_A_BATCH = 2_000
@@ -46,14 +49,16 @@ log = logging.getLogger("holdfast.app")
 class AppBuffer:
     """What is to be written down of one app. `is_open`: its registrations are stored, so its calls can be."""
 
-    def __init__(self) -> None:
+    def __init__(self, next_run: Callable[[str], Millis | None]) -> None:
         self.is_open = False
+        self._next_run = next_run
         self.listeners: dict[str, NewListener] = {}
         self.timers: dict[str, NewTimer] = {}
         self.retired_listeners: set[str] = set()
         self.retired_timers: set[str] = set()
         self.events_dropped: dict[str, int] = {}
-        self.next_runs: dict[str, Millis | None] = {}
+        # Timers that are due at another moment than before. When, is asked when it is written.
+        self.next_runs: set[str] = set()
         self.calls: deque[NewInvocation | NewExecution] = deque()
 
     @property
@@ -73,8 +78,10 @@ class AppBuffer:
 
     def take(self, app_key: str, room: int, characters: int) -> tuple[AppRecord, int, int]:
         """A record of what is there, and the room that is left in the batch."""
+        listeners, timers = _some(self.listeners, room), _some(self.timers, room - len(self.listeners))
+        room -= len(listeners) + len(timers)
         invocations, executions = [], []
-        while self.calls and room > 0 and characters > 0:
+        while self.calls and room > 0 and characters > 0 and not self.listeners and not self.timers:
             call = self.calls.popleft()
             room, characters = room - 1, characters - len(call.error_traceback or "")
             if isinstance(call, NewInvocation):
@@ -82,21 +89,27 @@ class AppBuffer:
             else:
                 executions.append(call)
         # A timer or a listener that is gone may still have calls that wait.
-        is_all = not self.calls
+        is_all = not (self.calls or self.listeners or self.timers)
         record = AppRecord(
             app_key=app_key,
-            registered=Registrations(tuple(self.listeners.values()), tuple(self.timers.values())),
+            registered=Registrations(listeners, timers),
             retired_listeners=tuple(sorted(self.retired_listeners)) if is_all else (),
             retired_timers=tuple(sorted(self.retired_timers)) if is_all else (),
             events_dropped=self.events_dropped,
-            next_runs=self.next_runs,
+            next_runs={name: self._next_run(name) for name in self.next_runs} if is_all else {},
             invocations=tuple(invocations),
             executions=tuple(executions),
         )
-        self.listeners, self.timers, self.events_dropped, self.next_runs = {}, {}, {}, {}
+        self.events_dropped = {}
         if is_all:
-            self.retired_listeners, self.retired_timers = set(), set()
+            self.retired_listeners, self.retired_timers, self.next_runs = set(), set(), set()
         return record, room, characters
+
+
+def _some(registered: dict[str, T], most: int) -> tuple[T, ...]:
+    """Take the first of them out."""
+    names = list(islice(registered, max(0, most)))
+    return tuple(registered.pop(name) for name in names)
 
 
 class Recorder(Loop):
@@ -121,13 +134,13 @@ class Recorder(Loop):
         self._is_woken = False
         self._writing = asyncio.Lock()
 
-    def begin(self, app_key: str) -> AppBuffer:
+    def begin(self, app_key: str, next_run: Callable[[str], Millis | None]) -> AppBuffer:
         """Make room for what an app will tell. What an earlier object of it has told is given up."""
         with self._lock:
             old = self._buffers.get(app_key)
             if old is not None:
                 self._give_up(old)
-            buffer = self._buffers[app_key] = AppBuffer()
+            buffer = self._buffers[app_key] = AppBuffer(next_run)
             return buffer
 
     def open(self, app_key: str) -> None:
@@ -195,6 +208,13 @@ class Recorder(Loop):
                     for app_key in list(self._buffers):
                         self.forget(app_key)
                     raise
+                except HoldfastError as error:
+                    if error.is_worth_repeating and not isinstance(error, InvalidInput):
+                        raise
+                    # It would be refused again, and nothing behind it would ever be written.
+                    self._unsent, lost = None, []
+                    self.rows_dropped += sum(len(record.invocations) + len(record.executions) for record in records)
+                    log.error("calls of handlers cannot be recorded: %s", error, extra={"event": "calls_refused"})
                 self._told_dropped = dropped
                 for app_key in lost:
                     self._on_lost(app_key)

@@ -7,7 +7,6 @@ is told to the host by `report`, what it has registered and called to the record
 from __future__ import annotations
 
 import asyncio
-import inspect
 import logging
 from collections.abc import Callable, Iterable
 from itertools import count
@@ -35,11 +34,12 @@ from holdfast.core.messages.telemetry import (
     Registrations,
     TimerWish,
 )
-from holdfast.core.rules.limits import MAX_PAYLOAD
 from holdfast.core.values.event import Event
 from holdfast.tasks.raising import storable
 
 STOP_LIMIT_S = 10.0
+# Of these, no more is shown.
+LONGEST_ARGUMENTS = 1_000
 
 log = logging.getLogger("holdfast.app")
 
@@ -49,6 +49,10 @@ class Started(Struct, frozen=True):
 
     registered: Registrations
     patterns: list[str]
+
+
+class Begun(Struct, frozen=True):
+    """Its timers may fire."""
 
 
 class StartFailed(Struct, frozen=True):
@@ -64,14 +68,14 @@ class ListenersChanged(Struct, frozen=True):
 class AskedDone(Struct, frozen=True):
     """A timer has done what was asked of it."""
 
-    job_name: str
+    asked: AskedTimer
 
 
 class Ended(Struct, frozen=True):
     """The app has stopped in order: nothing of it runs any more."""
 
 
-AppReport: TypeAlias = Started | StartFailed | ListenersChanged | AskedDone | Ended
+AppReport: TypeAlias = Started | Begun | StartFailed | ListenersChanged | AskedDone | Ended
 
 
 class RunningApp:
@@ -87,17 +91,23 @@ class RunningApp:
         report: Callable[[RunningApp, AppReport], None],
     ) -> None:
         self.app_key = app_key
-        self.bus = Bus(app_key, self._make_listener, self._listener_added, self._listener_removed)
-        self.scheduler = Scheduler(self._make_timer, self._timer_added, self._timer_removed)
+        self.bus = Bus(
+            app_key, self._make_listener, self._listener_added, self._listener_removed, self._listeners_changed
+        )
+        self.scheduler = Scheduler(
+            self._make_timer, self._timer_added, self._timer_ready, self._retire_timer, self._timer_removed
+        )
         self._kind = kind
         self._caller = caller
         self._recorder = recorder
-        self._buffer: AppBuffer = recorder.begin(app_key)
+        self._buffer: AppBuffer = recorder.begin(app_key, self._next_run)
         self._call_ids = call_ids
         self._report = report
         self._app: App | None = None
         self._starting: asyncio.Task[None] | None = None
         self._ending: asyncio.Task[None] | None = None
+        # When `on_start` began, by the monotonic clock.
+        self.began: float | None = None
         self._is_begun = False
         self._is_over = False
 
@@ -107,9 +117,11 @@ class RunningApp:
 
     def begin(self) -> None:
         """The app runs: its timers may fire."""
-        self._is_begun = True
-        for timer in self.scheduler.timers:
-            timer.start()
+        if not self._is_over:
+            self._is_begun = True
+            for timer in self.scheduler.timers:
+                timer.start()
+        self._report(self, Begun())
 
     def hear(self, events: Iterable[Event]) -> None:
         """Give events to the listeners that they are for."""
@@ -117,7 +129,10 @@ class RunningApp:
             if self._is_over:
                 return
             for listener in self.bus.for_event(event.name):
-                listener.hear(event)
+                try:
+                    listener.hear(event)
+                except Exception:
+                    log.exception("app %s: listener %s failed", self.app_key, listener.rules.name)
 
     def do_asked(self, asked: AskedTimer) -> None:
         """Do what a person asks of a timer, and say that it is done."""
@@ -127,12 +142,15 @@ class RunningApp:
                     timer.run_now()
                 case TimerWish.CANCEL:
                     self.scheduler.cancel_all(asked.job_name)
-        self._report(self, AskedDone(asked.job_name))
+        self._report(self, AskedDone(asked))
 
-    def end(self, patience: float) -> None:
-        """Begin no call any more, let those that run end, and call `on_stop`. Its end is reported."""
+    def end(self, patience: float, *, is_process_ending: bool = False) -> None:
+        """Begin no call any more, let those that run end, and call `on_stop`. Its end is reported.
+
+        If the process goes on, it is reported when no function runs any more: another process may take the app then.
+        """
         self._is_over = True
-        self._ending = asyncio.get_running_loop().create_task(self._end(patience))
+        self._ending = asyncio.get_running_loop().create_task(self._end(patience, is_process_ending))
 
     def abandon(self) -> None:
         """Cancel everything: the app belongs to another process, or to nobody."""
@@ -173,44 +191,24 @@ class RunningApp:
     def note_next_run(self, rules: TimerRules) -> None:
         """A timer is due at another moment than before, or never more."""
 
-        def note(buffer: AppBuffer) -> None:
-            buffer.next_runs[rules.name] = self._next_run(rules.name)
-
-        self._change(note)
+        self._change(lambda buffer: buffer.next_runs.add(rules.name))
 
     def _next_run(self, name: str) -> Millis | None:
         """When the first of those that share a row is due."""
         moments = [timer.next_run_at for timer in self.scheduler.of_name(name)]
         return min((moment for moment in moments if moment is not None), default=None)
 
-    def _new_timer(self, timer: ActiveTimer) -> NewTimer:
-        rules = timer.rules
-        return NewTimer(
-            job_name=rules.name,
-            handler_method=rules.handler_method,
-            trigger_type=rules.trigger.trigger_type,
-            trigger_value=rules.trigger.trigger_value,
-            repeat=rules.trigger.repeat,
-            args_json=_json(rules.args, "[]"),
-            kwargs_json=_json(rules.kwargs, "{}"),
-            timeout_ms=rules.timeout_ms,
-            next_run_at=self._next_run(rules.name),
-            source_location=rules.source.location,
-            registration_source=rules.source.snippet,
-        )
-
     async def _start(self) -> None:
+        self.began = self._caller.clock.monotonic()
         try:
             app = self._kind.__new__(self._kind)
             app.key, app.bus, app.scheduler, app.log = self.app_key, self.bus, self.scheduler, AppLog(self.app_key)
             app.__init__()  # type: ignore[misc]  # Its attributes are there before.
             self._app = app
-            started = app.on_start()
-            if inspect.isawaitable(started):
-                await started
-        except asyncio.CancelledError:
-            raise
+            await self._caller.run(app.on_start)
         except BaseException as error:
+            if self._is_over:  # It was ended or abandoned meanwhile.
+                return
             self._is_over = True
             self._close_all()
             self._report(self, StartFailed(error_of(error)))
@@ -220,23 +218,37 @@ class RunningApp:
     def _registrations(self) -> Registrations:
         """What is there by now. What is registered later goes to the recorder."""
         listeners = {listener.rules.name: _new_listener(listener.rules) for listener in self.bus.listeners}
-        timers = {timer.rules.name: self._new_timer(timer) for timer in self.scheduler.timers}
-        return Registrations(tuple(listeners.values()), tuple(timers.values()))
+        timers = {timer.rules.name: timer for timer in self.scheduler.timers}
+        return Registrations(
+            tuple(listeners.values()), tuple(_new_timer(one, self._next_run(name)) for name, one in timers.items())
+        )
 
-    async def _end(self, patience: float) -> None:
+    async def _end(self, patience: float, is_process_ending: bool) -> None:
         if self._starting is not None:
             self._starting.cancel()
         self._close_all()
         await self._caller.end(self.app_key, patience)
+        if not is_process_ending:
+            await self._caller.all_ended(self.app_key)
         if self._app is not None:
-            try:
-                async with asyncio.timeout(STOP_LIMIT_S):
-                    stopped = self._app.on_stop()
-                    if inspect.isawaitable(stopped):
-                        await stopped
-            except Exception as error:
-                log.warning("app %s: on_stop: %r", self.app_key, error, extra={"event": "app_stop_failed"})
+            stopping = asyncio.get_running_loop().create_task(self._caller.run(self._app.on_stop))
+            # It may ignore that it is cancelled, so it is left behind then.
+            await asyncio.wait({stopping}, timeout=STOP_LIMIT_S)
+            self._tell_of_stop(stopping)
         self._report(self, Ended())
+
+    def _tell_of_stop(self, stopping: asyncio.Task[None]) -> None:
+        if not stopping.done():
+            stopping.cancel()
+            why = f"it takes longer than {STOP_LIMIT_S:g} s"
+        elif stopping.cancelled():
+            why = "it was cancelled"
+        elif (error := stopping.exception()) is not None:
+            about = error_of(error)
+            why = f"{about.error_type}: {about.error_message}"
+        else:
+            return
+        log.warning("app %s: on_stop: %s", self.app_key, why, extra={"event": "app_stop_failed"})
 
     def _make_listener(self, rules: ListenerRules, bus: Bus) -> ActiveListener:
         return ActiveListener(rules, self._caller, self, bus._remove)
@@ -249,41 +261,44 @@ class RunningApp:
             buffer.retired_listeners.discard(new.name)
 
         self._change(add)
-        self._report(self, ListenersChanged())
 
     def _listener_removed(self, listener: ActiveListener) -> None:
-        name = listener.rules.name
-        self._change(lambda buffer: None if self.bus.has(name) else buffer.retired_listeners.add(name))
+        self._change(lambda buffer: buffer.retired_listeners.add(listener.rules.name))
+
+    def _listeners_changed(self) -> None:
         self._report(self, ListenersChanged())
 
     def _make_timer(self, rules: TimerRules, scheduler: Scheduler) -> ActiveTimer:
-        return ActiveTimer(rules, self._caller, self, self._timer_finished)
+        return ActiveTimer(rules, self._caller, self, scheduler.finish)
 
     def _timer_added(self, timer: ActiveTimer) -> None:
-        name = timer.rules.name
+        new = _new_timer(timer, timer.next_run_at)
 
         def add(buffer: AppBuffer) -> None:
-            buffer.timers[name] = self._new_timer(timer)
-            buffer.next_runs.pop(name, None)
-            buffer.retired_timers.discard(name)
+            buffer.timers[new.job_name] = new
+            buffer.next_runs.add(new.job_name)
+            buffer.retired_timers.discard(new.job_name)
 
         self._change(add)
-        self._caller.call(lambda: timer.start() if self._is_begun else None)
 
-    def _timer_finished(self, timer: ActiveTimer) -> None:
-        """It can fire no more, so another one may have its name."""
-        self.scheduler.finish(timer)
-        self._retire_unshared(timer)
+    def _timer_ready(self, timer: ActiveTimer) -> None:
+        self._caller.call(lambda: self._start_timer(timer))
+
+    def _start_timer(self, timer: ActiveTimer) -> None:
+        """A timer that is made while the app ends never fires."""
+        if self._is_over:
+            timer.close()
+        elif self._is_begun:
+            timer.start()
 
     def _timer_removed(self, timer: ActiveTimer) -> None:
         self._caller.call(timer.close)
         self.note_next_run(timer.rules)
-        self._retire_unshared(timer)
 
-    def _retire_unshared(self, timer: ActiveTimer) -> None:
-        """Its row is in use while others share it. One that is added meanwhile brings it back."""
-        name = timer.rules.name
-        self._change(lambda buffer: None if self.scheduler.of_name(name) else buffer.retired_timers.add(name))
+    def _retire_timer(self, timer: ActiveTimer) -> None:
+        """Its row is in use while others share it."""
+        if not self.scheduler.of_name(timer.rules.name):
+            self._change(lambda buffer: buffer.retired_timers.add(timer.rules.name))
 
     def _change(self, change: Callable[[AppBuffer], None]) -> None:
         self._recorder.change(self._buffer, change)
@@ -324,10 +339,27 @@ def _new_listener(rules: ListenerRules) -> NewListener:
     )
 
 
+def _new_timer(timer: ActiveTimer, next_run_at: Millis | None) -> NewTimer:
+    rules = timer.rules
+    return NewTimer(
+        job_name=rules.name,
+        handler_method=rules.handler_method,
+        trigger_type=rules.trigger.trigger_type,
+        trigger_value=rules.trigger.trigger_value,
+        repeat=rules.trigger.repeat,
+        args_json=_json(rules.args, "[]"),
+        kwargs_json=_json(rules.kwargs, "{}"),
+        timeout_ms=rules.timeout_ms,
+        next_run_at=next_run_at,
+        source_location=rules.source.location,
+        registration_source=rules.source.snippet,
+    )
+
+
 def _json(values: object, otherwise: str) -> str:
     """Arguments as JSON, for people to see. What JSON has no word for is shown as Python does."""
     try:
         text = storable(msgspec.json.encode(values, enc_hook=repr).decode())
     except Exception:
         return otherwise
-    return text if len(text) <= MAX_PAYLOAD else otherwise
+    return text if len(text) <= LONGEST_ARGUMENTS else msgspec.json.encode(f"{text[:LONGEST_ARGUMENTS]}…").decode()

@@ -7,15 +7,19 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, time
 from typing import Any, TypedDict, Unpack
 
+from holdfast.apps.arguments import check_given, name_of
+from holdfast.apps.sources import source_of_caller
 from holdfast.apps.timer import ActiveTimer, TimerRules
 from holdfast.core.apps import timers
 from holdfast.core.apps.timers import ByHand, KeptTimer, TimerTrigger
 from holdfast.core.errors import InvalidInput
 from holdfast.core.job import Millis
+from holdfast.core.rules import limits
 from holdfast.core.rules.units import Duration
 from holdfast.core.rules.value_rules import SPAN
 
 TIMEOUT_S = 600.0
+MOST_TIMERS = 10_000
 
 
 class TimerOptions(TypedDict, total=False):
@@ -65,10 +69,14 @@ class Scheduler:
         self,
         make: Callable[[TimerRules, Scheduler], ActiveTimer],
         on_add: Callable[[ActiveTimer], None],
+        on_ready: Callable[[ActiveTimer], None],
+        on_finish: Callable[[ActiveTimer], None],
         on_remove: Callable[[ActiveTimer], None],
     ) -> None:
         self._make = make
         self._on_add = on_add
+        self._on_ready = on_ready
+        self._on_finish = on_finish
         self._on_remove = on_remove
         self._lock = threading.Lock()
         self._timers: tuple[ActiveTimer, ...] = ()
@@ -149,7 +157,12 @@ class Scheduler:
         if unknown:
             known = ", ".join(TimerOptions.__annotations__)
             raise InvalidInput(f"a timer has no option {unknown[0]!r}; there are {known}")
-        given, named = tuple(options.get("args", ())), dict(options.get("kwargs") or {})
+        args, kwargs = options.get("args", ()), options.get("kwargs") or {}
+        if isinstance(args, str) or not isinstance(args, Sequence):
+            raise InvalidInput(f"args {limits.shown(args)} is not valid: give a list, such as [{limits.shown(args)}]")
+        if not isinstance(kwargs, Mapping):
+            raise InvalidInput(f"kwargs {limits.shown(kwargs)} is not valid: give a dict of arguments by name")
+        given, named = tuple(args), dict(kwargs)
         check_given(handler, given, named)
         method = name_of(handler)
         if_exists = timers.if_exists_of(options.get("if_exists", "error"))
@@ -169,11 +182,15 @@ class Scheduler:
             old = next((one for one in self._timers if rules.is_named and self._has_name(one, rules.name)), None)
             if old is not None and timers.on_taken_name(rules.name, if_exists) is KeptTimer.OLD:
                 return TimerHandle(old, self)
+            if len(self._timers) >= MOST_TIMERS:
+                raise InvalidInput(f"this app has {MOST_TIMERS} timers already; cancel some, or let one serve more")
             timer = self._make(rules, self)
+            # It is on record first, as it may fire at once.
+            self._on_add(timer)
             self._timers = (*(one for one in self._timers if one is not old), timer)
             if old is not None:
                 old.is_cancelled = True
-        self._on_add(timer)
+        self._on_ready(timer)
         return TimerHandle(timer, self)
 
     def _has_name(self, timer: ActiveTimer, name: str) -> bool:
@@ -186,10 +203,14 @@ class Scheduler:
 
     def _remove(self, timer: ActiveTimer) -> None:
         timer.is_cancelled = True
-        self.finish(timer)
-        self._on_remove(timer)
+        if self.finish(timer):
+            self._on_remove(timer)
 
-    def finish(self, timer: ActiveTimer) -> None:
-        """It can fire no more, so another one may have its name."""
+    def finish(self, timer: ActiveTimer) -> bool:
+        """It can fire no more, so another one may have its name. False: it was gone before."""
         with self._lock:
+            if timer not in self._timers:
+                return False
             self._timers = tuple(other for other in self._timers if other is not timer)
+            self._on_finish(timer)
+            return True

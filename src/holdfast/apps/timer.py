@@ -52,7 +52,7 @@ class ActiveTimer:
     """What a timer has begun. `on_finish` is called when it can fire no more."""
 
     def __init__(
-        self, rules: TimerRules, caller: Caller, record: TimerRecord, on_finish: Callable[[ActiveTimer], None]
+        self, rules: TimerRules, caller: Caller, record: TimerRecord, on_finish: Callable[[ActiveTimer], object]
     ) -> None:
         self.rules = rules
         self.is_cancelled = False

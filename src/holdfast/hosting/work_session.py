@@ -199,8 +199,10 @@ class WorkSession:
             await self.exchange.wait_idle(grace)
         if self._apps is not None:
             self._apps.patience = short
-        await self._parts.stop()
-        await self.close(error)
+        try:
+            await self._parts.stop()
+        finally:
+            await self.close(error)
 
     async def close(self, error: RaisedError | None = None) -> None:
         """Close the session, unless a function still runs that ignored the request to stop."""

@@ -33,7 +33,7 @@ SIGNATURES: dict[str, Signature] = {
     "apps.calls.list_listeners": Signature("app_key since retired", "list[holdfast.core.messages.telemetry.ListenerView]"),
     "apps.calls.list_timers": Signature("app_key since retired", "list[holdfast.core.messages.telemetry.TimerView]"),
     "apps.hearing.events_after": Signature("number patterns app_keys limit", "holdfast.core.messages.apps.HeardEvents"),
-    "apps.records.clear_asked": Signature("session_id app_key job_name instance_index secret", "None"),
+    "apps.records.clear_asked": Signature("session_id app_key job_name asked instance_index secret", "None"),
     "apps.records.record_calls": Signature("session_id batch records rows_dropped now secret", "list[builtins.str]"),
     "claiming.why.why": Signature("job_id now", "holdfast.core.messages.why.Why"),
     "events.events.emit": Signature("id name attributes now trigger repeated data", "holdfast.core.messages.events.Emitted"),

@@ -47,7 +47,7 @@ class UserLoop:
             while not self._is_closing:
                 try:
                     self.loop.run_forever()
-                except (SystemExit, KeyboardInterrupt) as error:
+                except BaseException as error:
                     # An asyncio task of the user can raise these through the loop, while others go on here.
                     log.error("a task raised %r through the event loop; it goes on", error)
         finally:

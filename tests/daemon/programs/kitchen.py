@@ -20,6 +20,11 @@ class Kitchen(App):
         self.bus.on("boom", self.on_boom)
         self.scheduler.register(self.tick)
 
+        self.bus.on("first", self.on_first, once=True)
+
+    async def on_first(self) -> None:
+        journal.note("first")
+
     async def on_light(self, event: Event) -> None:
         journal.note("light", str(event.number))
 
@@ -31,3 +36,12 @@ class Kitchen(App):
 
     async def on_stop(self) -> None:
         journal.note("stop")
+
+
+@hf.app("hall")
+class Hall(App):
+    async def on_start(self) -> None:
+        self.bus.on("only", self.on_only, once=True)
+
+    async def on_only(self) -> None:
+        journal.note("only")

@@ -165,7 +165,9 @@ def test_errors_are_the_calls_that_failed_newest_first(engine: Engine) -> None:
         ("tick", "TimeoutError", True),
         ("on_light", "ValueError", False),
     ]
-    assert write(engine, list_failed_calls, app_key="attic").errors == []
+    with pytest.raises(NotFound, match="there is no app 'attic'"):
+        write(engine, list_failed_calls, app_key="attic")
+    assert len(write(engine, list_failed_calls, app_key="kitchen").errors) == 2
     assert [call.name for call in write(engine, list_failed_calls, since=NOW + 2).errors] == ["tick"]
 
 
@@ -199,9 +201,11 @@ def test_what_is_asked_of_a_timer_reaches_its_owner_and_is_cleared_by_it(engine:
     assert write(engine, ask_timer, timer_id(engine), TimerWish.RUN).asked is TimerWish.RUN
     [asked] = write(engine, events_after, 0, [], ["kitchen"]).asked
     assert (asked.app_key, asked.job_name, asked.asked) == ("kitchen", "tick", TimerWish.RUN)
-    write(engine, clear_asked, "two", "kitchen", "tick")
+    write(engine, clear_asked, "two", "kitchen", "tick", TimerWish.RUN)
     assert len(write(engine, events_after, 0, [], ["kitchen"]).asked) == 1
-    write(engine, clear_asked, "one", "kitchen", "tick")
+    write(engine, clear_asked, "one", "kitchen", "tick", TimerWish.CANCEL)
+    assert len(write(engine, events_after, 0, [], ["kitchen"]).asked) == 1
+    write(engine, clear_asked, "one", "kitchen", "tick", TimerWish.RUN)
     assert write(engine, events_after, 0, [], ["kitchen"]).asked == []
 
 

@@ -37,7 +37,7 @@ def show(app: AppArgument) -> Output:
       holdfast apps show kitchen
     """
     view = client().find_app(app)
-    return output.described(view, _fields(view))
+    return Output(view, lambda: _show(view))
 
 
 def start(app: AppArgument) -> Output:
@@ -69,10 +69,24 @@ def stop(app: AppArgument) -> Output:
 
 apps = group_of(
     "apps",
-    "Apps: classes with handlers of events.",
+    """Look after apps: classes with handlers of events and timers.
+
+    Without a word behind it, `ls` is meant, with its options.
+
+    \b
+    Examples:
+      holdfast apps
+    """,
     {"ls": list_, "show": show, "start": start, "stop": stop},
     usual="ls",
 )
+
+
+def _show(view: AppView) -> None:
+    output.show_fields(_fields(view))
+    if view.error_traceback is not None and view.status == "failed":
+        output.put()
+        output.put_lines(view.error_traceback)
 
 
 def _row(view: AppView) -> list[str]:
@@ -89,7 +103,7 @@ def _row(view: AppView) -> list[str]:
 
 def _detail(view: AppView) -> str:
     if view.status == "waiting":
-        return "no worker has it; is the code given with --app?"
+        return "no worker has it: was its code given with --app, and can it be loaded? see holdfast status"
     if view.status != "stopped" and view.wanted == "stopped":
         return "asked to stop"
     return _error(view) if view.status == "failed" else ""
@@ -109,5 +123,4 @@ def _fields(view: AppView) -> Fields:
         ("node", view.node),
         ("taken", None if view.started_at is None else times.when(view.started_at)),
         ("error", None if view.error_type is None else _error(view)),
-        ("traceback", view.error_traceback),
     ]

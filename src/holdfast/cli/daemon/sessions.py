@@ -9,6 +9,7 @@ from holdfast.cli.frame.clients import client
 from holdfast.cli.frame.options import CursorOption, LimitOption
 from holdfast.cli.frame.output import GREEN, RED, YELLOW, Coloured, Output
 from holdfast.cli.frame.words import Option
+from holdfast.core.errors import InvalidInput
 
 if TYPE_CHECKING:
     from holdfast.core.messages.sessions import EndedSession, EndedSessionPage, SessionRow, Worker
@@ -36,6 +37,8 @@ def sessions(
       holdfast sessions
       holdfast sessions --ended --since 24h
     """
+    if since is not None and not ended:
+        raise InvalidInput("--since is for sessions that have ended; say --ended too")
     hf = client()
     if ended:
         page = hf.ended_sessions(since=times.before("since", since), limit=limit, cursor=cursor)

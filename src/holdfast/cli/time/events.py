@@ -35,7 +35,7 @@ def emit(
 ) -> Output:
     """Say that something happened.
 
-    Jobs that wait for it go on, and webhooks are told.
+    Jobs that wait for it go on, webhooks are told, and handlers of apps are called.
 
     \b
     Examples:
@@ -49,7 +49,8 @@ def emit(
     )
     count = f"{MOST_COUNTED} jobs or more" if told.waiting >= MOST_COUNTED else _jobs(told.waiting)
     also = f", {told.webhooks} webhook{'s are' if told.webhooks > 1 else ' is'} told" if told.webhooks else ""
-    return Output(told, f"event {told.id}: {count} waited for it{also}")
+    heard = f", {told.apps} app{'s listen' if told.apps > 1 else ' listens'} to it" if told.apps else ""
+    return Output(told, f"event {told.id}: {count} waited for it{also}{heard}")
 
 
 def list_(

@@ -41,8 +41,9 @@ class EventPage(Struct, frozen=True):
 
 
 class Emitted(Event, frozen=True, kw_only=True):
-    """An event that has just been stored, how many jobs were waiting for it, as far as they were counted, and how many
-    webhooks are told."""
+    """An event that has just been stored, how many jobs were waiting for it, as far as they were counted, how many
+    webhooks are told, and how many apps listen to it."""
 
     waiting: int = 0
     webhooks: int = 0
+    apps: int = 0

@@ -322,6 +322,7 @@ _RULES: Mapping[str, Rule] = {
     "artifact.name": text_rules.label(1_000),
     "patterns": several(PATTERN, least=1, most=MOST_PATTERNS),
     "begin_app.patterns": several(PATTERN, most=MOST_LISTENED),
+    "listen_app.patterns": several(PATTERN, most=MOST_LISTENED),
     "events_after.patterns": several(PATTERN, most=MOST_LISTENED),
     "instance_index": Whole(0, 1_000),
     "number": Whole(0, MAX_INT),

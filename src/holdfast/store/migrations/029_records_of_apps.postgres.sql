@@ -53,6 +53,7 @@ CREATE TABLE scheduled_jobs (
   FOREIGN KEY (app_key, instance_index) REFERENCES apps (app_key, instance_index)
 );
 
+CREATE INDEX idx_scheduled_jobs_due ON scheduled_jobs (app_key) WHERE next_run_at IS NOT NULL;
 CREATE INDEX idx_scheduled_jobs_asked ON scheduled_jobs (app_key) WHERE asked IS NOT NULL;
 
 CREATE TABLE handler_invocations (

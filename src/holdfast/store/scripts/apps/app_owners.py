@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from holdfast.core.apps.status import AppStatus, pattern_owner
-from holdfast.core.errors import NotHolder
+from holdfast.core.errors import NotFound, NotHolder
 from holdfast.core.job import Millis, SessionId
 from holdfast.core.messages import telemetry
 from holdfast.core.messages.apps import AppState, OfferedApp, TakenApps
@@ -29,6 +29,9 @@ def take_apps(
 ) -> TakenApps:
     """Make a session the owner of those apps of its code that nobody has and that are wanted to run."""
     session_holders.check_holder(tx, session_id, secret)
+    number = tx.value(sql.session_number, session_id=session_id)
+    if number is None:
+        raise NotFound(f"there is no session {session_id!r}")
     for app in apps:
         about = {"app_key": app.app_key, "instance_index": app.instance_index, "class_name": app.class_name}
         tx.run(sql.insert_app, **about)
@@ -37,7 +40,7 @@ def take_apps(
     return TakenApps(
         states_of(tx, {app.app_key for app in apps}),
         tx.value(sql.newest_event),
-        tx.value(sql.session_number, session_id=session_id),
+        number,
     )
 
 

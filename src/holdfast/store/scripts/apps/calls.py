@@ -23,6 +23,7 @@ from holdfast.core.messages.telemetry import (
 )
 from holdfast.core.rules.limits import MAX_INT
 from holdfast.store.engine import Tx
+from holdfast.store.scripts.apps import apps
 from holdfast.store.statements import Statement, sql
 from holdfast.store.topics import APPS
 
@@ -38,13 +39,14 @@ def list_listeners(
     With `since`, those that were called from then on, and figures about these calls. With `retired`, also those that
     are registered no more.
     """
-    rows = tx.rows(sql.list_listeners, app_key=app_key, id=None, since=since, retired=int(retired))
+    _check_app(tx, app_key)
+    rows = tx.rows(sql.list_listeners, app_key=app_key, since=since, retired=int(retired))
     return [_with_figures(tx, row, sql.figures_of_listener, since, ListenerView) for row in rows]
 
 
 def find_listener(tx: Tx, listener_id: int) -> ListenerView:
     """A handler of events by its id."""
-    rows = tx.rows(sql.list_listeners, app_key=None, id=listener_id, since=None, retired=1)
+    rows = tx.rows(sql.find_listener, id=listener_id)
     if not rows:
         raise NotFound(f"there is no listener {listener_id}; holdfast listeners lists them")
     return _with_figures(tx, rows[0], sql.figures_of_listener, None, ListenerView)
@@ -58,13 +60,14 @@ def list_timers(
     With `since`, those that were called from then on, and figures about these calls. With `retired`, also those that
     are registered no more.
     """
-    rows = tx.rows(sql.list_timers, app_key=app_key, id=None, since=since, retired=int(retired))
+    _check_app(tx, app_key)
+    rows = tx.rows(sql.list_timers, app_key=app_key, since=since, retired=int(retired))
     return [_with_figures(tx, row, sql.figures_of_timer, since, TimerView) for row in rows]
 
 
 def find_timer(tx: Tx, timer_id: int) -> TimerView:
     """A timer by its id."""
-    rows = tx.rows(sql.list_timers, app_key=None, id=timer_id, since=None, retired=1)
+    rows = tx.rows(sql.find_timer, id=timer_id)
     if not rows:
         raise NotFound(f"there is no timer {timer_id}; holdfast timers lists them")
     return _with_figures(tx, rows[0], sql.figures_of_timer, None, TimerView)
@@ -105,6 +108,7 @@ def list_failed_calls(
     tx: Tx, app_key: str | None = None, since: Millis | None = None, limit: int = 50, cursor: str | None = None
 ) -> FailedCallPage:
     """A page of the calls of handlers and timers that failed or took too long, newest first."""
+    _check_app(tx, app_key)
     behind = _behind(tx, cursor, since)
     rows = [
         row
@@ -115,6 +119,11 @@ def list_failed_calls(
     newest = sorted(rows, key=lambda row: (row["started_at"], row["id"]), reverse=True)
     calls = [_view(row, FailedCall) for row in newest[: limit + 1]]
     return FailedCallPage(calls[:limit], calls[limit - 1].id if len(calls) > limit else None)
+
+
+def _check_app(tx: Tx, app_key: str | None) -> None:
+    if app_key is not None:
+        apps.find_app(tx, app_key)
 
 
 def _behind(tx: Tx, cursor: str | None, since: Millis | None) -> dict[str, Millis]:

@@ -8,7 +8,7 @@ import msgspec
 
 from holdfast.core.apps.call import first_call
 from holdfast.core.job import Millis, SessionId
-from holdfast.core.messages.telemetry import AppRecord, NewCall, Registrations
+from holdfast.core.messages.telemetry import AppRecord, NewCall, Registrations, TimerWish
 from holdfast.store.engine import Tx
 from holdfast.store.record_columns import as_row
 from holdfast.store.scripts.access import session_holders
@@ -49,13 +49,14 @@ def clear_asked(
     session_id: SessionId,
     app_key: str,
     job_name: str,
+    asked: TimerWish,
     instance_index: int = 0,
     secret: str | None = None,
 ) -> None:
     """Note that a timer has done what was asked of it."""
     session_holders.check_holder(tx, session_id, secret)
     place = {"app_key": app_key, "instance_index": instance_index}
-    tx.run(sql.clear_asked, session_id=session_id, job_name=job_name, **place)
+    tx.run(sql.clear_asked, session_id=session_id, job_name=job_name, asked=asked, **place)
 
 
 def has_old_calls(tx: Tx, before: Millis) -> bool:

@@ -145,6 +145,7 @@ def emit(
         **{field: getattr(event, field) for field in Event.__struct_fields__},
         waiting=_waiting(tx, waiters, known),
         webhooks=len(waiters.webhooks),
+        apps=len(waiters.owners.get(OwnerKind.APP, ())),
     )
 
 

@@ -1,0 +1,1 @@
+SELECT * FROM scheduled_jobs WHERE id = :id
