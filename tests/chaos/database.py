@@ -64,7 +64,9 @@ def dump(engine: Engine, *, but: tuple[str, ...] = ("maintenance",)) -> dict[str
 
 def _without_numbers(row: dict[str, Any]) -> str:
     """An event knows the newest job of its moment, and tells the number of the one that it is about."""
-    return re.sub(r'"number":"\d+"', "", repr(row | {"number": None, "upto_number": None}))
+    numbers = ["number", "upto_number", "listener_id"]
+    numbers += [name for name in ("id", "job_id") if isinstance(row.get(name), int)]
+    return re.sub(r'"number":"\d+"', "", repr(row | dict.fromkeys(numbers)))
 
 
 def states(engine: Engine) -> dict[str, int]:

@@ -16,7 +16,7 @@ CROWDED = 1_000
 log = logging.getLogger("holdfast.app")
 
 
-class Alarm:
+class TimedCall:
     """A function that is called once, unless it is cancelled before."""
 
     __slots__ = ("_function",)
@@ -46,7 +46,7 @@ class Alarms:
     def __init__(self, loop: asyncio.AbstractEventLoop, clock: Clock) -> None:
         self._loop = loop
         self._clock = clock
-        self._waiting: list[tuple[Millis, int, Alarm]] = []
+        self._waiting: list[tuple[Millis, int, TimedCall]] = []
         self._order = count()
         self._timer: asyncio.TimerHandle | None = None
         self._crowded = CROWDED
@@ -55,9 +55,9 @@ class Alarms:
         """The moment by the monotonic clock, in milliseconds."""
         return int(self._clock.monotonic() * 1000)
 
-    def set(self, moment: Millis, function: Callable[[], None]) -> Alarm:
+    def set(self, moment: Millis, function: Callable[[], None]) -> TimedCall:
         """Call the function at this moment, or soon if it has passed."""
-        alarm = Alarm(function)
+        alarm = TimedCall(function)
         if len(self._waiting) > self._crowded:
             # Most of them may be cancelled: those of calls that ended in time.
             self._waiting = [one for one in self._waiting if one[2].is_set]

@@ -16,7 +16,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from holdfast.apps.alarms import Alarm, Alarms
+from holdfast.apps.alarms import Alarms, TimedCall
 from holdfast.apps.arguments import unwrapped
 from holdfast.core.apps.call import CallStatus, HandlerCall
 from holdfast.core.job import Millis
@@ -63,7 +63,7 @@ class RunningCall:
         self.call = call
         self.task: asyncio.Task[None] | None = None
         self.timeout_ms = timeout_ms
-        self.alarm: Alarm | None = None
+        self.alarm: TimedCall | None = None
         self._clock = clock
         self._started_at = clock.now()
         self._began = clock.monotonic()
@@ -95,7 +95,7 @@ class RunningCall:
             self.task.cancel()
 
 
-class Caller:
+class HandlerCaller:
     """Begins calls, and knows those that have not ended. Lives on the event loop of the apps."""
 
     def __init__(self, user: UserLoop, clock: Clock) -> None:

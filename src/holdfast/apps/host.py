@@ -23,7 +23,7 @@ from enum import Enum
 from itertools import count
 
 from holdfast.apps.app import App
-from holdfast.apps.calling import Caller, error_of
+from holdfast.apps.calling import HandlerCaller, error_of
 from holdfast.apps.recorder import Recorder
 from holdfast.apps.running_app import (
     AppReport,
@@ -113,7 +113,7 @@ class AppHost(Loop):
         self._is_handing_out = False
         self._done: set[AskedTimer] = set()
         self._user = UserLoop(self._end_left)
-        self._caller = Caller(self._user, clock)
+        self._caller = HandlerCaller(self._user, clock)
         self._recorder = Recorder(engine, clock, session_id, secret, self._lose)
         self._settled = asyncio.Event()
         self._forget_alarms: Callable[[], None] = lambda: None

@@ -11,9 +11,9 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
-from holdfast.apps.alarms import Alarm
+from holdfast.apps.alarms import TimedCall
 from holdfast.apps.arguments import EventArguments
-from holdfast.apps.calling import Caller, CallResult, RunningCall, error_of
+from holdfast.apps.calling import CallResult, HandlerCaller, RunningCall, error_of
 from holdfast.apps.sources import Source
 from holdfast.core.apps import listening
 from holdfast.core.apps.call import CallStatus, HandlerCall
@@ -62,7 +62,11 @@ class ActiveListener:
     """What a listener has begun. `on_finish` is called when it wants no more events."""
 
     def __init__(
-        self, rules: ListenerRules, caller: Caller, record: ListenerRecord, on_finish: Callable[[ActiveListener], None]
+        self,
+        rules: ListenerRules,
+        caller: HandlerCaller,
+        record: ListenerRecord,
+        on_finish: Callable[[ActiveListener], None],
     ) -> None:
         self.rules = rules
         self.is_cancelled = False
@@ -71,7 +75,7 @@ class ActiveListener:
         self._on_finish = on_finish
         self._state = Listening()
         self._calls: dict[int, RunningCall] = {}
-        self._alarm: Alarm | None = None
+        self._alarm: TimedCall | None = None
         self._alarm_at: Millis | None = None
 
     def hear(self, event: Event) -> None:

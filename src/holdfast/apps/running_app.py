@@ -17,7 +17,7 @@ from msgspec import Struct, structs
 
 from holdfast.apps.app import App, AppLog
 from holdfast.apps.bus import Bus
-from holdfast.apps.calling import Caller, CallResult, error_of
+from holdfast.apps.calling import CallResult, HandlerCaller, error_of
 from holdfast.apps.listener import ActiveListener, ListenerRules
 from holdfast.apps.recorder import AppBuffer, Recorder, fingerprint
 from holdfast.apps.scheduler import Scheduler
@@ -85,7 +85,7 @@ class RunningApp:
         self,
         app_key: str,
         kind: type[App],
-        caller: Caller,
+        caller: HandlerCaller,
         recorder: Recorder,
         call_ids: count[int],
         report: Callable[[RunningApp, AppReport], None],

@@ -10,8 +10,8 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
-from holdfast.apps.alarms import Alarm
-from holdfast.apps.calling import Caller, CallResult, RunningCall
+from holdfast.apps.alarms import TimedCall
+from holdfast.apps.calling import CallResult, HandlerCaller, RunningCall
 from holdfast.apps.sources import Source
 from holdfast.core.apps import timers
 from holdfast.core.apps.call import CallStatus, HandlerCall
@@ -52,7 +52,7 @@ class ActiveTimer:
     """What a timer has begun. `on_finish` is called when it can fire no more."""
 
     def __init__(
-        self, rules: TimerRules, caller: Caller, record: TimerRecord, on_finish: Callable[[ActiveTimer], object]
+        self, rules: TimerRules, caller: HandlerCaller, record: TimerRecord, on_finish: Callable[[ActiveTimer], object]
     ) -> None:
         self.rules = rules
         self.is_cancelled = False
@@ -61,7 +61,7 @@ class ActiveTimer:
         self._on_finish = on_finish
         self._state: TimerState = timers.begin(rules.trigger, self._now())
         self._told = self.next_run_at
-        self._alarm: Alarm | None = None
+        self._alarm: TimedCall | None = None
         self._running: RunningCall | None = None
 
     @property

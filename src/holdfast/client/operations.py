@@ -11,8 +11,8 @@ from functools import partial
 from typing import Any, Unpack
 
 from holdfast.client.access import AccessCalls
+from holdfast.client.apps import Apps, page_of
 from holdfast.client.options import Prepared, given, laid_over
-from holdfast.client.resources.apps import Apps, page_of
 from holdfast.client.resources.calls import Call
 from holdfast.client.resources.events import Events
 from holdfast.client.resources.filters import JobFilters, make_filter

@@ -30,7 +30,7 @@ PLANS: dict[str, tuple[dict[str, Any], str, bool]] = {
     "old_executions": ({"before": 5, "limit": 10}, "idx_job_executions_started", True),
     "asked_timers": ({"app_keys": '["kitchen"]'}, "idx_scheduled_jobs_asked", False),
     "free_apps_of_session": ({"session_id": "one"}, "idx_apps_session", False),
-    "ended_sessions": ({"below": 5, "since": None, "limit": 10}, "idx_sessions_number", True),
+    "ended_sessions": ({"below": 5, "since": None, "limit": 10}, "idx_sessions_number", False),
 }
 
 
