@@ -71,12 +71,13 @@ class RunningCall:
         self._on_end = on_end
         self._has_result = False
 
-    def settle(self, status: CallStatus, error: RaisedError | None = None) -> None:
-        """Tell the result, if that was not done. Called on the event loop."""
+    def settle(self, status: CallStatus, error: RaisedError | None = None, ended: float | None = None) -> None:
+        """Tell the result, if that was not done. Called on the event loop. It ended now, or at a moment before."""
         if self._has_result:
             return
         self._has_result = True
-        took = max(0.0, round((self._clock.monotonic() - self._began) * 1000, 3))
+        end = self._clock.monotonic() if ended is None else ended
+        took = max(0.0, round((end - self._began) * 1000, 3))
         if status is CallStatus.SUCCESS and self.timeout_ms is not None and took > self.timeout_ms:
             # What blocks the event loop is not told of its time-out before it ends.
             status, error = CallStatus.TIMED_OUT, too_long(self.timeout_ms)
@@ -254,9 +255,11 @@ class HandlerCaller:
         except BaseException as raised:
             status, error = CallStatus.ERROR, error_of(raised)
 
+        ended = self.clock.monotonic()
+
         def settle() -> None:
             self._in_threads -= 1
-            run.settle(status, error)
+            run.settle(status, error, ended)
             run.end()
             self._begin_functions()
 

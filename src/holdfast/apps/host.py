@@ -111,6 +111,7 @@ class AppHost(Loop):
         self._owned: dict[str, OwnedApp] = {}
         self._reports: deque[tuple[RunningApp, AppReport]] = deque()
         self._is_handing_out = False
+        self._handed_out_at = 0.0
         self._done: set[AskedTimer] = set()
         self._user = UserLoop(self._end_left)
         self._caller = HandlerCaller(self._user, clock)
@@ -146,6 +147,7 @@ class AppHost(Loop):
         await self._settle()
         await self._refuse_late_starts()
         if self._is_handing_out:
+            self._warn_of_block()
             return LOOK_AGAIN_S
         await self._listen()
         begins = [owned.running.began for owned in self._owned.values() if owned.stage is Stage.STARTING]
@@ -166,7 +168,6 @@ class AppHost(Loop):
                     await self._settle_at_the_end()
                     if self._owned:
                         await self._woken.wait()
-
         await self._recorder.stop()
 
     def close(self) -> None:
@@ -217,7 +218,7 @@ class AppHost(Loop):
             if events:
                 batches.append((owned.running, events))
         if batches:
-            self._is_handing_out = True
+            self._is_handing_out, self._handed_out_at = True, self.clock.monotonic()
             self._user.call(self._hand_out, batches)
         elif heard.has_more:
             self.wake()
@@ -232,6 +233,15 @@ class AppHost(Loop):
         finally:
             self._is_handing_out = False
             self.wake_soon()
+
+    def _warn_of_block(self) -> None:
+        """Say that the last events have not been taken for long: a coroutine blocks the event loop of the apps."""
+        seconds = self.clock.monotonic() - self._handed_out_at
+        if seconds >= LOOK_AGAIN_S:
+            said = (
+                "a handler has blocked the event loop of the apps for %.0f s; blocking code belongs in a plain function"
+            )
+            log.warning(said, seconds, extra={"event": "apps_blocked"})
 
     def _do_asked(self, asked: list[AskedTimer]) -> None:
         """Do once what is asked of timers. It is read until it is told that it is done."""
@@ -268,7 +278,7 @@ class AppHost(Loop):
             self._drop(owned)
 
     def _drop(self, owned: OwnedApp) -> None:
-        del self._owned[owned.running.app_key]
+        self._owned.pop(owned.running.app_key, None)
         self._recorder.forget(owned.running.app_key)
         self._user.call(owned.running.abandon)
         self._settled.set()
