@@ -14,9 +14,8 @@ import msgspec
 from msgspec import Meta, Struct
 
 from holdfast.core.rules.rule import MOST_ITEMS, Rule
-from holdfast.core.rules.value_rules import WHOLE
+from holdfast.core.rules.value_rules import TEXT, WHOLE
 from holdfast.core.settings import rule_table
-from holdfast.core.settings.rule_table import TEXT
 
 
 def may_be_left_out(hint: Any) -> bool:

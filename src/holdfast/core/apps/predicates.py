@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn, Protocol, TypeAlias
@@ -37,14 +38,14 @@ class EventFacts(Protocol):
         """Its data: JSON."""
 
 
-class Predicate:
+class Predicate(ABC):
     """Whether an event is wanted. Join predicates by `&`, `|` and `~`, and call one with an event."""
 
     __slots__ = ()
 
+    @abstractmethod
     def __call__(self, event: EventFacts) -> bool:
         """Whether the event fits."""
-        raise NotImplementedError
 
     def __and__(self, other: Predicate) -> Predicate:
         if not isinstance(other, Predicate):

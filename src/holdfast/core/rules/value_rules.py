@@ -13,6 +13,7 @@ from holdfast.core.rules.limits import (
     LONGEST_WINDOW,
     MAX_INT,
     MAX_NAME,
+    MAX_PAYLOAD,
     MAX_PRIORITY,
     MAX_SUBJECT,
     MOST_ATTRIBUTES,
@@ -63,3 +64,6 @@ TOKENS = Counts(KINDS, TOKEN_COUNT)
 CONCURRENCY = Whole(0, 1_000_000)
 STARTS = Whole(1, MOST_STARTS, f"1 to {MOST_STARTS} starts")
 WINDOW = Period(1, LONGEST_WINDOW, "a window of ")
+LONGEST_TEXT = 100_000
+TEXT = Text(f"at most {LONGEST_TEXT} characters, none of them NUL", LONGEST_TEXT, r"^[^\x00]*$", 0)
+DOCUMENT = Text(f"JSON of at most {MAX_PAYLOAD} bytes", MAX_PAYLOAD, r"^[^\x00]*$", 0)

@@ -45,6 +45,7 @@ from holdfast.core.rules.units import Duration
 from holdfast.core.rules.value_rules import (
     ATTRIBUTES,
     CONCURRENCY,
+    DOCUMENT,
     DURATION,
     FACTOR,
     JOBS,
@@ -56,17 +57,16 @@ from holdfast.core.rules.value_rules import (
     RETRIES,
     SPAN,
     SUBJECT,
+    TEXT,
     TOKEN_COUNT,
 )
 from holdfast.core.settings import queue_settings, watch_settings
+from holdfast.core.settings.app_rules import APP_RULES
 from holdfast.core.settings.queue_changes import QueueSetting
 
 T = TypeVar("T")
 
-LONGEST_TEXT = 100_000
 MOST_SLOTS = 10_000
-MOST_CALLS = (1 << 32) - 1  # of a session
-MOST_LISTENED = 10_000  # patterns of the apps of a process
 LONGEST_WAIT_MS = 3_600_000
 
 _LITERAL: Any = Literal  # A type checker knows only those whose words are written down.
@@ -75,8 +75,6 @@ _UUID = r"^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}" + END
 UUID = Text("a UUID in lower case, best a UUIDv7", 36, _UUID, 36)
 SCOPE = Text(f"* or 1 to {MAX_NAME} letters, digits and _ . : / -", MAX_NAME, rf"^(\*|{NAME_PATTERN}){END}")
 ID = LABEL
-TEXT = Text(f"at most {LONGEST_TEXT} characters, none of them NUL", LONGEST_TEXT, r"^[^\x00]*$", 0)
-DOCUMENT = Text(f"JSON of at most {MAX_PAYLOAD} bytes", MAX_PAYLOAD, r"^[^\x00]*$", 0)
 STATES = several(ChoiceRule(StateName, kind=StateName), most=len(StateName))
 
 
@@ -167,6 +165,7 @@ def _rules_of(shape: str, settings: Mapping[str, Setting]) -> dict[str, Rule]:
 
 
 _RULES: Mapping[str, Rule] = {
+    **APP_RULES,
     **_rules_of("QueueChanges", queue_settings.SETTINGS),
     **_rules_of("NewWatch", watch_settings.SETTINGS),
     "jobs": JOBS,
@@ -203,10 +202,6 @@ _RULES: Mapping[str, Rule] = {
     "session_id": ID,
     "worker_id": ID,
     "reservation_id": ID,
-    "app_key": NAME,
-    "app_keys": NAME,
-    "class": LABEL,
-    "class_name": LABEL,
     "ref": LABEL,
     "NewSchedule.template": LABEL,
     "ScheduleChanges.template": LABEL,
@@ -321,37 +316,6 @@ _RULES: Mapping[str, Rule] = {
     "exchange_wait.timeout_ms": Period(0, LONGEST_WAIT_MS),
     "artifact.name": text_rules.label(1_000),
     "patterns": several(PATTERN, least=1, most=MOST_PATTERNS),
-    "begin_app.patterns": several(PATTERN, most=MOST_LISTENED),
-    "listen_app.patterns": several(PATTERN, most=MOST_LISTENED),
-    "events_after.patterns": several(PATTERN, most=MOST_LISTENED),
-    "instance_index": Whole(0, 1_000),
-    "number": Whole(0, MAX_INT),
-    # What apps have registered, and the calls of it.
-    "NewListener.name": LABEL,
-    "listener": LABEL,
-    "job_name": LABEL,
-    "handler_method": LABEL,
-    "topic": PATTERN,
-    "predicate_description": TEXT,
-    "source_location": text_rules.label(LONGEST_PATH),
-    "registration_source": TEXT,
-    "trigger_type": ChoiceRule(("after", "at", "interval", "cron")),
-    "trigger_value": TEXT,
-    "args_json": DOCUMENT,
-    "kwargs_json": DOCUMENT,
-    "retired_listeners": LABEL,
-    "retired_timers": LABEL,
-    "counter": Whole(0, MOST_CALLS),
-    "rows_dropped": Whole(0, MAX_INT),
-    "batch": Whole(1, MAX_INT),
-    "listener_id": Whole(1, MAX_INT),
-    "timer_id": Whole(1, MAX_INT),
-    "since": MOMENT,
-    "event_name": PATTERN,
-    "event_number": Whole(0, MAX_INT),
-    "error_type": TEXT,
-    "error_message": TEXT,
-    "error_traceback": TEXT,
     **{f"{shape}.{field}": rule for shape in ("NewWebhook", "WebhookChanges") for field, rule in _WEBHOOK.items()},
     "webhook_allow": HOST,
     # What a file, a program or the command line says.
