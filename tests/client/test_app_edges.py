@@ -12,11 +12,13 @@ from typing import Any
 import pytest
 
 from holdfast import App, Event, Holdfast, NotFound
+from holdfast.apps.recorder import Recorder
 from holdfast.core.apps.call import CallStatus
 from holdfast.core.apps.status import AppStatus
 from holdfast.store.scripts.apps.records import record_calls
 from holdfast.testing import ManualClock
 from tests.chaos.processes import until
+from tests.store.app_acts import invocation
 
 PATIENCE_S = 20.0
 seen: SimpleQueue[Any] = SimpleQueue()
@@ -301,3 +303,16 @@ def test_an_emit_says_how_many_apps_listen(hf: Holdfast) -> None:
     hall(hf)
     with hf:
         assert (hf.emit("ping").apps, hf.emit("pong").apps) == (1, 0)
+
+
+def test_calls_that_end_after_their_app_was_lost_take_no_room(hf: Holdfast) -> None:
+    async def lose() -> Recorder:
+        recorder = Recorder(hf._access.engine, hf._access.clock, "session", "secret", lambda app_key: None)
+        buffer = recorder.begin("kitchen", lambda name: None)
+        recorder.add_call(buffer, invocation(1))
+        recorder.forget("kitchen")
+        recorder.add_call(buffer, invocation(2))
+        return recorder
+
+    recorder = asyncio.run(lose())
+    assert (recorder.rows_dropped, recorder._kept) == (2, 0)

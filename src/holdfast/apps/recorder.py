@@ -47,10 +47,14 @@ log = logging.getLogger("holdfast.app")
 
 
 class AppBuffer:
-    """What is to be written down of one app. `is_open`: its registrations are stored, so its calls can be."""
+    """What is to be written down of one app.
+
+    `is_open`: its registrations are stored, so its calls can be. `is_given_up`: nothing more of it is ever written.
+    """
 
     def __init__(self, next_run: Callable[[str], Millis | None]) -> None:
         self.is_open = False
+        self.is_given_up = False
         self._next_run = next_run
         self.listeners: dict[str, NewListener] = {}
         self.timers: dict[str, NewTimer] = {}
@@ -159,7 +163,7 @@ class Recorder(Loop):
     def add_call(self, buffer: AppBuffer, call: NewInvocation | NewExecution) -> None:
         """A call has ended. Called from any thread."""
         with self._lock:
-            if self._kept >= MOST_KEPT or call.counter >> COUNTER_BITS:
+            if buffer.is_given_up or self._kept >= MOST_KEPT or call.counter >> COUNTER_BITS:
                 self.rows_dropped += 1
                 return
             self._kept += 1
@@ -212,12 +216,13 @@ class Recorder(Loop):
                     if error.is_worth_repeating and not isinstance(error, InvalidInput):
                         raise
                     # It would be refused again, and nothing behind it would ever be written.
-                    self._unsent, lost = None, []
-                    self.rows_dropped += sum(len(record.invocations) + len(record.executions) for record in records)
+                    self._drop(records)
                     log.error("calls of handlers cannot be recorded: %s", error, extra={"event": "calls_refused"})
-                self._told_dropped = dropped
-                for app_key in lost:
-                    self._on_lost(app_key)
+                else:
+                    self._told_dropped = dropped
+                    self._drop([record for record in records if record.app_key in lost])
+                    for app_key in lost:
+                        self._on_lost(app_key)
             self._unsent = None
         if any(buffer.has_news for buffer in self._buffers.values()):
             self._wake_in_a_while()
@@ -230,10 +235,16 @@ class Recorder(Loop):
                 if buffer.has_news and room > 0:
                     record, room, characters = buffer.take(app_key, room, characters)
                     records.append(record)
-            self._kept -= sum(len(record.invocations) + len(record.executions) for record in records)
+            self._kept -= _calls_in(records)
         return records
 
+    def _drop(self, records: list[AppRecord]) -> None:
+        """Count the calls in records that the store did not take."""
+        with self._lock:
+            self.rows_dropped += _calls_in(records)
+
     def _give_up(self, buffer: AppBuffer) -> None:
+        buffer.is_given_up = True
         self.rows_dropped += len(buffer.calls)
         self._kept -= len(buffer.calls)
         buffer.calls.clear()
@@ -245,6 +256,10 @@ class Recorder(Loop):
         self._is_woken = True
         with suppress(RuntimeError):  # The loop of the session has come to its end.
             self._home.call_soon_threadsafe(self._home.call_later, EVERY_S, self.wake)
+
+
+def _calls_in(records: list[AppRecord]) -> int:
+    return sum(len(record.invocations) + len(record.executions) for record in records)
 
 
 def fingerprint(status: CallStatus, error: RaisedError | None) -> str | None:

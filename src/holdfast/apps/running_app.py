@@ -190,7 +190,6 @@ class RunningApp:
 
     def note_next_run(self, rules: TimerRules) -> None:
         """A timer is due at another moment than before, or never more."""
-
         self._change(lambda buffer: buffer.next_runs.add(rules.name))
 
     def _next_run(self, name: str) -> Millis | None:
