@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from random import Random
 from uuid import uuid4
 
 import pytest
@@ -47,6 +49,30 @@ def test_a_claim_and_its_end_read_no_more_when_the_tables_have_grown(
             # As the server does by itself, at a moment of its own.
             with engine.connect() as connection:
                 connection.execute("ANALYZE")
+    check_that_little_is_read_of_much(engine)
+
+
+@pytest.mark.parametrize("seed", [1, 5, 6])
+def test_nor_do_they_when_each_connection_has_planned_at_another_moment(engine: PostgresEngine, seed: int) -> None:
+    random = Random(seed)
+    for n in range(ENOUGH_TO_BE_KEPT + random.randrange(10)):
+        with some_connections_busy(engine, random):
+            put(engine, *(new_job(f"first{n}-{m}") for m in range(BATCH)))
+        with some_connections_busy(engine, random):
+            write(engine, claim_and_finish)
+    check_that_little_is_read_of_much(engine)
+
+
+@contextmanager
+def some_connections_busy(engine: PostgresEngine, random: Random) -> Iterator[None]:
+    """Meanwhile the pool gives away another connection than it would."""
+    with ExitStack() as busy:
+        for _ in range(random.choice([0, 0, 0, 1, 2])):
+            busy.enter_context(engine._opened().connection())
+        yield
+
+
+def check_that_little_is_read_of_much(engine: PostgresEngine) -> None:
     put(engine, *(new_job(f"more{n}") for n in range(GROWN)))
     read = [write(engine, claim_and_finish) for _ in range(ENOUGH_TO_BE_KEPT)]
     # A plan that is kept shows again and again. One that is made for a single time may be worse.
