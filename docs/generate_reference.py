@@ -58,8 +58,10 @@ from holdfast.core.messages.telemetry import (
 from holdfast.core.messages.watches import Watch
 from holdfast.core.messages.webhooks import CreatedWebhook, DeliveryPage, DeliveryView, Webhook
 from holdfast.core.messages.why import Why
+from holdfast.core.messages.workspaces import WorkspaceChange, WorkspaceView
 from holdfast.core.rules.tokens import NO_TOKENS
 from holdfast.core.values.retry import RetryPolicy, Tries
+from holdfast.core.workspaces.conditions import WorkspaceCondition
 from holdfast.tasks.context import JobInfo
 from holdfast.tasks.raising import TaskError
 
@@ -116,6 +118,9 @@ ANSWERS: tuple[type[msgspec.Struct], ...] = (
     Watch,
     WatchTest,
     AppView,
+    WorkspaceView,
+    WorkspaceCondition,
+    WorkspaceChange,
     ListenerView,
     TimerView,
     InvocationView,

@@ -35,6 +35,7 @@ from holdfast.core.messages.templates import Template
 from holdfast.core.messages.watches import Watch
 from holdfast.core.messages.webhooks import CreatedWebhook, DeliveryPage, DeliveryView, Webhook
 from holdfast.core.messages.why import Why
+from holdfast.core.messages.workspaces import WorkspaceChange, WorkspaceView
 from holdfast.daemon.database import Compacted
 from holdfast.store.sqlite.database_file import FileSize
 from holdfast.wire.status import DaemonStatus, PlaceStatus
@@ -92,6 +93,16 @@ JSON: dict[str, object] = {
     "ls": Page,
     "show": {"job": Job, "runs": [Run], "conditions": [Condition]},
     "why": Why,
+    "workspace create": WorkspaceView,
+    "workspace ls": [WorkspaceView],
+    "workspace show": WorkspaceView,
+    "workspace start": WorkspaceView,
+    "workspace stop": WorkspaceView,
+    "workspace delete": WorkspaceView,
+    "workspace recover": WorkspaceView,
+    "workspace logs": None,
+    "workspace shell": None,
+    "workspace changes": [WorkspaceChange],
     "apps ls": [AppView],
     "apps show": AppView,
     "apps start": AppView,

@@ -114,6 +114,12 @@ TABLES = {
     "events": "What was emitted, kept for a day.",
     "event_patterns": "Which events somebody waits for: jobs, webhooks and apps.",
     "machines": "What the probe of each machine last saw: whether it is idle and charging.",
+    "workspaces": (
+        "Programs with homes: what a person wants of each, what was seen of it, and what is being done with it. Who "
+        "writes which column stands in the statements."
+    ),
+    "workspace_changes": "Who wanted what of a workspace, and when.",
+    "controllers": "The session that looks after the workspaces of each machine.",
     "file_requests": "Bytes of logs and artifacts that one machine asks of another; removed once they are read.",
     "nodes": "The machines that share the database: the id that each keeps in its home, and its name for people.",
     "node_tokens": "What each machine has of cpu, gpu and io, who said so, and how long smaller jobs pass others.",

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from holdfast.client.resources.handle import JobHandle
     from holdfast.client.resources.schedule_handle import ScheduleHandle
     from holdfast.client.resources.task import Task
+    from holdfast.client.workspaces.handle import WorkspaceHandle
     from holdfast.core.apps.predicates import P
     from holdfast.core.errors import (
         Busy,
@@ -37,7 +38,9 @@ if TYPE_CHECKING:
         StoreError,
         StoreFull,
         StoreUnavailable,
+        TooManyRunning,
         UnknownTask,
+        WorkspaceFailed,
     )
     from holdfast.core.job import StateName
     from holdfast.core.jobs.run import Run, RunStatus
@@ -94,9 +97,12 @@ __all__ = [
     "StoreFull",
     "StoreUnavailable",
     "Task",
+    "TooManyRunning",
     "Transient",
     "UnknownTask",
     "Watch",
+    "WorkspaceFailed",
+    "WorkspaceHandle",
     "verify_webhook",
 ]
 
@@ -113,6 +119,7 @@ _MODULES = {
     "holdfast.core.values.retry_option": ("Retry",),
     "holdfast.client.resources.schedule_handle": ("ScheduleHandle",),
     "holdfast.client.resources.task": ("Task",),
+    "holdfast.client.workspaces.handle": ("WorkspaceHandle",),
     "holdfast.core.errors": (
         "Busy",
         "Conflict",
@@ -138,7 +145,9 @@ _MODULES = {
         "StoreError",
         "StoreFull",
         "StoreUnavailable",
+        "TooManyRunning",
         "UnknownTask",
+        "WorkspaceFailed",
     ),
     "holdfast.core.values.event": ("Event",),
     "holdfast.core.values.filling": ("PREVIOUS",),

@@ -34,7 +34,7 @@ from tests.chaos.scenarios.table import SCENARIOS
 from tests.chaos.scenarios.work import WORK
 from tests.migrated import copy_migrated
 from tests.postgres_server import fresh_schema
-from tests.store.acts import TABLES
+from tests.store.acts import TABLES, emptying
 
 World: TypeAlias = dict[str, list[str]]
 
@@ -142,7 +142,7 @@ class PostgresStage:
 
 def _empty(tx: Tx) -> None:
     for table in TABLES:
-        tx.run(statement(f"DELETE FROM {table}"))
+        tx.run(statement(emptying(table)))
     for table in ("nodes", "jobs"):  # Other rows name their numbers.
         tx.rows(statement(f"SELECT setval(pg_get_serial_sequence('{table}', 'number'), 1, false)"))
 

@@ -194,6 +194,9 @@ def select(engine: Engine, text: str, **params: object) -> list[dict[str, Any]]:
 
 
 TABLES = (
+    "workspace_changes",
+    "workspaces",
+    "controllers",
     "users",
     "nodes",
     "file_requests",
@@ -237,6 +240,11 @@ TABLES = (
     "clock_steps",
     "queues",
 )
+
+
+def emptying(table: str) -> str:
+    """SQL that removes all rows of a table, but for what the migrations have stored there."""
+    return f"DELETE FROM {table}" + (" WHERE id <> 'local'" if table == "users" else "")
 
 
 def dump(engine: Engine) -> dict[str, list[str]]:

@@ -14,7 +14,7 @@ from holdfast.store.scripts.maintenance.doctor import examine
 from holdfast.store.sqlite.engine import SqliteEngine
 from holdfast.store.statements import Dialect
 from tests.migrated import copy_migrated
-from tests.store.acts import NOW, TABLES, execute, open_session
+from tests.store.acts import NOW, TABLES, emptying, execute, open_session
 from tests.store.token_acts import worker
 
 # What the disk has when the power fails is tested elsewhere; here nobody should wait for it.
@@ -47,7 +47,7 @@ def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
 
 def emptied(engine: PostgresEngine) -> PostgresEngine:
     """The same engine without a row in it."""
-    deletes = "".join(f"DELETE FROM {table};" for table in TABLES)
+    deletes = "".join(f"{emptying(table)};" for table in TABLES)
     execute(engine, f"DO $$ BEGIN {deletes} END $$")
     return engine
 

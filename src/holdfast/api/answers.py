@@ -32,6 +32,7 @@ STATUS: dict[type[errors.HoldfastError], int] = {
     TooManyTries: 429,
     TooMuchAtOnce: 503,
     errors.QueueFull: 429,
+    errors.TooManyRunning: 429,
     errors.InvalidInput: 400,
     errors.InvalidToken: 401,
     errors.NotAllowed: 403,

@@ -29,13 +29,14 @@ from holdfast.api.refusals import Gone
 from holdfast.api.routing import Endpoint, Route, Router
 from holdfast.core.errors import Conflict, HoldfastError, StoreError
 from holdfast.core.webhooks.addresses import AddressPolicy
+from holdfast.core.workspaces.workspace import RunningLimits
 from holdfast.observe import trace
 from holdfast.observe.user import working_for
 from holdfast.runtime.clock import Clock
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.machines.machines import list_machines
 from holdfast.store.scripts.maintenance import retention
-from holdfast.wire.call import ApiCall
+from holdfast.wire.call import ApiCall, Values
 from holdfast.wire.calls import CALLS, Hello
 from holdfast.wire.peer import INSIDE
 from holdfast.wire.special_calls import (
@@ -78,6 +79,11 @@ class Backend(Struct, frozen=True):
     observer: Observer = NoObserver()
     status: Callable[[], DaemonStatus] | None = None
     targets: AddressPolicy = AddressPolicy()
+    running_limits: RunningLimits = RunningLimits()
+
+    def given(self) -> Values:
+        """What scripts are given that no caller sends."""
+        return {"now": self.clock.now(), "limits": self.running_limits}
 
     def gives_no_jobs(self) -> str | None:
         """Why no worker gets a job now, or None."""
@@ -183,7 +189,7 @@ def _endpoint(call: ApiCall, backend: Backend, readers: ThreadPoolExecutor) -> E
         check_secret(wanted, backend.requires_secret and call.is_for_workers)
         await check_guard(call.guard, wanted, backend.targets)
         give_trigger(call, wanted, incoming.caller)
-        args, named = call.arguments(wanted, backend.clock.now())
+        args, named = call.arguments(wanted, backend.given())
         caller = incoming.caller
         # The thread that reads also encodes, so that a long answer does not delay other calls.
         if call.is_procedure:
@@ -211,7 +217,7 @@ def _enqueue(call: ApiCall, backend: Backend) -> Endpoint:
         await resolve_dependencies(wanted.jobs, engine)
         give_trace(wanted.jobs)
         give_trigger(call, wanted, incoming.caller)
-        args, named = call.arguments(wanted, backend.clock.now())
+        args, named = call.arguments(wanted, backend.given())
         try:
             stored = await engine.write(call.script, *args, **named)
         except StoreError as error:

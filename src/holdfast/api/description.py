@@ -29,6 +29,7 @@ TAGS = {
     "groups": "Jobs that belong together.",
     "events": "Things that happened, and what they triggered.",
     "apps": "Classes with handlers of events and timers, and what these did.",
+    "workspaces": "A program and a home that live long, and what each of them shall be.",
     "watches": "Folders and git repositories whose changes become jobs.",
     "webhooks": "Who is told about events over HTTP.",
     "queues": "Lanes of jobs, with limits of their own.",

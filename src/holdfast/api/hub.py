@@ -140,7 +140,7 @@ class Concerns:
             return True
         if UNKNOWN in changes.topics:
             return True
-        if self._workers and (changes.ready or any(topic.for_workers or topic.for_apps for topic in changes.topics)):
+        if self._workers and (changes.ready or any(topic.for_parts for topic in changes.topics)):
             return True
         if any(task in self._served for tasks in changes.new.values() for task in tasks):
             return True

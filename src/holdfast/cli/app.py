@@ -54,6 +54,9 @@ SECTIONS: dict[str, dict[str, str]] = {
         "timers": "apps.timers",
         "errors": "apps.errors",
     },
+    "Workspaces": {
+        "workspace": "workspaces.workspace",
+    },
     "Queues": {
         "queue": "queues.queues",
         "pause": "queues.queues",

@@ -25,6 +25,7 @@ from holdfast.client.resources.overview import Overview
 from holdfast.client.resources.queues import Queues
 from holdfast.client.resources.tenants import Tenants
 from holdfast.client.resources.tokens import TokenCalls
+from holdfast.client.workspaces.workspaces import WorkspaceCalls
 from holdfast.core.declared import option_kinds
 from holdfast.core.declared.option_kinds import JobRef
 from holdfast.core.declared.options import JobOptions
@@ -45,7 +46,18 @@ from holdfast.store.script_names import bulk, cancel, doctor, read_jobs, session
 
 
 class Operations(
-    Groups, Events, Apps, Maintaining, NodeCalls, Overview, Queues, Tenants, TokenCalls, TaskCalls, AccessCalls
+    Groups,
+    Events,
+    Apps,
+    WorkspaceCalls,
+    Maintaining,
+    NodeCalls,
+    Overview,
+    Queues,
+    Tenants,
+    TokenCalls,
+    TaskCalls,
+    AccessCalls,
 ):
     """The part of `Holdfast` that looks at all jobs, and changes them."""
 

@@ -157,6 +157,28 @@ class QueueFull(HoldfastError):
         self.retry_after = retry_after
 
 
+class TooManyRunning(HoldfastError):
+    """As many workspaces as may are or shall be RUNNING; the message names them, and nothing was changed.
+
+    >>> from holdfast import TooManyRunning
+    >>> TooManyRunning.code
+    'ERR_TOO_MANY_RUNNING'
+    """
+
+    code = "ERR_TOO_MANY_RUNNING"
+
+
+class WorkspaceFailed(HoldfastError):
+    """A workspace that somebody waits for is in ERROR; the message says why, and what to do.
+
+    >>> from holdfast import WorkspaceFailed
+    >>> WorkspaceFailed.code
+    'ERR_WORKSPACE'
+    """
+
+    code = "ERR_WORKSPACE"
+
+
 class InvalidToken(HoldfastError):
     """The token for a daemon is missing, wrong, expired or revoked.
 

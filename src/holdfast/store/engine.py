@@ -88,7 +88,7 @@ class Changes(Struct):
     def for_tasks(self, tasks: Set[str]) -> Changes:
         """As it is told to a worker of these tasks. What concerns neither its runs nor its apps is left out."""
         served = {queue for queue, new in self.new.items() if not tasks.isdisjoint(new)}
-        topics = {topic for topic in self.topics if topic.for_workers or topic.for_apps}
+        topics = {topic for topic in self.topics if topic.for_parts}
         return Changes(self.ready | served, topics=topics)
 
 

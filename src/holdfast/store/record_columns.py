@@ -1,4 +1,4 @@
-"""The columns in which the registrations and the calls of apps are stored, read from the structs that bring them."""
+"""The columns of workspaces, and of what apps have registered and called, read from the structs that show them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any, get_args
 from msgspec import Struct, structs
 
 from holdfast.core.messages.telemetry import NewCall, NewExecution, NewInvocation, NewListener, NewTimer
+from holdfast.core.messages.workspaces import WorkspaceView
 
 _PLACE = {"app_key": "TEXT", "instance_index": "BIGINT"}
 _TYPES = {int: "BIGINT", bool: "BIGINT", float: "DOUBLE PRECISION"}
@@ -28,6 +29,8 @@ RECORD_LISTS: Mapping[str, Mapping[str, str]] = {
     "new_timer": {**_PLACE, **TIMER, "first_registered_at": "BIGINT", "last_registered_at": "BIGINT"},
     "new_invocation": {**_CALL, **_columns(NewInvocation, *_CALL, "counter", "listener"), "listener_id": "BIGINT"},
     "new_execution": {**_CALL, **_columns(NewExecution, *_CALL, "counter", "job_name"), "job_id": "BIGINT"},
+    # What people see of a workspace, but for what follows from other columns or rows.
+    "workspace": _columns(WorkspaceView, "owner", "node_name", "op_job_number", "home", "address", "steps"),
 }
 
 

@@ -24,6 +24,7 @@ from holdfast.wire.signatures import SIGNATURES
 
 JSON = "application/json"
 WORKERS = "workers"
+GIVEN_BY_SERVER = ("now", "limits")  # arguments that no caller sends
 
 _IN_PATH = re.compile(r"\{(\w+)(?::path)?\}")
 
@@ -176,7 +177,7 @@ class ApiCall:
     @computed_once
     def request(self) -> type[msgspec.Struct]:
         """All that the caller sends: path, query and body."""
-        return self._shape("Request", [name for name in self._names if name != "now"])
+        return self._shape("Request", [name for name in self._names if name not in GIVEN_BY_SERVER])
 
     @computed_once
     def path_part(self) -> type[msgspec.Struct]:
@@ -219,11 +220,11 @@ class ApiCall:
         """Whether it must not wait behind the calls of users."""
         return self._signature is not None and self._signature.is_urgent
 
-    def arguments(self, request: msgspec.Struct, now: int) -> tuple[list[Any], dict[str, Any]]:
-        """The script's arguments from a request."""
+    def arguments(self, request: msgspec.Struct, given: Values) -> tuple[list[Any], dict[str, Any]]:
+        """The script's arguments: from a request, and what the server gives."""
         positional, named = [], {}
         for name, is_keyword in self._places:
-            value = now if name == "now" else getattr(request, name)
+            value = given[name] if name in GIVEN_BY_SERVER else getattr(request, name)
             if is_keyword:
                 named[name] = value
             else:
@@ -231,10 +232,9 @@ class ApiCall:
         return positional, named
 
     def values(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-        """What a caller of the script gave, by name, without `now`."""
+        """What a caller of the script gave, by name, without what the server gives."""
         values = dict(zip(self._known_names, args, strict=False)) | kwargs
-        values.pop("now", None)
-        return values
+        return {name: value for name, value in values.items() if name not in GIVEN_BY_SERVER}
 
     @property
     def _signature(self) -> Signature | None:
@@ -260,7 +260,7 @@ class ApiCall:
         return get_type_hints(self.function)
 
     def _outside_the_path(self) -> list[str]:
-        elsewhere = {"now", *self.in_path, *self._in_query}
+        elsewhere = {*GIVEN_BY_SERVER, *self.in_path, *self._in_query}
         return [name for name in self._names if name not in elsewhere]
 
     def _shape(self, kind: str, names: list[str]) -> type[msgspec.Struct]:

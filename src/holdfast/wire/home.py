@@ -62,6 +62,10 @@ class Home:
         """The log of a daemon in the background."""
         return self.folder / "logs" / "daemon.log"
 
+    def instance_log(self, workspace_id: str) -> Path:
+        """What the program of a workspace prints."""
+        return self.log.parent / "workspaces" / f"{workspace_id}.log"
+
     @property
     def printed(self) -> Path:
         """What is printed and not logged in the background, such as the traceback of a process that crashes."""

@@ -11,7 +11,7 @@ from holdfast.core.jobs.requests import Claimed, ClaimRequest, NewJob, QueueSlot
 from holdfast.core.jobs.settle import Broke, Completed
 from holdfast.core.machine.maintenance import MAINTENANCE, Chore, task_of
 from holdfast.core.messages.sessions import NewSession
-from holdfast.core.tasks.reserved import BENCH
+from holdfast.core.tasks.reserved import BENCH, WORKSPACE, WORKSPACE_QUEUE
 from holdfast.core.values.group import Dependency
 from holdfast.core.values.retry import Failure, FailureKind, RetryMode, RetryPolicy
 from holdfast.core.webhooks.webhook import WEBHOOK, WEBHOOK_QUEUE
@@ -36,9 +36,9 @@ BROKE = Broke(Failure(FailureKind.TRANSIENT, "ERR_TEST", "it broke"))
 KILLED = Broke(Failure(FailureKind.INFRA, "SIGNAL_9", "it was killed"))
 HOPELESS = Broke(Failure(FailureKind.PERMANENT, "ERR_TEST", "it never works"))
 
-QUEUES = tuple(QueueSlots(queue, 50) for queue in ("default", WEBHOOK_QUEUE, MAINTENANCE, BENCH))
+QUEUES = tuple(QueueSlots(queue, 50) for queue in ("default", WEBHOOK_QUEUE, WORKSPACE_QUEUE, MAINTENANCE, BENCH))
 CHORES = tuple(task_of(chore, "") for chore in (Chore.RETENTION, Chore.EVENTS, Chore.LETTERS, Chore.POSITIONS))
-TASKS = ("work", WEBHOOK, BENCH, *CHORES)
+TASKS = ("work", WEBHOOK, WORKSPACE, BENCH, *CHORES)
 
 Act: TypeAlias = Callable[[Engine, dict[str, Claimed]], None]
 

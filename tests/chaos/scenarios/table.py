@@ -2,6 +2,7 @@
 
 from tests.chaos.scenarios.by_hand import BY_HAND
 from tests.chaos.scenarios.chores import CHORES_DONE
+from tests.chaos.scenarios.homes import HOMES
 from tests.chaos.scenarios.machines import MACHINES
 from tests.chaos.scenarios.owners import OWNERS
 from tests.chaos.scenarios.settings import SETTINGS
@@ -9,4 +10,4 @@ from tests.chaos.scenarios.shared import Scenario
 from tests.chaos.scenarios.watching import WATCHING
 from tests.chaos.scenarios.work import WORK
 
-SCENARIOS: dict[str, Scenario] = WORK | BY_HAND | MACHINES | WATCHING | SETTINGS | CHORES_DONE | OWNERS
+SCENARIOS: dict[str, Scenario] = WORK | BY_HAND | MACHINES | WATCHING | SETTINGS | CHORES_DONE | OWNERS | HOMES

@@ -7,6 +7,7 @@ from itertools import product
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from holdfast.core.workspaces.conditions import (
     ConditionName,
@@ -25,6 +26,7 @@ from holdfast.core.workspaces.planning import (
     loss_of,
     phase_of,
     plan,
+    steps,
 )
 from holdfast.core.workspaces.states import DesiredState, ErrorReason, Operation, Phase
 
@@ -98,6 +100,24 @@ def test_what_shall_be_deleted_and_has_nothing_left_is_deleted() -> None:
     assert (phase_of(found), plan(found)) == (P.DELETED, Op.NONE)
 
 
+def test_what_tries_have_left_is_deleted_too() -> None:
+    found = WorkspaceFacts(observed=seen(False, False, False), desired=D.DELETED, has_leftovers=True)
+    assert (phase_of(found), plan(found)) == (P.PENDING, Op.DELETING)
+    assert not is_complete(structs.replace(found, operation=Op.DELETING))
+
+
+@pytest.mark.parametrize("desired", list(D))
+@pytest.mark.parametrize("phase", [phase for phase in P if phase is not P.ERROR])
+def test_the_steps_lead_to_what_is_wanted(phase: Phase, desired: DesiredState) -> None:
+    taken = steps(phase, desired)
+    if phase is P.DELETED or phase.value == desired.value:
+        assert taken == []
+    else:
+        reached = {Op.STARTING: P.RUNNING, Op.DELETING: P.DELETED, Op.CREATE_EMPTY_ARCHIVE: P.ARCHIVED}
+        last = reached.get(taken[-1], P.ARCHIVED if taken[-1] is Op.ARCHIVING else P.STANDBY)
+        assert last.value == desired.value
+
+
 @pytest.mark.parametrize("reason", NOT_NOW)
 def test_an_archive_that_does_not_answer_is_still_an_archive(reason: ConditionReason) -> None:
     parts = {**seen(False, False, False), ARCHIVE: Observation(False, reason)}
@@ -146,7 +166,7 @@ def test_a_terminal_failure_keeps_its_reason() -> None:
 def test_a_home_that_is_gone_is_lost_unless_it_is_being_deleted() -> None:
     gone = seen(False, True, False)
     assert loss_of(WorkspaceFacts(observed=gone, desired=D.RUNNING, volume="v")) is ErrorReason.DATA_LOST
-    assert loss_of(WorkspaceFacts(observed=gone, desired=D.DELETED, volume="v", is_deleting=True)) is None
+    assert loss_of(WorkspaceFacts(observed=gone, desired=D.DELETED, volume="v")) is None
     assert loss_of(WorkspaceFacts(observed=gone, desired=D.RUNNING)) is None
     assert loss_of(WorkspaceFacts(observed=seen(None, True, False), desired=D.RUNNING, volume="v")) is None
 

@@ -37,6 +37,15 @@ from tests.store.acts import (
 from tests.store.unguarded import unguarded
 
 INVARIANTS = statements("sql/invariants").names
+# A workspace of the user `local`; its name, phase and conditions follow.
+WORKSPACE = (
+    "INSERT INTO workspaces (id, owner_user_id, home_store_key, created_at, updated_at, node, command, "
+    "phase_changed_at, name, phase, conditions) SELECT 'w1', 'local', 'ws', 1, 1, 'node', '[]', 1, "
+)
+SEEN = (
+    '{"storage.volume_ready":{"status":false},"storage.archive_ready":{"status":false},'
+    '"infra.container_ready":{"status":false},"policy.healthy":{"status":true}}'
+)
 
 
 def world(engine: Engine) -> None:
@@ -115,6 +124,21 @@ BREAKS: list[tuple[str, str, list[dict[str, Any]]]] = [
         "app_has_an_owner_that_lives",
         "INSERT INTO apps (app_key, class, status, session_id) VALUES ('kitchen', 'Kitchen', 'running', 'nobody')",
         [{"app_key": "kitchen", "status": "running", "session_id": "nobody"}],
+    ),
+    (
+        "running_workspace_names_a_home",
+        f"{WORKSPACE} 'dev', 'RUNNING', '{{}}'",
+        [{"name": "dev"}],
+    ),
+    (
+        "workspace_phase_follows_conditions",
+        f"{WORKSPACE} 'dev', 'STANDBY', '{SEEN}'",
+        [{"name": "dev", "phase": "STANDBY", "conditions": SEEN}],
+    ),
+    (
+        "workspace_operation_has_its_job",
+        "UPDATE jobs SET queue = 'holdfast.workspaces' WHERE id = 'later'",
+        [{}],
     ),
     (
         "patterns_of_apps_have_one",

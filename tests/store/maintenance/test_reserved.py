@@ -165,4 +165,13 @@ def test_events_that_only_look_like_them_are_fine(engine: Engine, name: str) -> 
 
 
 def test_one_list_has_every_prefix() -> None:
-    assert RESERVED_EVENTS == ("job.", "group.", "schedule.", "machine.", "pressure.", "alert.", "webhook.")
+    assert RESERVED_EVENTS == (
+        "job.",
+        "group.",
+        "schedule.",
+        "machine.",
+        "pressure.",
+        "alert.",
+        "webhook.",
+        "workspace.",
+    )

@@ -76,6 +76,13 @@ SELECT id, number, 'f' || (number % 60), 'infra', finished_at, CASE WHEN number 
 FROM jobs WHERE state = 'FAILED'
 """
 
+WORKSPACES = """
+INSERT INTO workspaces (id, owner_user_id, name, home_store_key, operation, op_started_at, op_id, op_job_id,
+  created_at, updated_at, node, command, phase_changed_at)
+SELECT 'x' || number, 'local', 'x' || number, 'x', 'STARTING', 1, 'o' || number, id, 1, 1, 'n1', '[]', 1
+FROM jobs WHERE number % 60 = 6
+"""
+
 
 @pytest.fixture(scope="module", params=list(Dialect))
 def filled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
@@ -89,7 +96,7 @@ def filled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     execute(engine, GROUPS)
     for state, count in (("DONE", HISTORY), ("FAILED", 300), ("QUEUED", 400), ("SCHEDULED", 200), ("RUNNING", 40)):
         execute(engine, JOBS, state=state, count=count, ended=int(state in ("DONE", "FAILED")))
-    for fill in (RUNS, CONDITIONS, SUBJECTS, WEBHOOKS, DELIVERIES, LETTERS):
+    for fill in (RUNS, CONDITIONS, SUBJECTS, WEBHOOKS, DELIVERIES, LETTERS, WORKSPACES):
         execute(engine, fill)
     # As maintenance does; what it counts must not lead away from these plans.
     maintenance = engine.maintenance()

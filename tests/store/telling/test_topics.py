@@ -8,7 +8,19 @@ from msgspec import Struct
 
 from holdfast.store.engine import Changes
 from holdfast.store.postgres.listener import MAX_NOTICE, pack, unpack
-from holdfast.store.topics import APPS, DUE, FILES, FOREIGN, STOPS, TOPICS, UNKNOWN, WATCHES, Topic, TopicFlags
+from holdfast.store.topics import (
+    APPS,
+    DUE,
+    FILES,
+    FOREIGN,
+    STOPS,
+    TOPICS,
+    UNKNOWN,
+    WATCHES,
+    WORKSPACES,
+    Topic,
+    TopicFlags,
+)
 from holdfast.wire.told_changes import ToldChanges
 
 # As a program of 0.5.0 sent them.
@@ -57,12 +69,12 @@ def weather(monkeypatch: pytest.MonkeyPatch) -> Topic:
 
 def test_the_flags_are_those_of_old_programs_and_topics_since_then_have_none() -> None:
     assert set(TopicFlags.__struct_fields__) - {"topics"} == set(OldChanges.__struct_fields__) - {"ready", "ended"}
-    assert set(TOPICS) - set(TopicFlags.__struct_fields__) == {"apps"}
+    assert set(TOPICS) - set(TopicFlags.__struct_fields__) == {"apps", "workspaces"}
 
 
 def test_what_an_old_program_sends_is_understood() -> None:
     assert unpack(OLD_NOTICE).changes() == Changes({"a"}, {"j"}, {DUE, STOPS, UNKNOWN, FILES, FOREIGN})
-    assert ToldChanges.read(OLD_LINE) == Changes({"a"}, {"j"}, set(TOPICS.values()) - {APPS})
+    assert ToldChanges.read(OLD_LINE) == Changes({"a"}, {"j"}, set(TOPICS.values()) - {APPS, WORKSPACES})
     assert ToldChanges.read(QUIET_LINE) == Changes(ended={"j"})
 
 

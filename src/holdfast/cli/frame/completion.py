@@ -54,6 +54,12 @@ def named_schedules(incomplete: str) -> list[tuple[str, str]]:
     return [(str(one["name"]), str(one["words"])) for one in found if str(one["name"]).startswith(incomplete)]
 
 
+def named_workspaces(incomplete: str) -> list[tuple[str, str]]:
+    """The names of the workspaces, and their phases."""
+    found = _dicts(_ask("GET", "/v1/workspaces"))
+    return [(str(one["name"]), str(one["phase"])) for one in found if str(one["name"]).startswith(incomplete)]
+
+
 def named_templates(incomplete: str) -> list[str]:
     """The names of the templates that are in use."""
     return _names("/v1/templates", incomplete)

@@ -79,6 +79,7 @@ class Ranked(Struct, frozen=True, gc=False):
     created_at: Millis
     group_id: str | None
     group_seq: int | None
+    queue: str
 
 
 def rank(job: InQueue) -> Rank:

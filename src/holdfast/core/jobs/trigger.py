@@ -91,6 +91,12 @@ def words(trigger: str | None, moment: Callable[[Millis], str] | None = None) ->
         return trigger
 
 
+def user_of(trigger: str | None) -> str | None:
+    """The user with a token of its own who made the call. None: it came by the socket, or with the home's token."""
+    name = (_decoded(trigger) or {}).get("user")
+    return name if isinstance(name, str) else None
+
+
 def _encoded(kind: str, about: Mapping[str, Any]) -> str:
     return msgspec.json.encode({"kind": kind, **about}).decode()
 

@@ -63,6 +63,7 @@ from holdfast.core.rules.value_rules import (
 from holdfast.core.settings import queue_settings, watch_settings
 from holdfast.core.settings.app_rules import APP_RULES
 from holdfast.core.settings.queue_changes import QueueSetting
+from holdfast.core.settings.workspace_rules import WORKSPACE_RULES
 
 T = TypeVar("T")
 
@@ -166,6 +167,7 @@ def _rules_of(shape: str, settings: Mapping[str, Setting]) -> dict[str, Rule]:
 
 _RULES: Mapping[str, Rule] = {
     **APP_RULES,
+    **WORKSPACE_RULES,
     **_rules_of("QueueChanges", queue_settings.SETTINGS),
     **_rules_of("NewWatch", watch_settings.SETTINGS),
     "jobs": JOBS,
@@ -181,6 +183,7 @@ _RULES: Mapping[str, Rule] = {
     "NewWatch.id": UUID,
     "NewReservation.id": UUID,
     "NewSession.id": UUID,
+    "NewWorkspace.id": UUID,
     "NewSession.secret": SecretText("32 to 200 random characters", MAX_NAME, LABEL_PATTERN, 32),
     "Offer.worker_id": UUID,
     "create_group.group_id": UUID,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from holdfast.core.errors import Reserved
+from holdfast.core.errors import Conflict, Reserved
 from holdfast.core.jobs import requests
 from holdfast.core.jobs.requests import SYSTEM_QUEUE
 from holdfast.core.rules import limits
@@ -15,7 +15,18 @@ BEHIND_SYSTEM_TASKS = SYSTEM_TASKS[:-1] + chr(ord(SYSTEM_TASKS[-1]) + 1)  # the 
 
 CANARY = f"{SYSTEM_TASKS}canary"
 BENCH = f"{SYSTEM_TASKS}bench"  # the queue and the task of jobs that only measure
-OFFERED_TASKS = frozenset({CANARY, BENCH, WEBHOOK})  # the tasks of the system that workers run
+WORKSPACE = f"{SYSTEM_TASKS}workspace"  # the task of an operation of a workspace
+WORKSPACE_QUEUE = f"{SYSTEM_TASKS}workspaces"
+OFFERED_TASKS = frozenset({CANARY, BENCH, WEBHOOK, WORKSPACE})  # the tasks of the system that workers run
+
+
+def refuse_operation(queue: str, number: int) -> None:
+    """Refuse to cancel or retry the job of an operation of a workspace: its controller decides what comes next."""
+    if queue == WORKSPACE_QUEUE:
+        raise Conflict(
+            f"job {number} is an operation of a workspace; say what the workspace shall be instead: "
+            "holdfast workspace start, stop, recover or delete"
+        )
 
 
 def is_reserved(task: str | None, queue: str) -> bool:

@@ -19,8 +19,17 @@ from holdfast.core.rules import limits
 from holdfast.core.rules.value_rules import ATTRIBUTES
 
 # Only the system emits events that begin with these.
-RESERVED_EVENTS = ("job.", "group.", "schedule.", "machine.", "pressure.", "alert.", "webhook.")
-ABOUT_JOB, ABOUT_GROUP, ABOUT_SCHEDULE, ABOUT_MACHINE, ABOUT_PRESSURE, ALERT, ABOUT_WEBHOOK = RESERVED_EVENTS
+RESERVED_EVENTS = ("job.", "group.", "schedule.", "machine.", "pressure.", "alert.", "webhook.", "workspace.")
+(
+    ABOUT_JOB,
+    ABOUT_GROUP,
+    ABOUT_SCHEDULE,
+    ABOUT_MACHINE,
+    ABOUT_PRESSURE,
+    ALERT,
+    ABOUT_WEBHOOK,
+    ABOUT_WORKSPACE,
+) = RESERVED_EVENTS
 ABOUT_RUN = f"{ABOUT_JOB}run."
 
 ANY = "*"

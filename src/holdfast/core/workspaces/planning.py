@@ -29,8 +29,8 @@ class WorkspaceFacts(Struct, frozen=True, kw_only=True):
     """All that a decision about a workspace needs.
 
     `phase` and `operation` are those that are stored. `volume` is the home that the row names, `archive_key` the
-    archive that it names, and `restore_marker` the archive that the home was restored from. `is_deleting` says whether
-    DELETING has begun at some time: from then on a home that is gone is no loss.
+    archive that it names, and `restore_marker` the archive that the home was restored from. `has_leftovers`: there are
+    folders of it besides its home, which tries to make one have left.
     """
 
     observed: Observations
@@ -42,7 +42,7 @@ class WorkspaceFacts(Struct, frozen=True, kw_only=True):
     volume: str | None = None
     archive_key: str | None = None
     restore_marker: str | None = None
-    is_deleting: bool = False
+    has_leftovers: bool = False
 
     def of(self, name: ConditionName) -> Observation:
         """What was observed of a part."""
@@ -75,9 +75,13 @@ class WorkspaceFacts(Struct, frozen=True, kw_only=True):
 
 
 def loss_of(facts: WorkspaceFacts) -> ErrorReason | None:
-    """What is lost: a home that the row names and that is certainly gone. It is never replaced by an empty one."""
+    """What is lost: a home that the row names and that is certainly gone. It is never replaced by an empty one.
+
+    What shall be deleted cannot be lost. That wish cannot be taken back.
+    """
     is_gone = facts.of(ConditionName.VOLUME).status is False
-    return ErrorReason.DATA_LOST if facts.volume is not None and is_gone and not facts.is_deleting else None
+    is_wanted = facts.desired is not DesiredState.DELETED
+    return ErrorReason.DATA_LOST if facts.volume is not None and is_gone and is_wanted else None
 
 
 def phase_of(facts: WorkspaceFacts) -> Phase:
@@ -91,7 +95,8 @@ def phase_of(facts: WorkspaceFacts) -> Phase:
     is_awaited = facts.of(ConditionName.ARCHIVE).reason in AWAITED_ARCHIVES
     if facts.has_archive or (facts.archive_key is not None and is_awaited):
         return Phase.ARCHIVED
-    return Phase.DELETED if facts.desired is DesiredState.DELETED and not facts.has_instance else Phase.PENDING
+    is_left = facts.has_instance or facts.has_leftovers
+    return Phase.DELETED if facts.desired is DesiredState.DELETED and not is_left else Phase.PENDING
 
 
 _PLANS: dict[Phase, dict[DesiredState, Operation]] = {
@@ -122,6 +127,17 @@ _PLANS: dict[Phase, dict[DesiredState, Operation]] = {
 }
 
 
+_REACHED = {
+    Operation.PROVISIONING: Phase.STANDBY,
+    Operation.RESTORING: Phase.STANDBY,
+    Operation.STARTING: Phase.RUNNING,
+    Operation.STOPPING: Phase.STANDBY,
+    Operation.ARCHIVING: Phase.ARCHIVED,
+    Operation.CREATE_EMPTY_ARCHIVE: Phase.ARCHIVED,
+    Operation.DELETING: Phase.DELETED,
+}
+
+
 def plan(facts: WorkspaceFacts) -> Operation:
     """What is to be done next. Nothing while something is being done, or a part is not known."""
     if facts.operation is not Operation.NONE or not facts.is_known:
@@ -131,6 +147,20 @@ def plan(facts: WorkspaceFacts) -> Operation:
     if phase is Phase.ERROR and wanted is Operation.NONE and facts.has_instance and facts.volume is None:
         return Operation.STOPPING  # An instance that no home belongs to.
     return wanted
+
+
+def steps(phase: Phase, desired: DesiredState) -> list[Operation]:
+    """The operations that lead from a phase to a wish, if nothing goes wrong."""
+    found: list[Operation] = []
+    while (operation := _PLANS[phase].get(desired, Operation.NONE)) is not Operation.NONE:
+        found.append(operation)
+        phase = reached(operation)
+    return found
+
+
+def reached(operation: Operation) -> Phase:
+    """The phase that a workspace is in when an operation has done its work."""
+    return _REACHED[operation]
 
 
 def is_complete(facts: WorkspaceFacts) -> bool:
@@ -151,14 +181,15 @@ def is_complete(facts: WorkspaceFacts) -> bool:
         case Operation.CREATE_EMPTY_ARCHIVE:
             return facts.has_archive and facts.archive_key is not None
         case Operation.DELETING:
-            return facts.is_known and not (facts.has_volume or facts.has_instance or facts.has_archive)
+            is_left = facts.has_volume or facts.has_instance or facts.has_archive or facts.has_leftovers
+            return facts.is_known and not is_left
         case Operation.NONE:
             return False
 
 
-def after_failure(reason: ErrorReason, failures: int) -> tuple[ErrorReason, int]:
-    """The reason and the count of failures after one more: the last that is allowed is RETRY_EXCEEDED."""
-    count = failures + 1
+def after_failure(reason: ErrorReason, failures: int, more: int = 1) -> tuple[ErrorReason, int]:
+    """The reason and the count of failures after some more: the last that is allowed is RETRY_EXCEEDED."""
+    count = failures + more
     return (ErrorReason.RETRY_EXCEEDED if not reason.is_terminal and count >= MOST_FAILURES else reason), count
 
 

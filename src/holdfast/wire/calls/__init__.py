@@ -28,6 +28,7 @@ from holdfast.wire.calls import (
     watches,
     webhooks,
     workers,
+    workspaces,
 )
 from holdfast.wire.special_calls import Hello
 
@@ -46,6 +47,7 @@ CALLS: tuple[ApiCall, ...] = (
     *groups.CALLS,
     *events.CALLS,
     *apps.CALLS,
+    *workspaces.CALLS,
     *webhooks.CALLS,
     *watches.CALLS,
     *queues.CALLS,

@@ -41,6 +41,12 @@ def list_users(tx: Tx) -> list[User]:
     return tx.all(sql.list_users, _user)
 
 
+def find_id(tx: Tx, name: str) -> str | None:
+    """The id of the user with this name who may call by TCP."""
+    user = tx.one(sql.user_by_name, _user, name=name)
+    return None if user is None else user.id
+
+
 def revoke_user(tx: Tx, name: str, now: Millis) -> User:
     """Refuse the calls of a user from now on. The name may be given again."""
     user = _find(tx, name)

@@ -10,6 +10,7 @@ from holdfast.core.jobs import order
 from holdfast.core.jobs.order import Ranked
 from holdfast.core.jobs.requests import JobFilter
 from holdfast.core.messages.jobs import BulkAction, BulkResult
+from holdfast.core.tasks.reserved import WORKSPACE_QUEUE
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.jobs import cancel, reorder
 from holdfast.store.scripts.jobs.retry import retry_job
@@ -47,7 +48,9 @@ def bulk(
     if not states:
         return BulkResult(0, more=False, dry_run=dry_run)
     numbers = read_jobs.newest_numbers(tx, msgspec.structs.replace(wanted, states=states), limit + 1)
-    jobs = tx.all(sql.ranked_jobs, Ranked, numbers=pages.as_list(numbers[:limit]))
+    found = tx.all(sql.ranked_jobs, Ranked, numbers=pages.as_list(numbers[:limit]))
+    # Operations of workspaces are neither cancelled nor retried by hand.
+    jobs = [job for job in found if job.queue != WORKSPACE_QUEUE]
     if action is BulkAction.RETRY:
         jobs = [job for job in jobs if read_jobs.is_last_link(tx, job.id)]
     ordered = sorted(jobs, key=order.rank) if action is BulkAction.PRIORITY else order.in_turn(jobs[::-1])

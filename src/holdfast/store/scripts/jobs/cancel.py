@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from holdfast.core.errors import NotFound
 from holdfast.core.job import JobId, Millis, StateName
 from holdfast.core.messages.jobs import Cancelling
+from holdfast.core.tasks.reserved import refuse_operation
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.groups import groups
 from holdfast.store.scripts.jobs import endings
@@ -20,6 +21,7 @@ def cancel_job(tx: Tx, job_id: JobId, now: Millis, reason: str = "cancelled on r
     link = read_jobs.last_link(tx, job_id)
     if link is None:
         raise NotFound(f"there is no job {job_id!r}")
+    refuse_operation(link.queue, link.number)
     return _cancel(tx, [link.id], now, reason)
 
 

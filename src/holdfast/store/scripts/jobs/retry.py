@@ -14,6 +14,7 @@ from holdfast.core.jobs import trigger as triggers
 from holdfast.core.jobs.requests import Enqueued, NewJob
 from holdfast.core.messages.dead_letters import ClosedAs
 from holdfast.core.messages.jobs import Retried
+from holdfast.core.tasks.reserved import refuse_operation
 from holdfast.core.values.filling import wants_previous
 from holdfast.core.values.group import Dependency, Needs
 from holdfast.store.engine import Tx
@@ -70,6 +71,7 @@ def made_anew(tx: Tx, job: JobRow, how: RetryKind, asked: str | None, **more: An
 
     `asked` is the trigger of the call that asks for it; `more` is what is different or added.
     """
+    refuse_operation(job.queue, job.number)
     ran_with: str | None = tx.value(sql.last_run, job_id=job.id)
     kept = _kept_options(how).read(job) | {"node": nodes.tied_to(tx, job.node)}
     return NewJob(

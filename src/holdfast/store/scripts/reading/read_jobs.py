@@ -36,6 +36,7 @@ class Link(Struct, frozen=True):
     state: str
     generation: int | None
     number: int
+    queue: str
 
 
 def find_row(tx: Tx, ref: JobId | int) -> JobRow:

@@ -22,6 +22,7 @@ from holdfast.core.jobs.settle import (
 )
 from holdfast.core.messages import telemetry
 from holdfast.core.messages.sessions import SessionRow
+from holdfast.core.tasks.reserved import WORKSPACE_QUEUE
 from holdfast.core.values.retry import Failure, FailureKind
 from holdfast.store.engine import Tx
 from holdfast.store.rows import OwnedRow, policy_of
@@ -112,9 +113,11 @@ def _judge(tx: Tx, job: OwnedRow, death: Death, company: int, now: Millis) -> De
             error=error,
             now=now,
         )
-    alone = job.run_pid is not None
+    # Like one with a process of its own, an operation of a workspace is not to blame when its worker dies.
+    is_operation = job.queue == WORKSPACE_QUEUE
+    alone = job.run_pid is not None or is_operation
     outcome = (
-        recovery.after_death(policy_of(job), death, company, has_own_process=alone)
+        recovery.after_death(policy_of(job), death, 1 if is_operation else company, has_own_process=alone)
         if job.run_status is None
         else _as_recorded(job)
     )

@@ -1,0 +1,1 @@
+"""Workspaces: make them, look at them, and say what each shall be."""

@@ -1,0 +1,228 @@
+"""A workspace as a program holds it.
+
+Every blocking call has an awaitable twin with the prefix `a`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+from holdfast.client.store_access import StoreAccess
+from holdfast.client.waiting import Countdown, refuse_to_block
+from holdfast.core.errors import Conflict, InvalidInput, NotFound, StillRunning, WorkspaceFailed
+from holdfast.core.messages.workspaces import WorkspaceChange, WorkspaceView
+from holdfast.core.rules.rule import ChoiceRule
+from holdfast.core.rules.units import Duration
+from holdfast.core.rules.value_rules import DURATION, FLAG
+from holdfast.core.settings import rule_table
+from holdfast.core.workspaces.conditions import ConditionName
+from holdfast.core.workspaces.states import DesiredState, Operation, Phase
+from holdfast.runtime.caller import what_triggers
+from holdfast.store.engine import Engine
+from holdfast.store.script_names import workspaces
+
+FIRST_LOOK_S = 0.05
+LONGEST_PAUSE_S = 0.5
+
+
+class WorkspaceHandle:
+    """One workspace. What it says of itself is read when it is asked.
+
+    With `wait`, a change waits for the end of an operation that is under way, and returns when the workspace is what it
+    shall be. A length of time limits that. Workspaces need a daemon:
+
+    >>> from holdfast import Holdfast, InvalidInput, WorkspaceHandle
+    >>> hf = Holdfast("work.db")
+    >>> try:
+    ...     hf.create_workspace("dev", command=["sleep", "1h"])
+    ... except InvalidInput:
+    ...     print("start one: holdfast up -d")
+    start one: holdfast up -d
+    """
+
+    def __init__(self, access: StoreAccess, id: str, name: str) -> None:
+        self._access = access
+        self.id = id
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"<WorkspaceHandle {self.name}>"
+
+    @property
+    def info(self) -> WorkspaceView:
+        """All that is known of it."""
+        return self._access.read(workspaces.find_workspace, self.id)
+
+    async def ainfo(self) -> WorkspaceView:
+        """The awaitable twin of `info`."""
+        return await self._access.aread(workspaces.find_workspace, self.id)
+
+    @property
+    def phase(self) -> Phase:
+        """What it is."""
+        return self.info.phase
+
+    @property
+    def address(self) -> str | None:
+        """Where its program answers on its machine: `127.0.0.1:PORT`. None if it does not run, or has no port."""
+        return self.info.address
+
+    @property
+    def home(self) -> str | None:
+        """The folder of its home, on its machine."""
+        return self.info.home
+
+    def start(self, *, wait: Duration | bool = False) -> WorkspaceView:
+        """Have its program run. Conflict while an operation is under way, which `wait` waits for."""
+        refuse_to_block("the workspace")
+        return self._become(DesiredState.RUNNING, wait)
+
+    async def astart(self, *, wait: Duration | bool = False) -> WorkspaceView:
+        """The awaitable twin of `start`."""
+        import asyncio
+
+        return await asyncio.to_thread(self._become, DesiredState.RUNNING, wait)
+
+    def stop(self, *, wait: Duration | bool = False) -> WorkspaceView:
+        """Have its program stopped. Its home stays."""
+        refuse_to_block("the workspace")
+        return self._become(DesiredState.STANDBY, wait)
+
+    async def astop(self, *, wait: Duration | bool = False) -> WorkspaceView:
+        """The awaitable twin of `stop`."""
+        import asyncio
+
+        return await asyncio.to_thread(self._become, DesiredState.STANDBY, wait)
+
+    def delete(self, *, wait: Duration | bool = False) -> WorkspaceView:
+        """Have it deleted with its home. That cannot be taken back."""
+        refuse_to_block("the workspace")
+        return self._become(DesiredState.DELETED, wait)
+
+    async def adelete(self, *, wait: Duration | bool = False) -> WorkspaceView:
+        """The awaitable twin of `delete`."""
+        import asyncio
+
+        return await asyncio.to_thread(self._become, DesiredState.DELETED, wait)
+
+    def recover(self, *, empty: bool = False) -> WorkspaceView:
+        """Let it go on after an ERROR. If its home is gone, only with `empty`, which gives it a new one."""
+        is_empty = FLAG.check("empty", empty)
+        return self._access.write(workspaces.recover_workspace, self.id, self._access.now(), is_empty)
+
+    async def arecover(self, *, empty: bool = False) -> WorkspaceView:
+        """The awaitable twin of `recover`."""
+        import asyncio
+
+        return await asyncio.to_thread(self.recover, empty=empty)
+
+    def changes(self, *, limit: int = 50) -> list[WorkspaceChange]:
+        """Who wanted what of it, and when; newest first."""
+        return self._access.read(workspaces.list_workspace_changes, self.id, rule_table.check("limit", limit))
+
+    async def achanges(self, *, limit: int = 50) -> list[WorkspaceChange]:
+        """The awaitable twin of `changes`."""
+        return await self._access.aread(workspaces.list_workspace_changes, self.id, rule_table.check("limit", limit))
+
+    def wait(self, phase: str = Phase.RUNNING, *, timeout: Duration | None = None) -> WorkspaceView:
+        """Wait until it is RUNNING, or another phase, with nothing under way.
+
+        WorkspaceFailed if it is in ERROR instead, StillRunning after `timeout`. One that was waited for until it is
+        DELETED is as it was at the last look.
+        """
+        refuse_to_block("the workspace")
+        return self._reach(_check_phase(phase), _countdown(timeout))
+
+    async def await_(self, phase: str = Phase.RUNNING, *, timeout: Duration | None = None) -> WorkspaceView:
+        """The awaitable twin of `wait`."""
+        import asyncio
+
+        return await asyncio.to_thread(self._reach, _check_phase(phase), _countdown(timeout))
+
+    def _become(self, desired: DesiredState, wait: Duration | bool) -> WorkspaceView:
+        """Say what it shall be. With `wait`, ask again while an operation is under way, and wait for the phase."""
+        if wait is False:
+            return self._ask(desired)
+        left = _countdown(None if wait is True else wait)
+        for pause in _pauses():
+            view = self.info
+            is_final = view.desired_state is DesiredState.DELETED
+            if view.desired_state is desired:
+                break
+            if view.operation is Operation.NONE or is_final:
+                try:
+                    self._ask(desired)
+                    break
+                except Conflict:  # An operation has begun meanwhile.
+                    if is_final:
+                        raise
+            _refuse_late(view, Phase(desired), left)
+            time.sleep(min(pause, left.seconds()))
+        return self._reach(Phase(desired), left)
+
+    def _ask(self, desired: DesiredState) -> WorkspaceView:
+        return self._access.write(
+            workspaces.set_desired_state, self.id, desired, self._access.now(), trigger=what_triggers()
+        )
+
+    def _reach(self, wanted: Phase, left: Countdown) -> WorkspaceView:
+        last: WorkspaceView | None = None
+        for pause in _pauses():
+            try:
+                last = self.info
+            except NotFound:
+                if wanted is Phase.DELETED and last is not None:
+                    return last
+                raise
+            if last.phase is wanted and last.operation is Operation.NONE:
+                return last
+            # One without a reason was recovered, and not looked at since.
+            if last.phase is Phase.ERROR and last.error_reason is not None and not last.steps:
+                raise WorkspaceFailed(failure_of(last))
+            _refuse_late(last, wanted, left)
+            time.sleep(min(pause, left.seconds()))
+        raise AssertionError
+
+
+def failure_of(view: WorkspaceView) -> str:
+    """Why a workspace is in ERROR, and what to do."""
+    volume = view.conditions.get(ConditionName.VOLUME)
+    is_lost = view.home_ctx is not None and volume is not None and volume.status is False
+    why = f"{view.error_reason or Phase.ERROR}" + (f": {volume.message}" if is_lost and volume is not None else "")
+    word = " --empty" if is_lost else ""
+    return (
+        f"workspace {view.name!r} is in ERROR: {why}; see: holdfast workspace logs {view.name}, and then "
+        f"holdfast workspace recover{word} {view.name}"
+    )
+
+
+def refuse_embedded(engine: Engine) -> None:
+    """Refuse a change of a workspace by a program with a database of its own, where nobody looks after it."""
+    if not engine.is_remote:
+        raise InvalidInput(
+            f"{engine.title} is used by this program alone, and workspaces are looked after by a daemon; start one "
+            "with `holdfast up -d`, and write Holdfast() to use it"
+        )
+
+
+def _refuse_late(view: WorkspaceView, wanted: Phase, left: Countdown) -> None:
+    if left.seconds() == 0:
+        doing = "" if view.operation is Operation.NONE else f", {view.operation} (job {view.op_job_number})"
+        raise StillRunning(f"workspace {view.name!r} is {view.phase}{doing}, not yet {wanted}")
+
+
+def _check_phase(phase: str) -> Phase:
+    return Phase(ChoiceRule(Phase).check("phase", phase))
+
+
+def _countdown(timeout: Duration | None) -> Countdown:
+    return Countdown(None if timeout is None else DURATION.millis("timeout", timeout) / 1000)
+
+
+def _pauses() -> Iterator[float]:
+    """The seconds between looks: first short ones."""
+    pause = FIRST_LOOK_S
+    while True:
+        yield pause
+        pause = min(pause * 1.5, LONGEST_PAUSE_S)

@@ -1,0 +1,125 @@
+"""Rows of workspaces, and what people see of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from msgspec import Struct, structs
+
+from holdfast.core.job import Millis
+from holdfast.core.messages.workspaces import HomeContext, InstanceContext, WorkspaceView
+from holdfast.core.workspaces import planning
+from holdfast.core.workspaces.conditions import ConditionName, Conditions, WorkspaceCondition
+from holdfast.core.workspaces.states import DesiredState, Operation, Phase
+
+_CONDITIONS = msgspec.json.Decoder(dict[ConditionName, WorkspaceCondition])
+_HOME = msgspec.json.Decoder(HomeContext)
+_INSTANCE = msgspec.json.Decoder(InstanceContext)
+_TEXTS = msgspec.json.Decoder(tuple[str, ...])
+_VARIABLES = msgspec.json.Decoder(dict[str, str])
+
+
+class WorkspaceRow(Struct, frozen=True, gc=False):
+    """A row of `workspaces`."""
+
+    number: int
+    id: str
+    owner_user_id: str
+    name: str
+    description: str | None
+    memo: str | None
+    image_ref: str | None
+    instance_backend: str
+    storage_backend: str
+    home_store_key: str
+    home_ctx: str | None
+    conditions: str
+    phase: str
+    operation: str
+    op_started_at: Millis | None
+    op_id: str | None
+    op_job_id: str | None
+    desired_state: str
+    archive_key: str | None
+    observed_at: Millis | None
+    last_access_at: Millis | None
+    standby_ttl_seconds: int
+    archive_ttl_seconds: int
+    error_reason: str | None
+    error_count: int
+    created_at: Millis
+    updated_at: Millis
+    deleted_at: Millis | None
+    node: str
+    command: str
+    env: str
+    port: int | None
+    instance_ctx: str | None
+    generation: int
+    phase_changed_at: Millis
+
+    @property
+    def home(self) -> HomeContext | None:
+        """The home that it names."""
+        return None if self.home_ctx is None else _HOME.decode(self.home_ctx)
+
+    @property
+    def instance(self) -> InstanceContext | None:
+        """The process that it names."""
+        return None if self.instance_ctx is None else _INSTANCE.decode(self.instance_ctx)
+
+    @property
+    def known_conditions(self) -> Conditions:
+        """Its conditions as they were last seen."""
+        return _CONDITIONS.decode(self.conditions)
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Its command."""
+        return _TEXTS.decode(self.command)
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """Its variables of the environment."""
+        return _VARIABLES.decode(self.env)
+
+
+class NamedWorkspaceRow(WorkspaceRow, frozen=True, gc=False):
+    """The same, with the names of its owner and machine, and the number of the job of its operation."""
+
+    owner: str
+    node_name: str
+    op_job_number: int | None
+
+    def to_view(self) -> WorkspaceView:
+        """What people see of it."""
+        found: dict[str, Any] = structs.asdict(self)
+        home = self.home
+        is_up = self.port is not None and Phase(self.phase) is Phase.RUNNING
+        more = {
+            "home_ctx": home,
+            "instance_ctx": self.instance,
+            "conditions": self.known_conditions,
+            "command": self.words,
+            "env": self.variables,
+            "home": None if home is None else home.path,
+            "address": f"127.0.0.1:{self.port}" if is_up else None,
+            "steps": _steps(Phase(self.phase), Operation(self.operation), DesiredState(self.desired_state)),
+        }
+        return msgspec.convert(found | more, WorkspaceView, from_attributes=True)
+
+
+def _steps(phase: Phase, operation: Operation, desired: DesiredState) -> list[Operation]:
+    after = planning.steps(phase, desired)
+    if operation is Operation.NONE:
+        return after
+    return [
+        operation,
+        *(after[1:] if after[:1] == [operation] else planning.steps(planning.reached(operation), desired)),
+    ]
+
+
+def encoded_conditions(conditions: Conditions) -> str:
+    """The conditions as they are stored: always in the same order."""
+    return msgspec.json.encode({name: conditions[name] for name in ConditionName if name in conditions}).decode()

@@ -1,0 +1,223 @@
+"""What people do with workspaces: make one, look at them, and say what one shall be."""
+
+from __future__ import annotations
+
+import msgspec
+
+from holdfast.core.errors import Conflict, InvalidInput, NotFound, TooManyRunning
+from holdfast.core.job import Millis
+from holdfast.core.jobs import trigger as triggers
+from holdfast.core.messages.workspaces import NewWorkspace, WorkspaceChange, WorkspaceView
+from holdfast.core.rules import limits as shortened
+from holdfast.core.rules.limits import MAX_INT
+from holdfast.core.settings import rule_table
+from holdfast.core.settings.workspace_rules import check_ttl
+from holdfast.core.tasks import command
+from holdfast.core.workspaces.conditions import ConditionName
+from holdfast.core.workspaces.states import DesiredState, Operation, Phase
+from holdfast.core.workspaces.workspace import LOCAL_USER, InstanceBackend, RunningLimits, StorageBackend
+from holdfast.store.engine import Tx
+from holdfast.store.scripts.access import users
+from holdfast.store.scripts.workspaces.workspace_rows import NamedWorkspaceRow
+from holdfast.store.statements import sql
+from holdfast.store.topics import WORKSPACES
+
+USUAL_LIMITS = RunningLimits()
+THERE = (InstanceBackend.LOCAL_PROCESS, StorageBackend.LOCAL_DIR)
+
+
+def create_workspace(
+    tx: Tx,
+    workspace: NewWorkspace,
+    now: Millis,
+    limits: RunningLimits = USUAL_LIMITS,
+    trigger: str | None = None,
+    repeated: bool = False,
+) -> WorkspaceView:
+    """Store a workspace on the machine of the daemon that is asked. Its controller makes it what it shall be."""
+    known = tx.one(sql.workspace_by_id, NamedWorkspaceRow, id=workspace.id)
+    if known is not None and not repeated:
+        raise Conflict(
+            f"there is a workspace {workspace.id} already; if this is a repeat, say so, otherwise make another id"
+        )
+    if known is not None:
+        return known.to_view()
+    _check(workspace)
+    if tx.one(sql.workspace_by_name, NamedWorkspaceRow, name=workspace.name) is not None:
+        raise Conflict(f"there is a workspace {workspace.name!r} already; delete it first, or choose another name")
+    owner = _user_of(tx, trigger)
+    if workspace.desired_state is DesiredState.RUNNING:
+        _check_limits(tx, workspace.id, owner, limits)
+    tx.run(
+        sql.insert_workspace,
+        id=workspace.id,
+        owner_user_id=owner,
+        name=workspace.name,
+        description=workspace.description,
+        image_ref=workspace.image_ref,
+        instance_backend=workspace.instance_backend,
+        storage_backend=workspace.storage_backend,
+        home_store_key=f"ws-{workspace.id}-home",
+        desired_state=workspace.desired_state,
+        standby_ttl_seconds=workspace.standby_ttl_seconds,
+        archive_ttl_seconds=workspace.archive_ttl_seconds,
+        node=tx.here(),
+        command=msgspec.json.encode(workspace.command).decode(),
+        env=msgspec.json.encode(workspace.env).decode(),
+        now=now,
+    )
+    _note_change(tx, workspace.id, owner, owner, None, workspace.desired_state, trigger, now)
+    return find_workspace(tx, workspace.id)
+
+
+def list_workspaces(tx: Tx) -> list[WorkspaceView]:
+    """Every workspace, by name."""
+    return [row.to_view() for row in tx.all(sql.list_workspaces, NamedWorkspaceRow)]
+
+
+def find_workspace(tx: Tx, ref: str) -> WorkspaceView:
+    """The workspace with this name or id, or NotFound."""
+    return _find(tx, ref).to_view()
+
+
+def set_desired_state(
+    tx: Tx,
+    ref: str,
+    desired_state: DesiredState,
+    now: Millis,
+    limits: RunningLimits = USUAL_LIMITS,
+    trigger: str | None = None,
+) -> WorkspaceView:
+    """Say what a workspace shall be. Conflict while an operation runs, which names its job."""
+    row = _find(tx, ref)
+    before = DesiredState(row.desired_state)
+    if desired_state is before:
+        return row.to_view()
+    _check_wish(row.name, desired_state)
+    if before is DesiredState.DELETED:
+        raise Conflict(f"workspace {row.name!r} is being deleted, which cannot be taken back")
+    if row.operation != Operation.NONE:
+        raise Conflict(
+            f"workspace {row.name!r} is {row.operation} (job {row.op_job_number}); wait for the end of that, and ask "
+            "again"
+        )
+    if desired_state is DesiredState.RUNNING:
+        _check_limits(tx, row.id, row.owner_user_id, limits)
+    tx.run(sql.set_desired_state, id=row.id, desired_state=desired_state, now=now)
+    _note_change(tx, row.id, row.owner_user_id, _user_of(tx, trigger), before, desired_state, trigger, now)
+    return find_workspace(tx, row.id)
+
+
+def recover_workspace(tx: Tx, ref: str, now: Millis, empty: bool = False) -> WorkspaceView:
+    """Let a workspace in ERROR go on. If its home is gone, only with `empty`: it gets a new home with nothing in it."""
+    row = _find(tx, ref)
+    if row.phase != Phase.ERROR:
+        raise Conflict(f"workspace {row.name!r} is {row.phase}, not {Phase.ERROR}; there is nothing to recover")
+    volume = row.known_conditions.get(ConditionName.VOLUME)
+    is_lost = row.home_ctx is not None and (volume is None or volume.status is False)
+    if is_lost and not empty:
+        raise Conflict(
+            f"the home of workspace {row.name!r} is gone; put it back where it was, or recover with empty = true "
+            "(holdfast workspace recover --empty): then it begins anew with an empty home"
+        )
+    if empty and row.home_ctx is not None and not is_lost:
+        raise Conflict(f"the home of workspace {row.name!r} is not gone, so it cannot be recovered as empty")
+    if is_lost:
+        tx.run(sql.set_home, id=row.id, home_ctx=None, now=now)
+    if (row.error_reason, row.error_count) != (None, 0):
+        tx.run(sql.set_workspace_error, id=row.id, error_reason=None, error_count=0, now=now)
+    tx.changes.topics.add(WORKSPACES)
+    return find_workspace(tx, row.id)
+
+
+def list_workspace_changes(tx: Tx, ref: str, limit: int = 50, below: int | None = None) -> list[WorkspaceChange]:
+    """Who wanted what of a workspace, and when; newest first. With `below`, those with a smaller number."""
+    row = _find(tx, ref)
+    return tx.all(
+        sql.list_workspace_changes,
+        WorkspaceChange,
+        workspace_id=row.id,
+        below=MAX_INT if below is None else below,
+        limit=limit,
+    )
+
+
+def has_workspaces(tx: Tx, node: str) -> bool:
+    """Whether there are workspaces on a machine."""
+    return tx.value(sql.any_workspace, node=node) is not None
+
+
+def _find(tx: Tx, ref: str) -> NamedWorkspaceRow:
+    found = tx.one(sql.workspace_by_name, NamedWorkspaceRow, name=ref) or tx.one(
+        sql.workspace_by_id, NamedWorkspaceRow, id=ref
+    )
+    if found is None or found.deleted_at is not None:
+        raise NotFound(f"there is no workspace {shortened.shown(ref)}; see: holdfast workspace ls")
+    return found
+
+
+def _check(workspace: NewWorkspace) -> None:
+    rule_table.check("NewWorkspace.name", workspace.name, "name")
+    if not workspace.command:
+        raise InvalidInput("a workspace needs a command: the program that runs in it, and its arguments")
+    command.check_command({"argv": list(workspace.command), "env": workspace.env})
+    for ttl in ("standby_ttl_seconds", "archive_ttl_seconds"):
+        check_ttl(ttl.removesuffix("_seconds"), getattr(workspace, ttl))
+    for backend in (workspace.instance_backend, workspace.storage_backend):
+        if backend not in THERE:
+            raise InvalidInput(f"{backend} is not there yet: use {THERE[0]} with {THERE[1]}")
+    if workspace.desired_state is DesiredState.DELETED:
+        raise InvalidInput("a workspace cannot be made to be DELETED; choose RUNNING or STANDBY")
+    _check_wish(workspace.name, workspace.desired_state)
+
+
+def _check_wish(name: str, desired: DesiredState) -> None:
+    if desired is DesiredState.ARCHIVED:
+        raise InvalidInput(f"workspace {name!r} cannot be ARCHIVED yet; choose RUNNING, STANDBY or DELETED")
+
+
+def _check_limits(tx: Tx, workspace_id: str, owner: str, limits: RunningLimits) -> None:
+    own = _running(tx, workspace_id, owner)
+    if len(own) >= limits.per_user:
+        raise TooManyRunning(
+            f"{len(own)} of your workspaces are or shall be RUNNING, and at most {limits.per_user} may: "
+            f"{', '.join(own)}; stop one, or raise per_user in [workspaces] of holdfast.toml"
+        )
+    every = _running(tx, workspace_id, None)
+    if len(every) >= limits.in_all:
+        raise TooManyRunning(
+            f"{len(every)} workspaces are or shall be RUNNING, and at most {limits.in_all} may: {', '.join(every)}; "
+            "stop one, or raise in_all in [workspaces] of holdfast.toml"
+        )
+
+
+def _running(tx: Tx, besides: str, owner: str | None) -> list[str]:
+    return tx.all(sql.running_workspaces, str, owner_user_id=owner, besides=besides)
+
+
+def _user_of(tx: Tx, trigger: str | None) -> str:
+    """The id of the user who asks."""
+    name = triggers.user_of(trigger)
+    return LOCAL_USER if name is None else users.find_id(tx, name) or LOCAL_USER
+
+
+def _note_change(
+    tx: Tx,
+    workspace_id: str,
+    owner: str,
+    user: str,
+    before: DesiredState | None,
+    after: DesiredState,
+    trigger: str | None,
+    now: Millis,
+) -> None:
+    tx.run(
+        sql.insert_workspace_change,
+        workspace_id=workspace_id,
+        from_state=before,
+        to_state=after,
+        trigger=trigger,
+        why="user" if user == owner else "admin",
+        now=now,
+    )
+    tx.changes.topics.add(WORKSPACES)

@@ -1,0 +1,1 @@
+SELECT min(number) FROM workspaces WHERE node = :node AND deleted_at IS NULL

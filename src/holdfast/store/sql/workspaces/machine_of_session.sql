@@ -1,0 +1,1 @@
+SELECT node FROM sessions WHERE id = :session_id

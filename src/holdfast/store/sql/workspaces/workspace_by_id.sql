@@ -1,0 +1,2 @@
+@part(workspaces_named)
+WHERE w.id = :id
