@@ -74,7 +74,7 @@ SHOWN: dict[str, object] = {"schedule": Schedule, "next": ["str"], "jobs": [Job]
 # What `--json` prints. A list is a list of these; a dictionary is an object with these fields.
 JSON: dict[str, object] = {
     "up": {"pid": "int", "home": "str", "socket": "str", "log": "str"},
-    "down": {"pid": "int", "home": "str"},
+    "down": {"pid": "int", "home": "str", "workspaces": "list[str]"},
     "status": {
         "daemon": DaemonStatus,
         "stats": Stats,

@@ -23,6 +23,8 @@ from holdfast.core.machine.maintenance import KeepTimes
 from holdfast.core.settings.queue_changes import QueueChanges
 from holdfast.core.watching.new_watch import NewWatch
 from holdfast.core.webhooks.addresses import AddressPolicy
+from holdfast.core.workspaces.workspace import RunningLimits
+from holdfast.daemon import workspaces_worker
 from holdfast.daemon.daemon_session import DaemonSession
 from holdfast.daemon.instruments import Instruments
 from holdfast.daemon.meter import Meter, Sources
@@ -32,6 +34,7 @@ from holdfast.daemon.settings import settings_meaning
 from holdfast.daemon.settings.settings import Settings
 from holdfast.daemon.settings.settings_file import CONFIG
 from holdfast.daemon.supervisor import Supervisor
+from holdfast.daemon.workspaces_worker import PlaceForWorkspaces
 from holdfast.private_files import for_owner_alone
 from holdfast.runtime.clock import Clock, SystemClock
 from holdfast.runtime.machine import probe
@@ -46,6 +49,7 @@ from holdfast.store.locks import LifeLock
 from holdfast.store.scripts.machines import nodes
 from holdfast.store.scripts.queues.queues import set_queue
 from holdfast.store.scripts.sessions import sessions
+from holdfast.store.scripts.workspaces import workspaces
 from holdfast.version import VERSION
 from holdfast.wire.calls import PROTOCOL, Hello
 from holdfast.wire.home import LOOKS_S, Home
@@ -225,18 +229,23 @@ class Daemon:
             observer=instruments.meter,
             status=self._status,
             targets=AddressPolicy.of(self._settings.webhooks.allow),
+            running_limits=RunningLimits(self._settings.workspaces.per_user, self._settings.workspaces.in_all),
         )
         return make_app(backend)
 
     async def _serve(self, app: Api, servers: HttpServers, hub: Hub, upkeep: Upkeep, instruments: Instruments) -> None:
+        # Read before it starts, as it stops the workers in places that nobody wants.
+        has_workspaces = await self._engine.read(workspaces.has_workspaces, self._engine.node)
         supervisor = self._supervisor = Supervisor(
             self.home,
-            self._places,
+            [*self._places, workspaces_worker.PLACE] if has_workspaces else self._places,
             self._environment,
             patience=self._workers_patience,
             examine=self._refuse_exposed,
         )
         supervisor.start()
+        on_demand = PlaceForWorkspaces(self._engine, supervisor, is_there=has_workspaces)
+        leave = await asyncio.to_thread(self._engine.listen, on_demand.heed)
         self._missing = self._lacks_room = None
         long_calls = app.long_calls
         sources = Sources(lambda: (long_calls.open, long_calls.refused), lambda: supervisor.restarts)
@@ -250,6 +259,7 @@ class Daemon:
         # Other callers are refused, while the workers deliver what they still have.
         self._missing, self._is_stopping = "the daemon is stopping", True
         servers.shut_tcp()
+        leave()
         hub.cut()
         await asyncio.gather(instruments.stop(), self._stop_workers(supervisor))
         # What a killed worker left goes back now, and not only with the next daemon.

@@ -9,21 +9,24 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from msgspec import structs
+
 from holdfast.core.errors import HoldfastError, InvalidInput
 from holdfast.core.rules import limits
+from holdfast.daemon import workspaces_worker
 from holdfast.daemon.daemon import Daemon
 from holdfast.daemon.instruments import start_otlp
 from holdfast.daemon.settings import settings_file
 from holdfast.daemon.settings.settings import LogSettings, Settings
 from holdfast.daemon.settings.settings_file import CONFIG
 from holdfast.hosting.database import clock_for, make_engine
-from holdfast.hosting.worker import WorkerSettings, serve
+from holdfast.hosting.worker import MakeHost, WorkerSettings, app_host, serve, system_host
 from holdfast.observe.logs import set_up
 from holdfast.runtime.machine import probe
 from holdfast.store.engine import new_uuid
 from holdfast.tasks.files import LogLimits
 from holdfast.wire.home import Home
-from holdfast.wire.places import leave_words
+from holdfast.wire.places import SYSTEM_WORDS, WORKSPACES_WORDS, app_words, leave_words
 
 LOGS = "HOLDFAST_LOGS"
 
@@ -70,6 +73,7 @@ def run_worker(
     apps: Sequence[str],
     *,
     is_system: bool = False,
+    is_for_workspaces: bool = False,
     place: str | None = None,
     config: Path | None = None,
     options: Mapping[str, Any] | None = None,
@@ -79,7 +83,12 @@ def run_worker(
     file = None if folder is None else Path(folder) / f"worker-{place}.log"
     try:
         settings = settings_file.load(settings_file.find_file(home, config), options)
-        _work(settings, apps, file, is_system=is_system, place=place)
+        if is_system:
+            _work(settings, system_host, SYSTEM_WORDS, file, place)
+        elif is_for_workspaces:
+            _work(settings, workspaces_worker.maker(home, settings.workspaces), WORKSPACES_WORDS, file, place)
+        else:
+            _work(settings, app_host(apps), app_words(tuple(apps)), file, place, is_users_code=True)
     except (Exception, SystemExit) as error:
         if place is not None and (said := _why(error)):
             leave_words(home, place, said)
@@ -99,11 +108,22 @@ def _why(error: BaseException) -> str | None:
             return f"{type(error).__name__}: {error}"
 
 
-def _work(settings: Settings, apps: Sequence[str], file: Path | None, *, is_system: bool, place: str | None) -> None:
-    set_up_logs(settings.logs, file, of_everybody=not is_system)
+def _work(
+    settings: Settings,
+    make_host: MakeHost,
+    words: tuple[str, ...],
+    file: Path | None,
+    place: str | None,
+    *,
+    is_users_code: bool = False,
+) -> None:
+    set_up_logs(settings.logs, file, of_everybody=is_users_code)
     otlp = start_otlp(settings.observe.otlp, "holdfast-worker")
+    worker = worker_settings(settings)
+    if not is_users_code:  # How much of that runs at once is said elsewhere.
+        worker = structs.replace(worker, concurrency=None)
     try:
-        serve(apps, is_system=is_system, place=place, settings=worker_settings(settings))
+        serve(make_host, words, place=place, settings=worker)
     finally:
         if otlp is not None:
             otlp.close()

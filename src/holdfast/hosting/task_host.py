@@ -17,7 +17,7 @@ from holdfast.core.webhooks.webhook import TIMEOUT_MS, WEBHOOK, WEBHOOK_QUEUE
 from holdfast.hosting.declarations import Declarations
 from holdfast.hosting.host_settings import HostSettings
 from holdfast.hosting.running import A, RunsJobs
-from holdfast.hosting.work_session import WorkSession
+from holdfast.hosting.work_session import MakePart, WorkSession
 from holdfast.runtime.machine.simulated import SimulatedMachine
 from holdfast.store.forks import forget_after_fork
 from holdfast.tasks.isolation import refuse_while_loading
@@ -55,9 +55,14 @@ class TaskHost(RunsJobs[A]):
         self._declarations = declarations
         self._specs = dict(tasks)
         self._apps: dict[str, type[App]] = {}
+        self._more_parts: list[MakePart] = []
         self._built_in = {COMMAND: command.SPEC} if commands else {}
         self._close = weakref.finalize(self, access.engine.close)
         forget_after_fork(self)
+
+    def _add_part(self, make: MakePart) -> None:
+        """Have another part live in each session."""
+        self._more_parts.append(make)
 
     def _configure(self, settings: HostSettings) -> None:
         """Run jobs by these settings from the next start on."""
@@ -96,6 +101,7 @@ class TaskHost(RunsJobs[A]):
             is_guest=not self._is_for_jobs,
             machine=self._machine,
             apps=self._apps,
+            more_parts=self._more_parts,
         )
 
     def _slots(self) -> dict[str, int]:

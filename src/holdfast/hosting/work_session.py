@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeAlias
 
 from holdfast.apps.app import App
 from holdfast.apps.host import AppHost
 from holdfast.core.errors import HoldfastError
+from holdfast.core.job import SessionId
 from holdfast.core.jobs.requests import QueueSlots
 from holdfast.core.machine.maintenance import KeepTimes
 from holdfast.core.messages.sessions import Offer
@@ -38,6 +40,10 @@ SHARE = 64
 log = logging.getLogger("holdfast.embedded")
 
 
+MakePart: TypeAlias = Callable[[SessionId, str], Part]
+"""Makes a part for a session, given its id and its secret."""
+
+
 class WorkSession:
     """One session of this process with all of its loops, from start to orderly stop. Lives on one event loop.
 
@@ -59,6 +65,7 @@ class WorkSession:
         is_guest: bool,
         machine: SimulatedMachine | None,
         apps: Mapping[str, type[App]],
+        more_parts: Iterable[MakePart] = (),
     ) -> None:
         engine, clock = access.engine, access.clock
         session_id = access.new_id()
@@ -96,6 +103,7 @@ class WorkSession:
         self._apps = AppHost(engine, clock, session_id, self._session.secret, apps) if apps else None
         if self._apps is not None:
             parts.append(self._apps)  # The last one, so that its handlers end while all other parts still work.
+        parts += [make(session_id, self._session.secret) for make in more_parts]
         self._parts = Parts(parts)
         self._home = asyncio.get_running_loop()
 

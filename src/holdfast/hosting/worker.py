@@ -7,7 +7,7 @@ import logging
 import os
 import sys
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from msgspec import structs
 
@@ -29,7 +29,7 @@ from holdfast.tasks.schema import PayloadSchema
 from holdfast.tasks.spec import TaskSpec
 from holdfast.wire.home import find_daemon, find_home
 from holdfast.wire.peer import INSIDE_VARIABLES
-from holdfast.wire.places import WorkerPlace, app_words, take
+from holdfast.wire.places import WorkerPlace, take
 from holdfast.wire.remote import RemoteEngine
 from holdfast.workers.builtin.webhook import DELIVERIES
 from holdfast.workers.printing import show_nothing
@@ -48,15 +48,20 @@ class WorkerSettings(HostSettings, frozen=True, kw_only=True):
 USUAL = WorkerSettings()
 
 
+MakeHost: TypeAlias = Callable[[WorkerSettings], TaskHost[Any]]
+
+
 def serve(
-    apps: Sequence[str],
+    make_host: MakeHost,
+    words: tuple[str, ...],
     *,
-    is_system: bool = False,
     place: str | None = None,
     settings: WorkerSettings = USUAL,
 ) -> None:
-    """Run jobs until SIGINT or SIGTERM. With a `place`, be the worker that the daemon keeps in it."""
-    words = ("--system",) if is_system else app_words(tuple(apps))
+    """Run jobs until SIGINT or SIGTERM. With a `place`, be the worker that the daemon keeps in it.
+
+    `words` are those of the command line that say which worker this is.
+    """
     lock = None if place is None else take(find_home(), WorkerPlace(place, words))
     os.environ[INSIDE_VARIABLES[0]] = "1"
     if place is not None:
@@ -67,11 +72,7 @@ def serve(
                 stream.reconfigure(line_buffering=True)
     try:
         settings = structs.replace(settings, kept=KeptBy(None if place is None else find_home()))
-        if is_system:
-            host: TaskHost[Any] = system_host(settings)
-            settings = structs.replace(settings, concurrency=None)
-        else:
-            host = merged([(name, load(name)) for name in apps])
+        host = make_host(settings)
         host._configure(settings)
         log.info("offering %s", ", ".join(sorted([*host._specs, *(f"app {app_key}" for app_key in host._apps)])))
         host.run()
@@ -80,8 +81,16 @@ def serve(
             lock.release()
 
 
+def app_host(apps: Sequence[str]) -> MakeHost:
+    """The tasks of one or several apps."""
+    return lambda settings: merged([(name, load(name)) for name in apps])
+
+
 def system_host(settings: WorkerSettings = USUAL) -> TaskHost[EngineAccess]:
-    """The tasks of every daemon: commands of any queue, the deliveries of webhooks, and the canary."""
+    """The tasks of every daemon: commands of any queue, the deliveries of webhooks, and the canary.
+
+    How many of them run at once is not a matter of the user's code.
+    """
     slots = {"*": settings.command_slots or os.cpu_count() or 1, SYSTEM_QUEUE: 2, WEBHOOK_QUEUE: DELIVERIES}
     access = EngineAccess(RemoteEngine(find_daemon()), SystemClock(), new_uuid)
 

@@ -21,6 +21,9 @@ from holdfast.wire.home import LOOKS_S, Home
 
 # The exit code of a worker that wants to be replaced.
 REPLACE_ME = 75
+# The words of the workers that run no code of users.
+SYSTEM_WORDS = ("--system",)
+WORKSPACES_WORDS = ("--workspaces",)
 MOST_WORDS = 1_000
 
 log = logging.getLogger("holdfast.worker")

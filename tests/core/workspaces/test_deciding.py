@@ -64,6 +64,12 @@ def test_a_job_that_is_done_has_a_while_until_that_is_seen() -> None:
     assert (after.phase, after.planned) == (P.STANDBY, Op.STARTING)
 
 
+def test_one_that_was_started_and_has_ended_since_is_not_waited_for() -> None:
+    after = decided(standby(operation=Op.STARTING), ended(), names_instance=True)
+    assert (after.has_ended, after.failures, after.planned) == (True, 1, Op.STARTING)
+    assert after.forgets_instance
+
+
 @pytest.mark.parametrize(
     ("code", "tries", "before", "reason", "failures", "phase"),
     [

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from msgspec import structs
 
 from holdfast.core.errors import Conflict, NotHolder
 from holdfast.core.jobs.requests import JobFilter
+from holdfast.core.jobs.settle import Outcome
 from holdfast.core.messages.jobs import BulkAction
 from holdfast.core.messages.workspaces import SeenWorkspace, WorkspaceView
 from holdfast.core.values.event import shape_of
@@ -21,7 +23,8 @@ from holdfast.store.scripts.events.events import list_events, register_pattern
 from holdfast.store.scripts.jobs import bulk, cancel, retry
 from holdfast.store.scripts.sessions import sessions
 from holdfast.store.scripts.workspaces import operating, reconcile, workspaces
-from tests.store.acts import NOW, dump, execute, job, let_time_pass, lose, row, runs, select, write
+from holdfast.store.topics import WORKSPACES
+from tests.store.acts import DONE, NOW, dump, execute, job, let_time_pass, lose, row, runs, select, write
 from tests.store.workspace_acts import (
     CONTROLLER,
     begin,
@@ -358,6 +361,18 @@ def test_a_new_phase_is_an_event_and_an_error_an_alert(engine: Engine) -> None:
     assert [one.event.name for one in events] == ["alert.workspace", "workspace.error", "workspace.standby"]
     assert events[1].event.attributes["reason"] == "DataLost"
     assert events[2].event.attributes["workspace"] == "dev"
+
+
+@pytest.mark.parametrize("outcome", [DONE, failure("DataLost", FailureKind.PERMANENT)])
+def test_the_end_of_the_job_of_an_operation_is_told(engine: Engine, outcome: Outcome) -> None:
+    create(engine)
+    look(engine)
+    run = begin(engine)
+    heard: list[Any] = []
+    leave = engine.listen(lambda changes: heard.append(changes.topics))
+    end_run(engine, run, outcome)
+    leave()
+    assert any(WORKSPACES in topics for topics in heard)
 
 
 def test_what_was_seen_twice_is_stored_once(engine: Engine) -> None:

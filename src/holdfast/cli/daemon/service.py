@@ -23,6 +23,7 @@ from holdfast.wire.home import HOME, Address, Home, find_home
 
 if TYPE_CHECKING:
     from holdfast.core.messages.apps import AppView
+    from holdfast.core.messages.workspaces import WorkspaceView
     from holdfast.wire.status import PlaceStatus
 
 START_S = 30.0
@@ -267,6 +268,7 @@ def down(
     place = find_home()
     pid = _pid(place)
     limit = times.seconds("timeout", timeout) or 0.0
+    going_on = _running_workspaces()
     with ProgressBar(f"stopping, pid {pid}"):
         _end(pid, now=now)
         until = time.monotonic() + limit
@@ -274,7 +276,26 @@ def down(
             if time.monotonic() > until:
                 raise HoldfastError(f"the daemon (pid {pid}) has not stopped yet; to hurry it: holdfast down --now")
             time.sleep(STEP_S)
-    return Output({"pid": pid, "home": str(place.folder)}, "holdfast is down")
+    value = {"pid": pid, "home": str(place.folder), "workspaces": [view.name for view in going_on]}
+    lines = [f"workspace {view.name} goes on: {_where(view)}" for view in going_on]
+    return Output(value, ["holdfast is down", *lines])
+
+
+def _running_workspaces() -> list[WorkspaceView]:
+    """The workspaces of this machine whose programs outlive the daemon. None if it does not tell."""
+    from holdfast.client.remote import Client
+
+    with suppress(HoldfastError):
+        hf = Client()
+        hf.engine.give_up()  # A daemon that does not answer is stopped all the same.
+        node = hf.engine.node
+        return [view for view in hf.workspaces() if view.node == node and view.instance_ctx is not None]
+    return []
+
+
+def _where(view: WorkspaceView) -> str:
+    pid = "no pid" if view.instance_ctx is None else f"pid {view.instance_ctx.pid}"
+    return pid if view.address is None else f"{pid} at {view.address}"
 
 
 def _end(pid: int, *, now: bool) -> None:

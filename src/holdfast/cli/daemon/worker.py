@@ -14,6 +14,7 @@ def worker(
         Option(metavar="APP", help="Code to run: module:name, or file.py:name. Repeatable."),
     ] = None,
     system: Annotated[bool, Option("--system", hidden=True)] = False,
+    workspaces: Annotated[bool, Option("--workspaces", hidden=True)] = False,
     place: Annotated[str | None, Option(hidden=True)] = None,
     config: ConfigOption = None,
     json: Annotated[bool, Option("--json", help="Log in JSON.")] = False,
@@ -31,4 +32,12 @@ def worker(
     from holdfast.wire.home import find_home
 
     options = {"logs.format": "json" if json else None}
-    run_worker(find_home(), app or (), is_system=system, place=place, config=config, options=options)
+    run_worker(
+        find_home(),
+        app or (),
+        is_system=system,
+        is_for_workspaces=workspaces,
+        place=place,
+        config=config,
+        options=options,
+    )

@@ -70,7 +70,7 @@ def decide(
         return _seen_only(facts, known, now)
     has_ended = False
     if facts.operation is not Operation.NONE:
-        after = _after_operation(facts, job, now)
+        after = _after_operation(facts, job, now, names_instance=names_instance)
         has_ended = after is not None
         if after is not None:
             facts = structs.replace(facts, operation=Operation.NONE, error_reason=after[0], failures=after[1])
@@ -104,15 +104,19 @@ def _seen_only(facts: WorkspaceFacts, known: Conditions, now: Millis) -> Workspa
 
 
 def _after_operation(
-    facts: WorkspaceFacts, job: OperationJob | None, now: Millis
+    facts: WorkspaceFacts, job: OperationJob | None, now: Millis, *, names_instance: bool
 ) -> tuple[ErrorReason | None, int] | None:
-    """The reason and the count of failures with which the operation ends. None: it goes on."""
+    """The reason and the count of failures with which the operation ends. None: it goes on.
+
+    An instance that was started and has certainly ended since needs no patience.
+    """
     if job is None:
         return None
     if planning.is_complete(facts):
         return None, planning.failures_after(facts.operation, facts.failures + job.tries)
     if job.state is StateName.DONE:
-        if now - job.ended_at < PATIENCE_MS and facts.health.status is not False:
+        has_ended = facts.operation is Operation.STARTING and names_instance and not facts.has_instance
+        if now - job.ended_at < PATIENCE_MS and facts.health.status is not False and not has_ended:
             return None
         return planning.after_failure(ErrorReason.ACTION_FAILED, facts.failures, job.tries + 1)
     if job.error_code is not None and job.error_code in _REASONS:

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from holdfast.core.values.watch import DEBOUNCE_MS, MAX_WAIT_MS, RECONCILE_S
 from holdfast.core.webhooks.webhook import TIMEOUT_MS
+from holdfast.core.workspaces.workspace import RunningLimits
 from holdfast.daemon.settings import kinds
 from holdfast.daemon.settings.kinds import FLAG, HOSTS, SLOTS, TEXT, URL, WORDS, Says
 from holdfast.daemon.settings.machine_settings import MachineSettings, PressureSettings, TokenSettings
@@ -239,6 +240,25 @@ class WebhookSettings(Struct, frozen=True, kw_only=True):
     ] = TIMEOUT_MS / 1000
 
 
+class WorkspaceSettings(Struct, frozen=True, kw_only=True):
+    """Workspaces of this machine: where their homes are, and how many may run."""
+
+    folder: Annotated[
+        str | None,
+        Says(
+            "The folder for their homes. By default the folder `workspaces` in the home folder of the daemon.",
+            TEXT,
+            '"/srv/homes"',
+        ),
+    ] = None
+    per_user: Annotated[
+        int, Says("How many workspaces of one owner are or shall be RUNNING at most.", kinds.whole(0, 100_000))
+    ] = RunningLimits().per_user
+    in_all: Annotated[int, Says("How many workspaces are or shall be RUNNING at most.", kinds.whole(0, 100_000))] = (
+        RunningLimits().in_all
+    )
+
+
 class FileSettings(Struct, frozen=True, kw_only=True):
     """Where the logs and artifacts of runs are kept."""
 
@@ -294,6 +314,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     observe: ObserveSettings = ObserveSettings()
     sla: SlaSettings = SlaSettings()
     webhooks: WebhookSettings = WebhookSettings()
+    workspaces: WorkspaceSettings = WorkspaceSettings()
     machine: MachineSettings = MachineSettings()
     pressure: PressureSettings = PressureSettings()
     tokens: TokenSettings = TokenSettings()

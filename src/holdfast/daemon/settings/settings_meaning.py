@@ -12,13 +12,13 @@ from holdfast.daemon.settings.settings import PlannerSettings
 from holdfast.runtime.machine.probe import Probing
 from holdfast.runtime.node import own_tokens
 from holdfast.runtime.planner.watched import PlannerOptions
-from holdfast.wire.places import WorkerPlace, app_words
+from holdfast.wire.places import SYSTEM_WORDS, WorkerPlace, app_words
 
 
 def places(apps: tuple[str, ...], workers: int) -> list[WorkerPlace]:
     """The places for workers: one for commands and the jobs of the system, and so many for the user's code."""
     with_code = [WorkerPlace(f"app-{number}", app_words(apps)) for number in range(1, workers + 1)] if apps else []
-    return [WorkerPlace("system", ("--system",)), *with_code]
+    return [WorkerPlace("system", SYSTEM_WORDS), *with_code]
 
 
 def probing(settings: MachineSettings, pressure: PressureSettings) -> Probing:

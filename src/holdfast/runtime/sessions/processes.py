@@ -66,7 +66,7 @@ def empty_groups(
     groups: Sequence[ProcessGroup], grace: float = GRACE_S, patience: float = KILL_S
 ) -> list[ProcessGroup]:
     """The same for many groups at the same time. Return those that are not empty after `patience`."""
-    left = _occupied(groups)
+    left = occupied(groups)
     for group, members in left:
         _signal(group, members, signal.SIGTERM)
         # A stopped process gets no other signal before it continues.
@@ -74,19 +74,20 @@ def empty_groups(
     until = time.monotonic() + grace
     while left and time.monotonic() < until:
         time.sleep(LOOK_S)
-        left = _occupied(groups)
+        left = occupied(groups)
     until = time.monotonic() + patience
     while left:
         for group, members in left:
             _signal(group, members, signal.SIGKILL)
         time.sleep(LOOK_S)
-        left = _occupied(groups)
+        left = occupied(groups)
         if time.monotonic() >= until:
             break
     return [group for group, _ in left]
 
 
-def _occupied(groups: Sequence[ProcessGroup]) -> list[tuple[ProcessGroup, list[SeenProcess]]]:
+def occupied(groups: Sequence[ProcessGroup]) -> list[tuple[ProcessGroup, list[SeenProcess]]]:
+    """The groups that have living members, each with these. It looks once for all of them."""
     seen = _all()
     return [(group, members) for group in groups if (members := _of(group, seen))]
 

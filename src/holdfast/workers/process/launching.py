@@ -69,22 +69,31 @@ def pipe(reader: ExitStack, writer: ExitStack) -> tuple[PipeEnd, PipeEnd]:
 
 
 class Gated:
-    """A process that waits at its gate. `output` is what it will write. `failure` says why it did not start."""
+    """A process that waits at its gate. `failure` says why it did not start.
 
-    def __init__(self, run_id: RunId, stdin: int = subprocess.DEVNULL, pass_fds: tuple[int, ...] = ()) -> None:
+    `output` is what it will write, unless that goes to a file that is given.
+    """
+
+    def __init__(
+        self,
+        run_id: RunId,
+        stdin: int = subprocess.DEVNULL,
+        pass_fds: tuple[int, ...] = (),
+        output: int | None = None,
+    ) -> None:
         if not sys.executable:
             raise InvalidInput("this program does not know its own Python (sys.executable), and cannot start processes")
         with ExitStack() as ours, ExitStack() as theirs:
             gate, self._gate = pipe(theirs, ours)
-            self.output, output = pipe(ours, theirs)
+            self.output, written = pipe(ours, theirs)
             self.failure, failure = pipe(ours, theirs)
             env = {RUN_VARIABLE: run_id} | {name: os.environ[name] for name in LIBRARY_PATHS if name in os.environ}
             # -I and -S: nothing of the user's environment or packages is used before the gate.
             self._process = subprocess.Popen(
                 [sys.executable, "-I", "-S", _LAUNCHER, *map(str, (os.getpid(), gate.fileno(), failure.fileno()))],
                 stdin=stdin,
-                stdout=output.fileno(),
-                stderr=output.fileno(),
+                stdout=written.fileno() if output is None else output,
+                stderr=written.fileno() if output is None else output,
                 env=env,
                 pass_fds=(gate.fileno(), failure.fileno(), *pass_fds),
                 start_new_session=True,

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from msgspec import Struct, structs
 
 from holdfast.core.job import JobId, Millis, StateName
+from holdfast.core.tasks.reserved import WORKSPACE_QUEUE
 from holdfast.core.values.group import (
     LEFT_OUT_CODE,
     DependencyTurn,
@@ -23,7 +24,7 @@ from holdfast.store.scripts.telling import log_lines
 from holdfast.store.scripts.telling.log_lines import JobEnd
 from holdfast.store.scripts.telling.wake_ups import wake_ready
 from holdfast.store.statements import sql
-from holdfast.store.topics import DUE
+from holdfast.store.topics import DUE, WORKSPACES
 
 GROUP_RULE = "group"
 
@@ -92,6 +93,8 @@ def announce_ended(tx: Tx, ended: Iterable[JobEnd], now: Millis, *, later: bool 
     """
     todo = list(ended)
     tx.changes.ended.update(item.job_id for item in todo)
+    if any(item.queue == WORKSPACE_QUEUE for item in todo):
+        tx.changes.topics.add(WORKSPACES)
     for item in todo:
         log_lines.note_ended(tx, item)
     job_events.tell_ended(tx, [item.job_id for item in todo], now)

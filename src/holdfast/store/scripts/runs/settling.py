@@ -12,7 +12,6 @@ from msgspec import Struct
 
 from holdfast.core.job import Millis, StateName, follow
 from holdfast.core.jobs.settle import POISON_CODE, Again, Continue, End, Outcome, SettleFacts, Settlement, Wait, settle
-from holdfast.core.tasks.reserved import WORKSPACE_QUEUE
 from holdfast.core.values.retry import Failure
 from holdfast.store.engine import Tx
 from holdfast.store.rows import OwnedRow, policy_of, tries_of
@@ -21,7 +20,7 @@ from holdfast.store.scripts.jobs import dead_letter_rows, endings
 from holdfast.store.scripts.telling import log_lines
 from holdfast.store.scripts.telling.log_lines import JobEnd
 from holdfast.store.statements import Statement, sql
-from holdfast.store.topics import DUE, WORKSPACES
+from holdfast.store.topics import DUE
 
 
 class Decided(Struct, frozen=True):
@@ -86,8 +85,6 @@ def write_settlements(tx: Tx, decided: Sequence[Decided], now: Millis) -> list[S
     )
     if ended:
         endings.announce_ended(tx, ended, now)
-        if any(item.job.queue == WORKSPACE_QUEUE for item in decided):
-            tx.changes.topics.add(WORKSPACES)
     job_events.tell_parked(tx, [item.job.job_id for item in decided if _is_parked(item)], now)
     return states
 
