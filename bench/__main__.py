@@ -27,6 +27,7 @@ from bench import (
     vacuuming,
     waiting,
     watching,
+    workspaces,
 )
 from bench.peers import comparing
 from bench.table import Place, Table
@@ -42,6 +43,7 @@ MEASUREMENTS: dict[str, Callable[[Place], Table]] = {
     "recover": recovering.measure,
     "pickup": pickup.measure,
     "apps": apps.measure,
+    "workspaces": workspaces.measure,
     "memory": memory.measure,
     "daemon": through_daemon.measure,
     "watch": watching.measure,

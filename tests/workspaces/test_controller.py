@@ -24,6 +24,7 @@ from holdfast.store.scripts.workspaces import reconcile
 from holdfast.store.sqlite.engine import SqliteEngine
 from holdfast.store.topics import APPS, UNKNOWN, WORKSPACES, Topic
 from holdfast.tasks.context import Context
+from holdfast.tasks.raising import Snooze
 from holdfast.workspaces.backends.local_dir import LocalDir
 from holdfast.workspaces.backends.local_process import LocalProcesses
 from holdfast.workspaces.backends.protocols import HomeNames, SeenHome
@@ -123,6 +124,27 @@ def test_homes_on_a_disk_that_is_not_mounted_are_not_lost(looker: Looker) -> Non
     looker.look()
     view = find(looker.engine)
     assert (view.phase, view.error_count, view.conditions[ConditionName.VOLUME].status) == (Phase.STANDBY, 0, True)
+
+
+def test_a_start_while_the_disk_is_not_mounted_waits_for_it(looker: Looker) -> None:
+    create(looker.engine, command=("sleep", "600"), desired_state=D.STANDBY)
+    looker.settle()
+    want(looker.engine, D.RUNNING)
+    looker.look()
+    looker.folder.rename(looker.folder.with_name("elsewhere"))
+    with pytest.raises(Snooze):
+        looker.operate()
+    looker.folder.with_name("elsewhere").rename(looker.folder)
+
+
+def test_homes_that_were_moved_are_named_where_they_are_by_the_next_start(looker: Looker, tmp_path: Path) -> None:
+    create(looker.engine, command=("sleep", "600"), desired_state=D.STANDBY)
+    looker.settle()
+    looker.folder.rename(tmp_path / "moved")
+    looker.homes.folder = tmp_path / "moved"
+    want(looker.engine, D.RUNNING)
+    view = looker.settle()
+    assert (view.phase, Path(view.home or "").parent) == (Phase.RUNNING, tmp_path / "moved")
 
 
 def test_a_home_that_is_lost_is_not_replaced(looker: Looker) -> None:

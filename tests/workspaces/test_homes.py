@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.tasks.raising import Stopped
 from holdfast.workspaces.backends.local_dir import MARKER, LocalDir
 from holdfast.workspaces.backends.protocols import HomeNames, Homes, HomesMissing, SeenHome
 
@@ -109,6 +110,26 @@ def test_a_delete_removes_every_home_of_a_workspace_and_no_other(homes: Homes) -
     assert seen(homes, names) == SeenHome(volume=False, leftovers=False)
     assert seen(homes, HomeNames("ws-12-home", other)) == SeenHome(volume=True, leftovers=False)
     assert os.path.isdir("/etc")
+
+
+def test_a_delete_before_the_first_home_has_nothing_to_do(homes: Homes) -> None:
+    homes.delete(NONE, go_on)
+
+
+def test_a_delete_that_is_asked_to_stop_goes_on_at_the_next_try(homes: Homes) -> None:
+    volume, path = homes.create(NONE, "r1", is_first=True)
+    for number in range(50):
+        Path(path, f"d{number}", "deep").mkdir(parents=True)
+    asked = iter(range(1_000))
+
+    def check() -> None:
+        if next(asked) > 5:
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        homes.delete(HomeNames(KEY, volume), check)
+    homes.delete(HomeNames(KEY, volume), go_on)
+    assert seen(homes, HomeNames(KEY, volume)) == SeenHome(volume=False, leftovers=False)
 
 
 def test_many_are_looked_at_at_once(homes: Homes) -> None:

@@ -7,7 +7,7 @@ import logging
 from pathlib import Path
 from typing import Any
 
-from holdfast.core.errors import HoldfastError
+from holdfast.core.errors import Conflict, HoldfastError
 from holdfast.core.job import SessionId
 from holdfast.core.tasks.reserved import WORKSPACE, WORKSPACE_QUEUE
 from holdfast.daemon.settings.settings import WorkspaceSettings
@@ -28,7 +28,8 @@ from holdfast.workspaces.controller import Controller
 from holdfast.workspaces.operations import OperationRunner
 
 PLACE = WorkerPlace("workspaces", WORKSPACES_WORDS)
-AT_ONCE = 8
+MORE_AT_ONCE = 8
+AGAIN_S = 1.0
 
 log = logging.getLogger("holdfast.daemon")
 
@@ -46,7 +47,8 @@ def maker(home: Home, settings: WorkspaceSettings) -> MakeHost:
             runner.secret = secret
             return Controller(access.engine, access.clock, session_id, secret, instances, homes, instances.trim_logs)
 
-        slots = {WORKSPACE_QUEUE: AT_ONCE}
+        # A start waits until its port answers. All that may start leave room for others.
+        slots = {WORKSPACE_QUEUE: settings.in_all + MORE_AT_ONCE}
         tasks = {WORKSPACE: runner.spec}
         host = TaskHost(access, slots, commands=False, declarations=Declarations(), tasks=tasks)
         host._add_part(make_controller)
@@ -57,7 +59,7 @@ def maker(home: Home, settings: WorkspaceSettings) -> MakeHost:
 
 def folder_of_homes(home: Home, settings: WorkspaceSettings) -> Path:
     """Where the homes of workspaces are."""
-    return home.folder / "workspaces" if settings.folder is None else Path(settings.folder).expanduser()
+    return home.folder / "workspaces" if settings.folder is None else Path(settings.folder)
 
 
 class PlaceForWorkspaces:
@@ -68,6 +70,7 @@ class PlaceForWorkspaces:
         self._supervisor = supervisor
         self._is_there = is_there
         self._home = asyncio.get_running_loop()
+        self._is_asked = False
         self._looking: asyncio.Task[None] | None = None
 
     def heed(self, changes: Changes) -> None:
@@ -76,13 +79,21 @@ class PlaceForWorkspaces:
             self._home.call_soon_threadsafe(self._look_soon)
 
     def _look_soon(self) -> None:
-        if not self._is_there and (self._looking is None or self._looking.done()):
+        self._is_asked = True
+        if self._looking is None or self._looking.done():
             self._looking = asyncio.create_task(self._look())
 
     async def _look(self) -> None:
-        try:
-            if await self._engine.read(workspaces.has_workspaces, self._engine.node) and not self._is_there:
-                self._is_there = True
-                self._supervisor.add(PLACE)
-        except HoldfastError as error:
-            log.warning("the worker for workspaces is not started: %s", error)
+        """Look until nobody has asked since the look began. What was told during a look may be too new for it."""
+        while self._is_asked and not self._is_there:
+            self._is_asked = False
+            try:
+                if await self._engine.read(workspaces.has_workspaces, self._engine.node):
+                    self._is_there = True
+                    self._supervisor.add(PLACE)
+            except Conflict as error:  # It stops.
+                log.debug("the worker for workspaces is not started: %s", error)
+            except HoldfastError as error:
+                log.warning("the worker for workspaces is not started yet: %s", error)
+                self._is_asked = True
+                await asyncio.sleep(AGAIN_S)

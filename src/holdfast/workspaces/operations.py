@@ -17,7 +17,7 @@ from holdfast.runtime.clock import Clock
 from holdfast.store.engine import Engine
 from holdfast.store.script_names import operating
 from holdfast.tasks.context import Context
-from holdfast.tasks.raising import Permanent, Transient
+from holdfast.tasks.raising import Permanent, Snooze, Transient
 from holdfast.tasks.schema import PayloadSchema
 from holdfast.tasks.spec import TaskSpec
 from holdfast.workspaces.backends.protocols import (
@@ -25,10 +25,12 @@ from holdfast.workspaces.backends.protocols import (
     CommandRefused,
     HomeNames,
     Homes,
+    HomesMissing,
     Instances,
     StartOrder,
 )
 
+AWAY_S = 30
 BACKEND_CODE = "ERR_BACKEND"
 REFUSED_CODE = "ERR_COMMAND_REFUSED"
 OUTDATED_CODE = "ERR_OPERATION_OUTDATED"
@@ -64,6 +66,10 @@ class OperationRunner:
             self._do(Step(self, ctx, op_id, work))
         except Conflict as error:
             raise Permanent(str(error), code=OUTDATED_CODE) from None
+        except HomesMissing as error:
+            # Nobody is to blame, and nothing is lost. It goes on when they are back.
+            ctx.log.warning("%s; it is tried again in %d s", error, AWAY_S)
+            raise Snooze(AWAY_S) from None
         except BackendFailed as error:
             raise Transient(str(error), code=BACKEND_CODE) from None
         except CommandRefused as error:
@@ -105,6 +111,7 @@ class Step:
         self._runner = runner
         self._op_id = op_id
         self._run_id = ctx._claimed.run_id
+        self._noted: InstanceContext | None = None
 
     @property
     def names(self) -> HomeNames:
@@ -121,10 +128,14 @@ class Step:
     def start(self, homes: Homes, instances: Instances) -> None:
         """End what a try before has begun, and start an instance in the home."""
         self.stop(instances)
-        volume = self.names.volume
-        found = homes.observe({self.work.id: self.names})
-        if volume is None or (self.work.id in found and not found[self.work.id].volume):
+        volume, home = self.names.volume, self.work.home_ctx
+        found = homes.observe({self.work.id: self.names}).get(self.work.id)
+        if found is None:
+            raise HomesMissing("the folder of all homes does not answer")
+        if volume is None or home is None or not found.volume:
             raise Permanent("its home is gone", code=ErrorReason.DATA_LOST)
+        if homes.path(volume) != home.path:  # All homes were moved.
+            self._runner.commit_home(self._run_id, self._op_id, volume, homes.path(volume))
         order = StartOrder(
             workspace_id=self.work.id,
             name=self.work.name,
@@ -136,10 +147,15 @@ class Step:
         try:
             instances.start(order, self._note, self.ctx.check)
         except BaseException:
-            # What had begun was ended. If that cannot be stored, the next try ends it once more.
+            self._forget_ended(instances)
+            raise
+
+    def _forget_ended(self, instances: Instances) -> None:
+        """Store that what had begun was ended, if it was. Otherwise the next try ends it once more."""
+        noted = self._noted
+        if noted is not None and instances.observe({self.work.id: noted}).get(self.work.id) is False:
             with suppress(Conflict, StoreError):
                 self._note(None, None)
-            raise
 
     def stop(self, instances: Instances) -> None:
         """End the instance that the row names."""
@@ -148,4 +164,5 @@ class Step:
             self._note(None, None)
 
     def _note(self, instance: InstanceContext | None, port: int | None) -> None:
+        self._noted = instance
         self._runner.note_instance(self._run_id, self._op_id, instance, port)

@@ -12,7 +12,7 @@ from msgspec import structs
 from holdfast.core.job import StateName
 from holdfast.core.workspaces.conditions import ConditionName, ConditionReason, updated
 from holdfast.core.workspaces.deciding import PATIENCE_MS, OperationJob, WorkspaceDecision, decide
-from holdfast.core.workspaces.planning import SETTLED_MS, WorkspaceFacts
+from holdfast.core.workspaces.planning import SETTLED_MS, WorkspaceFacts, pause_of
 from holdfast.core.workspaces.states import DesiredState, ErrorReason, Operation, Phase
 from tests.core.workspaces.test_planning import every_fact, seen
 
@@ -147,6 +147,31 @@ def test_an_error_comes_only_with_the_end_of_the_operation() -> None:
     assert (during.phase, during.conditions, during.has_ended) == (P.STANDBY, known, False)
     after = decide(broken, known, ended(), NOW)
     assert (after.phase, after.has_ended, after.planned) == (P.ERROR, True, Op.NONE)
+
+
+def test_in_error_a_delete_that_fails_is_tried_again_later_and_later() -> None:
+    doomed = standby(phase=P.ERROR, desired=D.DELETED, error_reason=ErrorReason.RETRY_EXCEEDED, failures=3)
+    assert decided(doomed, written_at=NOW).planned is Op.DELETING, "the first try comes at once"
+    failing = structs.replace(doomed, operation=Op.DELETING)
+    after = decided(failing, ended(StateName.FAILED, "ERR_BACKEND", 1), written_at=NOW)
+    assert (after.phase, after.has_ended, after.planned, after.failures) == (P.ERROR, True, Op.NONE, 4)
+    pauses = [pause_of(failures) for failures in range(3, 20)]
+    assert pauses[:5] == [0, 2_000, 8_000, 32_000, 128_000]
+    assert set(pauses[5:]) == {300_000}
+    again = structs.replace(doomed, failures=5)
+    assert decided(again, written_at=NOW - 7_999).planned is Op.NONE
+    assert decided(again, written_at=NOW - 8_000).planned is Op.DELETING
+
+
+def test_the_write_that_sets_error_plans_nothing() -> None:
+    doomed = standby(operation=Op.DELETING, desired=D.DELETED)
+    after = decided(doomed, ended(StateName.FAILED, "ERR_BACKEND", 3))
+    assert (after.phase, after.planned) == (P.ERROR, Op.NONE)
+
+
+def test_a_start_that_is_complete_is_no_error_however_often_it_was_tried() -> None:
+    after = decided(running(operation=Op.STARTING, failures=1), ended(StateName.FAILED, "ERR_TIMEOUT", 3))
+    assert (after.phase, after.error_reason, after.failures) == (P.RUNNING, None, 2)
 
 
 jobs = st.none() | st.builds(

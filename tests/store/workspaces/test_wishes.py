@@ -45,6 +45,7 @@ BAD: list[tuple[dict[str, Any], type[HoldfastError], str]] = [
     ({"name": "Dev"}, InvalidInput, "a name as hosts have it"),
     ({"name": "-dev"}, InvalidInput, "a name as hosts have it"),
     ({"name": "d" * 64}, InvalidInput, "1 to 63"),
+    ({"name": "01a1f677-82f2-702e-9f65-74548d0d5351"}, InvalidInput, "would be taken for an id"),
     ({"name": "taken"}, Conflict, "there is a workspace 'taken' already"),
     ({"command": ()}, InvalidInput, "needs a command"),
     ({"command": ("",)}, InvalidInput, "argv is empty"),

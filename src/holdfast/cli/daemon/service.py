@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from holdfast.core.messages.workspaces import WorkspaceView
     from holdfast.wire.status import PlaceStatus
 
+ASK_S = 1.0
 START_S = 30.0
 FIRST_WORKERS_S = 30.0
 STEP_S = 0.02
@@ -282,15 +284,23 @@ def down(
 
 
 def _running_workspaces() -> list[WorkspaceView]:
-    """The workspaces of this machine whose programs outlive the daemon. None if it does not tell."""
+    """The workspaces of this machine whose programs outlive the daemon. None if it does not tell soon."""
     from holdfast.client.remote import Client
 
-    with suppress(HoldfastError):
-        hf = Client()
-        hf.engine.give_up()  # A daemon that does not answer is stopped all the same.
-        node = hf.engine.node
-        return [view for view in hf.workspaces() if view.node == node and view.instance_ctx is not None]
-    return []
+    found: list[WorkspaceView] = []
+
+    def ask() -> None:
+        with suppress(HoldfastError):
+            hf = Client()
+            hf.engine.give_up()
+            node = hf.engine.node
+            found.extend(view for view in hf.workspaces() if view.node == node)
+
+    # A daemon that hangs is stopped all the same.
+    asking = threading.Thread(target=ask, daemon=True)
+    asking.start()
+    asking.join(ASK_S)
+    return [view for view in list(found) if view.instance_ctx is not None and view.operation == "NONE"]
 
 
 def _where(view: WorkspaceView) -> str:

@@ -17,7 +17,7 @@ from holdfast.core.workspaces.conditions import (
     WorkspaceCondition,
 )
 from holdfast.core.workspaces.planning import WorkspaceFacts
-from holdfast.core.workspaces.states import ErrorReason, Operation, Phase
+from holdfast.core.workspaces.states import MOST_FAILURES, ErrorReason, Operation, Phase
 
 PATIENCE_MS: Millis = 30_000  # an operation that is done is seen to be so within this time
 TIMEOUT_CODE = "ERR_TIMEOUT"
@@ -58,12 +58,14 @@ def decide(
     now: Millis,
     *,
     running_since: Millis | None = None,
+    written_at: Millis = 0,
     names_instance: bool = False,
     ended_with_machine: bool = False,
 ) -> WorkspaceDecision:
     """What follows from the facts. `known` are the conditions before, and `job` is that of the operation, once it has
     ended.
 
+    `running_since` is when it came to be RUNNING, and `written_at` when something was last stored about it.
     `names_instance`: the row names a process. `ended_with_machine`: the machine was started anew since that began.
     """
     if not facts.is_known:
@@ -84,11 +86,14 @@ def decide(
     elif planning.phase_of(facts) is Phase.ERROR:
         # ERROR comes with the end of the operation. Until then all stays as it was.
         return structs.replace(_seen_only(facts, known, now), conditions=dict(known))
+    phase, planned = planning.phase_of(facts), planning.plan(facts)
+    if phase is Phase.ERROR and (has_ended or now - written_at < planning.pause_of(facts.failures)):
+        planned = Operation.NONE
     return structs.replace(
         _seen_only(facts, known, now),
         has_ended=has_ended,
-        phase=planning.phase_of(facts),
-        planned=planning.plan(facts),
+        phase=phase,
+        planned=planned,
         forgets_instance=is_gone and facts.operation is Operation.NONE,
     )
 
@@ -113,7 +118,8 @@ def _after_operation(
     if job is None:
         return None
     if planning.is_complete(facts):
-        return None, planning.failures_after(facts.operation, facts.failures + job.tries)
+        # What is complete is no ERROR, however often it was tried.
+        return None, min(planning.failures_after(facts.operation, facts.failures + job.tries), MOST_FAILURES - 1)
     if job.state is StateName.DONE:
         has_ended = facts.operation is Operation.STARTING and names_instance and not facts.has_instance
         if now - job.ended_at < PATIENCE_MS and facts.health.status is not False and not has_ended:

@@ -22,6 +22,9 @@ from holdfast.core.workspaces.states import MOST_FAILURES, DesiredState, ErrorRe
 
 # After a STARTING, so much of RUNNING makes earlier failures forgotten.
 SETTLED_MS: Millis = 10 * 60_000
+# What is tried in ERROR (DELETING) and fails is tried again after such pauses.
+FIRST_PAUSE_MS: Millis = 2_000
+LONGEST_PAUSE_MS: Millis = 5 * 60_000
 OBSERVED = (ConditionName.VOLUME, ConditionName.ARCHIVE, ConditionName.INSTANCE)
 
 
@@ -191,6 +194,12 @@ def after_failure(reason: ErrorReason, failures: int, more: int = 1) -> tuple[Er
     """The reason and the count of failures after some more: the last that is allowed is RETRY_EXCEEDED."""
     count = failures + more
     return (ErrorReason.RETRY_EXCEEDED if not reason.is_terminal and count >= MOST_FAILURES else reason), count
+
+
+def pause_of(failures: int) -> Millis:
+    """How long a workspace in ERROR is left alone before something is tried once more: longer after each failure."""
+    more = failures - MOST_FAILURES
+    return 0 if more <= 0 else min(FIRST_PAUSE_MS * 4 ** min(more - 1, 10), LONGEST_PAUSE_MS)
 
 
 def failures_after(operation: Operation, failures: int) -> int:

@@ -153,9 +153,9 @@ def _refuse_unknown(given: Iterable[str], known: Iterable[str], before: str, aft
 
 def _rooted(values: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Paths in a file are relative to its folder."""
-    for key in ("tls_cert", "tls_key"):
+    for key in ("tls_cert", "tls_key", "folder"):
         if key in values:
-            values[key] = str(folder / values[key])
+            values[key] = str(folder / Path(values[key]).expanduser())
     if "apps" in values:
         values["apps"] = tuple(
             str(folder / app) if app.partition(":")[0].endswith(".py") else app for app in values["apps"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from holdfast.core.access import Role
 from holdfast.store.script_names import operating, reconcile, workspaces
-from holdfast.wire.call import WORKERS, ApiCall
+from holdfast.wire.call import WORKERS, ApiCall, never
 
 ONE = "/v1/workspaces/{ref}"
 CONTROLLER = "/v1/sessions/{session_id}/workspaces"
@@ -15,7 +15,7 @@ CALLS: tuple[ApiCall, ...] = (
     ApiCall(Role.READ, "workspaces", "GET", "/v1/workspaces", workspaces.list_workspaces),
     ApiCall(Role.READ, "workspaces", "GET", ONE, workspaces.find_workspace),
     ApiCall(Role.OPERATE, "workspaces", "PUT", ONE + "/desired", workspaces.set_desired_state),
-    ApiCall(Role.OPERATE, "workspaces", "POST", ONE + "/recover", workspaces.recover_workspace),
+    ApiCall(Role.OPERATE, "workspaces", "POST", ONE + "/recover", workspaces.recover_workspace, is_repeatable=never),
     ApiCall(Role.READ, "workspaces", "GET", ONE + "/changes", workspaces.list_workspace_changes),
     ApiCall(Role.OPERATE, WORKERS, "POST", CONTROLLER, reconcile.take_controller, is_quiet=True),
     ApiCall(Role.READ, WORKERS, "GET", CONTROLLER, reconcile.watched_workspaces, is_quiet=True),

@@ -29,6 +29,8 @@ from holdfast.workers.process.launch import LENGTH
 LIBRARY_PATHS = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
 OUR_FAULT = (errno.ENOMEM, errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.EIO)
 
+NO_FOLDER = "ERR_NO_FOLDER"
+
 _LAUNCHER = str(Path(__file__).with_name("launch.py"))
 
 
@@ -163,5 +165,5 @@ def why_not_started(said: bytes, program: Program) -> Failure:
         case "program":
             return Failure(kind, "ERR_COMMAND_NOT_STARTED", f"command {name!r} cannot be started: {reason}")
         case "folder":
-            return Failure(kind, "ERR_NO_FOLDER", f"folder {program.cwd!r} cannot be used: {reason}")
+            return Failure(kind, NO_FOLDER, f"folder {program.cwd!r} cannot be used: {reason}")
     return Failure(FailureKind.INFRA, "ERR_NOT_STARTED", f"it could not be started: {reason}")

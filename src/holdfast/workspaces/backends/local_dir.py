@@ -55,6 +55,8 @@ class LocalDir:
 
     def delete(self, names: HomeNames, check: Callable[[], None]) -> None:
         """Remove every folder of a workspace."""
+        if names.volume is None and not self.folder.exists():
+            return  # There never was a home.
         self._check_marker()
         try:
             folder = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -63,8 +65,7 @@ class LocalDir:
         try:
             for name in sorted(self._folders() or ()):
                 if name.startswith(f"{names.key}-"):
-                    check()
-                    _remove(name, folder)
+                    _remove(name, folder, check)
             os.fsync(folder)
         except OSError as error:
             raise BackendFailed(f"a home in {self.folder} cannot be removed: {error}") from error
@@ -100,10 +101,18 @@ def _seen(names: HomeNames, found: set[str]) -> SeenHome:
     return SeenHome(names.volume in own, bool(own - {names.volume}))
 
 
-def _remove(name: str, folder: int) -> None:
+def _remove(name: str, folder: int, check: Callable[[], None]) -> None:
+    def is_asked_to_stop() -> bool:
+        try:
+            check()
+        except BaseException:  # It is raised below, when nothing is half done.
+            return True
+        return False
+
     with suppress(FileNotFoundError):
         try:
-            remove_folder(name, folder, lambda: False)
+            if not remove_folder(name, folder, is_asked_to_stop):
+                check()
         except NotADirectoryError:
             os.unlink(name, dir_fd=folder)
 

@@ -97,6 +97,8 @@ class LocalProcesses:
                 if isinstance(error, BackendFailed | CommandRefused):
                     log.write(f"holdfast: {error}\n".encode())
                 raise
+        gated.output.close()
+        gated.failure.close()
         self._children.append(gated)
 
     def stop(self, instance: InstanceContext, check: Callable[[], None]) -> None:
@@ -131,9 +133,11 @@ class LocalProcesses:
     def _await_begin(self, gated: Gated, program: Program, check: Callable[[], None]) -> None:
         """Wait until the program has begun, or said why it could not."""
         said = b""
+        waiting = select.poll()
+        waiting.register(gated.failure, select.POLLIN)
         while True:
             check()
-            if not select.select([gated.failure], [], [], ANSWER_S)[0]:
+            if not waiting.poll(ANSWER_S * 1000):
                 continue
             piece = os.read(gated.failure.fileno(), SAID)
             if not piece:
@@ -141,8 +145,8 @@ class LocalProcesses:
             said += piece
         if said:
             failure = launching.why_not_started(said, program)
-            kind = CommandRefused if failure.kind is FailureKind.PERMANENT else BackendFailed
-            raise kind(failure.message)
+            is_refused = failure.kind is FailureKind.PERMANENT and failure.code != launching.NO_FOLDER
+            raise (CommandRefused if is_refused else BackendFailed)(failure.message)
 
     def _await_answer(self, gated: Gated, port: int | None, workspace_id: str, check: Callable[[], None]) -> None:
         until = time.monotonic() + SETTLE_S
@@ -217,10 +221,16 @@ def _answers(port: int) -> bool:
 
 
 def _keep_newer(path: Path, bytes_kept: int) -> None:
-    """Cut the older part. The program goes on at the end of the file, as it has it open for appending."""
-    with path.open("r+b") as file:
+    """Cut the older part. The program goes on at the end of the file, as it has it open for appending.
+
+    What it prints meanwhile is read too. A kill before the cut leaves some of it twice, and loses nothing.
+    """
+    with path.open("r+b", buffering=0) as file:
         file.seek(-bytes_kept, os.SEEK_END)
         newer = file.read()
-        file.truncate(0)
-        file.seek(0)
-        file.write(newer[newer.find(b"\n") + 1 :])
+        newer = newer[newer.find(b"\n") + 1 :]
+        at = 0
+        while newer:
+            at += os.pwrite(file.fileno(), newer, at)
+            newer = file.read()
+        file.truncate(at)

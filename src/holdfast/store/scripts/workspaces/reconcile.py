@@ -147,6 +147,7 @@ def _decide(row: WatchedRow, sight: SeenWorkspace, now: Millis) -> WorkspaceDeci
         row.job if row.job_has_ended and sight.job_had_ended else None,
         now,
         running_since=row.phase_changed_at if facts.phase is Phase.RUNNING else None,
+        written_at=row.updated_at,
         names_instance=row.instance_ctx is not None,
         ended_with_machine=sight.ended_with_machine,
     )

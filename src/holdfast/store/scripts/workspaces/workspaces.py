@@ -148,8 +148,9 @@ def has_workspaces(tx: Tx, node: str) -> bool:
 
 
 def _find(tx: Tx, ref: str) -> NamedWorkspaceRow:
-    found = tx.one(sql.workspace_by_name, NamedWorkspaceRow, name=ref) or tx.one(
-        sql.workspace_by_id, NamedWorkspaceRow, id=ref
+    # By the id first: a handle means the same workspace for good, whatever others are called.
+    found = tx.one(sql.workspace_by_id, NamedWorkspaceRow, id=ref) or tx.one(
+        sql.workspace_by_name, NamedWorkspaceRow, name=ref
     )
     if found is None or found.deleted_at is not None:
         raise NotFound(f"there is no workspace {shortened.shown(ref)}; see: holdfast workspace ls")
@@ -158,6 +159,8 @@ def _find(tx: Tx, ref: str) -> NamedWorkspaceRow:
 
 def _check(workspace: NewWorkspace) -> None:
     rule_table.check("NewWorkspace.name", workspace.name, "name")
+    if rule_table.UUID.allows(workspace.name):
+        raise InvalidInput(f"name {workspace.name!r} is not valid: it would be taken for an id; choose another one")
     if not workspace.command:
         raise InvalidInput("a workspace needs a command: the program that runs in it, and its arguments")
     command.check_command({"argv": list(workspace.command), "env": workspace.env})
