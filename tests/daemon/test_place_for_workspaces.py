@@ -46,6 +46,8 @@ def engine(tmp_path: Path) -> Iterator[SqliteEngine]:
 
 def test_what_is_told_during_a_look_is_looked_at_too(engine: SqliteEngine, tmp_path: Path) -> None:
     """The look reads what was there before, and the workspace comes while it is under way."""
+    made: list[object] = []
+    place: Any = None
     read = engine.read
 
     async def during(script: Any, *args: Any) -> Any:
@@ -66,8 +68,6 @@ def test_what_is_told_during_a_look_is_looked_at_too(engine: SqliteEngine, tmp_p
         await asyncio.sleep(0)
         assert supervisor.places == [PLACE]
 
-    made: list[object] = []
-    place: Any = None
     engine.read = during  # type: ignore[method-assign]
     asyncio.run(tell())
 
