@@ -12,12 +12,13 @@ from holdfast.core.messages.workspaces import HomeContext, InstanceContext, Work
 from holdfast.core.workspaces import planning
 from holdfast.core.workspaces.conditions import ConditionName, Conditions, WorkspaceCondition
 from holdfast.core.workspaces.states import DesiredState, Operation, Phase
+from holdfast.decoding import convert, new_decoder
 
-_CONDITIONS = msgspec.json.Decoder(dict[ConditionName, WorkspaceCondition])
-_HOME = msgspec.json.Decoder(HomeContext)
-_INSTANCE = msgspec.json.Decoder(InstanceContext)
-_TEXTS = msgspec.json.Decoder(tuple[str, ...])
-_VARIABLES = msgspec.json.Decoder(dict[str, str])
+_CONDITIONS = new_decoder(dict[ConditionName, WorkspaceCondition])
+_HOME = new_decoder(HomeContext)
+_INSTANCE = new_decoder(InstanceContext)
+_TEXTS = new_decoder(tuple[str, ...])
+_VARIABLES = new_decoder(dict[str, str])
 
 
 class WorkspaceRow(Struct, frozen=True, gc=False):
@@ -72,17 +73,20 @@ class WorkspaceRow(Struct, frozen=True, gc=False):
     @property
     def known_conditions(self) -> Conditions:
         """Its conditions as they were last seen."""
-        return _CONDITIONS.decode(self.conditions)
+        found: Conditions = _CONDITIONS.decode(self.conditions)
+        return found
 
     @property
     def words(self) -> tuple[str, ...]:
         """Its command."""
-        return _TEXTS.decode(self.command)
+        found: tuple[str, ...] = _TEXTS.decode(self.command)
+        return found
 
     @property
     def variables(self) -> dict[str, str]:
         """Its variables of the environment."""
-        return _VARIABLES.decode(self.env)
+        found: dict[str, str] = _VARIABLES.decode(self.env)
+        return found
 
 
 class NamedWorkspaceRow(WorkspaceRow, frozen=True, gc=False):
@@ -107,7 +111,7 @@ class NamedWorkspaceRow(WorkspaceRow, frozen=True, gc=False):
             "address": f"127.0.0.1:{self.port}" if is_up else None,
             "steps": _steps(Phase(self.phase), Operation(self.operation), DesiredState(self.desired_state)),
         }
-        return msgspec.convert(found | more, WorkspaceView, from_attributes=True)
+        return convert(found | more, WorkspaceView)
 
 
 def _steps(phase: Phase, operation: Operation, desired: DesiredState) -> list[Operation]:
