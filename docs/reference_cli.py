@@ -98,6 +98,7 @@ JSON: dict[str, object] = {
     "workspace show": WorkspaceView,
     "workspace start": WorkspaceView,
     "workspace stop": WorkspaceView,
+    "workspace archive": WorkspaceView,
     "workspace delete": WorkspaceView,
     "workspace recover": WorkspaceView,
     "workspace logs": None,

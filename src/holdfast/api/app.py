@@ -29,7 +29,7 @@ from holdfast.api.refusals import Gone
 from holdfast.api.routing import Endpoint, Route, Router
 from holdfast.core.errors import Conflict, HoldfastError, StoreError
 from holdfast.core.webhooks.addresses import AddressPolicy
-from holdfast.core.workspaces.workspace import RunningLimits
+from holdfast.core.workspaces.workspace import WorkspaceLimits
 from holdfast.observe import trace
 from holdfast.observe.user import working_for
 from holdfast.runtime.clock import Clock
@@ -79,11 +79,11 @@ class Backend(Struct, frozen=True):
     observer: Observer = NoObserver()
     status: Callable[[], DaemonStatus] | None = None
     targets: AddressPolicy = AddressPolicy()
-    running_limits: RunningLimits = RunningLimits()
+    workspace_limits: WorkspaceLimits = WorkspaceLimits()
 
     def given(self) -> Values:
         """What scripts are given that no caller sends."""
-        return {"now": self.clock.now(), "limits": self.running_limits}
+        return {"now": self.clock.now(), "limits": self.workspace_limits}
 
     def gives_no_jobs(self) -> str | None:
         """Why no worker gets a job now, or None."""

@@ -23,7 +23,6 @@ from holdfast.core.machine.maintenance import KeepTimes
 from holdfast.core.settings.queue_changes import QueueChanges
 from holdfast.core.watching.new_watch import NewWatch
 from holdfast.core.webhooks.addresses import AddressPolicy
-from holdfast.core.workspaces.workspace import RunningLimits
 from holdfast.daemon import workspaces_worker
 from holdfast.daemon.daemon_session import DaemonSession
 from holdfast.daemon.instruments import Instruments
@@ -229,7 +228,7 @@ class Daemon:
             observer=instruments.meter,
             status=self._status,
             targets=AddressPolicy.of(self._settings.webhooks.allow),
-            running_limits=RunningLimits(self._settings.workspaces.per_user, self._settings.workspaces.in_all),
+            workspace_limits=workspaces_worker.limits_of(self._settings.workspaces),
         )
         return make_app(backend)
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from holdfast.core.errors import Conflict, HoldfastError
 from holdfast.core.job import SessionId
 from holdfast.core.tasks.reserved import WORKSPACE, WORKSPACE_QUEUE
+from holdfast.core.workspaces.workspace import WorkspaceLimits
 from holdfast.daemon.settings.settings import WorkspaceSettings
 from holdfast.daemon.supervisor import Supervisor
 from holdfast.hosting.declarations import Declarations
@@ -22,6 +24,7 @@ from holdfast.store.scripts.workspaces import workspaces
 from holdfast.wire.home import HOME, Home, find_daemon
 from holdfast.wire.places import WORKSPACES_WORDS, WorkerPlace
 from holdfast.wire.remote import RemoteEngine
+from holdfast.workspaces.archive.protocol import Archives
 from holdfast.workspaces.backends.local_dir import LocalDir
 from holdfast.workspaces.backends.local_process import LocalProcesses
 from holdfast.workspaces.controller import Controller
@@ -41,11 +44,21 @@ def maker(home: Home, settings: WorkspaceSettings) -> MakeHost:
         access = EngineAccess(RemoteEngine(find_daemon()), SystemClock(), new_uuid)
         instances = LocalProcesses(home.instance_log, {HOME: str(home.folder)})
         homes = LocalDir(folder_of_homes(home, settings))
-        runner = OperationRunner(access.engine, access.clock, instances, homes)
+        archives = archives_of(settings)
+        runner = OperationRunner(access.engine, access.clock, instances, homes, archives)
 
         def make_controller(session_id: SessionId, secret: str) -> Controller:
             runner.secret = secret
-            return Controller(access.engine, access.clock, session_id, secret, instances, homes, instances.trim_logs)
+            return Controller(
+                access.engine,
+                access.clock,
+                session_id,
+                secret,
+                instances,
+                homes,
+                archives,
+                upkeep=instances.trim_logs,
+            )
 
         # A start waits until its port answers. All that may start leave room for others.
         slots = {WORKSPACE_QUEUE: settings.in_all + MORE_AT_ONCE}
@@ -60,6 +73,33 @@ def maker(home: Home, settings: WorkspaceSettings) -> MakeHost:
 def folder_of_homes(home: Home, settings: WorkspaceSettings) -> Path:
     """Where the homes of workspaces are."""
     return home.folder / "workspaces" if settings.folder is None else Path(settings.folder)
+
+
+def limits_of(settings: WorkspaceSettings) -> WorkspaceLimits:
+    """What people may ask of workspaces."""
+    return WorkspaceLimits(settings.per_user, settings.in_all, why_no_archive(settings))
+
+
+def archives_of(settings: WorkspaceSettings) -> Archives | None:
+    """Where homes are archived."""
+    if settings.archive is None or why_no_archive(settings) is not None:
+        return None
+    from holdfast.workspaces.archive.archives import StoredArchives  # Only this worker needs its libraries.
+
+    return StoredArchives(Path(settings.archive))
+
+
+def why_no_archive(settings: WorkspaceSettings) -> str | None:
+    """Why homes cannot be archived, and what to do. None: they can."""
+    if settings.archive is None:
+        return WorkspaceLimits().no_archive
+    if any(find_spec(module) is None for module in ("obstore", "zstandard")):
+        return "archives need more libraries: pip install 'holdfast[archive]'"
+    if "://" in settings.archive:
+        return f"archive {settings.archive!r} in [workspaces] of holdfast.toml is no folder; other stores are to come"
+    if not Path(settings.archive).is_dir():
+        return f"the folder {settings.archive} of [workspaces] archive is not there; mount it, or make it"
+    return None
 
 
 class PlaceForWorkspaces:

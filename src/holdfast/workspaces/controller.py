@@ -8,21 +8,24 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
 from holdfast.core.job import SessionId
 from holdfast.core.messages.workspaces import SeenWorkspace, WatchedWorkspace
+from holdfast.core.workspaces.conditions import ConditionReason, Observation
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.loop import Loop
 from holdfast.store.engine import Changes, Engine
 from holdfast.store.script_names import reconcile
+from holdfast.workspaces.archive.protocol import Archives
 from holdfast.workspaces.backends.protocols import HomeNames, Homes, Instances, SeenHome
 
 USUAL_S = 10.0
 BUSY_S = 2.0
 LOOK_S = 5.0
+ARCHIVES_S = 300.0
 
 T = TypeVar("T")
 
@@ -40,6 +43,7 @@ class Controller(Loop):
         secret: str | None,
         instances: Instances,
         homes: Homes,
+        archives: Archives | None = None,
         upkeep: Callable[[list[str]], None] = lambda workspace_ids: None,
         patience: float = LOOK_S,
     ) -> None:
@@ -50,6 +54,8 @@ class Controller(Loop):
         self._secret = secret
         self._instances = instances
         self._homes = homes
+        self._archives = archives
+        self._known_archives: dict[str, tuple[float, Observation]] = {}
         self._upkeep = upkeep
         self._patience = patience
         self._looks: dict[str, asyncio.Future[Any]] = {}
@@ -92,7 +98,9 @@ class Controller(Loop):
             for one in watched
         }
         self._instances.watch(known, self.wake)
-        instances, homes = await asyncio.gather(
+        keys = {one.archive_key: one.is_busy for one in watched if one.archive_key is not None}
+        _, instances, homes = await asyncio.gather(
+            self._ask("archives", lambda: self._look_at_archives(keys)),
             self._ask("instances", lambda: self._instances.observe(known)),
             self._ask("homes", lambda: self._homes.observe(names)),
         )
@@ -112,7 +120,28 @@ class Controller(Loop):
             None if home is None else home.leftovers,
             runs,
             context is not None and self._instances.began_in_another_boot(context),
+            self._archive(one.archive_key),
         )
+
+    def _look_at_archives(self, keys: Mapping[str, bool]) -> None:
+        """Look at those that are not known, that matter now, or that were seen long ago. It may take a while."""
+        for key in self._known_archives.keys() - keys.keys():
+            del self._known_archives[key]
+        for key, matters in keys.items():
+            seen_at, seen = self._known_archives.get(key, (0.0, None))
+            is_fresh = seen is not None and seen.status and self.clock.monotonic() - seen_at < ARCHIVES_S
+            if matters or not is_fresh:
+                self._known_archives[key] = self.clock.monotonic(), self._look_at_archive(key)
+
+    def _look_at_archive(self, key: str) -> Observation:
+        if self._archives is None:
+            return Observation(False, ConditionReason.ARCHIVE_UNREACHABLE, "no archive is in the settings")
+        return self._archives.look(key)
+
+    def _archive(self, key: str | None) -> Observation | None:
+        """What is known of an archive. Nothing before the first look has ended."""
+        known = None if key is None else self._known_archives.get(key)
+        return None if known is None else known[1]
 
     async def _ask(self, what: str, function: Callable[[], T]) -> T | None:
         """Call a function in a thread of its own. None if it takes too long, or one from before still does."""

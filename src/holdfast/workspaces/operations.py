@@ -7,11 +7,13 @@ result: the controller looks, and decides whether the operation is complete.
 from __future__ import annotations
 
 from contextlib import suppress
+from pathlib import Path
 from typing import assert_never
 
 from holdfast.core.errors import Conflict, StoreError
-from holdfast.core.messages.workspaces import InstanceContext, OperationWork
+from holdfast.core.messages.workspaces import HomeContext, InstanceContext, OperationWork
 from holdfast.core.tasks.reserved import WORKSPACE, WORKSPACE_QUEUE
+from holdfast.core.workspaces.conditions import ConditionReason
 from holdfast.core.workspaces.states import ErrorReason, Operation
 from holdfast.runtime.clock import Clock
 from holdfast.store.engine import Engine
@@ -20,6 +22,7 @@ from holdfast.tasks.context import Context
 from holdfast.tasks.raising import Permanent, Snooze, Transient
 from holdfast.tasks.schema import PayloadSchema
 from holdfast.tasks.spec import TaskSpec
+from holdfast.workspaces.archive.protocol import ArchiveAway, ArchiveLost, Archives
 from holdfast.workspaces.backends.protocols import (
     BackendFailed,
     CommandRefused,
@@ -30,6 +33,7 @@ from holdfast.workspaces.backends.protocols import (
     StartOrder,
 )
 
+ARCHIVE_NAME = "home.tar.zst"
 AWAY_S = 30
 BACKEND_CODE = "ERR_BACKEND"
 REFUSED_CODE = "ERR_COMMAND_REFUSED"
@@ -39,12 +43,20 @@ OUTDATED_CODE = "ERR_OPERATION_OUTDATED"
 class OperationRunner:
     """Does operations with these backends. `secret` is that of the session that runs them, once it has one."""
 
-    def __init__(self, engine: Engine, clock: Clock, instances: Instances, homes: Homes) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        clock: Clock,
+        instances: Instances,
+        homes: Homes,
+        archives: Archives | None = None,
+    ) -> None:
         self.secret: str | None = None
         self._engine = engine
         self._clock = clock
         self._instances = instances
         self._homes = homes
+        self._archives = archives
 
     @property
     def spec(self) -> TaskSpec:
@@ -66,7 +78,11 @@ class OperationRunner:
             self._do(Step(self, ctx, op_id, work))
         except Conflict as error:
             raise Permanent(str(error), code=OUTDATED_CODE) from None
-        except HomesMissing as error:
+        except ArchiveLost as error:
+            is_broken = error.reason is ConditionReason.ARCHIVE_CORRUPTED
+            code = ErrorReason.ARCHIVE_CORRUPTED if is_broken else ErrorReason.DATA_LOST
+            raise Permanent(str(error), code=code) from None
+        except (HomesMissing, ArchiveAway) as error:
             # Nobody is to blame, and nothing is lost. It goes on when they are back.
             ctx.log.warning("%s; it is tried again in %d s", error, AWAY_S)
             raise Snooze(AWAY_S) from None
@@ -87,19 +103,32 @@ class OperationRunner:
                 step.stop(self._instances)
                 self._homes.delete(step.names, step.ctx.check)
                 self._instances.forget(step.work.id)
-            case Operation.ARCHIVING | Operation.RESTORING | Operation.CREATE_EMPTY_ARCHIVE | Operation.NONE:
+            case Operation.ARCHIVING | Operation.CREATE_EMPTY_ARCHIVE:
+                step.archive(self._homes, self._reach_archives())
+            case Operation.RESTORING:
+                step.restore(self._homes, self._reach_archives())
+            case Operation.NONE:
                 raise Permanent(f"{step.work.operation} is not done here", code=OUTDATED_CODE)
             case _:
                 assert_never(step.work.operation)
+
+    def _reach_archives(self) -> Archives:
+        if self._archives is None:
+            raise ArchiveAway("there is no archive in the settings of this machine")
+        return self._archives
 
     def note_instance(self, run_id: str, op_id: str, instance: InstanceContext | None, port: int | None) -> None:
         """Store the process of an instance, or that it has ended. Conflict once the run is closed."""
         now = self._clock.now()
         self._engine.run(operating.note_instance, run_id, op_id, instance, now, port, self.secret)
 
-    def commit_home(self, run_id: str, op_id: str, volume: str, path: str) -> None:
+    def commit_home(self, run_id: str, op_id: str, volume: str, path: str, marker: str | None) -> None:
         """Make a folder the home that counts."""
-        self._engine.run(operating.commit_home, run_id, op_id, volume, path, self._clock.now(), self.secret)
+        self._engine.run(operating.commit_home, run_id, op_id, volume, path, self._clock.now(), marker, self.secret)
+
+    def commit_archive(self, run_id: str, op_id: str, key: str) -> None:
+        """Make an archive the one that counts."""
+        self._engine.run(operating.commit_archive, run_id, op_id, key, self._clock.now(), self.secret)
 
 
 class Step:
@@ -123,19 +152,52 @@ class Step:
         """Make a new home, and name it as the last step. One that the row names already was made by a try before."""
         if self.work.home_ctx is None:
             volume, path = homes.create(self.names, self._run_id, is_first=self.work.may_begin_homes)
-            self._runner.commit_home(self._run_id, self._op_id, volume, path)
+            self._runner.commit_home(self._run_id, self._op_id, volume, path, None)
+
+    def archive(self, homes: Homes, archives: Archives) -> None:
+        """Store the home in an archive, have that count instead of the home, and remove the folder then.
+
+        If a try before has come so far, only the folder is left to do. A home that is not there yet is an empty one.
+        """
+        begin = f"{self.work.id}/{self._op_id}/"
+        if self.work.archive_key is None or not self.work.archive_key.startswith(begin):
+            if self.work.operation is Operation.CREATE_EMPTY_ARCHIVE:
+                _, path = homes.create(self.names, self._run_id, is_first=self.work.may_begin_homes)
+            else:
+                path = homes.path(self._home(homes).volume)
+            key = f"{begin}{self._run_id}/{ARCHIVE_NAME}"
+            archives.put(key, Path(path), self.ctx.check, is_first=self.work.may_begin_archives)
+            self._runner.commit_archive(self._run_id, self._op_id, key)
+        homes.delete(HomeNames(self.work.home_store_key, None), self.ctx.check)
+
+    def restore(self, homes: Homes, archives: Archives) -> None:
+        """Fill a new folder from the archive, and make it the home as the last step."""
+        key = self.work.archive_key
+        if key is None:
+            raise Permanent("it has no archive", code=ErrorReason.DATA_LOST)
+        if self.work.home_ctx is None:
+            volume, path = homes.create(self.names, self._run_id, is_first=self.work.may_begin_homes)
+            archives.get(key, Path(path), self.ctx.check)
+            self._runner.commit_home(self._run_id, self._op_id, volume, path, key)
+
+    def _home(self, homes: Homes) -> HomeContext:
+        """The home that counts. It is there."""
+        home = self.work.home_ctx
+        found = homes.observe({self.work.id: self.names}).get(self.work.id)
+        if found is None:
+            raise HomesMissing("the folder of all homes does not answer")
+        if home is None or not found.volume:
+            raise Permanent("its home is gone", code=ErrorReason.DATA_LOST)
+        return home
 
     def start(self, homes: Homes, instances: Instances) -> None:
         """End what a try before has begun, and start an instance in the home."""
         self.stop(instances)
-        volume, home = self.names.volume, self.work.home_ctx
-        found = homes.observe({self.work.id: self.names}).get(self.work.id)
-        if found is None:
-            raise HomesMissing("the folder of all homes does not answer")
-        if volume is None or home is None or not found.volume:
-            raise Permanent("its home is gone", code=ErrorReason.DATA_LOST)
+        home = self._home(homes)
+        volume = home.volume
         if homes.path(volume) != home.path:  # All homes were moved.
-            self._runner.commit_home(self._run_id, self._op_id, volume, homes.path(volume))
+            marker = home.restore_marker
+            self._runner.commit_home(self._run_id, self._op_id, volume, homes.path(volume), marker)
         order = StartOrder(
             workspace_id=self.work.id,
             name=self.work.name,

@@ -6,7 +6,7 @@ from holdfast.core.jobs.requests import Claimed
 from holdfast.core.messages.workspaces import HomeContext, NewWorkspace, SeenWorkspace
 from holdfast.core.workspaces.states import DesiredState
 from holdfast.store.engine import Engine
-from holdfast.store.scripts.workspaces.operating import commit_home
+from holdfast.store.scripts.workspaces.operating import commit_archive, commit_home
 from holdfast.store.scripts.workspaces.reconcile import reconcile, take_controller, watched_workspaces
 from holdfast.store.scripts.workspaces.workspaces import (
     create_workspace,
@@ -76,10 +76,28 @@ def act_commit_home(engine: Engine, runs: dict[str, Claimed]) -> None:
     engine.submit(commit_home, runs[str(found.op_job_id)].run_id, str(found.op_id), "v", "/homes/v", NOW).result()
 
 
+def act_commit_archive(engine: Engine, runs: dict[str, Claimed]) -> None:
+    found = engine.query(find_workspace, "dev")
+    run_id = runs[str(found.op_job_id)].run_id
+    key = f"{found.id}/{found.op_id}/{run_id}/home.tar.zst"
+    engine.submit(commit_archive, run_id, str(found.op_id), key, NOW).result()
+
+
+def archiving_world(engine: Engine) -> dict[str, Claimed]:
+    """Their homes are being archived."""
+    made_world(engine)
+    execute(engine, 'UPDATE workspaces SET home_ctx = \'{"volume":"v","path":"/v"}\', desired_state = \'ARCHIVED\'')
+    found = engine.query(watched_workspaces, DOOMED).workspaces
+    seen = [SeenWorkspace(one.id, one.generation, one.job_has_ended, True, False, False) for one in found]
+    engine.submit(reconcile, DOOMED, seen, NOW).result()
+    return take(engine, DOOMED)
+
+
 HOMES: dict[str, Scenario] = {
     "create workspaces": Scenario(looked_after_world, act_create, commits=len(NAMES)),
     "look at workspaces": Scenario(made_world, act_look),
     "want another state": Scenario(made_world, act_want),
     "name a home": Scenario(planned_world, act_commit_home),
+    "name an archive": Scenario(archiving_world, act_commit_archive),
     "recover a workspace": Scenario(lost_world, act_recover),
 }

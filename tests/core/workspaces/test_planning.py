@@ -81,7 +81,7 @@ def in_phase(phase: Phase, desired: DesiredState) -> WorkspaceFacts:
 D, Op, P = DesiredState, Operation, Phase
 TABLE = {
     P.PENDING: {D.ARCHIVED: Op.CREATE_EMPTY_ARCHIVE, D.STANDBY: Op.PROVISIONING, D.RUNNING: Op.PROVISIONING},
-    P.ARCHIVED: {D.ARCHIVED: Op.NONE, D.STANDBY: Op.RESTORING, D.RUNNING: Op.RESTORING, D.DELETED: Op.DELETING},
+    P.ARCHIVED: {D.ARCHIVED: Op.NONE, D.STANDBY: Op.RESTORING, D.RUNNING: Op.RESTORING},
     P.STANDBY: {D.ARCHIVED: Op.ARCHIVING, D.STANDBY: Op.NONE, D.RUNNING: Op.STARTING, D.DELETED: Op.DELETING},
     P.RUNNING: {D.ARCHIVED: Op.STOPPING, D.STANDBY: Op.STOPPING, D.RUNNING: Op.NONE, D.DELETED: Op.STOPPING},
     P.ERROR: {D.ARCHIVED: Op.NONE, D.STANDBY: Op.NONE, D.RUNNING: Op.NONE, D.DELETED: Op.DELETING},
@@ -110,7 +110,7 @@ def test_what_tries_have_left_is_deleted_too() -> None:
 @pytest.mark.parametrize("phase", [phase for phase in P if phase is not P.ERROR])
 def test_the_steps_lead_to_what_is_wanted(phase: Phase, desired: DesiredState) -> None:
     taken = steps(phase, desired)
-    if phase is P.DELETED or phase.value == desired.value:
+    if phase is P.DELETED or phase.value == desired.value or (phase, desired) == (P.ARCHIVED, D.DELETED):
         assert taken == []
     else:
         reached = {Op.STARTING: P.RUNNING, Op.DELETING: P.DELETED, Op.CREATE_EMPTY_ARCHIVE: P.ARCHIVED}
@@ -123,6 +123,18 @@ def test_an_archive_that_does_not_answer_is_still_an_archive(reason: ConditionRe
     parts = {**seen(False, False, False), ARCHIVE: Observation(False, reason)}
     assert phase_of(WorkspaceFacts(observed=parts, desired=D.ARCHIVED, archive_key="a")) is P.ARCHIVED
     assert phase_of(WorkspaceFacts(observed=parts, desired=D.RUNNING)) is P.PENDING
+    away = WorkspaceFacts(observed=parts, desired=D.RUNNING, archive_key="a")
+    assert (phase_of(away), plan(away)) == (P.ARCHIVED, Op.NONE), "what needs it is not begun meanwhile"
+
+
+def test_an_archive_that_is_not_known_holds_nothing_back_where_a_home_counts() -> None:
+    parts = seen(True, None, False)
+    assert plan(WorkspaceFacts(observed=parts, desired=D.RUNNING, volume="v", archive_key="a")) is Op.STARTING
+    assert plan(WorkspaceFacts(observed=seen(False, None, False), desired=D.RUNNING, archive_key="a")) is Op.NONE
+
+
+def test_one_that_shall_be_deleted_and_has_an_archive_alone_is_deleted() -> None:
+    assert phase_of(WorkspaceFacts(observed=seen(False, True, False), desired=D.DELETED, archive_key="a")) is P.DELETED
 
 
 @pytest.mark.parametrize("reason", NEVER_BACK)
@@ -176,9 +188,10 @@ COMPLETE = [
     (Op.RESTORING, {"volume": "v", "archive_key": "a", "restore_marker": "a"}, (True, True, False)),
     (Op.STARTING, {"volume": "v"}, (True, False, True)),
     (Op.STOPPING, {"volume": "v"}, (True, False, False)),
-    (Op.ARCHIVING, {"archive_key": "a"}, (False, True, False)),
-    (Op.CREATE_EMPTY_ARCHIVE, {"archive_key": "a"}, (False, True, False)),
+    (Op.ARCHIVING, {"archive_key": "a", "archive_is_new": True}, (False, True, False)),
+    (Op.CREATE_EMPTY_ARCHIVE, {"archive_key": "a", "archive_is_new": True}, (False, True, False)),
     (Op.DELETING, {}, (False, False, False)),
+    (Op.DELETING, {"archive_key": "a"}, (False, True, False)),
 ]
 UNDONE = [
     (Op.PROVISIONING, {}, (True, False, False)),  # Nobody has named the home yet.
@@ -188,11 +201,11 @@ UNDONE = [
     (Op.STARTING, {"volume": "v"}, (True, False, False)),
     (Op.STOPPING, {"volume": "v"}, (True, False, True)),
     (Op.STOPPING, {"volume": "v"}, (True, False, None)),
-    (Op.ARCHIVING, {"archive_key": "a"}, (True, True, False)),
-    (Op.ARCHIVING, {}, (False, True, False)),
-    (Op.CREATE_EMPTY_ARCHIVE, {}, (False, True, False)),
+    (Op.ARCHIVING, {"archive_key": "a", "archive_is_new": True, "volume": "v"}, (True, True, False)),
+    (Op.ARCHIVING, {"archive_key": "older"}, (False, True, False)),
+    (Op.ARCHIVING, {"archive_key": "a", "archive_is_new": True}, (False, False, False)),
+    (Op.CREATE_EMPTY_ARCHIVE, {"archive_key": "older"}, (False, True, False)),
     (Op.DELETING, {}, (True, False, False)),
-    (Op.DELETING, {}, (False, True, False)),
     (Op.DELETING, {}, (False, False, True)),
     (Op.DELETING, {}, (False, None, False)),
     (Op.NONE, {}, (True, True, True)),

@@ -18,12 +18,13 @@ CONTROLLER = {
     "set_operation": {"operation", "op_started_at", "op_id", "op_job_id"},
     "set_workspace_error": {"error_reason", "error_count"},
     "set_home": {"home_ctx"},
+    "set_archive": {"archive_key"},
     "set_instance": {"instance_ctx", "port"},
 }
 API = {"set_desired_state": {"desired_state"}, "note_workspace_deleted": {"deleted_at"}}
 OF_ALL = {"updated_at", "generation"}
 # Only made with the row, so far.
-NOT_YET = {"archive_key", "last_access_at", "standby_ttl_seconds", "archive_ttl_seconds", "memo"}
+NOT_YET = {"last_access_at", "standby_ttl_seconds", "archive_ttl_seconds", "memo"}
 
 
 def written() -> dict[str, set[str]]:

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from holdfast.core.errors import Conflict, NotHolder
+from holdfast.core.errors import Conflict, InvalidInput, NotHolder
 from holdfast.core.jobs.requests import JobFilter
 from holdfast.core.jobs.settle import Outcome
 from holdfast.core.messages.jobs import BulkAction
 from holdfast.core.messages.workspaces import SeenWorkspace, WorkspaceView
 from holdfast.core.values.event import shape_of
 from holdfast.core.values.retry import FailureKind
-from holdfast.core.workspaces.conditions import ConditionName
+from holdfast.core.workspaces.conditions import ConditionName, ConditionReason, Observation
 from holdfast.core.workspaces.deciding import PATIENCE_MS
 from holdfast.core.workspaces.states import DesiredState, ErrorReason, Operation, Phase
 from holdfast.store.engine import Engine
@@ -151,6 +151,7 @@ def test_a_home_is_named_only_while_the_run_is_open(engine: Engine) -> None:
     for late in (
         lambda: write(engine, operating.commit_home, run.run_id, op_id, "v", "/v", NOW),
         lambda: write(engine, operating.note_instance, run.run_id, op_id, None, NOW),
+        lambda: write(engine, operating.commit_archive, run.run_id, op_id, "a", NOW),
         lambda: engine.query(operating.work_of_run, run.run_id, op_id),
     ):
         with pytest.raises(Conflict, match="any more"):
@@ -162,6 +163,41 @@ def test_a_home_is_named_only_while_the_run_is_open(engine: Engine) -> None:
         write(engine, operating.commit_home, again.run_id, "another plan", "v", "/v", NOW)
     name_home(engine, again.run_id)
     end_run(engine, again)
+
+
+def test_an_archive_counts_at_once_with_the_end_of_the_home_and_only_if_it_is_of_the_run(engine: Engine) -> None:
+    to_standby(engine)
+    execute(engine, "UPDATE workspaces SET desired_state = 'ARCHIVED'")
+    assert state(look(engine, volume=True)) == (P.STANDBY, Op.ARCHIVING)
+    run = begin(engine)
+    view = find(engine)
+    for foreign in (f"{view.id}/{view.op_id}/another/x", f"{view.id}/another/{run.run_id}/x", "x"):
+        with pytest.raises(InvalidInput, match="is not of run"):
+            write(engine, operating.commit_archive, run.run_id, str(view.op_id), foreign, NOW)
+    key = f"{view.id}/{view.op_id}/{run.run_id}/home.tar.zst"
+    write(engine, operating.commit_archive, run.run_id, str(view.op_id), key, NOW)
+    end_run(engine, run)
+    stored = Observation(True, ConditionReason.ARCHIVE_UPLOADED, key)
+    assert state(look(engine, archive=None)) == (P.STANDBY, Op.ARCHIVING), "nobody has seen it yet"
+    after = look(engine, archive=stored)
+    assert state(after) == (P.ARCHIVED, Op.NONE)
+    assert after is not None
+    assert (after.archive_key, after.home) == (key, None)
+    want(engine, D.STANDBY)
+    away = Observation(False, ConditionReason.ARCHIVE_UNREACHABLE, "no answer")
+    assert state(look(engine, archive=away)) == (P.ARCHIVED, Op.NONE)
+    assert state(look(engine, archive=stored)) == (P.ARCHIVED, Op.RESTORING)
+    run = begin(engine)
+    op_id = str(find(engine).op_id)
+    write(engine, operating.commit_home, run.run_id, op_id, "v2", "/homes/v2", NOW, "older")
+    end_run(engine, run)
+    assert state(look(engine, archive=stored, volume=True)) == (P.STANDBY, Op.RESTORING), "it is from another archive"
+    execute(
+        engine,
+        "UPDATE workspaces SET home_ctx = :home",
+        home=f'{{"volume":"v2","path":"/v2","restore_marker":"{key}"}}',
+    )
+    assert state(look(engine, archive=stored, volume=True)) == (P.STANDBY, Op.NONE)
 
 
 def test_one_session_looks_after_a_machine_until_it_has_ended(engine: Engine) -> None:

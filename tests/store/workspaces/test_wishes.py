@@ -11,7 +11,7 @@ from holdfast.core.errors import Conflict, HoldfastError, InvalidInput, NotFound
 from holdfast.core.jobs import trigger
 from holdfast.core.messages.workspaces import NewWorkspace
 from holdfast.core.workspaces.states import DesiredState, ErrorReason, Operation, Phase
-from holdfast.core.workspaces.workspace import InstanceBackend, RunningLimits, StorageBackend
+from holdfast.core.workspaces.workspace import InstanceBackend, StorageBackend, WorkspaceLimits
 from holdfast.store.engine import Engine, new_uuid
 from holdfast.store.scripts.access import users
 from holdfast.store.scripts.workspaces import workspaces
@@ -55,7 +55,7 @@ BAD: list[tuple[dict[str, Any], type[HoldfastError], str]] = [
     ({"archive_ttl_seconds": 1}, InvalidInput, "at least 60 s, or 0"),
     ({"instance_backend": InstanceBackend.K8S}, InvalidInput, "k8s is not there yet: use local-process"),
     ({"storage_backend": StorageBackend.MINIO}, InvalidInput, "minio is not there yet"),
-    ({"desired_state": D.ARCHIVED}, InvalidInput, "cannot be ARCHIVED yet"),
+    ({"desired_state": D.ARCHIVED}, InvalidInput, "cannot be ARCHIVED: no archive is set: give the folder"),
     ({"desired_state": D.DELETED}, InvalidInput, "choose RUNNING or STANDBY"),
 ]
 
@@ -92,9 +92,9 @@ def test_the_limit_of_all_counts_those_of_every_owner(engine: Engine) -> None:
     create(engine, "one")
     new = NewWorkspace(id=new_uuid(), name="two", command=("x",))
     with pytest.raises(TooManyRunning, match="1 workspaces are or shall be RUNNING, and at most 1 may: one"):
-        write(engine, workspaces.create_workspace, new, NOW, RunningLimits(in_all=1), called("ann", engine))
+        write(engine, workspaces.create_workspace, new, NOW, WorkspaceLimits(in_all=1), called("ann", engine))
     assert (
-        write(engine, workspaces.create_workspace, new, NOW, RunningLimits(1, 2), called("ann", engine)).name == "two"
+        write(engine, workspaces.create_workspace, new, NOW, WorkspaceLimits(1, 2), called("ann", engine)).name == "two"
     )
 
 

@@ -121,6 +121,21 @@ def stop(
     return _told(client().workspace(workspace).stop(wait=_patience(wait, no_wait, timeout)))
 
 
+def archive(
+    workspace: WorkspaceArgument,
+    wait: WaitOption = False,
+    no_wait: NoWaitOption = False,
+    timeout: PatienceOption = None,
+) -> Output:
+    """Have its home moved into the archive. Its program is stopped first, and `start` brings both back.
+
+    \b
+    Examples:
+      holdfast workspace archive dev --wait
+    """
+    return _told(client().workspace(workspace).archive(wait=_patience(wait, no_wait, timeout)))
+
+
 def delete(
     workspace: WorkspaceArgument,
     yes: YesOption = False,
@@ -229,6 +244,7 @@ workspace = group_of(
         "show": show,
         "start": start,
         "stop": stop,
+        "archive": archive,
         "delete": delete,
         "recover": recover,
         "logs": logs,

@@ -107,6 +107,7 @@ def _fields(view: WorkspaceView) -> Fields:
         ("address", view.address),
         ("pid", None if view.instance_ctx is None else str(view.instance_ctx.pid)),
         ("home", view.home),
+        ("archive", view.archive_key),
         ("command", " ".join(view.command)),
         ("owner", view.owner),
         ("node", view.node_name),

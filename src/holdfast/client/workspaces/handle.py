@@ -95,6 +95,17 @@ class WorkspaceHandle:
 
         return await asyncio.to_thread(self._become, DesiredState.STANDBY, wait)
 
+    def archive(self, *, wait: Duration | bool = False) -> WorkspaceView:
+        """Have its home moved into the archive. `start` brings it back."""
+        refuse_to_block("the workspace")
+        return self._become(DesiredState.ARCHIVED, wait)
+
+    async def aarchive(self, *, wait: Duration | bool = False) -> WorkspaceView:
+        """The awaitable twin of `archive`."""
+        import asyncio
+
+        return await asyncio.to_thread(self._become, DesiredState.ARCHIVED, wait)
+
     def delete(self, *, wait: Duration | bool = False) -> WorkspaceView:
         """Have it deleted with its home. That cannot be taken back."""
         refuse_to_block("the workspace")

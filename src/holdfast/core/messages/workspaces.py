@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from holdfast.core.job import JobId, Millis, RunId
-from holdfast.core.workspaces.conditions import ConditionName, WorkspaceCondition
+from holdfast.core.workspaces.conditions import ConditionName, Observation, WorkspaceCondition
 from holdfast.core.workspaces.states import DesiredState, ErrorReason, Operation, Phase
 from holdfast.core.workspaces.workspace import ARCHIVE_TTL_S, STANDBY_TTL_S, InstanceBackend, StorageBackend
 
@@ -120,6 +120,7 @@ class WatchedWorkspace(Struct, frozen=True):
     instance_ctx: InstanceContext | None
     job_has_ended: bool
     is_busy: bool
+    archive_key: str | None = None
 
 
 class WatchedWorkspaces(Struct, frozen=True):
@@ -143,10 +144,14 @@ class SeenWorkspace(Struct, frozen=True):
     leftovers: bool | None
     instance: bool | None
     ended_with_machine: bool = False
+    archive: Observation | None = None
 
 
 class OperationWork(Struct, frozen=True, kw_only=True):
-    """What a run of an operation works with. `may_begin_homes`: no workspace of this machine has a home yet."""
+    """What a run of an operation works with.
+
+    `may_begin_homes`: no workspace of this machine has a home yet. `may_begin_archives`: none at all has an archive.
+    """
 
     id: str
     name: str
@@ -156,7 +161,9 @@ class OperationWork(Struct, frozen=True, kw_only=True):
     instance_ctx: InstanceContext | None
     command: tuple[str, ...]
     env: dict[str, str]
+    archive_key: str | None
     may_begin_homes: bool
+    may_begin_archives: bool
 
     def __repr__(self) -> str:
         return f"<OperationWork {self.operation} of {self.name}>"

@@ -33,7 +33,8 @@ class WorkspaceFacts(Struct, frozen=True, kw_only=True):
 
     `phase` and `operation` are those that are stored. `volume` is the home that the row names, `archive_key` the
     archive that it names, and `restore_marker` the archive that the home was restored from. `has_leftovers`: there are
-    folders of it besides its home, which tries to make one have left.
+    folders of it besides its home, which tries to make one have left. `archive_is_new`: the operation under way has
+    made the archive that the row names.
     """
 
     observed: Observations
@@ -46,6 +47,7 @@ class WorkspaceFacts(Struct, frozen=True, kw_only=True):
     archive_key: str | None = None
     restore_marker: str | None = None
     has_leftovers: bool = False
+    archive_is_new: bool = False
 
     def of(self, name: ConditionName) -> Observation:
         """What was observed of a part."""
@@ -53,8 +55,9 @@ class WorkspaceFacts(Struct, frozen=True, kw_only=True):
 
     @property
     def is_known(self) -> bool:
-        """Whether every part has answered."""
-        return all(self.of(name).status is not None for name in OBSERVED)
+        """Whether every part has answered. Beside a home that counts, the archive is not needed."""
+        needed = (name for name in OBSERVED if name is not ConditionName.ARCHIVE or self.volume is None)
+        return all(self.of(name).status is not None for name in needed)
 
     @property
     def has_instance(self) -> bool:
@@ -95,11 +98,15 @@ def phase_of(facts: WorkspaceFacts) -> Phase:
         return Phase.ERROR
     if facts.has_volume:
         return Phase.RUNNING if facts.has_instance else Phase.STANDBY
-    is_awaited = facts.of(ConditionName.ARCHIVE).reason in AWAITED_ARCHIVES
-    if facts.has_archive or (facts.archive_key is not None and is_awaited):
-        return Phase.ARCHIVED
-    is_left = facts.has_instance or facts.has_leftovers
-    return Phase.DELETED if facts.desired is DesiredState.DELETED and not is_left else Phase.PENDING
+    if facts.desired is DesiredState.DELETED:
+        # Its archive is left over.
+        return Phase.PENDING if facts.has_instance or facts.has_leftovers else Phase.DELETED
+    return Phase.ARCHIVED if facts.has_archive or _is_archive_awaited(facts) else Phase.PENDING
+
+
+def _is_archive_awaited(facts: WorkspaceFacts) -> bool:
+    """Whether the archive that the row names cannot be reached now."""
+    return facts.archive_key is not None and facts.of(ConditionName.ARCHIVE).reason in AWAITED_ARCHIVES
 
 
 _PLANS: dict[Phase, dict[DesiredState, Operation]] = {
@@ -112,7 +119,6 @@ _PLANS: dict[Phase, dict[DesiredState, Operation]] = {
     Phase.ARCHIVED: {
         DesiredState.STANDBY: Operation.RESTORING,
         DesiredState.RUNNING: Operation.RESTORING,
-        DesiredState.DELETED: Operation.DELETING,
     },
     Phase.STANDBY: {
         DesiredState.ARCHIVED: Operation.ARCHIVING,
@@ -147,6 +153,8 @@ def plan(facts: WorkspaceFacts) -> Operation:
         return Operation.NONE
     phase = phase_of(facts)
     wanted = _PLANS[phase].get(facts.desired, Operation.NONE)
+    if wanted is Operation.RESTORING and _is_archive_awaited(facts):
+        return Operation.NONE
     if phase is Phase.ERROR and wanted is Operation.NONE and facts.has_instance and facts.volume is None:
         return Operation.STOPPING  # An instance that no home belongs to.
     return wanted
@@ -179,12 +187,11 @@ def is_complete(facts: WorkspaceFacts) -> bool:
         case Operation.STOPPING:
             return facts.of(ConditionName.INSTANCE).status is False
         case Operation.ARCHIVING:
-            is_gone = facts.of(ConditionName.VOLUME).status is False
-            return is_gone and facts.has_archive and facts.archive_key is not None
+            return facts.volume is None and facts.has_archive and facts.archive_is_new
         case Operation.CREATE_EMPTY_ARCHIVE:
-            return facts.has_archive and facts.archive_key is not None
+            return facts.has_archive and facts.archive_is_new
         case Operation.DELETING:
-            is_left = facts.has_volume or facts.has_instance or facts.has_archive or facts.has_leftovers
+            is_left = facts.has_volume or facts.has_instance or facts.has_leftovers
             return facts.is_known and not is_left
         case Operation.NONE:
             return False

@@ -14,6 +14,7 @@ STANDBY_TTL_S = 300
 ARCHIVE_TTL_S = 86_400
 LOCAL_USER = "local"  # the owner of what is made by the socket, or with the token of the home
 TRY_MS: Millis = 5 * 60_000  # how long one try of an operation may take
+LONG_TRY_MS: Millis = 30 * 60_000  # one that reads or writes the whole home
 
 
 class InstanceBackend(StrEnum):
@@ -32,11 +33,12 @@ class StorageBackend(StrEnum):
     MINIO = "minio"
 
 
-class RunningLimits(Struct, frozen=True):
-    """How many workspaces are or shall be RUNNING at most: of one owner, and in all."""
+class WorkspaceLimits(Struct, frozen=True):
+    """How many workspaces are or shall be RUNNING at most, of one owner and in all. `no_archive`: why there is none."""
 
     per_user: int = 2
     in_all: int = 100
+    no_archive: str | None = "no archive is set: give the folder for it as archive in [workspaces] of holdfast.toml"
 
 
 class OperationOrder(Struct, frozen=True):
@@ -45,6 +47,12 @@ class OperationOrder(Struct, frozen=True):
     workspace_id: str
     operation: Operation
     op_id: str
+
+
+def try_ms(operation: Operation) -> Millis:
+    """How long one try of an operation may take."""
+    moves_the_home = (Operation.ARCHIVING, Operation.RESTORING, Operation.CREATE_EMPTY_ARCHIVE)
+    return LONG_TRY_MS if operation in moves_the_home else TRY_MS
 
 
 def policy_of(failures: int) -> RetryPolicy:

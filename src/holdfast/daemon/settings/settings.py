@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from holdfast.core.values.watch import DEBOUNCE_MS, MAX_WAIT_MS, RECONCILE_S
 from holdfast.core.webhooks.webhook import TIMEOUT_MS
-from holdfast.core.workspaces.workspace import RunningLimits
+from holdfast.core.workspaces.workspace import WorkspaceLimits
 from holdfast.daemon.settings import kinds
 from holdfast.daemon.settings.kinds import FLAG, HOSTS, SLOTS, TEXT, URL, WORDS, Says
 from holdfast.daemon.settings.machine_settings import MachineSettings, PressureSettings, TokenSettings
@@ -251,11 +251,19 @@ class WorkspaceSettings(Struct, frozen=True, kw_only=True):
             '"/srv/homes"',
         ),
     ] = None
+    archive: Annotated[
+        str | None,
+        Says(
+            "The folder in which homes are archived; needs `pip install 'holdfast[archive]'`. By default none are.",
+            TEXT,
+            '"/mnt/archive"',
+        ),
+    ] = None
     per_user: Annotated[
         int, Says("How many workspaces of one owner are or shall be RUNNING at most.", kinds.whole(0, 100_000))
-    ] = RunningLimits().per_user
+    ] = WorkspaceLimits().per_user
     in_all: Annotated[int, Says("How many workspaces are or shall be RUNNING at most.", kinds.whole(0, 100_000))] = (
-        RunningLimits().in_all
+        WorkspaceLimits().in_all
     )
 
 

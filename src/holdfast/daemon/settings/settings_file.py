@@ -156,6 +156,8 @@ def _rooted(values: dict[str, Any], folder: Path) -> dict[str, Any]:
     for key in ("tls_cert", "tls_key", "folder"):
         if key in values:
             values[key] = str(folder / Path(values[key]).expanduser())
+    if "archive" in values and "://" not in values["archive"]:
+        values["archive"] = str(folder / Path(values["archive"]).expanduser())
     if "apps" in values:
         values["apps"] = tuple(
             str(folder / app) if app.partition(":")[0].endswith(".py") else app for app in values["apps"]

@@ -23,5 +23,6 @@ CALLS: tuple[ApiCall, ...] = (
     ApiCall(Role.OPERATE, WORKERS, "POST", CONTROLLER + "/seen", reconcile.reconcile, is_quiet=True),
     ApiCall(Role.READ, WORKERS, "POST", OPERATION, operating.work_of_run, reads=True, is_quiet=True),
     ApiCall(Role.OPERATE, WORKERS, "POST", OPERATION + "/home", operating.commit_home, is_quiet=True),
+    ApiCall(Role.OPERATE, WORKERS, "POST", OPERATION + "/archive", operating.commit_archive, is_quiet=True),
     ApiCall(Role.OPERATE, WORKERS, "POST", OPERATION + "/instance", operating.note_instance, is_quiet=True),
 )

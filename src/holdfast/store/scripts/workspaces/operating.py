@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from holdfast.core.errors import Conflict
+from holdfast.core.errors import Conflict, InvalidInput
 from holdfast.core.job import Millis, RunId
 from holdfast.core.messages.workspaces import HomeContext, InstanceContext, OperationWork
 from holdfast.core.workspaces.states import Operation
@@ -27,18 +27,41 @@ def work_of_run(tx: Tx, run_id: RunId, op_id: str) -> OperationWork:
         instance_ctx=row.instance,
         command=row.words,
         env=row.variables,
+        archive_key=row.archive_key,
+        may_begin_archives=tx.value(sql.any_archive) is None,
         may_begin_homes=tx.value(sql.any_home, node=row.node) is None,
     )
 
 
 def commit_home(
-    tx: Tx, run_id: RunId, op_id: str, volume: str, path: str, now: Millis, secret: str | None = None
+    tx: Tx,
+    run_id: RunId,
+    op_id: str,
+    volume: str,
+    path: str,
+    now: Millis,
+    restore_marker: str | None = None,
+    secret: str | None = None,
 ) -> None:
-    """Make a folder the home of a workspace: the last step of PROVISIONING."""
+    """Make a folder the home of a workspace: the last step of PROVISIONING and of RESTORING.
+
+    `restore_marker` is the archive that it was restored from.
+    """
     row = _workspace(tx, run_id, op_id, secret)
-    home = msgspec.json.encode(HomeContext(volume, path)).decode()
+    home = msgspec.json.encode(HomeContext(volume, path, restore_marker)).decode()
     if row.home_ctx != home:  # Otherwise it is a repeat.
         tx.run(sql.set_home, id=row.id, home_ctx=home, now=now)
+        tx.changes.topics.add(WORKSPACES)
+
+
+def commit_archive(tx: Tx, run_id: RunId, op_id: str, archive_key: str, now: Millis, secret: str | None = None) -> None:
+    """Make an archive the one that counts, and no folder the home any more, at once."""
+    row = _workspace(tx, run_id, op_id, secret)
+    if not archive_key.startswith(f"{row.id}/{op_id}/{run_id}/"):
+        raise InvalidInput(f"archive_key {archive_key!r} is not of run {run_id} of operation {op_id}")
+    if row.archive_key != archive_key:  # Otherwise it is a repeat.
+        tx.run(sql.set_archive, id=row.id, archive_key=archive_key, now=now)
+        tx.run(sql.set_home, id=row.id, home_ctx=None, now=now)
         tx.changes.topics.add(WORKSPACES)
 
 

@@ -28,7 +28,7 @@ from holdfast.core.workspaces.conditions import (
 from holdfast.core.workspaces.deciding import OperationJob, WorkspaceDecision
 from holdfast.core.workspaces.planning import WorkspaceFacts
 from holdfast.core.workspaces.states import DesiredState, ErrorReason, Operation, Phase
-from holdfast.core.workspaces.workspace import TRY_MS, OperationOrder, policy_of
+from holdfast.core.workspaces.workspace import OperationOrder, policy_of, try_ms
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.access import session_holders
 from holdfast.store.scripts.events.events import publish
@@ -84,6 +84,7 @@ def watched_workspaces(tx: Tx, session_id: SessionId) -> WatchedWorkspaces:
                 row.instance,
                 row.job_has_ended,
                 row.operation != Operation.NONE,
+                row.archive_key,
             )
             for row in _rows(tx, node)
         ],
@@ -140,6 +141,7 @@ def _decide(row: WatchedRow, sight: SeenWorkspace, now: Millis) -> WorkspaceDeci
         archive_key=row.archive_key,
         restore_marker=None if home is None else home.restore_marker,
         has_leftovers=bool(sight.leftovers),
+        archive_is_new=row.archive_key is not None and row.archive_key.startswith(f"{row.id}/{row.op_id}/"),
     )
     return deciding.decide(
         facts,
@@ -156,8 +158,7 @@ def _decide(row: WatchedRow, sight: SeenWorkspace, now: Millis) -> WorkspaceDeci
 def _observations(row: WatchedRow, sight: SeenWorkspace) -> Observations:
     return {
         ConditionName.VOLUME: _volume(row, sight),
-        # No backend has archives yet.
-        ConditionName.ARCHIVE: Observation(False, ConditionReason.NO_ARCHIVE, "it has no archive"),
+        ConditionName.ARCHIVE: _archive(row, sight),
         ConditionName.INSTANCE: _instance(row, sight),
     }
 
@@ -171,6 +172,12 @@ def _volume(row: WatchedRow, sight: SeenWorkspace) -> Observation:
     if sight.volume:
         return Observation(True, ConditionReason.VOLUME_PROVISIONED, home.path)
     return Observation(False, ConditionReason.VOLUME_NOT_FOUND, f"{home.path} is gone")
+
+
+def _archive(row: WatchedRow, sight: SeenWorkspace) -> Observation:
+    if row.archive_key is None:
+        return Observation(False, ConditionReason.NO_ARCHIVE, "it has no archive")
+    return NOT_OBSERVED if sight.archive is None else sight.archive
 
 
 def _instance(row: WatchedRow, sight: SeenWorkspace) -> Observation:
@@ -223,7 +230,7 @@ def _begin(tx: Tx, row: WatchedRow, decision: WorkspaceDecision, now: Millis) ->
         subject=f"workspace:{row.id}",
         idempotency_key=op_id,
         policy=policy_of(decision.failures),
-        timeout_ms=TRY_MS,
+        timeout_ms=try_ms(decision.planned),
         node=row.node,
         complete=True,
     )

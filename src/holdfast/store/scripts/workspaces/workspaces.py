@@ -15,14 +15,14 @@ from holdfast.core.settings.workspace_rules import check_ttl
 from holdfast.core.tasks import command
 from holdfast.core.workspaces.conditions import ConditionName
 from holdfast.core.workspaces.states import DesiredState, Operation, Phase
-from holdfast.core.workspaces.workspace import LOCAL_USER, InstanceBackend, RunningLimits, StorageBackend
+from holdfast.core.workspaces.workspace import LOCAL_USER, InstanceBackend, StorageBackend, WorkspaceLimits
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.access import users
 from holdfast.store.scripts.workspaces.workspace_rows import NamedWorkspaceRow
 from holdfast.store.statements import sql
 from holdfast.store.topics import WORKSPACES
 
-USUAL_LIMITS = RunningLimits()
+USUAL_LIMITS = WorkspaceLimits()
 THERE = (InstanceBackend.LOCAL_PROCESS, StorageBackend.LOCAL_DIR)
 
 
@@ -30,7 +30,7 @@ def create_workspace(
     tx: Tx,
     workspace: NewWorkspace,
     now: Millis,
-    limits: RunningLimits = USUAL_LIMITS,
+    limits: WorkspaceLimits = USUAL_LIMITS,
     trigger: str | None = None,
     repeated: bool = False,
 ) -> WorkspaceView:
@@ -43,6 +43,7 @@ def create_workspace(
     if known is not None:
         return known.to_view()
     _check(workspace)
+    _check_wish(workspace.name, workspace.desired_state, limits)
     if tx.one(sql.workspace_by_name, NamedWorkspaceRow, name=workspace.name) is not None:
         raise Conflict(f"there is a workspace {workspace.name!r} already; delete it first, or choose another name")
     owner = _user_of(tx, trigger)
@@ -85,7 +86,7 @@ def set_desired_state(
     ref: str,
     desired_state: DesiredState,
     now: Millis,
-    limits: RunningLimits = USUAL_LIMITS,
+    limits: WorkspaceLimits = USUAL_LIMITS,
     trigger: str | None = None,
 ) -> WorkspaceView:
     """Say what a workspace shall be. Conflict while an operation runs, which names its job."""
@@ -93,7 +94,7 @@ def set_desired_state(
     before = DesiredState(row.desired_state)
     if desired_state is before:
         return row.to_view()
-    _check_wish(row.name, desired_state)
+    _check_wish(row.name, desired_state, limits)
     if before is DesiredState.DELETED:
         raise Conflict(f"workspace {row.name!r} is being deleted, which cannot be taken back")
     if row.operation != Operation.NONE:
@@ -171,15 +172,14 @@ def _check(workspace: NewWorkspace) -> None:
             raise InvalidInput(f"{backend} is not there yet: use {THERE[0]} with {THERE[1]}")
     if workspace.desired_state is DesiredState.DELETED:
         raise InvalidInput("a workspace cannot be made to be DELETED; choose RUNNING or STANDBY")
-    _check_wish(workspace.name, workspace.desired_state)
 
 
-def _check_wish(name: str, desired: DesiredState) -> None:
-    if desired is DesiredState.ARCHIVED:
-        raise InvalidInput(f"workspace {name!r} cannot be ARCHIVED yet; choose RUNNING, STANDBY or DELETED")
+def _check_wish(name: str, desired: DesiredState, limits: WorkspaceLimits) -> None:
+    if desired is DesiredState.ARCHIVED and limits.no_archive is not None:
+        raise InvalidInput(f"workspace {name!r} cannot be ARCHIVED: {limits.no_archive}")
 
 
-def _check_limits(tx: Tx, workspace_id: str, owner: str, limits: RunningLimits) -> None:
+def _check_limits(tx: Tx, workspace_id: str, owner: str, limits: WorkspaceLimits) -> None:
     own = _running(tx, workspace_id, owner)
     if len(own) >= limits.per_user:
         raise TooManyRunning(

@@ -1,0 +1,1 @@
+SELECT min(number) FROM workspaces WHERE archive_key IS NOT NULL
