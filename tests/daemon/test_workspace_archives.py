@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 import time
 from pathlib import Path
 
@@ -98,6 +99,7 @@ def test_a_flipped_bit_is_an_error_and_no_home(house: House, archive: Path) -> N
     house.up()
     dev = make(house.client(), desired="STANDBY")
     fill(home_of(dev.info))
+    before = known(home_of(dev.info))
     dev.archive(wait=PATIENCE)
     [stored] = archive.glob("*/*/*/home.tar.zst")
     data = bytearray(stored.read_bytes())
@@ -106,6 +108,45 @@ def test_a_flipped_bit_is_an_error_and_no_home(house: House, archive: Path) -> N
     with pytest.raises(WorkspaceFailed, match="ArchiveCorrupted"):
         dev.start(wait=PATIENCE)
     assert (dev.info.error_reason, dev.info.home) == (ErrorReason.ARCHIVE_CORRUPTED, None)
+    with pytest.raises(Conflict, match=r"from_archive = true .* bytes; or with empty = true"):
+        dev.recover()
+    with pytest.raises(InvalidInput, match="contradict"):
+        dev.recover(empty=True, from_archive=True)
+    data[len(data) // 2] ^= 1
+    stored.write_bytes(data)
+    dev.recover(from_archive=True)
+    assert known(home_of(dev.wait("RUNNING", timeout=PATIENCE)))[b"hole"] == before[b"hole"]
+    dev.delete(wait=PATIENCE)
+
+
+def test_what_is_gone_is_given_up_by_a_word(house: House, archive: Path) -> None:
+    house.up()
+    dev = make(house.client(), desired="STANDBY")
+    fill(home_of(dev.info))
+    dev.archive(wait=PATIENCE)
+    for path in archive.glob("*/*/*/*"):
+        path.unlink()
+    dev.stop()
+    until(lambda: dev.phase is Phase.ERROR, "it is seen")
+    dev.recover(empty=True)
+    view = dev.wait("STANDBY", timeout=PATIENCE)
+    assert (list(home_of(view).iterdir()), view.archive_key) == ([], None)
+    dev.delete(wait=PATIENCE)
+
+
+def test_a_home_that_is_gone_comes_back_from_an_older_archive_only_by_a_word(house: House, archive: Path) -> None:
+    house.up()
+    dev = make(house.client(), desired="STANDBY")
+    fill(home_of(dev.info))
+    dev.archive(wait=PATIENCE)
+    home = home_of(dev.stop(wait=PATIENCE))
+    shutil.rmtree(home)
+    dev.start()
+    until(lambda: dev.phase is Phase.ERROR, "it is seen")
+    with pytest.raises(Conflict, match=f"put it back to {home}, or recover with from_archive"):
+        dev.recover()
+    dev.recover(from_archive=True)
+    assert (home_of(dev.wait("RUNNING", timeout=PATIENCE)) / "hole").exists()
     dev.delete(wait=PATIENCE)
 
 

@@ -108,7 +108,7 @@ def test_a_home_that_is_removed_is_an_error_until_somebody_gives_it_up(hf: Holdf
     home.rmdir()
     until(lambda: dev.phase is Phase.ERROR, "it is seen")
     assert dev.info.error_reason is ErrorReason.DATA_LOST
-    with pytest.raises(WorkspaceFailed, match=r"DataLost: .* is gone.*recover --empty dev"):
+    with pytest.raises(WorkspaceFailed, match=r"DataLost: .* is gone.*recover dev"):
         dev.wait("STANDBY", timeout=PATIENCE)
     with pytest.raises(Conflict, match="is gone; put it back"):
         dev.recover()

@@ -169,6 +169,6 @@ SIGNATURES: dict[str, Signature] = {
     "workspaces.workspaces.find_workspace": Signature("ref", "holdfast.core.messages.workspaces.WorkspaceView"),
     "workspaces.workspaces.list_workspace_changes": Signature("ref limit below", "list[holdfast.core.messages.workspaces.WorkspaceChange]"),
     "workspaces.workspaces.list_workspaces": Signature("", "list[holdfast.core.messages.workspaces.WorkspaceView]"),
-    "workspaces.workspaces.recover_workspace": Signature("ref now empty", "holdfast.core.messages.workspaces.WorkspaceView"),
+    "workspaces.workspaces.recover_workspace": Signature("ref now empty from_archive", "holdfast.core.messages.workspaces.WorkspaceView"),
     "workspaces.workspaces.set_desired_state": Signature("ref desired_state now limits trigger", "holdfast.core.messages.workspaces.WorkspaceView"),
 }

@@ -168,7 +168,7 @@ def test_a_home_that_is_gone_is_given_up_only_by_a_word(engine: Engine) -> None:
     assert view is not None
     assert (view.phase, view.error_reason) == (Phase.ERROR, ErrorReason.DATA_LOST)
     before = dump(engine)
-    with pytest.raises(Conflict, match="is gone; put it back where it was, or recover with empty"):
+    with pytest.raises(Conflict, match="is gone; put it back to /homes/v1, or recover with empty"):
         write(engine, workspaces.recover_workspace, "dev", NOW)
     assert dump(engine) == before
     write(engine, workspaces.recover_workspace, "dev", NOW, True)
@@ -184,7 +184,7 @@ def test_a_home_that_is_back_is_not_thrown_away(engine: Engine) -> None:
     to_standby(engine)
     look(engine)
     look(engine, volume=True)
-    with pytest.raises(Conflict, match="is not gone"):
+    with pytest.raises(Conflict, match="nothing of workspace 'dev' is gone"):
         write(engine, workspaces.recover_workspace, "dev", NOW, True)
     write(engine, workspaces.recover_workspace, "dev", NOW)
     view = look(engine, volume=True)

@@ -160,7 +160,8 @@ def delete(
 
 def recover(
     workspace: WorkspaceArgument,
-    empty: Annotated[bool, Option("--empty", help="Its home is gone: give it a new one with nothing in it.")] = False,
+    empty: Annotated[bool, Option("--empty", help="What it had is gone: give it a new, empty home.")] = False,
+    from_archive: Annotated[bool, Option("--from-archive", help="What it had is gone: try its archive.")] = False,
     wait: WaitOption = False,
     no_wait: NoWaitOption = False,
     timeout: PatienceOption = None,
@@ -171,10 +172,11 @@ def recover(
     Examples:
       holdfast workspace recover dev
       holdfast workspace recover dev --empty
+      holdfast workspace recover dev --from-archive
     """
     handle = client().workspace(workspace)
     patience = _patience(wait, no_wait, timeout)
-    view = handle.recover(empty=empty)
+    view = handle.recover(empty=empty, from_archive=from_archive)
     if patience is False:
         return Output(view, f"workspace {view.name} goes on; see: holdfast workspace show {view.name}")
     return _told(handle.wait(view.desired_state, timeout=None if patience is True else patience))

@@ -117,16 +117,20 @@ class WorkspaceHandle:
 
         return await asyncio.to_thread(self._become, DesiredState.DELETED, wait)
 
-    def recover(self, *, empty: bool = False) -> WorkspaceView:
-        """Let it go on after an ERROR. If its home is gone, only with `empty`, which gives it a new one."""
-        is_empty = FLAG.check("empty", empty)
-        return self._access.write(workspaces.recover_workspace, self.id, self._access.now(), is_empty)
+    def recover(self, *, empty: bool = False, from_archive: bool = False) -> WorkspaceView:
+        """Let it go on after an ERROR.
 
-    async def arecover(self, *, empty: bool = False) -> WorkspaceView:
+        If its home is gone, or its archive is broken, only with a word: `empty` gives it a new home with nothing in it,
+        `from_archive` tries its archive.
+        """
+        words = FLAG.check("empty", empty), FLAG.check("from_archive", from_archive)
+        return self._access.write(workspaces.recover_workspace, self.id, self._access.now(), *words)
+
+    async def arecover(self, *, empty: bool = False, from_archive: bool = False) -> WorkspaceView:
         """The awaitable twin of `recover`."""
         import asyncio
 
-        return await asyncio.to_thread(self.recover, empty=empty)
+        return await asyncio.to_thread(self.recover, empty=empty, from_archive=from_archive)
 
     def changes(self, *, limit: int = 50) -> list[WorkspaceChange]:
         """Who wanted what of it, and when; newest first."""
@@ -198,13 +202,13 @@ class WorkspaceHandle:
 
 def failure_of(view: WorkspaceView) -> str:
     """Why a workspace is in ERROR, and what to do."""
-    volume = view.conditions.get(ConditionName.VOLUME)
-    is_lost = view.home_ctx is not None and volume is not None and volume.status is False
-    why = f"{view.error_reason or Phase.ERROR}" + (f": {volume.message}" if is_lost and volume is not None else "")
-    word = " --empty" if is_lost else ""
+    name = ConditionName.ARCHIVE if view.home_ctx is None and view.archive_key is not None else ConditionName.VOLUME
+    part = view.conditions.get(name)
+    is_lost = (view.home_ctx, view.archive_key) != (None, None) and part is not None and part.status is False
+    why = str(view.error_reason or Phase.ERROR) + (f": {part.message}" if is_lost and part is not None else "")
     return (
         f"workspace {view.name!r} is in ERROR: {why}; see: holdfast workspace logs {view.name}, and then "
-        f"holdfast workspace recover{word} {view.name}"
+        f"holdfast workspace recover {view.name}"
     )
 
 

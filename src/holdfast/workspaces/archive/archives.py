@@ -88,17 +88,17 @@ class StoredArchives:
             store = self._opened()
             with _away():
                 meta = self._meta(store, key)
-                size = obstore.head(store, key)["size"]
+                found = obstore.head(store, key)
         except ArchiveAway as error:
             return Observation(False, ConditionReason.ARCHIVE_UNREACHABLE, str(error))
         except ArchiveLost as error:
             return Observation(False, error.reason, str(error))
         except FileNotFoundError:
             return Observation(False, ConditionReason.ARCHIVE_NOT_FOUND, f"{key} is not there")
-        if size != meta.size:
-            said = f"{key} has {size} bytes instead of {meta.size}"
-            return Observation(False, ConditionReason.ARCHIVE_CORRUPTED, said)
-        return Observation(True, ConditionReason.ARCHIVE_UPLOADED, f"{key}, {meta.size} bytes")
+        about = f"{key} of {found['last_modified']:%Y-%m-%d %H:%M} UTC, {found['size']} bytes"
+        if found["size"] != meta.size:
+            return Observation(False, ConditionReason.ARCHIVE_CORRUPTED, f"{about} instead of {meta.size}")
+        return Observation(True, ConditionReason.ARCHIVE_UPLOADED, about)
 
     def _opened(self, *, is_first: bool = False) -> Any:
         marker = self._folder / MARKER

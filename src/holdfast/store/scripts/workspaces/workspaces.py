@@ -13,8 +13,8 @@ from holdfast.core.rules.limits import MAX_INT
 from holdfast.core.settings import rule_table
 from holdfast.core.settings.workspace_rules import check_ttl
 from holdfast.core.tasks import command
-from holdfast.core.workspaces.conditions import ConditionName
-from holdfast.core.workspaces.states import DesiredState, Operation, Phase
+from holdfast.core.workspaces.conditions import LOST_ARCHIVES, ConditionName
+from holdfast.core.workspaces.states import DesiredState, ErrorReason, Operation, Phase
 from holdfast.core.workspaces.workspace import LOCAL_USER, InstanceBackend, StorageBackend, WorkspaceLimits
 from holdfast.store.engine import Tx
 from holdfast.store.scripts.access import users
@@ -109,26 +109,56 @@ def set_desired_state(
     return find_workspace(tx, row.id)
 
 
-def recover_workspace(tx: Tx, ref: str, now: Millis, empty: bool = False) -> WorkspaceView:
-    """Let a workspace in ERROR go on. If its home is gone, only with `empty`: it gets a new home with nothing in it."""
+def recover_workspace(tx: Tx, ref: str, now: Millis, empty: bool = False, from_archive: bool = False) -> WorkspaceView:
+    """Let a workspace in ERROR go on.
+
+    If what it had is gone, a person decides: `empty` gives it a new home with nothing in it, `from_archive` tries its
+    archive (once more). A broken archive beside a home that is well is forgotten.
+    """
     row = _find(tx, ref)
+    if empty and from_archive:
+        raise InvalidInput("empty and from_archive contradict each other: give one of them")
     if row.phase != Phase.ERROR:
         raise Conflict(f"workspace {row.name!r} is {row.phase}, not {Phase.ERROR}; there is nothing to recover")
-    volume = row.known_conditions.get(ConditionName.VOLUME)
-    is_lost = row.home_ctx is not None and (volume is None or volume.status is False)
-    if is_lost and not empty:
-        raise Conflict(
-            f"the home of workspace {row.name!r} is gone; put it back where it was, or recover with empty = true "
-            "(holdfast workspace recover --empty): then it begins anew with an empty home"
-        )
-    if empty and row.home_ctx is not None and not is_lost:
-        raise Conflict(f"the home of workspace {row.name!r} is not gone, so it cannot be recovered as empty")
-    if is_lost:
+    loss = _loss(row)
+    if loss is not None and not (empty or from_archive):
+        raise Conflict(loss)
+    if loss is None and ((empty and row.home_ctx is not None) or from_archive):
+        raise Conflict(f"nothing of workspace {row.name!r} is gone, so recover it without empty and from_archive")
+    if from_archive and row.archive_key is None:
+        raise Conflict(f"workspace {row.name!r} has no archive; recover it with empty = true (--empty)")
+    if loss is not None and row.home_ctx is not None:
         tx.run(sql.set_home, id=row.id, home_ctx=None, now=now)
+    if row.archive_key is not None and (empty or (loss is None and _has_lost_archive(row))):
+        tx.run(sql.set_archive, id=row.id, archive_key=None, now=now)
     if (row.error_reason, row.error_count) != (None, 0):
         tx.run(sql.set_workspace_error, id=row.id, error_reason=None, error_count=0, now=now)
     tx.changes.topics.add(WORKSPACES)
     return find_workspace(tx, row.id)
+
+
+def _loss(row: NamedWorkspaceRow) -> str | None:
+    """What of a workspace is gone, and which ways there are. None: it has what it needs."""
+    volume = row.known_conditions.get(ConditionName.VOLUME)
+    home = row.home
+    if home is not None and (volume is None or volume.status is False):
+        said = f"the home of workspace {row.name!r} is gone; put it back to {home.path}, or recover with "
+    elif home is None and _has_lost_archive(row):
+        said = f"the archive of workspace {row.name!r} is broken or gone, and it has no home; recover with "
+    else:
+        return None
+    ways = "empty = true (holdfast workspace recover --empty): then it begins anew with an empty home"
+    if row.archive_key is None:
+        return said + ways
+    archive = row.known_conditions.get(ConditionName.ARCHIVE)
+    about = row.archive_key if archive is None else archive.message
+    return f"{said}from_archive = true (--from-archive), which tries the archive: {about}; or with {ways}"
+
+
+def _has_lost_archive(row: NamedWorkspaceRow) -> bool:
+    archive = row.known_conditions.get(ConditionName.ARCHIVE)
+    is_seen = archive is not None and archive.reason in LOST_ARCHIVES
+    return row.archive_key is not None and (is_seen or row.error_reason == ErrorReason.ARCHIVE_CORRUPTED)
 
 
 def list_workspace_changes(tx: Tx, ref: str, limit: int = 50, below: int | None = None) -> list[WorkspaceChange]:
