@@ -101,6 +101,8 @@ JSON: dict[str, object] = {
     "workspace archive": WorkspaceView,
     "workspace delete": WorkspaceView,
     "workspace recover": WorkspaceView,
+    "workspace set": WorkspaceView,
+    "workspace touch": WorkspaceView,
     "workspace logs": None,
     "workspace shell": None,
     "workspace changes": [WorkspaceChange],

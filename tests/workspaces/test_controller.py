@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import socket
+import sys
 import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -218,6 +220,35 @@ def test_it_is_woken_by_a_change_of_a_workspace(
     monkeypatch.setattr(controller, "wake_soon", lambda: woken.append(1))
     controller.heed(Changes(topics={topic}))
     assert bool(woken) == wakes
+
+
+class LaterClock(SystemClock):
+    """The clock in six minutes, when a workspace that nobody uses has had its time."""
+
+    def now(self) -> int:
+        return super().now() + 360_000
+
+
+def test_one_that_nobody_uses_comes_to_rest(looker: Looker) -> None:
+    create(looker.engine, command=("sleep", "600"))
+    looker.settle()
+    looker.clock = LaterClock()
+    looker.look()
+    assert find(looker.engine).desired_state is D.STANDBY
+    assert looker.settle().phase is Phase.STANDBY
+
+
+def test_one_with_a_connection_to_its_port_goes_on(looker: Looker) -> None:
+    listen = "s = socket.create_server(('127.0.0.1', int(sys.argv[1])))"
+    serve = f"import socket, sys; {listen}; c = [s.accept() for _ in range(9)]"
+    create(looker.engine, command=(sys.executable, "-c", serve, "{port}"))
+    port = looker.settle().port
+    assert port is not None
+    with socket.create_connection(("127.0.0.1", port)):
+        looker.clock = LaterClock()
+        looker.look()
+    view = find(looker.engine)
+    assert (view.desired_state, view.last_access_at is not None) == (D.RUNNING, True)
 
 
 def test_it_is_woken_by_the_end_of_an_instance(looker: Looker) -> None:

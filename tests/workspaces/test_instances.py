@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import os
 import signal
+import socket
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -85,6 +86,14 @@ def test_it_runs_when_its_port_answers(started: Started) -> None:
     started.backend.stop(instance, go_on)
     started.backend.stop(instance, go_on)
     assert started.runs(instance) is False
+
+
+def test_whoever_is_connected_to_its_port_is_seen(started: Started) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port: int = listening.getsockname()[1]
+        assert started.backend.used({"w": port}) == set(), "that it listens is no use"
+        with socket.create_connection(("127.0.0.1", port)):
+            assert started.backend.used({"w": port, "other": 1}) == {"w"}
 
 
 def test_it_begins_in_its_home_with_the_variables_of_a_command(started: Started) -> None:

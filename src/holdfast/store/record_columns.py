@@ -30,7 +30,7 @@ RECORD_LISTS: Mapping[str, Mapping[str, str]] = {
     "new_invocation": {**_CALL, **_columns(NewInvocation, *_CALL, "counter", "listener"), "listener_id": "BIGINT"},
     "new_execution": {**_CALL, **_columns(NewExecution, *_CALL, "counter", "job_name"), "job_id": "BIGINT"},
     # What people see of a workspace, but for what follows from other columns or rows.
-    "workspace": _columns(WorkspaceView, "owner", "node_name", "op_job_number", "home", "address", "steps"),
+    "workspace": _columns(WorkspaceView, "owner", "node_name", "op_job_number", "home", "address", "steps", "sleep"),
 }
 
 

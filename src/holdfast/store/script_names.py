@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from holdfast.store.scripts.tasks import declared_tasks
     from holdfast.store.scripts.watches import changed_files, watches
     from holdfast.store.scripts.webhooks import deliveries, webhooks
-    from holdfast.store.scripts.workspaces import operating, reconcile, workspaces
+    from holdfast.store.scripts.workspaces import operating, reconcile, resting, workspaces
 else:
 
     def __getattr__(name: str) -> ScriptModule:

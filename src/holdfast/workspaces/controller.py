@@ -18,13 +18,15 @@ from holdfast.core.workspaces.conditions import ConditionReason, Observation
 from holdfast.runtime.clock import Clock
 from holdfast.runtime.loop import Loop
 from holdfast.store.engine import Changes, Engine
-from holdfast.store.script_names import reconcile
+from holdfast.store.script_names import reconcile, resting
 from holdfast.workspaces.archive.protocol import Archives
 from holdfast.workspaces.backends.protocols import HomeNames, Homes, Instances, SeenHome
 
 USUAL_S = 10.0
 BUSY_S = 2.0
 LOOK_S = 5.0
+SOONEST_S = 0.05
+USED_S = 60.0
 ARCHIVES_S = 300.0
 
 T = TypeVar("T")
@@ -58,6 +60,7 @@ class Controller(Loop):
         self._known_archives: dict[str, tuple[float, Observation]] = {}
         self._upkeep = upkeep
         self._patience = patience
+        self._used_at: dict[str, float] = {}
         self._looks: dict[str, asyncio.Future[Any]] = {}
 
     def heed(self, changes: Changes) -> None:
@@ -87,8 +90,25 @@ class Controller(Loop):
         if changed:
             told = [one for one in seen if one.id in changed]
             await self._engine.write(reconcile.reconcile, self._session_id, told, now, self._secret)
+        pause = await self._let_rest(watched.workspaces)
         await self._ask("upkeep", lambda: self._upkeep([one.id for one in watched.workspaces]))
-        return BUSY_S if changed or any(one.is_busy for one in watched.workspaces) else USUAL_S
+        is_busy = bool(changed) or any(one.is_busy for one in watched.workspaces)
+        return min(pause, BUSY_S if is_busy else USUAL_S)
+
+    async def _let_rest(self, watched: list[WatchedWorkspace]) -> float:
+        """Note which workspaces are used, and have those come to rest that are not. Return when the next one will."""
+        ports = {one.id: one.port for one in watched if one.port is not None}
+        used = await self._ask("connections", lambda: self._instances.used(ports)) if ports else None
+        now, moment = self.clock.now(), self.clock.monotonic()
+        new = [key for key in used or () if moment - self._used_at.get(key, -USED_S) >= USED_S]
+        if new:
+            await self._engine.write(resting.note_accesses, self._session_id, new, now, self._secret)
+            self._used_at = {key: at for key, at in self._used_at.items() if key in ports} | dict.fromkeys(new, moment)
+        can_archive = self._archives is not None
+        plan = await self._engine.read(resting.sleep_plan, self._session_id, can_archive, now)
+        if plan.is_due:
+            await self._engine.write(resting.let_rest, self._session_id, can_archive, now, self._secret)
+        return USUAL_S if plan.next_at is None else max(SOONEST_S, (plan.next_at - now) / 1000)
 
     async def _look(self, watched: list[WatchedWorkspace]) -> list[SeenWorkspace]:
         """Look at all of them at once. What does not answer in time is not known."""

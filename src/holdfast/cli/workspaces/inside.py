@@ -5,25 +5,28 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.cli.frame import output
-from holdfast.core.errors import Conflict, InvalidInput
+from holdfast.core.errors import Conflict, HoldfastError, InvalidInput
 from holdfast.wire.home import HOME, find_home
 
 if TYPE_CHECKING:
     from holdfast.core.messages.workspaces import WorkspaceView
 
 LOOK_S = 0.2
+TOUCH_S = 30.0
 TAIL_BYTES = 1 << 20
 PIECE = 1 << 16
 
 
-def run(view: WorkspaceView, command: list[str]) -> int:
-    """Run a command, or a shell, in the home of a workspace. Return its exit code."""
+def run(view: WorkspaceView, command: list[str], touch: Callable[[], object]) -> int:
+    """Run a command, or a shell, in the home of a workspace. Return its exit code. `touch` says that it is used."""
     from holdfast.workspaces.environment import variables_of
 
     if view.home is None or not os.path.isdir(view.home):
@@ -37,11 +40,22 @@ def run(view: WorkspaceView, command: list[str]) -> int:
     except OSError as error:
         raise InvalidInput(f"command {words[0]!r} cannot be started: {error.strerror}") from error
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the command, which has it too.
+    ended = threading.Event()
+    threading.Thread(target=_touch, args=(touch, ended), daemon=True).start()
     try:
         code = process.wait()
     finally:
+        ended.set()
         signal.signal(signal.SIGINT, before)
     return code if code >= 0 else 128 - code
+
+
+def _touch(touch: Callable[[], object], ended: threading.Event) -> None:
+    while True:
+        with suppress(HoldfastError):  # A daemon that is away does not end the shell.
+            touch()
+        if ended.wait(TOUCH_S):
+            return
 
 
 def print_log(view: WorkspaceView, lines: int, *, follow: bool) -> None:

@@ -22,6 +22,12 @@ WorkspaceArgument = Annotated[
     str, Argument("WORKSPACE", help="A workspace's name or id.", complete=completion.named_workspaces)
 ]
 WaitOption = Annotated[bool, Option("--wait", "-w", help="Wait until it is done; usual on a terminal.")]
+StandbyOption = Annotated[
+    str | None, Option("--standby-ttl", metavar="TIME", help="If nobody uses it, stop it after this; 0: never.")
+]
+ArchiveOption = Annotated[
+    str | None, Option("--archive-ttl", metavar="TIME", help="If it is stopped, archive it after this; 0: never.")
+]
 NoWaitOption = Annotated[bool, Option("--no-wait", help="Do not wait.")]
 
 
@@ -33,31 +39,23 @@ def create(
     ] = None,
     description: Annotated[str | None, Option("--description", metavar="TEXT", help="What it is for.")] = None,
     stopped: Annotated[bool, Option("--stopped", help="Make its home, and do not start its program yet.")] = False,
-    standby_ttl: Annotated[
-        str | None, Option("--standby-ttl", metavar="TIME", help="If nobody uses it, stop it after this; 0: never.")
-    ] = None,
-    archive_ttl: Annotated[
-        str | None, Option("--archive-ttl", metavar="TIME", help="If it is stopped, archive it after this; 0: never.")
-    ] = None,
+    standby_ttl: StandbyOption = None,
+    archive_ttl: ArchiveOption = None,
     wait: WaitOption = False,
     no_wait: NoWaitOption = False,
     timeout: PatienceOption = None,
 ) -> Output:
     """Make a workspace: a program that is kept running, and a home folder that is kept.
 
-    `{port}` in the command becomes a free port, which is PORT in its environment too. The TTLs are stored, and do not
-    act yet.
+    `{port}` in the command becomes a free port, which is PORT in its environment too. If nobody
+    uses it for `--standby-ttl` (5 minutes) it is stopped; `start` brings it back.
 
     \b
     Examples:
       holdfast workspace create dev -- python3 -m http.server {port} --bind 127.0.0.1
       holdfast workspace create box --env LEVEL=3 --stopped -- ./serve.sh
     """
-    ttls = {
-        what: seconds
-        for what, text in (("standby_ttl", standby_ttl), ("archive_ttl", archive_ttl))
-        if (seconds := times.seconds(what.replace("_", "-"), text)) is not None
-    }
+    ttls = _ttls(standby_ttl, archive_ttl)
     desired = "STANDBY" if stopped else "RUNNING"
     patience = _patience(wait, no_wait, timeout)
     made = client().create_workspace(
@@ -182,6 +180,51 @@ def recover(
     return _told(handle.wait(view.desired_state, timeout=None if patience is True else patience))
 
 
+def touch(workspace: WorkspaceArgument) -> Output:
+    """Say that somebody uses a workspace, so that it does not come to rest for a while.
+
+    \b
+    Examples:
+      holdfast workspace touch dev
+    """
+    return _told(client().workspace(workspace).touch())
+
+
+def set_(
+    workspace: WorkspaceArgument,
+    command: Annotated[
+        list[str] | None, Argument("[-- COMMAND [ARG]...]", help="What runs in it from the next start on.")
+    ] = None,
+    name: Annotated[str | None, Option("--name", metavar="NAME", help="Another name.")] = None,
+    description: Annotated[str | None, Option("--description", metavar="TEXT", help="What it is for.")] = None,
+    memo: Annotated[str | None, Option("--memo", metavar="TEXT", help="A note.")] = None,
+    env: Annotated[
+        list[str] | None, Option("--env", metavar="NAME=VALUE", help="All variables of its program. Repeatable.")
+    ] = None,
+    standby_ttl: StandbyOption = None,
+    archive_ttl: ArchiveOption = None,
+) -> Output:
+    """Change a workspace. A new command begins with the next start.
+
+    \b
+    Examples:
+      holdfast workspace set dev --standby-ttl 10m --archive-ttl 0
+    """
+    view = (
+        client()
+        .workspace(workspace)
+        .set(
+            name=name,
+            description=description,
+            memo=memo,
+            command=command,
+            env=None if env is None else _variables(env),
+            **_ttls(standby_ttl, archive_ttl),
+        )
+    )
+    return Output(view, workspace_shown.line(view))
+
+
 def logs(
     workspace: WorkspaceArgument,
     lines: Annotated[
@@ -214,7 +257,8 @@ def shell(
       holdfast workspace shell dev
       holdfast workspace shell dev -- sh -c 'echo hello > note'
     """
-    code = inside.run(_here(workspace), command or [])
+    view = _here(workspace)
+    code = inside.run(view, command or [], client().workspace(view.id).touch)
     if code:
         raise CommandEnded(code)
 
@@ -249,6 +293,8 @@ workspace = group_of(
         "archive": archive,
         "delete": delete,
         "recover": recover,
+        "set": set_,
+        "touch": touch,
         "logs": logs,
         "shell": shell,
         "changes": changes,
@@ -275,6 +321,13 @@ def _variables(given: list[str] | None) -> dict[str, str]:
             raise InvalidInput(f"--env {limits.shown(text)} is not a variable: write NAME=VALUE")
         found[name] = value
     return found
+
+
+def _ttls(standby: str | None, archive: str | None) -> dict[str, float]:
+    """The TTLs that were given, in seconds."""
+    said = (("standby_ttl", standby), ("archive_ttl", archive))
+    found = ((name, times.seconds(name.replace("_", "-"), text)) for name, text in said)
+    return {name: seconds for name, seconds in found if seconds is not None}
 
 
 def _told(view: WorkspaceView) -> Output:

@@ -12,6 +12,7 @@ from holdfast.core.workspaces.states import Operation, Phase
 
 if TYPE_CHECKING:
     from holdfast.core.messages.workspaces import WorkspaceChange, WorkspaceView
+    from holdfast.core.workspaces.sleeping import Sleep
 
 HEAD = ("workspace", "phase", "desired", "since", "address", "node", "detail")
 CHANGES_HEAD = ("at", "from", "to", "why", "by")
@@ -44,7 +45,8 @@ def line(view: WorkspaceView) -> str:
     """One line about it."""
     where = "" if view.address is None else f" at {view.address}"
     doing = f"; next: {_steps(view)}" if view.steps else ""
-    return f"workspace {view.name} is {view.phase}{where}{doing}"
+    rest = "" if view.sleep is None else f"; {_sleep(view.sleep)}"
+    return f"workspace {view.name} is {view.phase}{where}{doing}{rest}"
 
 
 def show(view: WorkspaceView) -> None:
@@ -79,6 +81,10 @@ def _steps(view: WorkspaceView) -> str:
     return f"{', then '.join(view.steps)}, until it is {view.desired_state}"
 
 
+def _sleep(sleep: Sleep) -> str:
+    return f"{sleep.desired} {times.ago(sleep.at)} if nobody uses it"
+
+
 def _detail(view: WorkspaceView) -> str:
     if view.operation is not Operation.NONE:
         return f"{view.operation}: job {view.op_job_number}"
@@ -102,6 +108,7 @@ def _fields(view: WorkspaceView) -> Fields:
         ("shall be", view.desired_state),
         ("operation", operation),
         ("next", _steps(view) if view.steps else "nothing"),
+        ("rests", None if view.sleep is None else _sleep(view.sleep)),
         ("error", view.error_reason),
         ("failures", _failures(view)),
         ("address", view.address),

@@ -6,21 +6,22 @@ Every blocking call has an awaitable twin with the prefix `a`.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 from holdfast.client.store_access import StoreAccess
 from holdfast.client.waiting import Countdown, refuse_to_block
 from holdfast.core.errors import Conflict, InvalidInput, NotFound, StillRunning, WorkspaceFailed
-from holdfast.core.messages.workspaces import WorkspaceChange, WorkspaceView
-from holdfast.core.rules.rule import ChoiceRule
+from holdfast.core.messages.workspaces import WorkspaceChange, WorkspaceEdits, WorkspaceView
+from holdfast.core.rules.rule import ChoiceRule, check_all
 from holdfast.core.rules.units import Duration
 from holdfast.core.rules.value_rules import DURATION, FLAG
 from holdfast.core.settings import rule_table
+from holdfast.core.settings.workspace_rules import check_ttl
 from holdfast.core.workspaces.conditions import ConditionName
 from holdfast.core.workspaces.states import DesiredState, Operation, Phase
 from holdfast.runtime.caller import what_triggers
 from holdfast.store.engine import Engine
-from holdfast.store.script_names import workspaces
+from holdfast.store.script_names import resting, workspaces
 
 FIRST_LOOK_S = 0.05
 LONGEST_PAUSE_S = 0.5
@@ -132,6 +133,64 @@ class WorkspaceHandle:
 
         return await asyncio.to_thread(self.recover, empty=empty, from_archive=from_archive)
 
+    def touch(self) -> WorkspaceView:
+        """Say that somebody uses it, so that it does not come to rest for a while."""
+        return self._access.write(resting.touch_workspace, self.id, self._access.now())
+
+    async def atouch(self) -> WorkspaceView:
+        """The awaitable twin of `touch`."""
+        return await self._access.awrite(resting.touch_workspace, self.id, await self._access.anow())
+
+    def set(
+        self,
+        *,
+        name: str | None = None,
+        description: str | None = None,
+        memo: str | None = None,
+        command: Sequence[str] | None = None,
+        env: Mapping[str, str] | None = None,
+        standby_ttl: Duration | None = None,
+        archive_ttl: Duration | None = None,
+    ) -> WorkspaceView:
+        """Change what is given. A new command, or new variables, begin with the next start. A TTL of 0 is none."""
+        edits = WorkspaceEdits(
+            name=None if name is None else rule_table.check("WorkspaceEdits.name", name, "name"),
+            description=None if description is None else rule_table.check("WorkspaceEdits.description", description),
+            memo=None if memo is None else rule_table.check("memo", memo),
+            command=None if command is None else checked_command(command),
+            env=None if env is None else rule_table.check("env", dict(env)),
+            standby_ttl_seconds=None if standby_ttl is None else seconds_of("standby_ttl", standby_ttl),
+            archive_ttl_seconds=None if archive_ttl is None else seconds_of("archive_ttl", archive_ttl),
+        )
+        view = self._access.write(workspaces.edit_workspace, self.id, edits, self._access.now())
+        self.name = view.name
+        return view
+
+    async def aset(
+        self,
+        *,
+        name: str | None = None,
+        description: str | None = None,
+        memo: str | None = None,
+        command: Sequence[str] | None = None,
+        env: Mapping[str, str] | None = None,
+        standby_ttl: Duration | None = None,
+        archive_ttl: Duration | None = None,
+    ) -> WorkspaceView:
+        """The awaitable twin of `set`."""
+        import asyncio
+
+        return await asyncio.to_thread(
+            self.set,
+            name=name,
+            description=description,
+            memo=memo,
+            command=command,
+            env=env,
+            standby_ttl=standby_ttl,
+            archive_ttl=archive_ttl,
+        )
+
     def changes(self, *, limit: int = 50) -> list[WorkspaceChange]:
         """Who wanted what of it, and when; newest first."""
         return self._access.read(workspaces.list_workspace_changes, self.id, rule_table.check("limit", limit))
@@ -210,6 +269,18 @@ def failure_of(view: WorkspaceView) -> str:
         f"workspace {view.name!r} is in ERROR: {why}; see: holdfast workspace logs {view.name}, and then "
         f"holdfast workspace recover {view.name}"
     )
+
+
+def checked_command(command: Sequence[str]) -> tuple[str, ...]:
+    """The words of a command, given as a program gives them."""
+    if isinstance(command, str):
+        raise InvalidInput(f"command {command!r} is one text: give a list, each argument by itself")
+    return tuple(check_all(rule_table.RULES["NewWorkspace.command"], "command", command))
+
+
+def seconds_of(what: str, ttl: Duration) -> int:
+    """A TTL in seconds, as a program gives it."""
+    return check_ttl(what, round(DURATION.millis(what, ttl) / 1000))
 
 
 def refuse_embedded(engine: Engine) -> None:

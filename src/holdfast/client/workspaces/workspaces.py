@@ -8,14 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from holdfast.client.store_access import StoreAccess
-from holdfast.client.workspaces.handle import WorkspaceHandle, refuse_embedded
-from holdfast.core.errors import InvalidInput
+from holdfast.client.workspaces.handle import WorkspaceHandle, checked_command, refuse_embedded, seconds_of
 from holdfast.core.messages.workspaces import NewWorkspace, WorkspaceView
-from holdfast.core.rules.rule import ChoiceRule, check_all
+from holdfast.core.rules.rule import ChoiceRule
 from holdfast.core.rules.units import Duration
-from holdfast.core.rules.value_rules import DURATION
 from holdfast.core.settings import rule_table
-from holdfast.core.settings.workspace_rules import check_ttl
 from holdfast.core.workspaces.states import DesiredState
 from holdfast.core.workspaces.workspace import ARCHIVE_TTL_S, STANDBY_TTL_S
 from holdfast.runtime.caller import what_triggers
@@ -97,19 +94,13 @@ class WorkspaceCalls:
         standby_ttl: Duration,
         archive_ttl: Duration,
     ) -> NewWorkspace:
-        if isinstance(command, str):
-            raise InvalidInput(f"command {command!r} is one text: give a list, each argument by itself")
         return NewWorkspace(
             id=self._access.new_id(),
             name=rule_table.check("NewWorkspace.name", name, "name"),
-            command=tuple(check_all(rule_table.RULES["NewWorkspace.command"], "command", command)),
+            command=checked_command(command),
             env=rule_table.check("env", dict(env or {})),
             desired_state=DesiredState(ChoiceRule(DesiredState).check("desired", desired)),
             description=None if description is None else rule_table.check("NewWorkspace.description", description),
-            standby_ttl_seconds=_seconds("standby_ttl", standby_ttl),
-            archive_ttl_seconds=_seconds("archive_ttl", archive_ttl),
+            standby_ttl_seconds=seconds_of("standby_ttl", standby_ttl),
+            archive_ttl_seconds=seconds_of("archive_ttl", archive_ttl),
         )
-
-
-def _seconds(what: str, ttl: Duration) -> int:
-    return check_ttl(what, round(DURATION.millis(what, ttl) / 1000))

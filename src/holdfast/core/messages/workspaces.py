@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from holdfast.core.job import JobId, Millis, RunId
 from holdfast.core.workspaces.conditions import ConditionName, Observation, WorkspaceCondition
+from holdfast.core.workspaces.sleeping import Sleep
 from holdfast.core.workspaces.states import DesiredState, ErrorReason, Operation, Phase
 from holdfast.core.workspaces.workspace import ARCHIVE_TTL_S, STANDBY_TTL_S, InstanceBackend, StorageBackend
 
@@ -53,7 +54,8 @@ class WorkspaceView(Struct, frozen=True, kw_only=True):
     """A workspace as it stands in the store.
 
     `home` is the folder on its machine, and `address` where its program answers there. `steps` are the operations that
-    lead to its desired state, the one under way first. `node` is the id of its machine.
+    lead to its desired state, the one under way first. `sleep` is what it comes to be if nobody uses it, and when.
+    `node` is the id of its machine.
     """
 
     number: int
@@ -97,6 +99,29 @@ class WorkspaceView(Struct, frozen=True, kw_only=True):
     home: str | None
     address: str | None
     steps: list[Operation]
+    sleep: Sleep | None
+
+
+class WorkspaceEdits(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What is to be different about a workspace; None leaves it as it is. A new command begins with the next start."""
+
+    name: str | None = None
+    description: str | None = None
+    memo: str | None = None
+    command: tuple[str, ...] | None = None
+    env: dict[str, str] | None = None
+    standby_ttl_seconds: int | None = None
+    archive_ttl_seconds: int | None = None
+
+    def __repr__(self) -> str:
+        return "<WorkspaceEdits>"  # Its variables belong in no log.
+
+
+class SleepPlan(Struct, frozen=True):
+    """Whether a workspace of a machine shall come to rest now, and when the next one will."""
+
+    is_due: bool
+    next_at: Millis | None
 
 
 class WorkspaceChange(Struct, frozen=True):
@@ -121,6 +146,7 @@ class WatchedWorkspace(Struct, frozen=True):
     job_has_ended: bool
     is_busy: bool
     archive_key: str | None = None
+    port: int | None = None
 
 
 class WatchedWorkspaces(Struct, frozen=True):

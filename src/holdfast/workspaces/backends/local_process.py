@@ -12,7 +12,8 @@ import select
 import socket
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from io import FileIO
 from pathlib import Path
 
@@ -31,6 +32,8 @@ from holdfast.workspaces.environment import variables_of
 
 HOST = "127.0.0.1"
 PORT_WORD = "{port}"
+CONNECTIONS = ("/proc/net/tcp", "/proc/net/tcp6")
+LISTENS = "0A"
 # One that has no port runs when it has lived so long.
 SETTLE_S = 0.2
 LOOK_S = 0.02
@@ -60,6 +63,14 @@ class LocalProcesses:
         here = {key: _group(one) for key, one in known.items() if not self.began_in_another_boot(one)}
         occupied = {group.run_id for group, _ in processes.occupied(list(here.values()))}
         return {key: key in here and here[key].run_id in occupied for key in known}
+
+    def used(self, ports: Mapping[str, int]) -> set[str]:
+        """Those with connections, as the kernel lists them. It keeps one that has ended for about a minute."""
+        connected: set[int] = set()
+        for table in CONNECTIONS:
+            with suppress(OSError):
+                connected.update(_connected_ports(Path(table).read_text("ascii", "replace")))
+        return {key for key, port in ports.items() if port in connected}
 
     def watch(self, known: Mapping[str, InstanceContext], wake: Callable[[], None]) -> None:
         """Call `wake` when the first process of one of these ends. Systems without handles of processes do not tell."""
@@ -218,6 +229,15 @@ def _answers(port: int) -> bool:
             return True
     except OSError:
         return False
+
+
+def _connected_ports(table: str) -> Iterator[int]:
+    """Both ports of each connection of proc(5), but for those that only listen."""
+    for line in table.splitlines()[1:]:
+        fields = line.split()
+        if len(fields) > 3 and fields[3] != LISTENS:
+            for end in fields[1:3]:
+                yield int(end.rpartition(":")[2], 16)
 
 
 def _keep_newer(path: Path, bytes_kept: int) -> None:

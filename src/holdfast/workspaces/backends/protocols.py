@@ -48,6 +48,9 @@ class Instances(Protocol):
     def watch(self, known: Mapping[str, InstanceContext], wake: Callable[[], None]) -> None:
         """Call `wake` when one of these ends, if that can be known, and no longer for others. Needs an event loop."""
 
+    def used(self, ports: Mapping[str, int]) -> set[str]:
+        """The workspaces to whose ports somebody is connected, or was within the last minute or so."""
+
     def began_in_another_boot(self, instance: InstanceContext) -> bool:
         """Whether the machine of an instance was started anew since."""
 

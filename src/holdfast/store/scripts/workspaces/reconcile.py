@@ -45,6 +45,8 @@ class WatchedRow(WorkspaceRow, frozen=True, gc=False):
     job_error_code: str | None
     job_ended_at: Millis | None
     job_tries: int | None
+    controlled_since: Millis | None
+    clock_set_at: Millis | None
 
     @property
     def job_has_ended(self) -> bool:
@@ -85,8 +87,9 @@ def watched_workspaces(tx: Tx, session_id: SessionId) -> WatchedWorkspaces:
                 row.job_has_ended,
                 row.operation != Operation.NONE,
                 row.archive_key,
+                row.port if row.phase == Phase.RUNNING else None,
             )
-            for row in _rows(tx, node)
+            for row in rows_of_node(tx, node)
         ],
     )
 
@@ -114,7 +117,8 @@ def reconcile(
     return [row.id for row, _ in changed]
 
 
-def _rows(tx: Tx, node: str | None) -> list[WatchedRow]:
+def rows_of_node(tx: Tx, node: str | None) -> list[WatchedRow]:
+    """The workspaces of a machine that are not deleted."""
     return tx.all(sql.workspaces_of_node, WatchedRow, node=node)
 
 
@@ -122,7 +126,7 @@ def _decisions(
     tx: Tx, node: str | None, seen: Sequence[SeenWorkspace], now: Millis
 ) -> Iterator[tuple[WatchedRow, WorkspaceDecision]]:
     found = {sight.id: sight for sight in seen}
-    for row in _rows(tx, node):
+    for row in rows_of_node(tx, node):
         sight = found.get(row.id)
         if sight is not None and sight.generation == row.generation:
             yield row, _decide(row, sight, now)

@@ -11,6 +11,7 @@ from holdfast.core.job import Millis
 from holdfast.core.messages.workspaces import HomeContext, InstanceContext, WorkspaceView
 from holdfast.core.workspaces import planning
 from holdfast.core.workspaces.conditions import ConditionName, Conditions, WorkspaceCondition
+from holdfast.core.workspaces.sleeping import Sleep, SleepFacts, next_sleep
 from holdfast.core.workspaces.states import DesiredState, Operation, Phase
 from holdfast.decoding import convert, new_decoder
 
@@ -95,10 +96,13 @@ class NamedWorkspaceRow(WorkspaceRow, frozen=True, gc=False):
     owner: str
     node_name: str
     op_job_number: int | None
+    controlled_since: Millis | None
+    clock_set_at: Millis | None
 
-    def to_view(self) -> WorkspaceView:
+    def to_view(self, *, can_archive: bool = False) -> WorkspaceView:
         """What people see of it."""
         found: dict[str, Any] = structs.asdict(self)
+        del found["controlled_since"], found["clock_set_at"]
         home = self.home
         is_up = self.port is not None and Phase(self.phase) is Phase.RUNNING
         more = {
@@ -109,9 +113,31 @@ class NamedWorkspaceRow(WorkspaceRow, frozen=True, gc=False):
             "env": self.variables,
             "home": None if home is None else home.path,
             "address": f"127.0.0.1:{self.port}" if is_up else None,
+            "sleep": sleep_of(self, self.controlled_since, self.clock_set_at, can_archive=can_archive),
             "steps": _steps(Phase(self.phase), Operation(self.operation), DesiredState(self.desired_state)),
         }
         return convert(found | more, WorkspaceView)
+
+
+def sleep_of(
+    row: WorkspaceRow, controlled_since: Millis | None, clock_set_at: Millis | None, *, can_archive: bool
+) -> Sleep | None:
+    """What it comes to be if nobody uses it, and when. None where nobody looks after it."""
+    if controlled_since is None:
+        return None
+    return next_sleep(
+        SleepFacts(
+            phase=Phase(row.phase),
+            desired=DesiredState(row.desired_state),
+            operation=Operation(row.operation),
+            standby_ttl_seconds=row.standby_ttl_seconds,
+            archive_ttl_seconds=row.archive_ttl_seconds,
+            phase_changed_at=row.phase_changed_at,
+            last_access_at=row.last_access_at,
+            awake_since=max(controlled_since, clock_set_at or 0),
+            can_archive=can_archive,
+        )
+    )
 
 
 def _steps(phase: Phase, operation: Operation, desired: DesiredState) -> list[Operation]:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import msgspec
+from msgspec import structs
 
 from holdfast.core.errors import Conflict, InvalidInput, NotFound, TooManyRunning
 from holdfast.core.job import Millis
 from holdfast.core.jobs import trigger as triggers
-from holdfast.core.messages.workspaces import NewWorkspace, WorkspaceChange, WorkspaceView
+from holdfast.core.messages.workspaces import NewWorkspace, WorkspaceChange, WorkspaceEdits, WorkspaceView
 from holdfast.core.rules import limits as shortened
 from holdfast.core.rules.limits import MAX_INT
 from holdfast.core.settings import rule_table
@@ -23,6 +27,7 @@ from holdfast.store.statements import sql
 from holdfast.store.topics import WORKSPACES
 
 USUAL_LIMITS = WorkspaceLimits()
+ACCESS_ONCE_IN_MS: Millis = 60_000
 THERE = (InstanceBackend.LOCAL_PROCESS, StorageBackend.LOCAL_DIR)
 
 
@@ -71,14 +76,38 @@ def create_workspace(
     return find_workspace(tx, workspace.id)
 
 
-def list_workspaces(tx: Tx) -> list[WorkspaceView]:
+def list_workspaces(tx: Tx, limits: WorkspaceLimits = USUAL_LIMITS) -> list[WorkspaceView]:
     """Every workspace, by name."""
-    return [row.to_view() for row in tx.all(sql.list_workspaces, NamedWorkspaceRow)]
+    can_archive = limits.no_archive is None
+    return [row.to_view(can_archive=can_archive) for row in tx.all(sql.list_workspaces, NamedWorkspaceRow)]
 
 
-def find_workspace(tx: Tx, ref: str) -> WorkspaceView:
+def find_workspace(tx: Tx, ref: str, limits: WorkspaceLimits = USUAL_LIMITS) -> WorkspaceView:
     """The workspace with this name or id, or NotFound."""
-    return _find(tx, ref).to_view()
+    return _find(tx, ref).to_view(can_archive=limits.no_archive is None)
+
+
+def edit_workspace(tx: Tx, ref: str, changes: WorkspaceEdits, now: Millis) -> WorkspaceView:
+    """Change what a workspace is called, what runs in it from the next start on, and when it comes to rest."""
+    row = _find(tx, ref)
+    known: dict[str, Any] = {
+        "name": row.name,
+        "description": row.description,
+        "memo": row.memo,
+        "command": row.words,
+        "env": row.variables,
+        "standby_ttl_seconds": row.standby_ttl_seconds,
+        "archive_ttl_seconds": row.archive_ttl_seconds,
+    }
+    asked = {name: value for name, value in structs.asdict(changes).items() if value is not None}
+    new = known | asked
+    _check_values(new["name"], new["command"], new["env"], new["standby_ttl_seconds"], new["archive_ttl_seconds"])
+    if new["name"] != row.name and tx.one(sql.workspace_by_name, NamedWorkspaceRow, name=new["name"]) is not None:
+        raise Conflict(f"there is a workspace {new['name']!r} already; choose another name")
+    texts = {name: msgspec.json.encode(new.pop(name)).decode() for name in ("command", "env")}
+    tx.run(sql.edit_workspace, id=row.id, now=now, **new, **texts)
+    tx.changes.topics.add(WORKSPACES)
+    return find_workspace(tx, row.id)
 
 
 def set_desired_state(
@@ -92,8 +121,10 @@ def set_desired_state(
     """Say what a workspace shall be. Conflict while an operation runs, which names its job."""
     row = _find(tx, ref)
     before = DesiredState(row.desired_state)
+    if desired_state is DesiredState.RUNNING:
+        tx.run(sql.note_access, id=row.id, now=now, before=now - ACCESS_ONCE_IN_MS)
     if desired_state is before:
-        return row.to_view()
+        return find_workspace(tx, row.id, limits)
     _check_wish(row.name, desired_state, limits)
     if before is DesiredState.DELETED:
         raise Conflict(f"workspace {row.name!r} is being deleted, which cannot be taken back")
@@ -188,15 +219,21 @@ def _find(tx: Tx, ref: str) -> NamedWorkspaceRow:
     return found
 
 
-def _check(workspace: NewWorkspace) -> None:
-    rule_table.check("NewWorkspace.name", workspace.name, "name")
-    if rule_table.UUID.allows(workspace.name):
-        raise InvalidInput(f"name {workspace.name!r} is not valid: it would be taken for an id; choose another one")
-    if not workspace.command:
+def _check_values(name: str, words: Sequence[str], env: dict[str, str], standby_ttl: int, archive_ttl: int) -> None:
+    """Refuse what no workspace may be called, run, or have."""
+    rule_table.check("NewWorkspace.name", name, "name")
+    if rule_table.UUID.allows(name):
+        raise InvalidInput(f"name {name!r} is not valid: it would be taken for an id; choose another one")
+    if not words:
         raise InvalidInput("a workspace needs a command: the program that runs in it, and its arguments")
-    command.check_command({"argv": list(workspace.command), "env": workspace.env})
-    for ttl in ("standby_ttl_seconds", "archive_ttl_seconds"):
-        check_ttl(ttl.removesuffix("_seconds"), getattr(workspace, ttl))
+    command.check_command({"argv": list(words), "env": env})
+    check_ttl("standby_ttl", standby_ttl)
+    check_ttl("archive_ttl", archive_ttl)
+
+
+def _check(workspace: NewWorkspace) -> None:
+    ttls = workspace.standby_ttl_seconds, workspace.archive_ttl_seconds
+    _check_values(workspace.name, workspace.command, workspace.env, *ttls)
     for backend in (workspace.instance_backend, workspace.storage_backend):
         if backend not in THERE:
             raise InvalidInput(f"{backend} is not there yet: use {THERE[0]} with {THERE[1]}")
