@@ -150,6 +150,7 @@ def test_a_home_that_is_gone_comes_back_from_an_older_archive_only_by_a_word(hou
     dev.delete(wait=PATIENCE)
 
 
+@pytest.mark.long
 def test_a_store_that_is_away_is_waited_for(house: House, archive: Path) -> None:
     house.up()
     dev = make(house.client(), desired="STANDBY")

@@ -226,22 +226,22 @@ class WorkspaceHandle:
                 break
             if view.operation is Operation.NONE or is_final:
                 try:
-                    self._ask(desired)
+                    view = self._ask(desired)
                     break
                 except Conflict:  # An operation has begun meanwhile.
                     if is_final:
                         raise
             _refuse_late(view, Phase(desired), left)
             time.sleep(min(pause, left.seconds()))
-        return self._reach(Phase(desired), left)
+        return self._reach(Phase(desired), left, view)
 
     def _ask(self, desired: DesiredState) -> WorkspaceView:
         return self._access.write(
             workspaces.set_desired_state, self.id, desired, self._access.now(), trigger=what_triggers()
         )
 
-    def _reach(self, wanted: Phase, left: Countdown) -> WorkspaceView:
-        last: WorkspaceView | None = None
+    def _reach(self, wanted: Phase, left: Countdown, last: WorkspaceView | None = None) -> WorkspaceView:
+        """Wait for a phase. `last` is how it was when it was last seen."""
         for pause in _pauses():
             try:
                 last = self.info
