@@ -8,13 +8,14 @@ from holdfast.core.workspaces.states import DesiredState
 from holdfast.store.engine import Engine
 from holdfast.store.scripts.workspaces.operating import commit_archive, commit_home
 from holdfast.store.scripts.workspaces.reconcile import reconcile, take_controller, watched_workspaces
+from holdfast.store.scripts.workspaces.resting import let_rest
 from holdfast.store.scripts.workspaces.workspaces import (
     create_workspace,
     find_workspace,
     recover_workspace,
     set_desired_state,
 )
-from tests.chaos.scenarios.shared import DOOMED, NOW, Scenario, begin, take
+from tests.chaos.scenarios.shared import DAY, DOOMED, NOW, Scenario, begin, take
 from tests.store.acts import execute
 
 NAMES = ("dev", "box")
@@ -93,11 +94,24 @@ def archiving_world(engine: Engine) -> dict[str, Claimed]:
     return take(engine, DOOMED)
 
 
+def idle_world(engine: Engine) -> dict[str, Claimed]:
+    """Nobody has used them for long."""
+    made_world(engine)
+    home = '{"volume":"v","path":"/v"}'
+    execute(engine, "UPDATE workspaces SET home_ctx = :home, desired_state = 'STANDBY', phase = 'STANDBY'", home=home)
+    return {}
+
+
+def act_let_rest(engine: Engine, runs: dict[str, Claimed]) -> None:
+    engine.submit(let_rest, DOOMED, True, NOW + 2 * DAY).result()
+
+
 HOMES: dict[str, Scenario] = {
     "create workspaces": Scenario(looked_after_world, act_create, commits=len(NAMES)),
     "look at workspaces": Scenario(made_world, act_look),
     "want another state": Scenario(made_world, act_want),
     "name a home": Scenario(planned_world, act_commit_home),
     "name an archive": Scenario(archiving_world, act_commit_archive),
+    "let workspaces rest": Scenario(idle_world, act_let_rest),
     "recover a workspace": Scenario(lost_world, act_recover),
 }

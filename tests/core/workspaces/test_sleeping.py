@@ -15,7 +15,7 @@ T = 1_000_000
 
 def facts(phase: Phase = P.RUNNING, **more: Any) -> SleepFacts:
     """One that came into its phase at T, with TTLs of one and two minutes."""
-    usual = {
+    usual: dict[str, Any] = {
         "phase": phase,
         "desired": DesiredState(phase.value) if phase.value in set(D) else D.RUNNING,
         "operation": Operation.NONE,

@@ -223,17 +223,16 @@ class WorkspaceHandle:
             view = self.info
             is_final = view.desired_state is DesiredState.DELETED
             if view.desired_state is desired:
-                break
+                return self._reach(Phase(desired), left, view)
             if view.operation is Operation.NONE or is_final:
                 try:
-                    view = self._ask(desired)
-                    break
+                    return self._reach(Phase(desired), left, self._ask(desired))
                 except Conflict:  # An operation has begun meanwhile.
                     if is_final:
                         raise
             _refuse_late(view, Phase(desired), left)
             time.sleep(min(pause, left.seconds()))
-        return self._reach(Phase(desired), left, view)
+        raise AssertionError
 
     def _ask(self, desired: DesiredState) -> WorkspaceView:
         return self._access.write(
