@@ -47,7 +47,9 @@ def test_a_home_comes_back_as_it_was(archives: Archives, home: Path, new: Path, 
     meta = archives.put(KEY, home, go_on, is_first=True)
     assert archives.put(KEY, home, go_on, is_first=False) == meta
     assert (meta.home.entries, meta.home.bytes, meta.size) == (3, 500_000, (folder / KEY).stat().st_size)
-    assert (folder / f"{KEY}.meta").exists()
+    for path in (folder / KEY, folder / f"{KEY}.meta"):
+        assert path.stat().st_mode & 0o777 == 0o600
+        assert path.parent.stat().st_mode & 0o777 == 0o700
     seen = archives.look(KEY)
     assert (seen.status, seen.reason) == (True, ConditionReason.ARCHIVE_UPLOADED)
     archives.get(KEY, new, go_on)

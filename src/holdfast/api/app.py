@@ -79,11 +79,12 @@ class Backend(Struct, frozen=True):
     observer: Observer = NoObserver()
     status: Callable[[], DaemonStatus] | None = None
     targets: AddressPolicy = AddressPolicy()
-    workspace_limits: WorkspaceLimits = WorkspaceLimits()
+    workspace_limits: Callable[[], WorkspaceLimits] = WorkspaceLimits
 
-    def given(self) -> Values:
-        """What scripts are given that no caller sends."""
-        return {"now": self.clock.now(), "limits": self.workspace_limits}
+    def given(self, call: ApiCall) -> Values:
+        """What the script of a call is given that no caller sends."""
+        now = {"now": self.clock.now()}
+        return now | {"limits": self.workspace_limits()} if call.takes_limits else now
 
     def gives_no_jobs(self) -> str | None:
         """Why no worker gets a job now, or None."""
@@ -189,7 +190,7 @@ def _endpoint(call: ApiCall, backend: Backend, readers: ThreadPoolExecutor) -> E
         check_secret(wanted, backend.requires_secret and call.is_for_workers)
         await check_guard(call.guard, wanted, backend.targets)
         give_trigger(call, wanted, incoming.caller)
-        args, named = call.arguments(wanted, backend.given())
+        args, named = call.arguments(wanted, backend.given(call))
         caller = incoming.caller
         # The thread that reads also encodes, so that a long answer does not delay other calls.
         if call.is_procedure:
@@ -217,7 +218,7 @@ def _enqueue(call: ApiCall, backend: Backend) -> Endpoint:
         await resolve_dependencies(wanted.jobs, engine)
         give_trace(wanted.jobs)
         give_trigger(call, wanted, incoming.caller)
-        args, named = call.arguments(wanted, backend.given())
+        args, named = call.arguments(wanted, backend.given(call))
         try:
             stored = await engine.write(call.script, *args, **named)
         except StoreError as error:

@@ -228,7 +228,7 @@ class Daemon:
             observer=instruments.meter,
             status=self._status,
             targets=AddressPolicy.of(self._settings.webhooks.allow),
-            workspace_limits=workspaces_worker.limits_of(self._settings.workspaces),
+            workspace_limits=lambda: workspaces_worker.limits_of(self._settings.workspaces),
         )
         return make_app(backend)
 

@@ -82,7 +82,7 @@ def limits_of(settings: WorkspaceSettings) -> WorkspaceLimits:
 
 def archives_of(settings: WorkspaceSettings) -> Archives | None:
     """Where homes are archived."""
-    if settings.archive is None or why_no_archive(settings) is not None:
+    if settings.archive is None or _unusable(settings.archive) is not None:
         return None
     from holdfast.workspaces.archive.archives import StoredArchives  # Only this worker needs its libraries.
 
@@ -93,13 +93,23 @@ def why_no_archive(settings: WorkspaceSettings) -> str | None:
     """Why homes cannot be archived, and what to do. None: they can."""
     if settings.archive is None:
         return WorkspaceLimits().no_archive
+    return _unusable(settings.archive) or _missing(Path(settings.archive))
+
+
+def _unusable(archive: str) -> str | None:
+    """Why a setting can never be used as it is."""
     if any(find_spec(module) is None for module in ("obstore", "zstandard")):
         return "archives need more libraries: pip install 'holdfast[archive]'"
-    if "://" in settings.archive:
-        return f"archive {settings.archive!r} in [workspaces] of holdfast.toml is no folder; other stores are to come"
-    if not Path(settings.archive).is_dir():
-        return f"the folder {settings.archive} of [workspaces] archive is not there; mount it, or make it"
+    if "://" in archive:
+        return f"archive {archive!r} in [workspaces] of holdfast.toml is no folder; other stores are to come"
     return None
+
+
+def _missing(folder: Path) -> str | None:
+    """Why a folder cannot be used now."""
+    return (
+        None if folder.is_dir() else f"the folder {folder} of [workspaces] archive is not there; mount it, or make it"
+    )
 
 
 class PlaceForWorkspaces:

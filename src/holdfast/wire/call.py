@@ -150,6 +150,11 @@ class ApiCall:
         return "trigger" in self._names
 
     @computed_once
+    def takes_limits(self) -> bool:
+        """Whether it is about workspaces, and bound to their limits."""
+        return "limits" in self._names
+
+    @computed_once
     def marks_repeats(self) -> bool:
         """Whether a repeat of the call has to say that it is one."""
         return "repeated" in self._known_names

@@ -151,7 +151,7 @@ class Step:
     def provision(self, homes: Homes) -> None:
         """Make a new home, and name it as the last step. One that the row names already was made by a try before."""
         if self.work.home_ctx is None:
-            volume, path = homes.create(self.names, self._run_id, is_first=self.work.may_begin_homes)
+            volume, path = self._new_home(homes)
             self._runner.commit_home(self._run_id, self._op_id, volume, path, None)
 
     def archive(self, homes: Homes, archives: Archives) -> None:
@@ -162,7 +162,7 @@ class Step:
         begin = f"{self.work.id}/{self._op_id}/"
         if self.work.archive_key is None or not self.work.archive_key.startswith(begin):
             if self.work.operation is Operation.CREATE_EMPTY_ARCHIVE:
-                _, path = homes.create(self.names, self._run_id, is_first=self.work.may_begin_homes)
+                _, path = self._new_home(homes)
             else:
                 path = homes.path(self._home(homes).volume)
             key = f"{begin}{self._run_id}/{ARCHIVE_NAME}"
@@ -176,9 +176,15 @@ class Step:
         if key is None:
             raise Permanent("it has no archive", code=ErrorReason.DATA_LOST)
         if self.work.home_ctx is None:
-            volume, path = homes.create(self.names, self._run_id, is_first=self.work.may_begin_homes)
+            volume, path = self._new_home(homes)
             archives.get(key, Path(path), self.ctx.check)
             self._runner.commit_home(self._run_id, self._op_id, volume, path, key)
+
+    def _new_home(self, homes: Homes) -> tuple[str, str]:
+        """A new folder, when no folder is the home. What tries before have left is removed."""
+        if not self.work.may_begin_homes:
+            homes.delete(HomeNames(self.work.home_store_key, None), self.ctx.check)
+        return homes.create(self.names, self._run_id, is_first=self.work.may_begin_homes)
 
     def _home(self, homes: Homes) -> HomeContext:
         """The home that counts. It is there."""

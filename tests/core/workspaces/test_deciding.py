@@ -61,12 +61,22 @@ def test_a_job_that_is_done_has_a_while_until_that_is_seen() -> None:
     assert not decided(starting, ended(ago=PATIENCE_MS - 1)).has_ended
     after = decided(starting, ended(ago=PATIENCE_MS))
     assert (after.has_ended, after.error_reason, after.failures) == (True, ErrorReason.ACTION_FAILED, 1)
-    assert (after.phase, after.planned) == (P.STANDBY, Op.STARTING)
+    assert (after.phase, after.planned) == (P.STANDBY, Op.NONE)
+
+
+@pytest.mark.parametrize(("failures", "pause"), [(0, 0), (1, 2_000), (2, 8_000)])
+def test_a_start_after_failures_comes_after_a_pause(failures: int, pause: int) -> None:
+    shaky = standby(failures=failures)
+    assert decided(shaky, written_at=NOW - pause).planned is Op.STARTING
+    if pause:
+        assert decided(shaky, written_at=NOW - pause + 1).planned is Op.NONE
+    stopping = running(failures=failures, desired=D.STANDBY)
+    assert decided(stopping, written_at=NOW).planned is Op.STOPPING, "nothing else waits"
 
 
 def test_one_that_was_started_and_has_ended_since_is_not_waited_for() -> None:
     after = decided(standby(operation=Op.STARTING), ended(), names_instance=True)
-    assert (after.has_ended, after.failures, after.planned) == (True, 1, Op.STARTING)
+    assert (after.has_ended, after.failures, after.planned) == (True, 1, Op.NONE)
     assert after.forgets_instance
 
 
@@ -87,13 +97,13 @@ def test_how_a_job_that_failed_ends_its_operation(
 ) -> None:
     after = decided(standby(operation=Op.STARTING, failures=before), ended(StateName.FAILED, code, tries))
     assert (after.has_ended, after.error_reason, after.failures, after.phase) == (True, reason, failures, phase)
-    assert after.planned is (Op.NONE if phase is P.ERROR else Op.STARTING)
+    assert after.planned is Op.NONE, "it is begun once more after a pause"
 
 
 def test_an_instance_that_ends_unasked_counts_and_is_started_again() -> None:
     gone = running(observed=seen(True, False, False))
     after = decided(gone, names_instance=True)
-    assert (after.failures, after.phase, after.planned) == (1, P.STANDBY, Op.STARTING)
+    assert (after.failures, after.phase, after.planned) == (1, P.STANDBY, Op.NONE)
     assert after.forgets_instance
     third = decided(structs.replace(gone, failures=2), names_instance=True)
     assert (third.failures, third.phase, third.planned) == (3, P.ERROR, Op.NONE)
@@ -155,7 +165,7 @@ def test_in_error_a_delete_that_fails_is_tried_again_later_and_later() -> None:
     failing = structs.replace(doomed, operation=Op.DELETING)
     after = decided(failing, ended(StateName.FAILED, "ERR_BACKEND", 1), written_at=NOW)
     assert (after.phase, after.has_ended, after.planned, after.failures) == (P.ERROR, True, Op.NONE, 4)
-    pauses = [pause_of(failures) for failures in range(3, 20)]
+    pauses = [pause_of(Op.DELETING, P.ERROR, failures) for failures in range(3, 20)]
     assert pauses[:5] == [0, 2_000, 8_000, 32_000, 128_000]
     assert set(pauses[5:]) == {300_000}
     again = structs.replace(doomed, failures=5)

@@ -272,7 +272,12 @@ def test_failures_before_leave_fewer_tries(engine: Engine) -> None:
     to_running(engine)
     view = look(engine, volume=True)  # It has ended unasked.
     assert view is not None
-    assert (view.error_count, view.operation) == (1, Op.STARTING)
+    assert (view.error_count, view.operation) == (1, Op.NONE)
+    [watched] = engine.query(reconcile.watched_workspaces, CONTROLLER).workspaces
+    assert watched.is_busy, "it is looked at soon"
+    view = look(engine, volume=True, now=NOW + 2_000)
+    assert view is not None
+    assert view.operation is Op.STARTING
     assert job(engine, str(view.op_job_id)).policy.retries == 1
     assert view.instance_ctx is None
     end_run(engine, begin(engine))
@@ -306,7 +311,10 @@ def test_what_is_done_but_not_seen_fails_after_a_while(engine: Engine) -> None:
     first = find(engine).op_id
     view = look(engine, volume=True, now=NOW + PATIENCE_MS)
     assert view is not None
-    assert (view.error_count, view.operation) == (1, Op.STARTING)
+    assert (view.error_count, view.operation) == (1, Op.NONE)
+    view = look(engine, volume=True, now=NOW + PATIENCE_MS + 2_000)
+    assert view is not None
+    assert view.operation is Op.STARTING
     assert view.op_id != first
     end_run(engine, begin(engine))
 

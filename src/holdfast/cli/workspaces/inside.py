@@ -30,7 +30,9 @@ def run(view: WorkspaceView, command: list[str], touch: Callable[[], object]) ->
     from holdfast.workspaces.environment import variables_of
 
     if view.home is None or not os.path.isdir(view.home):
-        raise Conflict(f"workspace {view.name!r} has no home here, it is {view.phase}; wait until it is STANDBY")
+        remedy = {"ARCHIVED": "bring it back: holdfast workspace start", "ERROR": "see: holdfast workspace show"}
+        hint = remedy.get(view.phase, "wait until it is STANDBY: holdfast workspace show")
+        raise Conflict(f"workspace {view.name!r} has no home here, it is {view.phase}; {hint} {view.name}")
     words = command or [os.environ.get("SHELL") or "/bin/sh"]
     environment = variables_of(view.name, view.home, view.env, view.port, {HOME: str(find_home().folder)})
     try:

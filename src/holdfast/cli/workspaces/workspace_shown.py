@@ -94,7 +94,7 @@ def _detail(view: WorkspaceView) -> str:
 
 
 def _failures(view: WorkspaceView) -> str | None:
-    return f"{view.error_count} in a row" if view.error_count else None
+    return f"{view.error_count} failed in a row" if view.error_count else None
 
 
 def _fields(view: WorkspaceView) -> Fields:

@@ -70,6 +70,7 @@ def decide(
     """
     if not facts.is_known:
         return _seen_only(facts, known, now)
+    before = facts.failures
     has_ended = False
     if facts.operation is not Operation.NONE:
         after = _after_operation(facts, job, now, names_instance=names_instance)
@@ -87,7 +88,9 @@ def decide(
         # ERROR comes with the end of the operation. Until then all stays as it was.
         return structs.replace(_seen_only(facts, known, now), conditions=dict(known))
     phase, planned = planning.phase_of(facts), planning.plan(facts)
-    if phase is Phase.ERROR and (has_ended or now - written_at < planning.pause_of(facts.failures)):
+    pause = planning.pause_of(planned, phase, facts.failures)
+    has_failed = facts.failures > before
+    if (phase is Phase.ERROR and has_ended) or (pause and (has_failed or now - written_at < pause)):
         planned = Operation.NONE
     return structs.replace(
         _seen_only(facts, known, now),

@@ -22,7 +22,7 @@ from holdfast.core.workspaces.states import MOST_FAILURES, DesiredState, ErrorRe
 
 # After a STARTING, so much of RUNNING makes earlier failures forgotten.
 SETTLED_MS: Millis = 10 * 60_000
-# What is tried in ERROR (DELETING) and fails is tried again after such pauses.
+# After failures, what is begun once more is begun after such pauses.
 FIRST_PAUSE_MS: Millis = 2_000
 LONGEST_PAUSE_MS: Millis = 5 * 60_000
 OBSERVED = (ConditionName.VOLUME, ConditionName.ARCHIVE, ConditionName.INSTANCE)
@@ -203,9 +203,12 @@ def after_failure(reason: ErrorReason, failures: int, more: int = 1) -> tuple[Er
     return (ErrorReason.RETRY_EXCEEDED if not reason.is_terminal and count >= MOST_FAILURES else reason), count
 
 
-def pause_of(failures: int) -> Millis:
-    """How long a workspace in ERROR is left alone before something is tried once more: longer after each failure."""
-    more = failures - MOST_FAILURES
+def pause_of(planned: Operation, phase: Phase, failures: int) -> Millis:
+    """How long a workspace is left alone after a failure before something is begun: longer after each.
+
+    In ERROR that is what comes after the failures that made it one. Otherwise it is the start of what has just ended.
+    """
+    more = failures - MOST_FAILURES if phase is Phase.ERROR else failures if planned is Operation.STARTING else 0
     return 0 if more <= 0 else min(FIRST_PAUSE_MS * 4 ** min(more - 1, 10), LONGEST_PAUSE_MS)
 
 

@@ -21,7 +21,7 @@ from obstore.store import LocalStore
 
 from holdfast.core.workspaces.conditions import ConditionReason, Observation
 from holdfast.decoding import decode
-from holdfast.private_files import make_private
+from holdfast.private_files import OWNER_ONLY, make_private, make_private_folder
 from holdfast.workspaces.archive.packing import ChangedMeanwhile, pack
 from holdfast.workspaces.archive.protocol import ArchiveAway, ArchiveLost, ArchiveMeta
 from holdfast.workspaces.archive.unpacking import BadArchive, unpack
@@ -43,6 +43,7 @@ class StoredArchives:
     def put(self, key: str, home: Path, check: Callable[[], None], *, is_first: bool) -> ArchiveMeta:
         """Store a home: the stream, a look whether it arrived whole, and `.meta` last."""
         store = self._opened(is_first=is_first)
+        make_private_folder((self._folder / key).parent)
         with _away():
             writer = _HashedWriter(obstore.open_writer(store, key, buffer_size=PIECE))
             try:
@@ -132,6 +133,7 @@ class StoredArchives:
     def _sync(self, key: str) -> None:
         """Have an object on the disk, with all folders on the way to it: the home is removed after that."""
         path = self._folder / key
+        path.chmod(OWNER_ONLY)
         while path != self._folder.parent:
             file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
             try:

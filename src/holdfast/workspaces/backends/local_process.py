@@ -53,7 +53,7 @@ class LocalProcesses:
         self._log_of = log_of
         self._daemon = daemon
         self._grace_s = grace_s
-        self._children: list[Gated] = []
+        self._children: list[tuple[str, Gated]] = []
         self._reaping = threading.Lock()
         self._handles: dict[RunId, int] = {}
 
@@ -110,7 +110,7 @@ class LocalProcesses:
                 raise
         gated.output.close()
         gated.failure.close()
-        self._children.append(gated)
+        self._children.append((order.workspace_id, gated))
 
     def stop(self, instance: InstanceContext, check: Callable[[], None]) -> None:
         """End a process with all that it has started: SIGTERM, a grace, SIGKILL."""
@@ -172,10 +172,9 @@ class LocalProcesses:
             time.sleep(LOOK_S)
 
     def _ended(self, status: int, port: int | None, workspace_id: str) -> str:
-        how = f"by signal {-status}" if status < 0 else f"with code {status}"
         last = self._log_of(workspace_id).read_bytes()[-SAID:].decode("utf-8", "replace").splitlines()
         said = f"; its last line: {last[-1][:LAST_LINE]}" if last else ""
-        return f"the program has ended {how} {'before its port answered' if port else 'at once'}{said}"
+        return f"the program has ended {_how(status)} {'before its port answered' if port else 'at once'}{said}"
 
     def _open_log(self, workspace_id: str) -> FileIO:
         path = self._log_of(workspace_id)
@@ -204,12 +203,26 @@ class LocalProcesses:
         asyncio.get_running_loop().remove_reader(handle)
         os.close(handle)
 
+    def _say(self, workspace_id: str, text: str) -> None:
+        """Add a line of our own to a log, if there is one."""
+        path = self._log_of(workspace_id)
+        if path.exists():
+            with path.open("ab") as log:
+                log.write(f"holdfast: {text}\n".encode())
+
     def _reap(self) -> None:
         """Let go of those that have ended, as their parent must."""
         with self._reaping:
-            for child in [child for child in self._children if child.status is not None]:
+            ended = [(key, child) for key, child in self._children if child.status is not None]
+            for key, child in ended:
+                self._children.remove((key, child))
+                with suppress(OSError):
+                    self._say(key, f"the program has ended {_how(child.status or 0)}")
                 child.close()
-                self._children.remove(child)
+
+
+def _how(status: int) -> str:
+    return f"by signal {-status}" if status < 0 else f"with code {status}"
 
 
 def _group(instance: InstanceContext) -> ProcessGroup:

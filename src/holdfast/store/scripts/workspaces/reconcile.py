@@ -85,7 +85,7 @@ def watched_workspaces(tx: Tx, session_id: SessionId) -> WatchedWorkspaces:
                 row.home,
                 row.instance,
                 row.job_has_ended,
-                row.operation != Operation.NONE,
+                _is_on_its_way(row),
                 row.archive_key,
                 row.port if row.phase == Phase.RUNNING else None,
             )
@@ -120,6 +120,12 @@ def reconcile(
 def rows_of_node(tx: Tx, node: str | None) -> list[WatchedRow]:
     """The workspaces of a machine that are not deleted."""
     return tx.all(sql.workspaces_of_node, WatchedRow, node=node)
+
+
+def _is_on_its_way(row: WatchedRow) -> bool:
+    """Whether something is done with it, or soon will be."""
+    waits = row.phase != row.desired_state and (row.phase != Phase.ERROR or row.desired_state == DesiredState.DELETED)
+    return waits or row.operation != Operation.NONE
 
 
 def _decisions(
@@ -172,7 +178,8 @@ def _volume(row: WatchedRow, sight: SeenWorkspace) -> Observation:
         return NOT_OBSERVED
     home = row.home
     if home is None:
-        return Observation(False, ConditionReason.VOLUME_NOT_FOUND, "it has no home yet")
+        where = "it has no home yet" if row.archive_key is None else "its home is in the archive"
+        return Observation(False, ConditionReason.VOLUME_NOT_FOUND, where)
     if sight.volume:
         return Observation(True, ConditionReason.VOLUME_PROVISIONED, home.path)
     return Observation(False, ConditionReason.VOLUME_NOT_FOUND, f"{home.path} is gone")
