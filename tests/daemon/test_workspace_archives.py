@@ -108,6 +108,7 @@ def test_a_flipped_bit_is_an_error_and_no_home(house: House, archive: Path) -> N
     with pytest.raises(WorkspaceFailed, match="ArchiveCorrupted"):
         dev.start(wait=PATIENCE)
     assert (dev.info.error_reason, dev.info.home) == (ErrorReason.ARCHIVE_CORRUPTED, None)
+    assert [path.name for path in (house.home.folder / "workspaces").iterdir()] == [".holdfast-homes"]
     with pytest.raises(Conflict, match=r"from_archive = true .* bytes; or with empty = true"):
         dev.recover()
     with pytest.raises(InvalidInput, match="contradict"):

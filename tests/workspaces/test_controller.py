@@ -238,6 +238,22 @@ def test_one_that_nobody_uses_comes_to_rest(looker: Looker) -> None:
     assert looker.settle().phase is Phase.STANDBY
 
 
+class BlindInstances(LocalProcesses):
+    """Nobody can tell who is connected."""
+
+    def used(self, ports: Mapping[str, int]) -> set[str]:
+        raise OSError("no list of connections")
+
+
+def test_while_nobody_knows_who_is_connected_nothing_comes_to_rest(looker: Looker) -> None:
+    listen = "import socket, sys, time; s = socket.create_server(('127.0.0.1', int(sys.argv[1]))); time.sleep(600)"
+    create(looker.engine, command=(sys.executable, "-c", listen, "{port}"))
+    looker.settle()
+    looker.clock = LaterClock()
+    looker.look(instances=BlindInstances(looker.instances._log_of, {}))
+    assert find(looker.engine).desired_state is D.RUNNING
+
+
 def test_one_with_a_connection_to_its_port_goes_on(looker: Looker) -> None:
     listen = "s = socket.create_server(('127.0.0.1', int(sys.argv[1])))"
     serve = f"import socket, sys; {listen}; c = [s.accept() for _ in range(9)]"

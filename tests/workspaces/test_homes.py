@@ -132,6 +132,15 @@ def test_a_delete_that_is_asked_to_stop_goes_on_at_the_next_try(homes: Homes) ->
     assert seen(homes, HomeNames(KEY, volume)) == SeenHome(volume=False, leftovers=False)
 
 
+def test_one_alone_is_discarded(homes: Homes) -> None:
+    volume, _ = homes.create(NONE, "r1", is_first=True)
+    other, path = homes.create(NONE, "r2", is_first=False)
+    Path(path, "deep").mkdir()
+    homes.discard(other)
+    homes.discard(other)
+    assert seen(homes, HomeNames(KEY, volume)) == SeenHome(volume=True, leftovers=False)
+
+
 def test_many_are_looked_at_at_once(homes: Homes) -> None:
     made = {
         f"w{number}": homes.create(HomeNames(f"ws-{number}-home", None), "r", is_first=True) for number in range(30)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
-from holdfast.core.job import SessionId
+from holdfast.core.job import Millis, SessionId
 from holdfast.core.messages.workspaces import SeenWorkspace, WatchedWorkspace
 from holdfast.core.workspaces.conditions import ConditionReason, Observation
 from holdfast.runtime.clock import Clock
@@ -26,7 +26,7 @@ USUAL_S = 10.0
 BUSY_S = 2.0
 LOOK_S = 5.0
 SOONEST_S = 0.05
-USED_S = 60.0
+USED_MS: Millis = 50_000  # less than the minute in which a use is written once
 ARCHIVES_S = 300.0
 
 T = TypeVar("T")
@@ -60,7 +60,7 @@ class Controller(Loop):
         self._known_archives: dict[str, tuple[float, Observation]] = {}
         self._upkeep = upkeep
         self._patience = patience
-        self._used_at: dict[str, float] = {}
+        self._used_at: dict[str, Millis] = {}
         self._looks: dict[str, asyncio.Future[Any]] = {}
 
     def heed(self, changes: Changes) -> None:
@@ -99,12 +99,15 @@ class Controller(Loop):
         """Note which workspaces are used, and have those come to rest that are not. Return when the next one will."""
         ports = {one.id: one.port for one in watched if one.port is not None}
         used = await self._ask("connections", lambda: self._instances.used(ports)) if ports else None
-        now, moment = self.clock.now(), self.clock.monotonic()
-        new = [key for key in used or () if moment - self._used_at.get(key, -USED_S) >= USED_S]
+        if ports and used is None:
+            return USUAL_S  # Nobody knows which are used.
+        now = self.clock.now()
+        new = [key for key in used or () if not 0 <= now - self._used_at.get(key, -USED_MS) < USED_MS]
         if new:
             await self._engine.write(resting.note_accesses, self._session_id, new, now, self._secret)
-            self._used_at = {key: at for key, at in self._used_at.items() if key in ports} | dict.fromkeys(new, moment)
-        can_archive = self._archives is not None
+            self._used_at = {key: at for key, at in self._used_at.items() if key in ports} | dict.fromkeys(new, now)
+        archives = self._archives
+        can_archive = archives is not None and await self._ask("store", archives.answers) is True
         plan = await self._engine.read(resting.sleep_plan, self._session_id, can_archive, now)
         if plan.is_due:
             await self._engine.write(resting.let_rest, self._session_id, can_archive, now, self._secret)

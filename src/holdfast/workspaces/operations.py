@@ -177,13 +177,16 @@ class Step:
             raise Permanent("it has no archive", code=ErrorReason.DATA_LOST)
         if self.work.home_ctx is None:
             volume, path = self._new_home(homes)
-            archives.get(key, Path(path), self.ctx.check)
+            try:
+                archives.get(key, Path(path), self.ctx.check)
+            except BaseException:
+                # No other one: a person may have put an older home back.
+                homes.discard(volume)
+                raise
             self._runner.commit_home(self._run_id, self._op_id, volume, path, key)
 
     def _new_home(self, homes: Homes) -> tuple[str, str]:
-        """A new folder, when no folder is the home. What tries before have left is removed."""
-        if not self.work.may_begin_homes:
-            homes.delete(HomeNames(self.work.home_store_key, None), self.ctx.check)
+        """A new folder of this try."""
         return homes.create(self.names, self._run_id, is_first=self.work.may_begin_homes)
 
     def _home(self, homes: Homes) -> HomeContext:

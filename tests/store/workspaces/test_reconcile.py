@@ -200,6 +200,22 @@ def test_an_archive_counts_at_once_with_the_end_of_the_home_and_only_if_it_is_of
     assert state(look(engine, archive=stored, volume=True)) == (P.STANDBY, Op.NONE)
 
 
+def test_only_who_knows_the_secret_of_its_session_speaks_for_a_run(engine: Engine) -> None:
+    create(engine, desired_state=D.STANDBY)
+    look(engine)
+    run, op_id = begin(engine), str(find(engine).op_id)
+    execute(engine, "UPDATE sessions SET secret_hash = 'x' WHERE id = :id", id=CONTROLLER)
+    before = dump(engine)
+    for secret in (None, "another"):
+        with pytest.raises(NotHolder):
+            write(engine, operating.commit_home, run.run_id, op_id, "v", "/v", NOW, None, secret)
+        with pytest.raises(NotHolder):
+            write(engine, operating.note_instance, run.run_id, op_id, None, NOW, None, secret)
+    assert dump(engine) == before
+    execute(engine, "UPDATE sessions SET secret_hash = NULL WHERE id = :id", id=CONTROLLER)
+    end_run(engine, run)
+
+
 def test_one_session_looks_after_a_machine_until_it_has_ended(engine: Engine) -> None:
     create(engine)
     assert not open_controller(engine, "c2")

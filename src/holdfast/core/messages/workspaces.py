@@ -176,7 +176,7 @@ class SeenWorkspace(Struct, frozen=True):
 class OperationWork(Struct, frozen=True, kw_only=True):
     """What a run of an operation works with.
 
-    `may_begin_homes`: no workspace of this machine has a home yet. `may_begin_archives`: none at all has an archive.
+    `may_begin_homes`: no workspace of this machine has a home yet. `may_begin_archives`: nor an archive.
     """
 
     id: str

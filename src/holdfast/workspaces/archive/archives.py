@@ -83,6 +83,10 @@ class StoredArchives:
             if (reading.sha256, reading.size) != (meta.sha256, meta.size):
                 raise _corrupted(key, "its sum differs")
 
+    def answers(self) -> bool:
+        """Whether the folder is there."""
+        return self._folder.is_dir()
+
     def look(self, key: str) -> Observation:
         """Whether it is there, as long as it must be."""
         try:

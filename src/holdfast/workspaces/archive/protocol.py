@@ -44,5 +44,8 @@ class Archives(Protocol):
     def get(self, key: str, home: Path, check: Callable[[], None]) -> None:
         """Fill an empty folder from an archive. ArchiveLost if it is not what was stored."""
 
+    def answers(self) -> bool:
+        """Whether there is a store that something could be put into."""
+
     def look(self, key: str) -> Observation:
         """What is there of an archive, as its condition says it."""

@@ -53,6 +53,15 @@ class LocalDir:
         """Where a home is."""
         return str(self.folder / volume)
 
+    def discard(self, volume: str) -> None:
+        """Remove one folder, as far as that can be done."""
+        with suppress(OSError):
+            folder = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                _remove(volume, folder, lambda: None)
+            finally:
+                os.close(folder)
+
     def delete(self, names: HomeNames, check: Callable[[], None]) -> None:
         """Remove every folder of a workspace."""
         if names.volume is None and not self.folder.exists():

@@ -32,7 +32,7 @@ from holdfast.workspaces.environment import variables_of
 
 HOST = "127.0.0.1"
 PORT_WORD = "{port}"
-CONNECTIONS = ("/proc/net/tcp", "/proc/net/tcp6")
+CONNECTIONS, CONNECTIONS_6 = "/proc/net/tcp", "/proc/net/tcp6"
 LISTENS = "0A"
 # One that has no port runs when it has lived so long.
 SETTLE_S = 0.2
@@ -65,11 +65,13 @@ class LocalProcesses:
         return {key: key in here and here[key].run_id in occupied for key in known}
 
     def used(self, ports: Mapping[str, int]) -> set[str]:
-        """Those with connections, as the kernel lists them. It keeps one that has ended for about a minute."""
-        connected: set[int] = set()
-        for table in CONNECTIONS:
-            with suppress(OSError):
-                connected.update(_connected_ports(Path(table).read_text("ascii", "replace")))
+        """Those with connections, as the kernel lists them. It keeps one that has ended for about a minute.
+
+        OSError where it lists none.
+        """
+        connected = set(_connected_ports(Path(CONNECTIONS).read_text("ascii", "replace")))
+        with suppress(FileNotFoundError):  # A kernel without IPv6.
+            connected.update(_connected_ports(Path(CONNECTIONS_6).read_text("ascii", "replace")))
         return {key for key, port in ports.items() if port in connected}
 
     def watch(self, known: Mapping[str, InstanceContext], wake: Callable[[], None]) -> None:

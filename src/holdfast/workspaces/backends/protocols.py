@@ -87,6 +87,9 @@ class Homes(Protocol):
     def path(self, volume: str) -> str:
         """Where a home is."""
 
+    def discard(self, volume: str) -> None:
+        """Remove one home, as far as that can be done."""
+
     def delete(self, names: HomeNames, check: Callable[[], None]) -> None:
         """Remove all homes of a workspace."""
 

@@ -28,7 +28,7 @@ def work_of_run(tx: Tx, run_id: RunId, op_id: str) -> OperationWork:
         command=row.words,
         env=row.variables,
         archive_key=row.archive_key,
-        may_begin_archives=tx.value(sql.any_archive) is None,
+        may_begin_archives=tx.value(sql.any_archive, node=row.node) is None,
         may_begin_homes=tx.value(sql.any_home, node=row.node) is None,
     )
 
@@ -47,7 +47,7 @@ def commit_home(
 
     `restore_marker` is the archive that it was restored from.
     """
-    row = _workspace(tx, run_id, op_id, secret)
+    row = _held_workspace(tx, run_id, op_id, secret)
     home = msgspec.json.encode(HomeContext(volume, path, restore_marker)).decode()
     if row.home_ctx != home:  # Otherwise it is a repeat.
         tx.run(sql.set_home, id=row.id, home_ctx=home, now=now)
@@ -56,7 +56,7 @@ def commit_home(
 
 def commit_archive(tx: Tx, run_id: RunId, op_id: str, archive_key: str, now: Millis, secret: str | None = None) -> None:
     """Make an archive the one that counts, and no folder the home any more, at once."""
-    row = _workspace(tx, run_id, op_id, secret)
+    row = _held_workspace(tx, run_id, op_id, secret)
     if not archive_key.startswith(f"{row.id}/{op_id}/{run_id}/"):
         raise InvalidInput(f"archive_key {archive_key!r} is not of run {run_id} of operation {op_id}")
     if row.archive_key != archive_key:  # Otherwise it is a repeat.
@@ -75,16 +75,21 @@ def note_instance(
     secret: str | None = None,
 ) -> None:
     """Store the process of an instance before its program begins; or, with None, that it has ended."""
-    row = _workspace(tx, run_id, op_id, secret)
+    row = _held_workspace(tx, run_id, op_id, secret)
     stored = None if instance is None else msgspec.json.encode(instance).decode()
     tx.run(sql.set_instance, id=row.id, instance_ctx=stored, port=port, now=now)
     tx.changes.topics.add(WORKSPACES)
 
 
-def _workspace(tx: Tx, run_id: RunId, op_id: str, secret: str | None = None) -> WorkspaceRow:
+def _held_workspace(tx: Tx, run_id: RunId, op_id: str, secret: str | None) -> WorkspaceRow:
+    """The workspace, for a caller that holds the run."""
+    row = _workspace(tx, run_id, op_id)
+    session_holders.check_holder_of_run(tx, run_id, secret)
+    return row
+
+
+def _workspace(tx: Tx, run_id: RunId, op_id: str) -> WorkspaceRow:
     row = tx.one(sql.workspace_of_run, WorkspaceRow, run_id=run_id, op_id=op_id)
     if row is None:
         raise Conflict(f"run {run_id} does not do the operation {op_id} of a workspace any more")
-    if secret is not None:
-        session_holders.check_holder_of_run(tx, run_id, secret)
     return row

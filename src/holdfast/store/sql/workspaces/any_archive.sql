@@ -1,1 +1,1 @@
-SELECT min(number) FROM workspaces WHERE archive_key IS NOT NULL
+SELECT min(number) FROM workspaces WHERE node = :node AND archive_key IS NOT NULL
